@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test check lint types walls unit hadolint audit bench clean
+.PHONY: help install demo test check lint types walls unit hadolint audit bench docs clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,11 @@ audit: install ## Look up known vulnerabilities of everything installed; fails w
 
 bench: install ## Binds per second and cost a pod over the embedded cluster, all workloads
 	$(BIN)/stowage bench e2e
+
+docs: install ## Write the generated tables, build the site into build/docs; warnings are errors
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python -m docs.tables
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --builder html docs build/docs
 
 clean: ## Remove what was installed and cached
 	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

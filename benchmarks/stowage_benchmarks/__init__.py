@@ -1,10 +1,9 @@
-"""Benchmarks: what a pod costs, seen from outside.
+"""The benchmarks behind ``stowage bench``.
 
-``workloads`` holds the shapes; ``drain`` measures the whole product: pods are created first, then
-a scheduler is started, and the bindings a watch sees are counted. ``report`` prints a result.
-``core`` measures the engine alone, ``cluster`` the embedded API server alone.
-``chaos`` measures nothing but promises kept: its cluster writes a history (``chaos_history``) that
-``chaos_ledger`` judges, whatever ``chaos_trouble`` does to the replicas meanwhile.
+``e2e`` measures the whole product: it creates pods, starts a scheduler and counts the bindings
+that a watch sees. ``core`` measures the engine alone, ``cluster`` the simulated API server alone.
+``chaos`` runs replicas under faults and checks the guarantees: the cluster writes a history, and
+``chaos.ledger`` judges it. ``workloads`` holds the shapes of nodes and pods that all of them use.
 """
 
 from stowage_benchmarks.command import app

@@ -1,4 +1,4 @@
-"""How fast this machine is at the moment, so that figures of two machines can be compared."""
+"""Measures the speed of the machine, so that figures of two machines can be compared."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _DOCUMENT = msgspec.json.encode(
 
 
 def calibration_ms() -> float:
-    """CPU milliseconds of a fixed piece of work like the scheduler's: the median of some rounds.
+    """CPU milliseconds of a fixed piece of work like the scheduler's: the median of several rounds.
 
-    Objects and dictionaries in plain Python, JSON to and fro, and columns of 5,000 rows.
+    Objects and dictionaries in plain Python, JSON encoded and decoded, and columns of 5,000 rows.
     """
     return round(1000 * median(_timed_round() for _ in range(_ROUNDS)), 4)
 

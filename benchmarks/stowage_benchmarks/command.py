@@ -12,13 +12,13 @@ from stowage_benchmarks.chaos.command import chaos, chaos_cluster
 from stowage_benchmarks.e2e.command import e2e
 from stowage_benchmarks.workloads import CORE_SIZES, PREEMPTION, WORKLOADS
 
-#: A workload of `core` that is no shape of pods.
+#: A workload of `core` that measures events, not pods.
 REQUEUE_STORM = "requeue-storm"
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Measure what a pod costs.",
+    help="Measure throughput and cost per pod.",
     rich_markup_mode="rich",
 )
 app.command()(e2e)
@@ -38,7 +38,7 @@ def _known_core_workload(name: str) -> str:
 
 Sizes: TypeAlias = Annotated[
     list[int],
-    typer.Option("--nodes", min=100, help="Nodes, and as many running pods; may be repeated."),
+    typer.Option("--nodes", min=100, help="Number of nodes and of running pods; may be repeated."),
 ]
 SomeWorkloads: TypeAlias = Annotated[
     list[str],
@@ -49,7 +49,7 @@ AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one line 
 
 @app.callback()
 def bench() -> None:
-    """Measure what a pod costs."""
+    """Measure throughput and cost per pod."""
 
 
 @app.command()
@@ -59,12 +59,12 @@ def core(
     workload: SomeWorkloads = [*WORKLOADS, PREEMPTION, REQUEUE_STORM],  # noqa: B006
     json: AsJson = False,
 ) -> None:
-    """Run pods through the engine alone, without I/O, and measure what each costs.
+    """Run pods through the engine alone, without I/O, and measure the CPU time of each.
 
-    CPU time of a pod's whole way: seen, scheduled, bound, confirmed. Workload preemption fills the
-    nodes first, so that each pod takes the place of less important ones. Exits 1 if a pod found
-    no node. The workload requeue-storm measures instead what it costs when all nodes change while
-    10,000 pods wait, and exits 1 if a pod was woken in vain or slept on.
+    The CPU time covers a pod from its first event to its confirmed binding. Workload preemption
+    fills the nodes first, so that each pod preempts others. Workload requeue-storm measures the
+    cost of changing all nodes while 10,000 pods wait. Exits 1 if a pod found no node, or if a
+    storm moved a pod that it does not help or left one that it helps.
     """
     from stowage_benchmarks.core.preemption import measure_preemption  # noqa: PLC0415
     from stowage_benchmarks.core.report import print_core_results  # noqa: PLC0415
@@ -95,14 +95,14 @@ def core(
 @app.command()
 def cluster(
     nodes: Annotated[int, typer.Option(min=1, help="Nodes: 4 CPUs, 32Gi, 10 zones.")] = 5000,
-    pods: Annotated[int, typer.Option(min=1, help="Pods that run.")] = 100_000,
+    pods: Annotated[int, typer.Option(min=1, help="Running pods.")] = 100_000,
     requests: Annotated[int, typer.Option(min=100, help="Requests of each kind.")] = 5000,
     json: AsJson = False,
 ) -> None:
-    """Measure the embedded cluster itself: requests, watch events, memory.
+    """Measure the simulated cluster itself: requests, watch events, memory.
 
-    The cluster runs as a process of its own, without kubelet and controllers, and starts from a
-    file with all of it; CPU time and memory are the server's alone.
+    The cluster runs in its own process without kubelets and controllers, and starts from a file
+    with all objects; CPU time and memory are the server's alone.
     """
     from stowage_benchmarks.cluster.run import ClusterOptions, run_cluster_bench  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Whose work is measured: this scheduler's, or another's beside it."""
+"""The schedulers that a benchmark compares: Stowage, and optionally another one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from simcluster.cli.launch import start_scheduler
-from simcluster.cli.processes import ChildProcess, ChildProcesses
+from simcluster.harness.launch import start_scheduler
+from simcluster.harness.processes import ChildProcess, ChildProcesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +15,9 @@ class Contender:
     """A scheduler that can be started.
 
     Attributes:
-        name: What the report calls it.
-        command: Of another scheduler; ``{kubeconfig}`` in it becomes the file's path. Empty for
-            this one.
+        name: Its name in the report.
+        command: Starts another scheduler; ``{kubeconfig}`` in it becomes the file's path.
+            Empty for Stowage.
     """
 
     name: str
@@ -26,10 +26,10 @@ class Contender:
     def start(
         self, processes: ChildProcesses, kubeconfig: Path, scheduler_name: str
     ) -> ChildProcess:
-        """Start it, to place the pods of `scheduler_name`.
+        """Start it for the pods of `scheduler_name`.
 
         Raises:
-            OSError: there is no such program.
+            OSError: the program does not exist.
         """
         if not self.command:
             return start_scheduler(processes, kubeconfig, scheduler_name, port=0)
@@ -41,7 +41,7 @@ OURS = Contender("stowage")
 
 
 def contenders(command: Sequence[str]) -> list[Contender]:
-    """Ours and, if a command is given, the scheduler it starts."""
+    """Stowage and, if a command is given, the scheduler that it starts."""
     if not command:
         return [OURS]
     return [OURS, Contender(Path(command[0]).name, tuple(command))]

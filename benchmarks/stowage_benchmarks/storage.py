@@ -1,4 +1,4 @@
-"""What pods with volumes need: a bound claim each, and nodes that say how many they take."""
+"""Objects for pods with volumes: a bound claim per pod, and attach limits of nodes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SIZE = "1Gi"
 
 
 def using_claim(pod_name: str) -> Json:
-    """The part of a pod's spec that has it use the claim of its name."""
+    """The part of a pod's spec that mounts the claim with the pod's name."""
     source = {"persistentVolumeClaim": {"claimName": pod_name}}
     return {"volumes": [{"name": "data", **source}]}
 
 
 def csi_node(node_name: str) -> Json:
-    """What the driver publishes of a node."""
+    """The CSINode of a node, with its attach limit."""
     limit = {"count": VOLUMES_PER_NODE}
     return {
         "apiVersion": "storage.k8s.io/v1",
@@ -30,7 +30,7 @@ def csi_node(node_name: str) -> Json:
 
 
 def bound_claims(pod_names: Iterable[str], namespace: str) -> Iterator[Json]:
-    """A claim for each pod, and the volume it is bound to."""
+    """A bound claim and its volume for each pod."""
     for name in pod_names:
         yield {
             "apiVersion": "v1",

@@ -1,8 +1,8 @@
 """Nodes and pods of the benchmarks, as the API objects a user would create.
 
 The shapes are those of kube-scheduler's own performance tests: small pods, each kind under one
-constraint, so that the cost of the constraint shows; ``mixed`` deals seven kinds in turn. Nodes
-have 4 CPUs, 32 GiB and room for 110 pods, and lie in ten zones.
+constraint, so that the cost of the constraint shows; ``mixed`` takes seven kinds in turn. Nodes
+have 4 CPUs, 32 GiB and room for 110 pods, in ten zones.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ Json: TypeAlias = dict[str, Any]
 NAMESPACE = "default"
 CSI_VOLUMES = "csi-volumes"
 """Basic pods, each with a bound claim of its own, on nodes with a limit for volumes."""
-#: How many nodes `stowage bench core` measures with.
+#: Numbers of nodes that `stowage bench core` uses by default.
 CORE_SIZES = (500, 1_000, 5_000, 15_000)
-#: A workload of `stowage bench core` only, which needs nodes that are full.
+#: A workload of `stowage bench core` with full nodes.
 PREEMPTION = "preemption"
 
 _IMAGE = "registry.k8s.io/pause:3.10"
 _RESOURCES = {"cpu": "100m", "memory": "500Mi"}
 _INIT_NODE_STRIDE = 7919
-"""A prime, so that the running pods reach all nodes before the first gets a second one."""
+"""A prime, so that every node gets one running pod before any gets a second one."""
 
 
 def pending_pod(workload: str, index: int, scheduler_name: str) -> Json:
-    """Pod number ``index`` of a workload, to be scheduled.
+    """Pending pod number ``index`` of a workload.
 
     Raises:
-        KeyError: there is no such workload.
+        KeyError: the workload does not exist.
     """
     labels, constraints = WORKLOADS[workload](index)
     name = f"pod-{index:06d}"
@@ -59,9 +59,9 @@ def pending_pod(workload: str, index: int, scheduler_name: str) -> Json:
 
 
 def running_pod(workload: str, index: int, num_nodes: int, scheduler_name: str) -> Json:
-    """Pod number ``index`` of those that already run, spread over ``node-00000`` and so on.
+    """Running pod number ``index``, on one of the nodes ``node-00000`` and so on.
 
-    Where pods exclude each other the running ones are of the basic kind.
+    For anti-affinity the running pods are of the basic workload, since two would not fit on a node.
     """
     kind = "basic" if workload == "anti-affinity" else workload
     pod = pending_pod(kind, index, scheduler_name)
@@ -73,7 +73,7 @@ def running_pod(workload: str, index: int, num_nodes: int, scheduler_name: str) 
 
 
 def storage_of(workload: str, num_nodes: int, num_running: int, num_pods: int) -> Iterator[Json]:
-    """What has to be there before the pods of a workload; nothing unless they have volumes."""
+    """Objects that the pods of a workload need: storage objects if they have volumes."""
     if workload != CSI_VOLUMES:
         return
     for index in range(num_nodes):

@@ -1,4 +1,4 @@
-"""The wall clock of the embedded cluster, in the two precisions the API uses."""
+"""The wall clock of the simulated cluster, and timestamps."""
 
 import datetime
 import time
@@ -30,7 +30,7 @@ class Clock:
         return self._text
 
     def after(self, seconds: float) -> str:
-        """``metav1.Time`` a while from now."""
+        """``metav1.Time`` some seconds from now."""
         return timestamp(int(self._time_s() + seconds))
 
 

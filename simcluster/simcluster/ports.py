@@ -1,4 +1,4 @@
-"""Ports that are chosen before somebody listens on them."""
+"""Reserves ports for servers that start later."""
 
 import socket
 import sys
@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def reserved_port(host: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
-    """A port that nobody else is given meanwhile; 0 takes a free one.
+    """Reserve a port; port 0 takes a free one.
 
-    Who knows it can listen on it, if its socket has SO_REUSEADDR, as those of servers of asyncio
-    and uvloop have. Only Linux lets two sockets share a port so; elsewhere it is not kept.
+    A server can listen on it with SO_REUSEADDR, which asyncio and uvloop set. Only Linux lets two
+    sockets share a port like this; elsewhere the port is not reserved.
 
     Raises:
         OSError: the port is taken.

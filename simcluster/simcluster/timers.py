@@ -1,4 +1,4 @@
-"""What happens later: on the event loop, or whenever a test lets time pass."""
+"""Timers of the event loop, or of the clock of a test."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """Something that will happen unless it is cancelled."""
+    """A pending call."""
 
     def cancel(self) -> None:
-        """Keep it from happening."""
+        """Cancel the call."""
         ...
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from stowage.api.status import Status
-from stowage.engine.scheduling import Failed, NodeSearch, Scheduled, Unschedulable, schedule_pod
+from stowage.engine.scheduling import (
+    Failed,
+    Scheduled,
+    SchedulingRequest,
+    TieBreaker,
+    Unschedulable,
+    schedule_pod,
+)
 from stowage.framework import (
     CycleState,
     FilterResult,
@@ -30,16 +37,20 @@ def attempt(framework: Framework, cluster: Cluster, key: str) -> Answer:
     if pod.terminating:
         return {"outcome": "SkippedTerminating"}
     snapshot = cluster.cache.snapshot()
-    search = NodeSearch(nominated=cluster.nominated())
-    state = CycleState()
-    result = schedule_pod(framework, snapshot, pod, state, lambda _: 0, search)
+    nominated, state = cluster.nominated(), CycleState()
+    ties = TieBreaker(lambda _: 0)
+    result = schedule_pod(
+        SchedulingRequest(framework, snapshot, pod, state, ties, nominated=nominated)
+    )
     answer: Answer = {"nodesTotal": snapshot.num_nodes}
     if isinstance(result, Failed):
         return answer | {"outcome": "Error", "error": result.status.message}
     if snapshot.num_nodes:
-        answer |= _filtering(framework, snapshot, pod, search)
+        answer |= _filtering(framework, snapshot, pod, nominated)
     if isinstance(result, Unschedulable):
-        return answer | _unschedulable(result) | _preemption(result, pod, search.nominated)
+        return answer | _unschedulable(result) | _preemption(result, pod, nominated)
+    if not isinstance(result, Scheduled):
+        raise TypeError(f"there are no extenders to answer {result}")
     return answer | _scheduled(framework, snapshot, pod, state, result)
 
 
@@ -55,7 +66,7 @@ def status_record(status: Status) -> Answer:
 
 
 def _filtering(
-    framework: Framework, snapshot: Snapshot, pod: PodInfo, search: NodeSearch
+    framework: Framework, snapshot: Snapshot, pod: PodInfo, nominated: Nominations
 ) -> Answer:
     """PreFilter, and the verdict on each node, whatever a nominated node may say."""
     state = CycleState()
@@ -63,7 +74,7 @@ def _filtering(
     answer: Answer = {"preFilter": _pre_filter_record(outcome, state), "nodes": {}}
     if not outcome.status.is_success:
         return answer
-    filtered = framework.run_filter(state, pod, snapshot, outcome.node_names, search.nominated)
+    filtered = framework.run_filter(state, pod, snapshot, outcome.node_names, nominated)
     for row in filtered.asked.rows[filtered.asked.exists].tolist():
         answer["nodes"][snapshot.node_names[row]] = _node_record(filtered, row)
     return answer

@@ -84,15 +84,17 @@ class Cluster:
         pod, state = self.pending[key], CycleState()
         framework.run_pre_filter(state, pod, self.cache.snapshot())
         reserved = framework.run_reserve(state, pod, node_name)
-        if not reserved.is_success:
-            raise AssertionError(f"{key}: {reserved}")
+        if not reserved.status.is_success:
+            raise AssertionError(f"{key}: {reserved.status}")
+        for plan in reserved.plans.values():
+            self.cache.assume_storage(plan.volumes, plan.claims, pod.uid)
         self.cache.assume_pod(self.pending[key], node_name)
         self.nominations.pop(key, None)
 
     def evict(self, keys: Iterable[str]) -> None:
         """Delete pods that are on nodes, or were placed on one in this case."""
         for key in keys:
-            gone = self.cache.pod_gone(self.objects[key]["metadata"].get("uid", key))
+            gone = self.cache.remove_pod(self.objects[key]["metadata"].get("uid", key))
             if gone is not None and gone.pod_class.host_ports:
                 left = self.cache.pods_on(gone.node_name)
                 ports = {port for other in left for port in other.pod_class.host_ports}
@@ -142,11 +144,11 @@ def _framework(config: bytes, class_cache_size: int) -> Framework:
 
 
 def _add_node(cluster: Cluster, item: Record) -> None:
-    cluster.cache.node_seen(convert_object(Node, item))
+    cluster.cache.update_node(convert_object(Node, item))
 
 
 def _add_namespace(cluster: Cluster, item: Record) -> None:
-    cluster.cache.namespace_seen(convert_object(Namespace, item))
+    cluster.cache.update_namespace(convert_object(Namespace, item))
 
 
 def _add_workload(cluster: Cluster, item: Record) -> None:
@@ -155,11 +157,11 @@ def _add_workload(cluster: Cluster, item: Record) -> None:
         wanted = msgspec.convert(selector, LabelSelector | None)
     else:
         wanted = LabelSelector(match_labels=selector) if selector else None
-    cluster.cache.workload_seen(item["kind"], metadata["namespace"], metadata["name"], wanted)
+    cluster.cache.update_workload(item["kind"], metadata["namespace"], metadata["name"], wanted)
 
 
 def _add_budget(cluster: Cluster, item: Record) -> None:
-    cluster.cache.budget_seen(convert_object(PodDisruptionBudget, item))
+    cluster.cache.update_budget(convert_object(PodDisruptionBudget, item))
 
 
 def _ignore(cluster: Cluster, item: Record) -> None:
@@ -167,7 +169,7 @@ def _ignore(cluster: Cluster, item: Record) -> None:
 
 
 def _add_storage(cluster: Cluster, item: Record) -> None:
-    cluster.cache.storage_seen(convert_object(_STORAGE[item["kind"]], item))
+    cluster.cache.update_storage(convert_object(_STORAGE[item["kind"]], item))
 
 
 _ADD = (
@@ -186,4 +188,4 @@ def _add_pod(cluster: Cluster, item: Record, pending: set[str]) -> None:
         if info.nominated_node_name:
             cluster.nominations[key] = info.nominated_node_name
     else:
-        cluster.cache.pod_seen(info)
+        cluster.cache.update_pod(info)

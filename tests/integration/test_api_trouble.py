@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from simcluster.kinds.resources import PODS
-from stowage.engine.binding import commitments
+from stowage.engine.state import unconfirmed_bindings
 from stowage.operator.client.timeouts import Timeouts
 
 from simcluster import FaultRule
@@ -453,7 +453,7 @@ async def test_everything_at_once(
     sea: TroubledCluster, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Pods bound and deleted within one gap of the watch are found out by reading them back.
-    monkeypatch.setattr(commitments, "CONFIRM_WITHIN_S", 1.0)
+    monkeypatch.setattr(unconfirmed_bindings, "CONFIRM_WITHIN_S", 1.0)
     sea.fill(NUM_PODS // 2)
     async with running_scheduler(sea.kubeconfig, timeouts=IMPATIENT) as scheduler:
         await Storm(sea, seed).rage(3.0)

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from tests.support.api_client import CONFIG_MAPS, MERGE, NODES, PODS, ApiClient, config_map
 from tests.support.api_client import pod as make_pod
 from tests.support.api_servers import ApiServerUnderTest
-from tests.support.configurable_engine import configuration_of, fit_profile
+from tests.support.engines import configuration_of, fit_profile
 from tests.support.patience import PATIENCE_S
 
 NAME = "stowage-config"

@@ -5,16 +5,18 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
+from tests.support.installed_packages import link_dependencies
 from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
+VERSION = (ROOT / "scheduler/stowage/VERSION").read_text().strip()
 
 
 def _instructions() -> list[tuple[str, str]]:
@@ -73,21 +75,17 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
-def test_the_wheel_holds_the_package_and_its_data(image: Path) -> None:
+def test_the_image_holds_the_scheduler_only(image: Path) -> None:
     (wheel,) = (image / "wheels").glob("*.whl")
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert wheel.name.startswith(f"stowage-{version}-")
-    names = zipfile.ZipFile(wheel).namelist()
-    assert "scheduler/py.typed" in names
-    assert any(name.startswith("simcluster/simcluster/demo/manifests/") for name in names)
-    assert not any(name.startswith("tests/") for name in names)
+    tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert tops == {"stowage", f"stowage-{VERSION}.dist-info"}
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("run", "--help")])
 def test_what_is_installed_runs_outside_of_the_repository(
-    image: Path, arguments: tuple[str, ...]
+    image: Path, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
-    dependencies = {"PYTHONPATH": sysconfig.get_path("purelib")}
+    dependencies = {"PYTHONPATH": str(link_dependencies(tmp_path))}
     answer = subprocess.run(
         [str(image / "opt/stowage/bin/stowage"), *arguments],
         cwd=image,
@@ -118,10 +116,11 @@ def test_every_stage_starts_from_the_base_that_can_be_pinned() -> None:
     assert bases == ["${PYTHON_IMAGE}"] * 2
 
 
-def test_the_label_names_the_packages_version() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+def test_the_label_and_the_manifests_name_the_version() -> None:
     (labels,) = [rest for keyword, rest in _instructions() if keyword == "LABEL"]
-    assert f'org.opencontainers.image.version="{version}"' in labels
+    assert f'org.opencontainers.image.version="{VERSION}"' in labels
+    kustomization = yaml.safe_load((ROOT / "manifests/base/kustomization.yaml").read_text())
+    assert [image["newTag"] for image in kustomization["images"]] == [VERSION]
 
 
 def test_every_dependency_is_imported_and_says_why_it_is_there() -> None:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from simcluster import EmbeddedCluster, make_node
+from simcluster import SimulatedCluster, make_node
 from tests.support.api_client import PODS as PODS_PATH
 from tests.support.api_client import ApiClient
 from tests.support.auditor import node_of
@@ -71,7 +71,7 @@ def _damaged(name: str, value: str, **spec: Any) -> dict[str, Any]:
 async def test_damaged_objects_are_named_and_hold_up_nobody(tmp_path: Path) -> None:
     nodes = [make_node(f"n{index}", dict(CAPACITY)) for index in range(2)]
     async with (
-        EmbeddedCluster(nodes) as cluster,
+        SimulatedCluster(nodes) as cluster,
         _damaging_proxy(cluster.url) as url,
         ApiClient(cluster.url, "") as api,
     ):
@@ -96,7 +96,7 @@ async def test_damaged_objects_are_named_and_hold_up_nobody(tmp_path: Path) -> N
         assert 1 <= sum(name in str(each) for each in logs) <= 2
 
 
-def _put(cluster: EmbeddedCluster, pod: dict[str, Any]) -> None:
+def _put(cluster: SimulatedCluster, pod: dict[str, Any]) -> None:
     """Past the server's admission, as if an older or another server had let it in."""
     from simcluster.kinds.resources import PODS
 

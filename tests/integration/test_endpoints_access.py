@@ -14,7 +14,7 @@ from simcluster.auth.users import User
 from simcluster.ports import reserved_port
 from stowage.operator import LeaderElectionOptions, RunOptions, ServingOptions, run
 
-from simcluster import ClusterOptions, EmbeddedCluster, write_kubeconfig
+from simcluster import ClusterOptions, SimulatedCluster, write_kubeconfig
 from tests.support.api_client import ApiClient
 from tests.support.patience import PATIENCE_S
 from tests.support.round_robin_engine import RoundRobinEngine
@@ -89,7 +89,7 @@ async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
     options = ClusterOptions(
         token=ADMIN, users=users, rbac=True, with_kubelet=False, with_controllers=False
     )
-    async with EmbeddedCluster(options=options) as cluster:
+    async with SimulatedCluster(options=options) as cluster:
         async with ApiClient(cluster.url, ADMIN, None) as api:
             await _let_monitoring_read(api, "/metrics", "/metrics/resources")
         yield write_kubeconfig(tmp_path / "kubeconfig", cluster.url, ADMIN)

@@ -20,7 +20,7 @@ from tests.support.api_client import NODES, PODS, ApiClient
 from tests.support.api_servers import ApiServerUnderTest
 from tests.support.patience import PATIENCE_S
 
-EXAMPLE = Path(__file__).parent.parent / "example_plugin"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "plugins"
 STOWAGE = [sys.executable, "-m", "stowage.cli"]
 GANG = {"example.com/gang": "crew"}
 ENABLED: tuple[Mapping[str, object], ...] = (

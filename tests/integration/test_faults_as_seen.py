@@ -1,4 +1,4 @@
-"""The README's table of what goes wrong is what a running scheduler shows when it goes wrong."""
+"""A running scheduler shows each fault as the table of the documents says."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ STORIES: dict[str, Story] = {
     "slow": Story(_slow),
     "pods pending too long": Story(_fits_nowhere),
     "an object is left out": Story(_odd_node),
-    "endpoints refuse everybody": Story(_nobody_is_let_in),
+    "endpoints refuse all clients": Story(_nobody_is_let_in),
     "lease lost": Story(_lease_lost, is_end=True),
     "stopped or starved for longer than the lease": Story(_stopped, is_end=True),
     "it does not start": Story(_cannot_start, is_end=True),
@@ -258,10 +258,10 @@ STORIES: dict[str, Story] = {
 #: Rows that take a certificate's, an extender's or a test's own surroundings; see the tests there.
 ELSEWHERE = {
     "no replica answers",  # metrics/test_alerts
-    "extender failing in preemption, or talking nonsense",  # extenders/test_victim_review
+    "extender failing in preemption, or answering nonsense",  # extenders/test_victim_review
     "Events missing",  # writers/test_event_recorder
     "queue or memory grows",  # metrics/test_alerts
-    "a fault of our own",  # writers/test_worker_pool
+    "a bug in Stowage",  # writers/test_worker_pool
     "cache and API server differ",  # watch/test_cache_comparer
     "certificate of the endpoints not followed",  # serving/test_serving_certificate
 }
@@ -286,7 +286,7 @@ async def _missing(world: World, fault: Fault, story: Story) -> str:
     return ", ".join([*missing, *(each.name for each in fault.metrics if each not in moved)])
 
 
-async def test_what_the_readme_promises_is_seen_when_it_goes_wrong(tmp_path: Path) -> None:
+async def test_every_fault_shows_as_the_table_says(tmp_path: Path) -> None:
     table = faults()
     missing: dict[str, str] = {}
     async with world_in(tmp_path) as world:

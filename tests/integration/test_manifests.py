@@ -12,7 +12,7 @@ import yaml
 from simcluster.tests.integration.test_kubectl import kubectl_for
 from stowage.cli.config_file import read_configuration
 
-from simcluster import ClusterOptions, EmbeddedCluster
+from simcluster import ClusterOptions, SimulatedCluster
 from tests.integration.deployed import (
     MANIFESTS,
     ROOT,
@@ -47,7 +47,7 @@ async def test_kubectl_applies_everything_and_then_finds_nothing_to_change(
     objects: list[Json], tmp_path: Path
 ) -> None:
     options = ClusterOptions(with_kubelet=False)
-    async with EmbeddedCluster(options=options) as cluster:
+    async with SimulatedCluster(options=options) as cluster:
         kubectl = kubectl_for(cluster, tmp_path)
         created = await kubectl("apply", "-k", str(MANIFESTS))
         assert created.count(" created") == len(objects)
@@ -158,7 +158,7 @@ async def test_names_agree_wherever_it_is_deployed(
     assert pod_spec(objects)["serviceAccountName"] == name
     named = [rule["resourceNames"] for rule in the(objects, "Role")["rules"][1:]]
     assert named == [[name], [the(objects, "ConfigMap")["metadata"]["name"]]]
-    async with EmbeddedCluster() as cluster, ApiClient(cluster.url, "") as api:
+    async with SimulatedCluster() as cluster, ApiClient(cluster.url, "") as api:
         await apply(api, objects)
         kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
         options = await deployed_options(objects, kubeconfig)

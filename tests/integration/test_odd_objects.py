@@ -13,7 +13,7 @@ import pytest
 from simcluster.apiserver.errors import ApiError
 from simcluster.kinds.resources import NODES, PODS
 
-from simcluster import EmbeddedCluster, make_node
+from simcluster import SimulatedCluster, make_node
 from tests.fuzz.objects import odd_object
 from tests.support.api_client import PODS as PODS_PATH
 from tests.support.api_client import ApiClient
@@ -65,7 +65,7 @@ async def test_pods_that_own_each_other_are_bound_and_can_be_deleted(
     tmp_path: Path, policy: str
 ) -> None:
     async with (
-        EmbeddedCluster([make_node("n0", dict(CAPACITY))]) as cluster,
+        SimulatedCluster([make_node("n0", dict(CAPACITY))]) as cluster,
         ApiClient(cluster.url, "") as api,
         running_scheduler(cluster.write_kubeconfig(tmp_path / "kubeconfig")),
     ):

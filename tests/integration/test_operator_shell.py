@@ -15,7 +15,7 @@ from simcluster.store.deletion import DeleteOptions
 from stowage.api.events import PendingPodGone, PendingPodSeen
 from stowage.operator import LeaderElectionOptions, RunOptions, run
 
-from simcluster import EmbeddedCluster
+from simcluster import SimulatedCluster
 from tests.support.api_client import NODES, PODS, ApiClient
 from tests.support.api_servers import ApiServerUnderTest
 from tests.support.patience import PATIENCE_S
@@ -151,7 +151,7 @@ async def test_a_leader_schedules_and_a_standby_takes_over_its_released_lease(
 
 
 async def test_every_pod_is_bound_once_although_answers_are_lost(
-    embedded: EmbeddedCluster, shell: _Shell
+    embedded: SimulatedCluster, shell: _Shell
 ) -> None:
     for rule in (
         FaultRule("POST", "/binding$", times=3, is_applied=True, is_dropped=True),
@@ -173,7 +173,7 @@ async def test_every_pod_is_bound_once_although_answers_are_lost(
 
 
 async def test_watches_that_break_and_a_forgotten_history_lose_nothing(
-    embedded: EmbeddedCluster, shell: _Shell
+    embedded: SimulatedCluster, shell: _Shell
 ) -> None:
     await shell.create("before")
     await shell.all_bound("before")
@@ -184,7 +184,7 @@ async def test_watches_that_break_and_a_forgotten_history_lose_nothing(
 
 
 async def test_a_server_that_was_away_finds_us_waiting(
-    embedded: EmbeddedCluster, shell: _Shell
+    embedded: SimulatedCluster, shell: _Shell
 ) -> None:
     await shell.create("before")
     await shell.all_bound("before")
@@ -194,7 +194,7 @@ async def test_a_server_that_was_away_finds_us_waiting(
 
 
 async def test_a_pending_pod_deleted_while_nobody_watched_is_gone(
-    embedded: EmbeddedCluster, api_server: ApiServerUnderTest, api: ApiClient
+    embedded: SimulatedCluster, api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     async with _running(api_server, api) as shell:
         await shell.create("short-lived", "patient")
@@ -221,7 +221,7 @@ async def _has_seen(shell: _Shell, kind: type[PendingPodSeen | PendingPodGone], 
 
 
 async def test_kopf_is_started_again_when_it_gives_up(
-    embedded: EmbeddedCluster, api_server: ApiServerUnderTest, api: ApiClient
+    embedded: SimulatedCluster, api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     await api.post(NODES, _node("n1"))
     embedded.faults.add(FaultRule("GET", "/api/v1/pods.*schedulerName", times=1, status=404))
@@ -260,7 +260,7 @@ async def test_a_leader_that_lost_its_lease_ends_with_an_error(
 
 
 async def test_a_binding_in_flight_is_finished_before_the_end(
-    embedded: EmbeddedCluster, api_server: ApiServerUnderTest, api: ApiClient
+    embedded: SimulatedCluster, api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     await api.post(NODES, _node("n1"))
     embedded.faults.add(FaultRule("POST", "/binding$", delay_s=0.3))

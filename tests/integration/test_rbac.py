@@ -16,8 +16,8 @@ from simcluster.tests.integration.test_kubectl import kubectl_for
 
 from simcluster import (
     ClusterOptions,
-    EmbeddedCluster,
     FaultRule,
+    SimulatedCluster,
     service_account_user,
     write_kubeconfig,
 )
@@ -107,7 +107,7 @@ class Story(NamedTuple):
     """A scheduler that runs in an embedded cluster with the rights of its service account."""
 
     api: ApiClient
-    cluster: EmbeddedCluster
+    cluster: SimulatedCluster
     url: str
 
 
@@ -125,7 +125,7 @@ async def _told(
         with_controllers=False,
     )
     async with (
-        EmbeddedCluster(options=options) as cluster,
+        SimulatedCluster(options=options) as cluster,
         ApiClient(cluster.url, TOKEN) as api,
     ):
 
@@ -418,7 +418,7 @@ async def test_kubectl_is_told_what_it_may_not_do(tmp_path: Path) -> None:
         cert_file=certificate,
         key_file=key,
     )
-    async with EmbeddedCluster(options=options) as cluster:
+    async with SimulatedCluster(options=options) as cluster:
         kubectl = kubectl_for(cluster, tmp_path)
         await kubectl("apply", "-k", str(MANIFESTS))
         as_stowage = f"--token={SERVICE_ACCOUNT_TOKEN}"

@@ -14,7 +14,7 @@ import aiohttp
 from simcluster.kinds.resources import PODS
 from stowage.operator.serving.self_signed import self_signed
 
-from simcluster import ClusterOptions, EmbeddedCluster, make_node
+from simcluster import ClusterOptions, SimulatedCluster, make_node
 from tests.support.patience import PATIENCE_S
 from tests.support.troubled_cluster import CAPACITY, small_pod
 
@@ -41,7 +41,7 @@ async def _until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.05)
 
 
-def _events(cluster: EmbeddedCluster) -> str:
+def _events(cluster: SimulatedCluster) -> str:
     return str([each.obj for each in cluster.registry.store.collection("events").items()])
 
 
@@ -78,7 +78,7 @@ async def test_no_secret_is_in_logs_events_or_dumps(tmp_path: Path, port: int) -
     certificate, key = self_signed("127.0.0.1")
     config = _configuration(tmp_path / "config", certificate, key)
     key_lines = key.decode().splitlines()[1:-1]
-    async with EmbeddedCluster(options=ClusterOptions(token=CANARY)) as cluster:
+    async with SimulatedCluster(options=ClusterOptions(token=CANARY)) as cluster:
         node = make_node("n0", dict(CAPACITY))
         node["metadata"]["annotations"] = {"example.com/note": NOTE}
         cluster.add_nodes([node])

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from simcluster import EmbeddedCluster, FaultRule
+from simcluster import FaultRule, SimulatedCluster
 from tests.integration.test_scheduling import Cluster
 from tests.integration.volume_objects import (
     CLAIMS,
@@ -212,7 +212,7 @@ async def test_a_write_whose_answer_is_lost_counts(
     cluster: Cluster,
     volumes: VolumeController,
     scheduler: RunningScheduler,
-    embedded: EmbeddedCluster,
+    embedded: SimulatedCluster,
 ) -> None:
     lost = FaultRule("PATCH", "/persistentvolumes/disk$", times=1, is_applied=True, is_dropped=True)
     embedded.faults.add(lost)
@@ -230,7 +230,7 @@ async def test_a_write_whose_answer_is_lost_counts(
 
 @pytest.mark.usefixtures("scheduler")
 async def test_a_volume_that_somebody_else_takes_at_the_last_moment_is_let_go(
-    cluster: Cluster, volumes: VolumeController, embedded: EmbeddedCluster
+    cluster: Cluster, volumes: VolumeController, embedded: SimulatedCluster
 ) -> None:
     """The write is turned away until the volume belongs to another claim."""
     refused = FaultRule("PATCH", "/persistentvolumes/disk$", times=1000, status=503)

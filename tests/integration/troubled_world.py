@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from simcluster.kinds.resources import PODS
 from simcluster.ports import reserved_port
 
-from simcluster import ClusterOptions, EmbeddedCluster, FaultRule, make_node
+from simcluster import ClusterOptions, FaultRule, SimulatedCluster, make_node
 from tests.support.api_client import MERGE, ApiClient
 from tests.support.api_client import PODS as PODS_PATH
 from tests.support.fault_table import Series
@@ -95,7 +95,7 @@ def _installed(folder: Path) -> Path:
 class World:
     """A cluster, a scheduler in a process of its own, and what an operator sees of it."""
 
-    def __init__(self, folder: Path, cluster: EmbeddedCluster, api: ApiClient, port: int) -> None:
+    def __init__(self, folder: Path, cluster: SimulatedCluster, api: ApiClient, port: int) -> None:
         self.cluster, self.api, self.port = cluster, api, port
         self.log = folder / "log"
         self._kubeconfig = cluster.write_kubeconfig(folder / "kubeconfig")
@@ -228,7 +228,7 @@ async def world_in(folder: Path) -> AsyncIterator[World]:
     ssd, other = {"disk": "ssd"}, {"disk": "other"}
     nodes = [make_node("n0", dict(CAPACITY), ssd), make_node("n1", dict(CAPACITY), other)]
     async with (
-        EmbeddedCluster(nodes, options) as cluster,
+        SimulatedCluster(nodes, options) as cluster,
         ApiClient(cluster.url, TOKEN) as api,
     ):
         with reserved_port() as port:

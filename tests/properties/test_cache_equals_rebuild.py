@@ -138,27 +138,27 @@ class CacheEqualsRebuild(RuleBasedStateMachine):
         return make_pod_info(msgspec.structs.replace(pod, spec=spec), self.cache.classes)
 
     @rule(node=nodes)
-    def node_seen(self, node: Node) -> None:
-        change = self.cache.node_seen(node)
+    def update_node(self, node: Node) -> None:
+        change = self.cache.update_node(node)
         assert (change.old is None) == (node.metadata.name not in self.nodes)
         self.nodes[node.metadata.name] = node
 
     @rule(name=st.sampled_from(NODES))
-    def node_gone(self, name: str) -> None:
-        gone = self.cache.node_gone(name)
+    def remove_node(self, name: str) -> None:
+        gone = self.cache.remove_node(name)
         assert (gone is None) == (self.nodes.pop(name, None) is None)
 
     @rule(first=st.integers(100, 1000), number=st.integers(60, 80))
     def many_nodes_come_and_go(self, first: int, number: int) -> None:
         for index in range(first, first + number):
-            self.cache.node_seen(make_node(f"extra{index}", zone="z0"))
+            self.cache.update_node(make_node(f"extra{index}", zone="z0"))
         for index in range(first, first + number):
-            self.cache.node_gone(f"extra{index}")
+            self.cache.remove_node(f"extra{index}")
 
     @rule(pod=pods, node_name=st.sampled_from(NODES))
-    def pod_seen(self, pod: Pod, node_name: str) -> None:
+    def update_pod(self, pod: Pod, node_name: str) -> None:
         info = self.info(pod, node_name)
-        change = self.cache.pod_seen(info)
+        change = self.cache.update_pod(info)
         assert change.old == self.placed.get(info.uid)
         was_there = change.old is not None and change.old.node_name == node_name
         assert change.confirmed == (info.uid in self.assumed and was_there)
@@ -166,8 +166,8 @@ class CacheEqualsRebuild(RuleBasedStateMachine):
         self.placed[info.uid] = info
 
     @rule(name=st.sampled_from(["uid-p0", "uid-p1", "uid-p2", "uid-p3"]))
-    def pod_gone(self, name: str) -> None:
-        assert self.cache.pod_gone(name) == self.placed.pop(name, None)
+    def remove_pod(self, name: str) -> None:
+        assert self.cache.remove_pod(name) == self.placed.pop(name, None)
         self.assumed.discard(name)
 
     @rule(pod=pods, node_name=st.sampled_from(NODES))
@@ -185,16 +185,16 @@ class CacheEqualsRebuild(RuleBasedStateMachine):
             del self.placed[uid]
 
     @rule(obj=some_storage.objects)
-    def storage_seen(self, obj: StorageObject) -> None:
-        change = self.cache.storage_seen(obj)
+    def update_storage(self, obj: StorageObject) -> None:
+        change = self.cache.update_storage(obj)
         key = (type(obj), obj.metadata.namespaced_name)
         assert change.old == self.storage.get(key)
         self.storage[key] = obj
 
     @rule(obj=some_storage.objects)
-    def storage_gone(self, obj: StorageObject) -> None:
+    def remove_storage(self, obj: StorageObject) -> None:
         key = (type(obj), obj.metadata.namespaced_name)
-        assert self.cache.storage_gone(*key) == self.storage.pop(key, None)
+        assert self.cache.remove_storage(*key) == self.storage.pop(key, None)
 
     @rule(
         name=st.sampled_from(some_storage.VOLUMES),
@@ -206,7 +206,7 @@ class CacheEqualsRebuild(RuleBasedStateMachine):
         self, name: str, claim: PersistentVolumeClaim, uid: str, is_kept: bool
     ) -> None:
         volumes = self.cache.snapshot().storage.volumes
-        volume = volumes.seen(name)
+        volume = volumes.get_api_object(name)
         if volume is None:
             return
         volumes.assume(bound_to(volume, claim), uid)
@@ -214,17 +214,17 @@ class CacheEqualsRebuild(RuleBasedStateMachine):
         volumes.restore(name, "uid-of-another-pod")
         if not is_kept:
             volumes.restore(name, uid)
-            assert volumes.get(name) is volumes.seen(name) is volume
+            assert volumes.get(name) is volumes.get_api_object(name) is volume
 
     @rule(name=st.sampled_from(NAMESPACES), team=st.sampled_from(["x", "y"]))
-    def namespace_seen(self, name: str, team: str) -> None:
+    def update_namespace(self, name: str, team: str) -> None:
         namespace = make_namespace(name, labels={"team": team})
-        self.cache.namespace_seen(namespace)
+        self.cache.update_namespace(namespace)
         self.namespaces[name] = namespace.metadata.labels
 
     @rule(name=st.sampled_from(NAMESPACES))
-    def namespace_gone(self, name: str) -> None:
-        assert self.cache.namespace_gone(name) == (self.namespaces.pop(name, None) is not None)
+    def remove_namespace(self, name: str) -> None:
+        assert self.cache.remove_namespace(name) == (self.namespaces.pop(name, None) is not None)
 
     @rule(selector=selectors, scope=scopes, skip=st.booleans(), key=st.sampled_from(KEYS))
     def count_matching(
@@ -256,12 +256,12 @@ class CacheEqualsRebuild(RuleBasedStateMachine):
             assert num_pods == sum(pod.node_name in inside for pod in meant)
 
     @rule(pod=pods)
-    def carried_terms_matching(self, pod: Pod) -> None:
+    def existing_terms_matching(self, pod: Pod) -> None:
         asking = self.info(pod, "")
         labels = self.namespaces.get(asking.namespace, {})
         for which in TermKind:
             index = self.cache.snapshot().pods
-            found = index.carried_terms_matching(which, asking)
+            found = index.existing_terms_matching(which, asking)
             want = {
                 term
                 for placed in self.placed.values()
@@ -336,8 +336,8 @@ def assert_shows(
             in_use = any(port in pod.pod_class.host_ports for pod in here)
             assert snapshot.ports_in_conflict([port])[row] == in_use
     for which in TermKind:
-        carried_terms = snapshot.pods.carried_terms(which)
-        found = Counter({each.term: each.counts.total for each in carried_terms})
+        existing_terms = snapshot.pods.existing_terms(which)
+        found = Counter({each.term: each.counts.total for each in existing_terms})
         assert +found == Counter(term for pod in pods for term in pod.pod_class.terms[which])
 
 

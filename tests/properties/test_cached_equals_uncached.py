@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Affinity, Pod, PodAffinity, TopologySpreadConstraint
 from stowage.engine.scheduling import (
-    KnownRefusals,
-    NodeSearch,
+    RefusalCache,
     Scheduled,
+    SchedulingRequest,
+    TieBreaker,
     Unschedulable,
     schedule_pod,
 )
 from stowage.framework import CycleState, Framework, build_profile
 from stowage.plugins import in_tree_registry
-from stowage.state import PodInfo, Snapshot
+from stowage.plugins.node_resources.fit import NodeResourcesFit
+from stowage.state import NodeView, PodInfo, Snapshot
 
 from tests.support import placement_strategies as some
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
@@ -58,7 +62,7 @@ def test_decisions_are_the_same_with_and_without_the_cache(
     """
     cluster = MirroredCluster([*_QUIET_NODES, *first_nodes])
     cached, uncached = _framework(size), _framework(0)
-    refusals = KnownRefusals()
+    refusals = RefusalCache()
     for happened, which, disguise in history:
         for change in happened:
             change(cluster)
@@ -72,7 +76,7 @@ def test_decisions_are_the_same_with_and_without_the_cache(
         assert cached.evaluations.totals() == uncached.evaluations.totals()
         placed = got.get("node")
         if isinstance(placed, str) and pod.uid not in cluster.plain.pods:
-            cluster.pod_seen(on_node(template, placed))
+            cluster.update_pod(on_node(template, placed))
 
 
 def _disguised(pod: Pod, disguise: int) -> Pod:
@@ -99,26 +103,33 @@ def _disguised(pod: Pod, disguise: int) -> Pod:
     return msgspec.structs.replace(pod, metadata=metadata, spec=spec)
 
 
-def test_the_cache_is_in_use() -> None:
-    """The property above would hold trivially if nothing were ever kept."""
+@pytest.fixture
+def rows_filtered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many nodes each call of NodeResourcesFit's Filter judges."""
+    usual, rows = NodeResourcesFit.filter, []
+
+    def filter_and_count(self: Any, state: CycleState, pod: PodInfo, nodes: NodeView) -> Any:
+        rows.append(len(nodes))
+        return usual(self, state, pod, nodes)
+
+    monkeypatch.setattr(NodeResourcesFit, "filter", filter_and_count)
+    return rows
+
+
+def test_only_changed_nodes_are_judged_again(rows_filtered: list[int]) -> None:
+    """The property above would hold trivially if nothing were ever cached."""
     cluster = MirroredCluster(_QUIET_NODES)
     cached = _framework(100)
     pod = cluster.info(make_pod("p", requests={"cpu": "1"}))
     _decide(cached, cluster.snapshot(), pod)
-    assert len(cached._filters._cache) == 1
-    assert len(cached._scorers._cache) == 1
     cluster.bind(make_pod("q", requests={"cpu": "4"}), "quiet7")
-    answers = cached._filters._cache.get(pod.pod_class.demand.id)
-    assert answers is not None
-    before = answers.seen.usage_generation
-    told = _decide(cached, cluster.snapshot(), pod)
-    assert told["feasible"] == [f"quiet{index}" for index in range(40) if index != 7]
-    assert cached._filters._cache.get(pod.pod_class.demand.id) is answers
-    assert answers.seen.usage_generation > before
+    decision = _decide(cached, cluster.snapshot(), pod)
+    assert decision["feasible"] == [f"quiet{index}" for index in range(40) if index != 7]
+    assert rows_filtered == [len(cluster.snapshot().node_names), 1]
 
 
-def test_classes_of_one_demand_share_what_is_kept() -> None:
-    """What is kept of filters and scores does not grow with labels."""
+def test_classes_of_one_demand_share_cached_answers(rows_filtered: list[int]) -> None:
+    """The caches of filters and scores do not grow with labels."""
     cluster = MirroredCluster(_QUIET_NODES)
     cached = _framework(100)
     template = make_pod("p", requests={"cpu": "1"})
@@ -126,27 +137,21 @@ def test_classes_of_one_demand_share_what_is_kept() -> None:
     for pod in pods:
         _decide(cached, cluster.snapshot(), pod)
     assert len({pod.pod_class.id for pod in pods}) == 4
-    assert len(cached._filters._cache) == len(cached._scorers._cache) == 1
+    assert len(rows_filtered) == 1
 
 
 def _decide(
     framework: Framework,
     snapshot: Snapshot,
     pod: PodInfo,
-    refusals: KnownRefusals | None = None,
+    refusals: RefusalCache | None = None,
 ) -> dict[str, object]:
-    thrown: list[int] = []
-
-    def throw(sides: int) -> int:
-        thrown.append(sides)
-        return 0
-
-    search = NodeSearch(refusals=refusals)
-    result = schedule_pod(framework, snapshot, pod, CycleState(), throw, search)
+    ties = TieBreaker(lambda _: 0)
+    result = schedule_pod(SchedulingRequest(framework, snapshot, pod, CycleState(), ties), refusals)
     if isinstance(result, Unschedulable):
         return {
             "message": result.message,
-            "dice": thrown,
+            "dice": ties.sizes,
             "nomination": result.nominated_node_name,
             "plugins": result.unschedulable_plugins,
             "resolvable": result.diagnosis.resolvable(snapshot).nonzero()[0].tolist(),
@@ -172,7 +177,7 @@ def test_pods_of_one_class_with_different_claims_are_told_apart() -> None:
     for index in (3, 7):
         where = (HOSTNAME, [f"quiet{index}"])
         volume = make_volume(f"d{index}", given_to=f"c{index}", where=where)
-        cluster.storage_seen(volume, make_claim(f"c{index}", volume=f"d{index}"))
+        cluster.update_storage(volume, make_claim(f"c{index}", volume=f"d{index}"))
     pods = [
         cluster.info(make_pod(f"p{index}", volumes=(claim_volume(f"c{index}"),)))
         for index in (3, 7)

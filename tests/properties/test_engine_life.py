@@ -1,35 +1,32 @@
-"""A pod's whole life, at random: engine, clock and cluster driven step by step, checked after each.
+"""Random pod lives: an engine and a model cluster step by step, with all invariants after each.
 
 Watches lag behind each other, answers are lost or late, bindings fail, plugins make pods wait and
-work, nodes and other schedulers come and go, names are used again, the lease is lost and won.
+work, nodes come and go, other schedulers bind pods, names are reused, the lease is lost and won.
 """
 
 from __future__ import annotations
 
 from random import Random
-from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from stowage.api.events import PreBindFinished, WaitingPodAllowed, WaitingPodRejected
+from stowage.api.events import Event, PreBindFinished, WaitingPodAllowed, WaitingPodRejected
 from stowage.api.instructions import Instruction
 from stowage.api.objects.pod import PodSpec
 from stowage.api.status import Code
-from stowage.engine import Engine, Journal, replay
-from stowage.engine.journal import Handled
-from stowage.framework import plugin_factory
-from stowage.plugins import in_tree_registry
+from stowage.engine.journal import HandleCall
 
 from tests.support.builders import make_node, make_pod
-from tests.support.engine_view import EngineView
+from tests.support.cluster_driver import ClusterDriver
 from tests.support.engines import default_engine
-from tests.support.guard import Guard
-from tests.support.model_cluster import ModelCluster
+from tests.support.expected_state import ExpectedState
+from tests.support.reservation_tracker import ReservationTracker
 
 NAMES = [f"p{number}" for number in range(6)]
 NODES = ["m", "n", "o"]
 CPUS = ["100m", "600m", "1500m"]
+PLUGIN = ReservationTracker.name
 LABELS = ["", "wait", "work", "wait work", "work", "no"]
 SCHEDULERS = ["default-scheduler"] * 4 + ["somebody-else"]
 WATCHES = ["pending assigned", "pending assigned", "pending", "assigned", "assigned", ""]
@@ -50,18 +47,6 @@ TROUBLES = (
     "refusal",
     "lease",
 )
-PROFILE: dict[str, Any] = {
-    "schedulerName": "default-scheduler",
-    "plugins": {"multiPoint": {"enabled": [{"name": "Guard"}]}},
-}
-
-
-def engine_with_guard(choose: Any, journal: Journal | None = None) -> tuple[Engine, Guard]:
-    """The default profile and the guard."""
-    guard = Guard()
-    registry = in_tree_registry().merged_with(plugin_factory(lambda: guard, name="Guard"))
-    engine = default_engine(choose, profile=PROFILE, registry=registry, journal=journal)
-    return engine, guard
 
 
 def pod_cpu(spec: PodSpec) -> object:
@@ -70,18 +55,23 @@ def pod_cpu(spec: PodSpec) -> object:
 
 
 class EngineLife(RuleBasedStateMachine):
-    """An engine among a cluster, a view of what it should know, and a twin that replays it."""
+    """An engine beside a model cluster, its expected state, and a twin that replays its journal."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.now = 0.0
         self.generation = 0
-        self.cluster = ModelCluster()
-        self.view = EngineView("default-scheduler")
-        self.journal = Journal()
-        self.engine, self.guard = engine_with_guard(Random(0).randrange, self.journal)
+        self.tracker = ReservationTracker()
+        self.driver = ClusterDriver(
+            lambda **options: default_engine(plugins=[self.tracker], **options),
+            rng=Random(0),
+            checks_capacity=False,
+        )
+        self.cluster, self.engine = self.driver.cluster, self.driver.engine
+        self.expected = ExpectedState("default-scheduler")
         self.twin_choices: list[int] = []
-        self.twin, _ = engine_with_guard(lambda _ties: self.twin_choices.pop(0))
+        self.twin = default_engine(
+            lambda _ties: self.twin_choices.pop(0), plugins=[ReservationTracker()]
+        )
         self.num_followed = 0
         for name in ("m", "n"):
             self.cluster.add_node(make_node(name, cpu="2", pods=4))
@@ -93,7 +83,7 @@ class EngineLife(RuleBasedStateMachine):
 
     @rule(seed=st.integers(0, 2**32))
     def a_busy_minute(self, seed: int) -> None:
-        """A dozen steps in a row, so that runs are as long as lives are."""
+        """A dozen steps in a row: pod lives take longer than a usual run."""
         rng = Random(seed)
         for _ in range(NUM_STEPS_AT_ONCE):
             match rng.randrange(8):
@@ -159,7 +149,7 @@ class EngineLife(RuleBasedStateMachine):
                 cluster.is_leader = not cluster.is_leader
 
     def _delete_while_bound(self) -> None:
-        """A binding whose answer is lost is read back when its pod is gone, as its node showed."""
+        """A pod is bound with a lost answer and deleted before the binding is read back."""
         self.generation += 1
         self._write_pod("late", f"late-{self.generation}", "100m", "", "default-scheduler")
         self.cluster.lost_answers += 1
@@ -172,45 +162,46 @@ class EngineLife(RuleBasedStateMachine):
 
     @rule(code=st.sampled_from(PRE_BIND_ENDS), allows=st.booleans())
     def answers_come(self, code: Code, *, allows: bool) -> None:
-        """Of whatever is under way: late answers, PreBind work, Permit."""
+        """Late answers arrive; PreBind work and a wait at Permit end."""
         self.cluster.release_late_answers()
         for uid in list(self.cluster.pre_binds)[:1]:
             del self.cluster.pre_binds[uid]
-            self._tell(PreBindFinished(uid, code, ("no volume",) if code else (), "Guard"))
+            self._handle(PreBindFinished(uid, code, ("no volume",) if code else (), PLUGIN))
         for waiting in self.engine.waiting_pods()[:1]:
             uid = waiting.pod.uid
-            allowed, rejected = WaitingPodAllowed(uid, "Guard"), WaitingPodRejected(uid, "X", "no")
-            self._tell(allowed if allows else rejected)
+            allowed, rejected = (
+                WaitingPodAllowed(uid, PLUGIN),
+                WaitingPodRejected(uid, "X", "no"),
+            )
+            self._handle(allowed if allows else rejected)
 
     @rule(seconds=st.sampled_from([*PAUSES, 40.0, 310.0]), watches=st.sampled_from(WATCHES))
     def deliver(self, seconds: float, watches: str) -> None:
-        self.now += seconds
-        self.cluster.deliver(self.engine, self.now, watches=watches)
+        self.driver.now += seconds
+        self.driver.deliver(watches=watches)
         self._follow()
 
     @rule(seconds=st.sampled_from(PAUSES), budget=st.integers(1, 4))
     def schedule(self, seconds: float, budget: int) -> None:
-        self.now += seconds
+        self.driver.now += seconds
         if self.cluster.is_leader:
-            self.cluster.carry_out(self.engine.schedule(self.now, budget))
+            self.driver.schedule(budget)
             self._follow()
 
     # What must hold
 
     @invariant()
-    def every_book_agrees(self) -> None:
+    def the_engine_is_consistent(self) -> None:
         self.engine.validate()
-        bound_by_us = {uid for uid, times in self.cluster.bindings.items() if times > 1}
-        assert not bound_by_us
 
     @invariant()
     def every_waiting_pod_is_in_one_place(self) -> None:
         places = self._places()
-        for uid, pod in self.view.waiting.items():
-            if uid not in self.view.placed and uid not in self.view.ended:
+        for uid, pod in self.expected.waiting.items():
+            if uid not in self.expected.placed and uid not in self.expected.ended:
                 found = places.get(uid, [])
                 assert len(found) == 1, f"{pod.metadata.name} is in {found}"
-        ended = self.view.ended - self.view.revived
+        ended = self.expected.ended - self.expected.revived
         back = {uid for uid in ended & places.keys() if places[uid] != ["being bound"]}
         assert not back, f"{back} ended, and wait again"
         strays = {uid: found for uid, found in places.items() if len(found) > 1}
@@ -218,7 +209,7 @@ class EngineLife(RuleBasedStateMachine):
 
     @invariant()
     def the_cache_equals_a_count_of_the_objects(self) -> None:
-        snapshot = self.engine._machine.cache.snapshot()
+        snapshot = self.engine.state.cache.snapshot()
         cpu = snapshot.resources.names.index("cpu")
         cached = {
             name: (
@@ -229,11 +220,11 @@ class EngineLife(RuleBasedStateMachine):
             for row, name in enumerate(snapshot.node_names)
             if name
         }
-        assert cached == self.view.contents_of_nodes()
+        assert cached == self.expected.contents_of_nodes()
 
     @invariant()
-    def plugins_hold_what_is_being_bound_and_nothing_else(self) -> None:
-        assert self.guard.held == set(self.engine._machine.bindings)
+    def plugins_hold_reservations_for_pods_being_bound_only(self) -> None:
+        assert self.tracker.reserved == set(self.engine.state.bindings.uids)
 
     @invariant()
     def events_are_kept_for_pods_that_wait_at_permit_only(self) -> None:
@@ -241,41 +232,34 @@ class EngineLife(RuleBasedStateMachine):
             assert self.engine.in_flight_event_counts() == {}
 
     @invariant()
-    def the_journal_leads_to_the_same_state(self) -> None:
+    def replaying_the_journal_gives_the_same_state(self) -> None:
         assert self.twin.dump() == self.engine.dump()
 
     def check_invariants_now(self) -> None:
-        """All of them, in the middle of a rule."""
-        self.every_book_agrees()
+        """All invariants, in the middle of a rule."""
+        self.the_engine_is_consistent()
         self.every_waiting_pod_is_in_one_place()
         self.the_cache_equals_a_count_of_the_objects()
-        self.plugins_hold_what_is_being_bound_and_nothing_else()
+        self.plugins_hold_reservations_for_pods_being_bound_only()
         self.events_are_kept_for_pods_that_wait_at_permit_only()
-        self.the_journal_leads_to_the_same_state()
+        self.replaying_the_journal_gives_the_same_state()
 
     def teardown(self) -> None:
-        """Nothing fails any more; in the end every pod has a node, or is known to get none."""
+        """Without faults every pod is bound in the end, or is known to fit nowhere."""
         cluster = self.cluster
-        cluster.lost_answers = cluster.refusals = 0
+        self.driver.end_faults()
         cluster.is_leader = True
         for _ in range(40):
-            self.now += 21.0
+            self.driver.now += 21.0
             cluster.release_late_answers()
             for uid in list(cluster.pre_binds):
                 del cluster.pre_binds[uid]
-                self._tell(PreBindFinished(uid, Code.SUCCESS))
+                self._handle(PreBindFinished(uid, Code.SUCCESS))
             self.deliver(0.0, "pending assigned")
             self.schedule(0.0, 20)
-            self.every_book_agrees()
+            self.engine.validate()
         self._check_the_end()
-        replayed: list[Engine] = []
-
-        def rebuild(choose: Any) -> Engine:
-            replayed.append(engine_with_guard(choose)[0])
-            return replayed[-1]
-
-        replay(self.journal, rebuild)
-        assert replayed[0].dump() == self.engine.dump()
+        self.replaying_the_journal_gives_the_same_state()
 
     def _check_the_end(self) -> None:
         waiting = {
@@ -289,36 +273,36 @@ class EngineLife(RuleBasedStateMachine):
         self.deliver(0.0, "pending assigned")
         assert self.engine.cache_counts()["assumed_pods"] == self.engine.in_flight()
 
-    def _tell(self, event: Any) -> None:
-        self.cluster.tell(self.engine, [event], self.now)
+    def _handle(self, event: Event) -> None:
+        self.driver.handle(event)
         self._follow()
 
     def _follow(self) -> None:
-        """Have view and twin take in what the engine was told and said since."""
-        entries = self.journal.entries[self.num_followed :]
-        self.num_followed = len(self.journal)
+        """Pass the expected state and the twin what is new in the journal."""
+        journal = self.driver.journal
+        entries = journal.entries[self.num_followed :]
+        self.num_followed = len(journal)
         for entry in entries:
-            said: list[Instruction]
-            if isinstance(entry, Handled):
-                self.view.told(entry.events)
-                said = self.twin.handle(entry.events, entry.now)
+            answer: list[Instruction]
+            if isinstance(entry, HandleCall):
+                self.expected.take_events(entry.events)
+                answer = self.twin.handle(entry.events, entry.now)
             else:
                 self.twin_choices = list(entry.choices)
-                said = self.twin.schedule(entry.now, entry.budget)
-            assert said == list(entry.instructions)
-            self.view.said(said, entry.now)
+                answer = self.twin.schedule(entry.now, entry.budget)
+            assert answer == list(entry.instructions)
+            self.expected.take_instructions(answer, entry.now)
 
     def _places(self) -> dict[str, list[str]]:
-        machine = self.engine._machine
-        places: dict[str, list[str]] = {}
-        for place, pods in machine.queue.contents().items():
+        """UID -> where the engine has the pod: a queue, on a node, or being bound."""
+        state = self.engine.state
+        places = {uid: ["being bound"] for uid in state.bindings.uids}
+        for queue, pods in state.queue.contents().items():
             for queued in pods:
-                if queued.uid not in machine.bindings:
-                    places.setdefault(queued.uid, []).append(place.value)
-        for uid in machine.bindings:
-            places.setdefault(uid, []).append("being bound")
-        for pod in machine.cache.pods():
-            if pod.uid not in machine.bindings:
+                if queued.uid not in state.bindings:
+                    places.setdefault(queued.uid, []).append(queue.value)
+        for pod in state.cache.pods():
+            if pod.uid not in state.bindings:
                 places.setdefault(pod.uid, []).append("placed")
         return places
 

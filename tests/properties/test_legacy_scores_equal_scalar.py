@@ -44,7 +44,7 @@ def test_scores_equal_the_twins(seed: int) -> None:
     pending = [owned(world.pending_pod(f"pending-{index}"), random) for index in range(3)]
     held = [cluster.info(pod) for pod in pending]  # or their classes would vanish in between
     for name in list(cluster.plain.nodes):
-        cluster.node_seen(dressed_for_1_12(cluster.plain.nodes[name], random))
+        cluster.update_node(dressed_for_1_12(cluster.plain.nodes[name], random))
     for _ in range(6):
         view = some_nodes(cluster, random.choice((0b1111111, 0b0101010)))
         for pod, info in zip(pending, held, strict=True):
@@ -53,7 +53,7 @@ def test_scores_equal_the_twins(seed: int) -> None:
             check_one_by_one(cluster, avoid, pod, view)
         world.happen()
         changed = random.choice(list(cluster.plain.nodes.values()) or [make_node("n0")])
-        cluster.node_seen(dressed_for_1_12(changed, random))
+        cluster.update_node(dressed_for_1_12(changed, random))
 
 
 @given(

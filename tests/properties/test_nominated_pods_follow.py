@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,14 +19,14 @@ _NODES = tuple(f"n{index}" for index in range(6))
 _PODS = tuple(f"p{index}" for index in range(90))
 
 
-class _World:
+class _NominationHistory:
     """Nodes and nominations that change at random."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.cluster = MirroredCluster()
         self.nominator = Nominator()
-        self.cluster.node_seen(make_node("n0", cpu="4"))
+        self.cluster.update_node(make_node("n0", cpu="4"))
 
     def info(self, name: str) -> PodInfo:
         choose = self.random.choice
@@ -38,14 +39,14 @@ class _World:
         )
         return make_pod_info(pod, self.cluster.cache.classes)
 
-    def happen(self) -> None:
+    def change(self) -> None:
         """One change of a node or of a nomination."""
         choose, name = self.random.choice, self.random.choice(_PODS)
         match self.random.randint(0, 6):
             case 0:
-                self.cluster.cache.node_seen(make_node(choose(_NODES), cpu=choose(("2", "4"))))
+                self.cluster.cache.update_node(make_node(choose(_NODES), cpu=choose(("2", "4"))))
             case 1:
-                self.cluster.cache.node_gone(choose(_NODES))
+                self.cluster.cache.remove_node(choose(_NODES))
             case 2:
                 self.nominator.remove(f"uid-{name}")
             case 3:
@@ -72,38 +73,41 @@ def _beside_one_by_one(
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_the_pods_beside_one_are_those_of_all_nominations(seed: int) -> None:
-    world, kept = _World(seed), NominatedPods()
+    history, kept = _NominationHistory(seed), NominatedPods()
     for _ in range(25):
-        for _ in range(world.random.choice((0, 1, 3, 20))):
-            world.happen()
-        snapshot, pod = world.cluster.snapshot(), world.info(world.random.choice(_PODS))
-        wanted = _beside_one_by_one(pod, world.nominator, snapshot)
-        added = kept.beside(pod, world.nominator, snapshot)
+        for _ in range(history.random.choice((0, 1, 3, 20))):
+            history.change()
+        snapshot, pod = history.cluster.snapshot(), history.info(history.random.choice(_PODS))
+        wanted = _beside_one_by_one(pod, history.nominator, snapshot)
+        added = kept.beside(pod, history.nominator, snapshot)
         assert len(added) == sum(map(len, wanted.values()))
         for name, pods in wanted.items():
             row = snapshot.row_of(name)
             assert row is not None
             assert {each.uid: each for each in added.on(row)} == {each.uid: each for each in pods}
-        assert list(kept.problems(world.nominator, snapshot)) == []
+        assert list(kept.problems(history.nominator, snapshot)) == []
 
 
 def test_a_reader_that_fell_too_far_behind_looks_at_all_of_them_again() -> None:
-    world, kept = _World(1), NominatedPods()
-    world.nominator.nominate(world.info("p0"), "n0")
-    asking, snapshot = world.info("asking"), world.cluster.snapshot()
-    kept.beside(asking, world.nominator, snapshot)
+    history, kept = _NominationHistory(1), NominatedPods()
+    history.nominator.nominate(history.info("p0"), "n0")
+    asking, snapshot = history.info("asking"), history.cluster.snapshot()
+    kept.beside(asking, history.nominator, snapshot)
     for _ in range(10_000):
-        world.nominator.nominate(world.info("p1"), "n0")
-    world.nominator.remove("uid-p0")
-    assert list(kept.problems(world.nominator, snapshot)) == []
+        history.nominator.nominate(history.info("p1"), "n0")
+    history.nominator.remove("uid-p0")
+    assert list(kept.problems(history.nominator, snapshot)) == []
 
 
-def test_a_difference_is_told() -> None:
-    world, kept = _World(1), NominatedPods()
-    world.nominator.nominate(world.info("p0"), "n0")
-    snapshot = world.cluster.snapshot()
-    kept.beside(world.info("asking"), world.nominator, snapshot)
-    world.nominator._by_node["n0"]["uid-p0"] = world.info("p1")
-    assert any(
-        "nominated pods are kept as" in text for text in kept.problems(world.nominator, snapshot)
-    )
+class _HidesChanges(Nominator):
+    def changed_since(self, generation: int) -> Collection[str] | None:
+        return ()
+
+
+def test_a_missed_nomination_is_reported() -> None:
+    history, kept, nominator = _NominationHistory(1), NominatedPods(), _HidesChanges()
+    nominator.nominate(history.info("p0"), "n0")
+    snapshot = history.cluster.snapshot()
+    kept.beside(history.info("asking"), nominator, snapshot)
+    nominator.nominate(history.info("p1"), "n0")
+    assert any("nominated pods are kept as" in text for text in kept.problems(nominator, snapshot))

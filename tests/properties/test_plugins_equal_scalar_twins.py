@@ -17,7 +17,7 @@ from stowage.framework.profile.registry import NoArgs
 from stowage.framework.runtime.class_cache import ClassCache
 from stowage.framework.runtime.filter_run import FilterRun
 from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
-from stowage.framework.runtime.scores import default_normalize_score
+from stowage.framework.scores import default_normalize_score
 from stowage.plugins import in_tree_registry
 from stowage.plugins.image_locality import ImageLocality
 from stowage.plugins.node_affinity import NodeAffinity, NodeAffinityArgs

@@ -17,7 +17,12 @@ from stowage.api.objects.policy import (
     PodDisruptionBudgetStatus,
 )
 from stowage.api.objects.volume import GCEPersistentDiskVolumeSource, Volume
-from stowage.engine.scheduling import NodeSearch, Unschedulable, schedule_pod
+from stowage.engine.scheduling import (
+    SchedulingRequest,
+    TieBreaker,
+    Unschedulable,
+    schedule_pod,
+)
 from stowage.framework import Candidate, CycleState, Framework, build_profile
 from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
@@ -80,7 +85,7 @@ class FullCluster(RandomCluster):
         pod = self._pod(self.random.choice(_POD_NAMES), choosy=self._affinity)
         if pod.metadata.uid in self.cluster.plain.pods:
             # Another one of that name: the volumes of a pod never change.
-            self.cluster.pod_gone(pod.metadata.uid)
+            self.cluster.remove_pod(pod.metadata.uid)
         self.cluster.bind(pod, self.random.choice(_NODE_NAMES))
 
     def _with_priority(self, pod: Pod, priorities: tuple[int, ...]) -> Pod:
@@ -114,7 +119,7 @@ class FullCluster(RandomCluster):
 
     def _add_storage(self) -> None:
         """Claims of every name in every namespace, of which different ones mean one volume."""
-        random, seen = self.random, self.cluster.storage_seen
+        random, seen = self.random, self.cluster.update_storage
         seen(make_class("waits"))
         volumes = [f"d{index}" for index in range(4)]
         for name in volumes:
@@ -140,7 +145,7 @@ class FullCluster(RandomCluster):
             PodDisruptionBudgetSpec(self._selector()),
             PodDisruptionBudgetStatus(self.random.choice((0, 0, 1, 2)), disrupted),
         )
-        self.cluster.cache.budget_seen(budget)
+        self.cluster.cache.update_budget(budget)
         self.budgets.append(budget)
 
 
@@ -176,8 +181,10 @@ def _decide(
         for each in pods:
             nominator.nominate(cluster.info(each), name)
     info = cluster.info(pod)
-    search = NodeSearch(nominated=nominator)
-    result = schedule_pod(framework, snapshot, info, CycleState(), lambda _: 0, search)
+    ties = TieBreaker(lambda _: 0)
+    result = schedule_pod(
+        SchedulingRequest(framework, snapshot, info, CycleState(), ties, nominated=nominator)
+    )
     if not isinstance(result, Unschedulable) or result.preemption is None:
         return result.node_name if hasattr(result, "node_name") else None
     found = dict(result.preemption.find_candidates())

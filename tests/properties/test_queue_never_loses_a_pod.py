@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Status, unresolvable
-from stowage.queue import Place, QueuedPod, Registration, Registrations, SchedulingQueue
+from stowage.queue import (
+    QueuedPod,
+    QueueRules,
+    QueueState,
+    Registration,
+    Registrations,
+    SchedulingQueue,
+)
 from stowage.state.pods.pod_info import PodInfo
 
 from tests.unit.queue.scenario import (
@@ -94,7 +101,7 @@ class ModelPod:
     priority: int
     queued_at: float
     app: str = "web"
-    place: Place | None = None
+    place: QueueState | None = None
     rejected_by: set[str] = field(default_factory=set)
     pending_on: set[str] = field(default_factory=set)
     is_gated: bool = False
@@ -132,29 +139,29 @@ class ModelQueue:
         self.pods: dict[str, ModelPod] = {}
         self.closed: set[str] = set()
 
-    def at(self, place: Place) -> list[ModelPod]:
+    def at(self, place: QueueState) -> list[ModelPod]:
         return [pod for pod in self.pods.values() if pod.place is place]
 
-    def requeue(self, pod: ModelPod, place: Place, now: float) -> None:
+    def requeue(self, pod: ModelPod, place: QueueState, now: float) -> None:
         """To active or backoff, if the gate lets the pod."""
         pod.is_gated = pod.name in self.closed
         if pod.is_gated:
             pod.rejected_by.add("Gatekeeper")
             self.park(pod)
-        elif place is Place.BACKOFF and pod.backoff_ends_in + 1.0 > now:
-            pod.place = Place.BACKOFF
+        elif place is QueueState.BACKOFF and pod.backoff_ends_in + 1.0 > now:
+            pod.place = QueueState.BACKOFF
         else:
-            pod.place = Place.ACTIVE
+            pod.place = QueueState.ACTIVE
 
     def park(self, pod: ModelPod) -> None:
-        if pod.place is not Place.UNSCHEDULABLE:
-            pod.place = Place.UNSCHEDULABLE
+        if pod.place is not QueueState.UNSCHEDULABLE:
+            pod.place = QueueState.UNSCHEDULABLE
             pod.waits_until = math.ceil((pod.queued_at + 300.0) / 30.0) * 30.0
 
     def happen(self, event: ClusterEvent, number: int, now: float, max_priority: int = 2) -> None:
-        for pod in self.at(Place.IN_FLIGHT):
+        for pod in self.at(QueueState.IN_FLIGHT):
             pod.missed.append((event, number))
-        for pod in self.at(Place.UNSCHEDULABLE):
+        for pod in self.at(QueueState.UNSCHEDULABLE):
             if pod.priority <= max_priority:
                 self.consider(pod, event, number, now)
 
@@ -165,9 +172,9 @@ class ModelQueue:
 
     def offer(self, pod: ModelPod, event: ClusterEvent, number: int, now: float) -> None:
         if event != EVERYTHING and pod.helped_by(pod.pending_on, event, number):
-            self.requeue(pod, Place.ACTIVE, now)
+            self.requeue(pod, QueueState.ACTIVE, now)
         elif pod.helped_by(pod.rejected_by | pod.pending_on, event, number):
-            self.requeue(pod, Place.BACKOFF, now)
+            self.requeue(pod, QueueState.BACKOFF, now)
 
     def come_back(self, pod: ModelPod, now: float) -> None:
         missed, pod.missed = pod.missed, []
@@ -180,28 +187,28 @@ class ModelQueue:
         ]
         pod.place = None
         if at_once:
-            self.requeue(pod, Place.ACTIVE, now)
+            self.requeue(pod, QueueState.ACTIVE, now)
         elif helped or not plugins:
-            self.requeue(pod, Place.BACKOFF, now)
+            self.requeue(pod, QueueState.BACKOFF, now)
         else:
             self.park(pod)
 
     def flush(self, now: float) -> None:
-        for pod in self.at(Place.BACKOFF):
+        for pod in self.at(QueueState.BACKOFF):
             if pod.backoff_ends_in + 1.0 <= now:
-                pod.place = Place.ACTIVE
-        for pod in self.at(Place.UNSCHEDULABLE):
+                pod.place = QueueState.ACTIVE
+        for pod in self.at(QueueState.UNSCHEDULABLE):
             if pod.waits_until <= now:
                 pod.waits_until = math.ceil((now + 300.0) / 30.0) * 30.0
                 self.consider(pod, EVERYTHING, 0, now)
 
     def next_pods(self) -> set[str]:
         """The names of the pods of which one has to be popped next."""
-        active = self.at(Place.ACTIVE)
+        active = self.at(QueueState.ACTIVE)
         if active:
             first = min(pod.turn for pod in active)
             return {pod.name for pod in active if pod.turn == first}
-        early = [pod for pod in self.at(Place.BACKOFF) if pod.rejected_by or pod.pending_on]
+        early = [pod for pod in self.at(QueueState.BACKOFF) if pod.rejected_by or pod.pending_on]
         if not early:
             return set()
         first_out = min((pod.backoff_ends_in, *pod.turn) for pod in early)
@@ -216,7 +223,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.number = 0
         self.model = ModelQueue()
-        self.queue = SchedulingQueue(by_priority, self._pre_enqueue, REGISTRATIONS)
+        self.queue = SchedulingQueue(QueueRules(by_priority, self._pre_enqueue, REGISTRATIONS))
         self.flying: dict[str, QueuedPod] = {}
 
     def _pre_enqueue(self, info: PodInfo) -> Status:
@@ -224,7 +231,7 @@ class QueueMachine(RuleBasedStateMachine):
             return unresolvable("closed", plugin="Gatekeeper")
         return SUCCESS
 
-    def _name(self, data: st.DataObject, place: Place | None = None) -> str:
+    def _name(self, data: st.DataObject, place: QueueState | None = None) -> str:
         pods = self.model.pods.values()
         names = [pod.name for pod in pods if place is None or pod.place is place]
         return data.draw(st.sampled_from(names))
@@ -240,21 +247,21 @@ class QueueMachine(RuleBasedStateMachine):
             return
         self.queue.add(pending(name, priority=priority, labels={"app": app}), self.now)
         pod = self.model.pods[name] = ModelPod(name, priority, self.now, app)
-        self.model.requeue(pod, Place.ACTIVE, self.now)
+        self.model.requeue(pod, QueueState.ACTIVE, self.now)
 
     def _update(self, name: str, priority: int, app: str) -> None:
         self.queue.update(pending(name, priority=priority, labels={"app": app}), self.now)
         pod = self.model.pods[name]
         _, known = pod.latest or (0, pod.app)
         event = POD_UPDATE if known == app else POD_RELABELLED
-        if pod.place is Place.IN_FLIGHT:
+        if pod.place is QueueState.IN_FLIGHT:
             pod.is_gone = False
             pod.latest = priority, app
-            for flying in self.model.at(Place.IN_FLIGHT):
+            for flying in self.model.at(QueueState.IN_FLIGHT):
                 flying.missed.append((event, 0))
         else:
             pod.priority, pod.app = priority, app
-            if pod.place is Place.UNSCHEDULABLE:
+            if pod.place is QueueState.UNSCHEDULABLE:
                 self.model.offer(pod, event, 0, self.now)
 
     @precondition(lambda self: self.model.pods)
@@ -263,7 +270,7 @@ class QueueMachine(RuleBasedStateMachine):
         name = self._name(data)
         self.queue.delete(f"uid-{name}")
         pod = self.model.pods[name]
-        if pod.place is Place.IN_FLIGHT:
+        if pod.place is QueueState.IN_FLIGHT:
             pod.is_gone = True
         else:
             del self.model.pods[name]
@@ -283,21 +290,21 @@ class QueueMachine(RuleBasedStateMachine):
         assert name in expected
         self.flying[name] = queued
         pod = self.model.pods[name]
-        pod.place = Place.IN_FLIGHT
+        pod.place = QueueState.IN_FLIGHT
         pod.rejected_by, pod.pending_on, pod.is_gated = set(), set(), False
         return name
 
     @precondition(lambda self: self.flying)
     @rule(data=st.data())
     def done(self, data: st.DataObject) -> None:
-        name = self._name(data, Place.IN_FLIGHT)
+        name = self._name(data, QueueState.IN_FLIGHT)
         self.queue.done(self.flying.pop(name).uid)
         del self.model.pods[name]
 
     @precondition(lambda self: self.flying)
     @rule(data=st.data(), rejected_by=REJECTORS, pending_on=PENDING)
     def reject(self, data: st.DataObject, rejected_by: set[str], pending_on: set[str]) -> None:
-        self._reject(self._name(data, Place.IN_FLIGHT), rejected_by, pending_on)
+        self._reject(self._name(data, QueueState.IN_FLIGHT), rejected_by, pending_on)
 
     @precondition(lambda self: self.model.next_pods())
     @rule(
@@ -354,12 +361,12 @@ class QueueMachine(RuleBasedStateMachine):
         name = self._name(data)
         self.queue.activate([f"uid-{name}"], self.now)
         pod = self.model.pods[name]
-        if pod.place is Place.IN_FLIGHT:
+        if pod.place is QueueState.IN_FLIGHT:
             pod.missed.append((EVERYTHING, 0))
-        elif pod.place is Place.BACKOFF:
-            pod.place = Place.ACTIVE
-        elif pod.place is Place.UNSCHEDULABLE:
-            self.model.requeue(pod, Place.ACTIVE, self.now)
+        elif pod.place is QueueState.BACKOFF:
+            pod.place = QueueState.ACTIVE
+        elif pod.place is QueueState.UNSCHEDULABLE:
+            self.model.requeue(pod, QueueState.ACTIVE, self.now)
 
     @rule()
     def flush(self) -> None:
@@ -374,7 +381,7 @@ class QueueMachine(RuleBasedStateMachine):
     def every_pod_is_where_the_model_has_it(self) -> None:
         self.queue.validate()
         places = {pod.name: pod.place for pod in self.model.pods.values()}
-        assert {name: self.queue.place_of(f"uid-{name}") for name in places} == places
+        assert {name: self.queue.state_of(f"uid-{name}") for name in places} == places
         assert sum(map(len, self.queue.contents().values())) == len(places)
         assert self.queue.has_ready_pods() == bool(self.model.next_pods())
         assert self.queue.drain_problems() == []

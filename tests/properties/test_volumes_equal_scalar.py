@@ -12,7 +12,7 @@ from stowage.api.objects.pod import Pod
 from stowage.api.objects.volume import PersistentVolumeClaim, StorageClass, StorageObject
 from stowage.framework import CycleState, NoArgs
 from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
-from stowage.framework.runtime.node_verdicts import PluginVerdict
+from stowage.framework.node_verdicts import PluginVerdict
 from stowage.plugins.volumes import (
     NodeVolumeLimits,
     VolumeBinding,
@@ -54,15 +54,15 @@ def _cluster(
     """Objects may come twice and in any order; what the pod needs to pass PreFilter is added."""
     cluster = MirroredCluster()
     for name, labels in zip(some.NODES, LABELS, strict=True):
-        cluster.node_seen(make_node(name, labels=labels))
+        cluster.update_node(make_node(name, labels=labels))
     for other, node_name in placed:
-        cluster.pod_seen(on_node(other, node_name))
-    cluster.storage_seen(*objects)
+        cluster.update_pod(on_node(other, node_name))
+    cluster.update_storage(*objects)
     known = {key for kind, key in cluster.plain.storage if kind is PersistentVolumeClaim}
-    cluster.storage_seen(*some.missing_claims(pod, known))
+    cluster.update_storage(*some.missing_claims(pod, known))
     for name in some.CLASSES:
         if cluster.plain.stored(StorageClass, name) is None:
-            cluster.storage_seen(make_class(name))
+            cluster.update_storage(make_class(name))
     return cluster
 
 
@@ -129,7 +129,7 @@ def test_what_a_node_would_use_is_what_it_uses_then(
     conflicts = what_if.volume_use.conflicts(pod.spec.volumes)
     assert snapshot.volume_use.counts() == before
     for gone in here[:2]:
-        cluster.pod_gone(gone.uid)
+        cluster.remove_pod(gone.uid)
     cluster.bind(pod, node_name)
     after = cluster.snapshot()
     assert _attached(after) == shown

@@ -94,7 +94,7 @@ def _pod_differences(
 
 
 def _storage_differences(server: ModelServer, engine: Engine) -> Iterator[str]:
-    storage = engine._machine.cache.snapshot().storage
+    storage = engine.state.cache.snapshot().storage
     known = {
         (type(obj), obj.metadata.namespaced_name): obj.metadata.resource_version
         for obj in storage.objects()
@@ -105,20 +105,20 @@ def _storage_differences(server: ModelServer, engine: Engine) -> Iterator[str]:
     }
     for kind, key in sorted(known.items() ^ there.items(), key=str):
         yield f"the engine differs from the server in {kind[0].__name__} {kind[1]}: {key}"
-    for what, uid in engine._machine.cache.assumed_storage().items():
+    for what, uid in engine.state.cache.assumed_storage().items():
         yield f"{what} is still assumed for pod {uid}"
 
 
 def _unfinished(engine: Engine) -> Iterator[str]:
-    machine = engine._machine
+    state = engine.state
     lasting = {
-        "being bound": sorted(machine.bindings),
-        "not confirmed": sorted(machine.unconfirmed),
-        "waiting for volumes": sorted(machine.stages.uids()),
-        "waiting at Permit": sorted(machine.permit_since),
-        "being made room for": sorted(machine.preemptions),
-        "with extenders": sorted(machine.consultations.uids),
-        "in flight": sorted(machine.queue.in_flight()),
+        "being bound": sorted(state.bindings.uids),
+        "not confirmed": sorted(pod.uid for pod in state.bindings.unconfirmed),
+        "waiting for volumes": sorted(state.bindings.volume_waits.uids()),
+        "waiting at Permit": sorted(state.bindings.permit_waits.plugins()),
+        "being made room for": sorted(state.preemptions.uids),
+        "with extenders": sorted(state.consultations.uids),
+        "in flight": sorted(state.queue.in_flight()),
         "kept for pods in flight": sorted(engine.in_flight_event_counts()),
     }
     for what, found in lasting.items():

@@ -16,7 +16,7 @@ from tests.simulation.true_reasons import decoded, is_placed
 
 def object_differences(server: ModelServer, engine: Engine) -> Iterator[str]:
     """One sentence for each object that the engine has in another state."""
-    snapshot = engine._machine.cache.snapshot()
+    snapshot = engine.state.cache.snapshot()
     yield from _nodes(server, snapshot)
     yield from _namespaces(server, snapshot)
     yield from _budgets(server, snapshot)
@@ -49,7 +49,7 @@ def _namespaces(server: ModelServer, snapshot: Snapshot) -> Iterator[str]:
 def _budgets(server: ModelServer, snapshot: Snapshot) -> Iterator[str]:
     known = {
         (namespace, name): budget.allowed
-        for namespace, budgets in snapshot.budgets._in.items()
+        for namespace, budgets in snapshot.budgets.by_namespace.items()
         for name, budget in budgets.items()
     }
     there = {

@@ -10,27 +10,44 @@ from contextvars import Context, ContextVar, copy_context
 from typing import Any
 from weakref import WeakKeyDictionary
 
-#: Which simulated process a callback belongs to; the world itself has no name.
+#: The simulated process that a callback belongs to; empty for the simulation itself.
 PROCESS: ContextVar[str] = ContextVar("process", default="")
 
 
 class NothingLeftToDo(Exception):  # noqa: N818 - it names the finding
-    """Everything waits, and for nothing that will ever happen."""
+    """No callback is ready and no timer is set."""
+
+
+class ProcessHandle(asyncio.Handle):
+    """A callback that knows the simulated process it belongs to."""
+
+    @property
+    def process(self) -> str:
+        """The name of the process; empty for the simulation itself."""
+        return str(self._context.get(PROCESS, ""))  # type: ignore[attr-defined]
+
+    def run(self) -> None:
+        """Call it."""
+        self._run()
+
+
+class ProcessTimer(asyncio.TimerHandle, ProcessHandle):
+    """A timer that knows the simulated process it belongs to."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """Runs callbacks in their order; when there are none, it is later at once.
+    """Runs callbacks in order; without ready callbacks the clock jumps to the next timer.
 
-    Callbacks of a stopped process are kept until it goes on, as with SIGSTOP; those of a killed one
-    are never run, not even to clean up, as with SIGKILL.
+    Callbacks of a stopped process are kept until it continues, as with SIGSTOP. Callbacks of a
+    killed process never run, not even to clean up, as with SIGKILL.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._now = 0.0
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._timers: list[tuple[float, int, ProcessTimer]] = []
         self._num_timers = 0
-        self._stopped: dict[str, list[asyncio.Handle]] = {}
+        self._stopped: dict[str, list[ProcessHandle]] = {}
         self._killed: defaultdict[str, list[Any]] = defaultdict(list)
         self._process_of: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
         self.set_task_factory(self._make_task)
@@ -57,13 +74,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def kill_process(self, name: str) -> None:
         """SIGKILL."""
         self._killed[name].extend(self._stopped.pop(name, ()))
-        # Kept, or their coroutines would be closed and clean up after all.
+        # Keep the tasks: otherwise their coroutines are closed and run their cleanup.
         self._killed[name].extend(
             task for task, process in self._process_of.items() if process == name
         )
 
     def end_processes(self) -> None:
-        """Let stopped and killed ones go on, to be cancelled like the others."""
+        """Continue stopped and killed processes so that they can be cancelled."""
         for handles in self._stopped.values():
             self._ready.extend(handles)  # type: ignore[attr-defined]
         for handles in self._killed.values():
@@ -71,15 +88,22 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._stopped.clear()
         self._killed.clear()
 
+    def _call_soon(
+        self, callback: Callable[..., object], args: Any, context: Context | None
+    ) -> ProcessHandle:
+        handle = ProcessHandle(callback, args, self, context)
+        self._ready.append(handle)  # type: ignore[attr-defined]
+        return handle
+
     def call_at(  # type: ignore[override]
         self,
         when: float,
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
-        """Set a timer; those of one instant go off in the order in which they were set."""
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
+    ) -> ProcessTimer:
+        """Set a timer; timers of one instant fire in the order in which they were set."""
+        timer = ProcessTimer(when, callback, args, self, context)
         self._num_timers += 1
         heapq.heappush(self._timers, (when, self._num_timers, timer))
         return timer
@@ -89,13 +113,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         await asyncio.sleep(when - self._now)
 
     def call_outside(self, delay_s: float, callback: Callable[..., object], *args: object) -> None:
-        """Have the world do something later, whatever becomes of the process that asks."""
-        self.call_later(delay_s, callback, *args, context=_WORLD)
+        """Call a function later on behalf of the simulation, even if the calling process ends."""
+        self.call_later(delay_s, callback, *args, context=_OUTSIDE)
 
     def _make_task(
         self, _loop: object, coro: Any, context: Context | None = None
     ) -> asyncio.Task[Any]:
-        """A task of the process that asks, or of the context's."""
+        """A task of the calling process, or of the context's process."""
         task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, context=context)
         self._process_of[task] = PROCESS.get() if context is None else context[PROCESS]
         return task
@@ -109,17 +133,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
             if not handle.cancelled():
                 self._run_handle(handle)
 
-    def _run_handle(self, handle: asyncio.Handle) -> None:
-        process = handle._context.get(PROCESS, "")  # type: ignore[attr-defined]
-        if process in self._killed:
-            self._killed[process].append(handle)
-        elif process in self._stopped:
-            self._stopped[process].append(handle)
+    def _run_handle(self, handle: ProcessHandle) -> None:
+        if handle.process in self._killed:
+            self._killed[handle.process].append(handle)
+        elif handle.process in self._stopped:
+            self._stopped[handle.process].append(handle)
         else:
-            handle._run()
+            handle.run()
 
     def _jump(self) -> None:
-        """Make it the time of the next timer, and ready what is due then."""
+        """Move the clock to the next timer and ready all that are due."""
         timers, ready = self._timers, self._ready  # type: ignore[attr-defined]
         while timers and timers[0][2].cancelled():
             heapq.heappop(timers)
@@ -145,4 +168,4 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return
 
 
-_WORLD: Context = copy_context()
+_OUTSIDE: Context = copy_context()

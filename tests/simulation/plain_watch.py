@@ -146,7 +146,7 @@ class PendingPodsWatch:
 
 
 class ConfigMapFollower:
-    """Made and driven as `stowage.operator.kopf.config_map_watch.ConfigMapWatch` is."""
+    """Replaces `stowage.operator.kopf.config_map_watch.ConfigMapWatch`; has its interface."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class ConfigMapFollower:
         _after_start: Callable[[], None],
         clock: Clock,
     ) -> None:
-        self._configuration = configuration
+        self.configuration = configuration
         self._watch = PlainWatch(
             connection,
             CONFIG_MAPS,
@@ -173,8 +173,8 @@ class ConfigMapFollower:
     def _take_list(self, body: bytes) -> str:
         listed = msgspec.json.decode(body)
         if not listed["items"]:
-            self._configuration.handle_missing()
+            self.configuration.handle_missing()
         for obj in listed["items"]:
-            self._configuration.handle_event(None, obj)
+            self.configuration.handle_event(None, obj)
         version: str = listed["metadata"]["resourceVersion"]
         return version

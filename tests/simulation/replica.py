@@ -11,6 +11,7 @@ from stowage.api.config.loading import Extender, InvalidConfiguration
 from stowage.engine import Engine
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.clock import Clock
+from stowage.operator.configuration.live_configuration import LiveConfiguration
 from stowage.operator.environment import Environment
 from stowage.operator.extenders.client import ExtenderClient
 from stowage.operator.lease import LeaderElectionOptions
@@ -64,16 +65,13 @@ class Replica:
         self._extenders = extenders
         self._rng = rng
         self._num_starts = 0
-        self._process: Process | None = None
+        self._configuration: LiveConfiguration | None = None
         self._told_to_end = asyncio.Event()
 
     @property
     def configuration_hash(self) -> str:
-        """What the configuration in force is called."""
-        if self._process is None:
-            return ""
-        content: Any = self._process._configuration.configz()["stowage"]
-        return str(content["configurationHash"])
+        """Hash of the configuration in force; empty between two processes."""
+        return "" if self._configuration is None else self._configuration.active.hash
 
     def start(self) -> None:
         """Start a fresh process."""
@@ -116,7 +114,7 @@ class Replica:
     def _forget(self) -> None:
         self.is_running = False
         self.engine = None
-        self._process = None
+        self._configuration = None
 
     async def _main(self) -> None:
         self._told_to_end = asyncio.Event()
@@ -145,11 +143,15 @@ class Replica:
             owns_process=False,
         )
         environment = Environment(
-            self._clock(), PendingPodsWatch, ConfigMapFollower, self._extender_client
+            self._clock(), PendingPodsWatch, self._watch_config_map, self._extender_client
         )
         async with AsyncExitStack() as cleanup:
-            self._process = Process(options, connection, environment)
-            await self._process.run(cleanup)
+            await Process(options, connection, environment).run(cleanup)
+
+    def _watch_config_map(self, *arguments: Any) -> ConfigMapFollower:
+        follower = ConfigMapFollower(*arguments)
+        self._configuration = follower.configuration
+        return follower
 
     def _extender_client(self, config: Extender) -> ExtenderClient:
         return VirtualExtenderClient(config, self.process_name, self._network, self._extenders)

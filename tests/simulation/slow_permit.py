@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from stowage.api.status import SUCCESS, WAIT, Status
-from stowage.framework import CycleState, Handle
+from stowage.framework import CycleState, Handle, PluginTraits
 from stowage.state.pods.pod_info import PodInfo
 
 WAIT_S = 2.0
@@ -19,6 +19,7 @@ class SlowPermit:
     """
 
     name = "SlowPermit"
+    traits = PluginTraits()
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle

@@ -1,4 +1,4 @@
-"""Every audit can fail: faults planted in the scheduler are found within a few seeds."""
+"""Every audit of the simulation can fail: it finds faults planted in the scheduler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from stowage.api.config.extenders import Extenders
 from stowage.api.events import ActionType, BindFailed, EventResource
 from stowage.api.status import SUCCESS, WAIT
-from stowage.engine import schedule_one as attempts
+from stowage.engine import schedule_one
 from stowage.framework import ACCEPT_ALL, PreBindProgress
 from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.client.timeouts import Timeouts
@@ -25,138 +25,192 @@ from stowage.operator.extenders.evaluator import ExtenderEvaluator
 from stowage.operator.extenders.victim_review import VictimReviewer
 from stowage.operator.leader_election import LeaderElector
 from stowage.operator.watch.reflector import Reflector
-from stowage.operator.writers.binder import Binder, _failed
+from stowage.operator.writers.binder import Binder
 from stowage.operator.writers.event_recorder import EventRecorder
 from stowage.plugins.scheduling_gates import SchedulingGates
 from stowage.plugins.taint_toleration import TaintToleration
 from stowage.plugins.volumes.binding import VolumeBinding
 from stowage.plugins.volumes.limits import NodeVolumeLimits
-from stowage.plugins.volumes.pre_bind import VolumePlan
 from stowage.queue.scheduling_queue import SchedulingQueue
 from stowage.state.cache import ClusterCache
-from stowage.state.storage import event_handlers as storage_keeper
+from stowage.state.storage import updater as storage_keeper
 
 from tests.simulation.plan import Emphasis
 from tests.simulation.run import simulate
 
 MAX_SEEDS_TO_A_FAULT = 120
 
-_emit = EventRecorder.emit
-_add_seen = Reflector._add_seen
-_ask_a_guard = VictimReviewer._ask
-_namespace_seen = ClusterCache.namespace_seen
-_node_seen = ClusterCache.node_seen
-_skip = attempts._skip
 _USUAL = Emphasis()
 _LONG = aiohttp.ClientTimeout(total=300.0)
 _VOLUMES = Emphasis(often=frozenset(["create_pod_with_claim"]))
+_FUTURE = "2026-01-01T01:00:00Z"
+"""Later than any creation date unless the server's clock has jumped."""
 
 
 class Planted(NamedTuple):
-    """A fault in the scheduler, what brings it out, and what is found then.
+    """A fault in the scheduler.
 
     Attributes:
+        owner: The class or module with the attribute to replace.
+        plant: Returns the replacement; called with the attribute itself.
+        emphasis: What the simulation does more often to reveal the fault.
+        finding: Part of the violation that reports the fault.
         first_seed: Where the search begins, to save time.
     """
 
     owner: Any
     attribute: str
-    replacement: Any
+    plant: Callable[[Any], Any]
     emphasis: Emphasis
     finding: str
     first_seed: int = 0
 
 
-async def _take_a_lost_answer_for_a_failure(_self: Any, instruction: Any, error: Any) -> Any:
-    return _failed(instruction, str(error))
+def _returns(answer: Any) -> Callable[[Any], Any]:
+    """A function that always returns the same."""
+    return lambda _usual: lambda *_arguments, **_options: answer
 
 
-def _emit_twice(recorder: EventRecorder, instruction: Any) -> None:
-    _emit(recorder, instruction)
-    _emit(recorder, instruction)
+def _fails_on_lost_answer(_usual: Any) -> Any:
+    async def settle(self: Any, instruction: Any, error: Any) -> BindFailed:
+        return BindFailed(instruction.pod.uid, instruction.node_name, str(error))
+
+    return settle
 
 
-def _overlook_some(reflector: Any, found: Any, events: list[Any]) -> None:
-    if reflector.kind != "Pod" or not found.metadata.uid.endswith("7"):
-        _add_seen(reflector, found, events)
+def _fails_on_lost_answer_of_extender(_usual: Any) -> Any:
+    async def settle(self: Any, instruction: Any, error: Any) -> BindFailed:
+        uid, node_name = instruction.pod.uid, instruction.node_name
+        return BindFailed(uid, node_name, str(error), by_extender=True)
+
+    return settle
 
 
-async def _pass_over_a_failing_extender(
-    consultant: Any, extender: Any, opinion: Any, _pod: Any
-) -> None:
-    with suppress(ExtenderError):
-        await consultant._filter(extender, opinion)
+def _emits_twice(usual: Any) -> Any:
+    def emit(self: Any, instruction: Any) -> None:
+        usual(self, instruction)
+        usual(self, instruction)
+
+    return emit
 
 
-async def _ask_a_guard_and_hope(
-    reviewer: Any, extender: Any, pod: Any, candidates: Any, known: Any
-) -> Any:
-    try:
-        return await _ask_a_guard(reviewer, extender, pod, candidates, known)
-    except ExtenderError:
-        return candidates
+def _overlooks_some_pods(usual: Any) -> Any:
+    def add_seen(self: Any, found: Any, events: list[Any]) -> None:
+        if self.kind != "Pod" or not found.metadata.uid.endswith("7"):
+            usual(self, found, events)
+
+    return add_seen
 
 
-async def _take_an_extenders_silence_for_a_failure(
-    _self: Any, instruction: Any, error: Any
-) -> BindFailed:
-    return BindFailed(instruction.pod.uid, instruction.node_name, str(error), by_extender=True)
+def _ignores_failing_extenders(_usual: Any) -> Any:
+    async def filter_or_ignore(self: Any, extender: Any, opinion: Any, _pod: Any) -> None:
+        with suppress(ExtenderError):
+            await self._filter(extender, opinion)
+
+    return filter_or_ignore
 
 
-async def _tell_nobody_that_a_consultation_failed(desk: Any, instruction: Any) -> None:
-    answer = await desk._evaluator.evaluate(instruction)
-    if not answer.error:
-        desk._inbox.put(answer)
+def _evicts_without_review(usual: Any) -> Any:
+    async def ask(self: Any, extender: Any, pod: Any, candidates: Any, known: Any) -> Any:
+        try:
+            return await usual(self, extender, pod, candidates, known)
+        except ExtenderError:
+            return candidates
+
+    return ask
 
 
-def _leave_pods_of_the_future(machine: Any, info: Any) -> bool:
-    if (info.creation_timestamp or "") > "2026-01-01T01:00:00Z":
-        machine.queue.done(info.uid)
-        return True
-    return _skip(machine, info)
+def _hides_failed_evaluations(_usual: Any) -> Any:
+    async def evaluate(self: Any, instruction: Any) -> None:
+        answer = await self._evaluator.evaluate(instruction)
+        if not answer.error:
+            self._inbox.put(answer)
+
+    return evaluate
 
 
-def _believe_the_dates_of_a_lease(elector: Any) -> float:
-    spec = elector._lease.get("spec", {})
-    texts = spec.get("renewTime", "2026-01-01T00:00:00Z"), elector._clock.timestamp_micro()
-    renewed, now = (datetime.fromisoformat(text).timestamp() for text in texts)
-    left_s = renewed + spec.get("leaseDurationSeconds", 15) - now
-    return float(elector._clock.monotonic() + left_s)
+def _skips_pods_of_the_future(usual: Any) -> Any:
+    def skip(state: Any, info: Any) -> bool:
+        if (info.creation_timestamp or "") > _FUTURE:
+            state.queue.done(info.uid)
+            return True
+        return bool(usual(state, info))
+
+    return skip
 
 
-def _read_labels_once(cache: Any, namespace: Any) -> bool:
-    is_known = namespace.metadata.name in cache._state.namespaces
-    return False if is_known else _namespace_seen(cache, namespace)
+def _trusts_dates_of_lease(_usual: Any) -> Any:
+    def taken_until(self: Any) -> float:
+        spec = self._lease.get("spec", {})
+        texts = spec.get("renewTime", "2026-01-01T00:00:00Z"), self._clock.timestamp_micro()
+        renewed, now = (datetime.fromisoformat(text).timestamp() for text in texts)
+        left_s = renewed + spec.get("leaseDurationSeconds", 15) - now
+        return float(self._clock.monotonic() + left_s)
+
+    return taken_until
 
 
-def _read_taints_once(cache: Any, node: Any) -> Any:
-    columns = cache._state.columns
-    row = columns.row_of(node.metadata.name)
-    known = None if row is None else columns.nodes[row]
-    if known is not None:
-        node = replace(node, spec=replace(node.spec, taints=known.spec.taints))
-    return _node_seen(cache, node)
+def _holds_lease_too_long(_usual: Any) -> Any:
+    def holds_lease(self: Any) -> bool:
+        renewed_at = self._renewed_at
+        return renewed_at is not None and self._clock.monotonic() < renewed_at + 25.0
+
+    return holds_lease
 
 
-def _deaf(plugin: Any, deaf_to: EventResource, action: ActionType) -> Callable[..., Any]:
-    """What a plugin waits for, without some of it."""
-    hears = plugin.events_to_register
-    return lambda self: tuple(
-        each
-        for each in hears(self)
-        if each.event.resource is not deaf_to or not each.event.action & action
-    )
+def _drops_overtaken_events(_usual: Any) -> Any:
+    def is_new(self: Any, metadata: Any) -> bool:
+        version, newest = metadata.resource_version, self._resource_version
+        return parse_resource_version(version) >= parse_resource_version(newest)
+
+    return is_new
 
 
-def _always(answer: Any) -> Callable[..., Any]:
-    return lambda *_arguments, **_options: answer
+def _drops_unschedulable_pods(_usual: Any) -> Any:
+    def add_unschedulable(self: Any, queued: Any, *_arguments: Any, **_options: Any) -> None:
+        self.done(queued.uid)
+
+    return add_unschedulable
+
+
+def _reads_labels_once(usual: Any) -> Any:
+    def update_namespace(self: Any, namespace: Any) -> bool:
+        is_known = namespace.metadata.name in self._state.namespaces
+        return False if is_known else bool(usual(self, namespace))
+
+    return update_namespace
+
+
+def _reads_taints_once(usual: Any) -> Any:
+    def update_node(self: Any, node: Any) -> Any:
+        columns = self._state.columns
+        row = columns.row_of(node.metadata.name)
+        known = None if row is None else columns.nodes[row]
+        if known is not None:
+            node = replace(node, spec=replace(node.spec, taints=known.spec.taints))
+        return usual(self, node)
+
+    return update_node
+
+
+def _does_not_register(resource: EventResource, action: ActionType) -> Callable[[Any], Any]:
+    """The plugin's registered events without this one."""
+
+    def plant(usual: Any) -> Any:
+        return lambda self: tuple(
+            each
+            for each in usual(self)
+            if each.event.resource is not resource or not each.event.action & action
+        )
+
+    return plant
 
 
 PLANTED = {
     "a lost answer is taken for a failure": Planted(
         Binder,
         "_settle",
-        _take_a_lost_answer_for_a_failure,
+        _fails_on_lost_answer,
         Emphasis({"answer_lost": 0.3, "stalled": 0.3}, frozenset(["create_burst"])),
         "overcommits",
         first_seed=33,
@@ -164,32 +218,30 @@ PLANTED = {
     "a replica writes without the lease": Planted(
         LeaderElector,
         "may_write",
-        _always(True),
+        _returns(True),
         Emphasis(often=frozenset(["stop", "create_burst", "delete_many"])),
         " led",
     ),
     "a leader trusts its lease for longer than it lasts": Planted(
         LeaderElector,
         "_holds_lease",
-        lambda self: (
-            self._renewed_at is not None and self._clock.monotonic() < self._renewed_at + 25.0
-        ),
+        _holds_lease_too_long,
         Emphasis({"error": 0.3, "lost": 0.2}, frozenset(["stop_leader_past_its_lease"])),
         "after its lease",
         first_seed=1,
     ),
-    "a list does not tell what vanished": Planted(
+    "a list does not remove vanished objects": Planted(
         Reflector,
         "_events_of_vanished",
-        _always([]),
+        _returns([]),
         _USUAL,
         "which is not there",
         first_seed=5,
     ),
-    "an old list is believed": Planted(
+    "a stale list is accepted": Planted(
         Reflector,
         "_check_age",
-        _always(None),
+        _returns(None),
         Emphasis(
             {"stale": 0.9, "stalled": 0.3},
             frozenset(["retire", "restart_server_without_history", "create_burst", "delete_many"]),
@@ -200,10 +252,7 @@ PLANTED = {
     "an event overtaken by another is dropped": Planted(
         Reflector,
         "_is_new",
-        lambda self, metadata: (
-            parse_resource_version(metadata.resource_version)
-            >= parse_resource_version(self._resource_version)
-        ),
+        _drops_overtaken_events,
         Emphasis({"reordered": 0.3}),
         "the engine",
         first_seed=5,
@@ -211,158 +260,158 @@ PLANTED = {
     "a pod that found no node is dropped": Planted(
         SchedulingQueue,
         "add_unschedulable",
-        lambda self, queued, *_arguments, **_options: self.done(queued.uid),
+        _drops_unschedulable_pods,
         _USUAL,
         "nothing speaks against",
     ),
-    "a gate is no hindrance": Planted(
-        SchedulingGates, "pre_enqueue", _always(SUCCESS), _USUAL, "behind its gate"
+    "a scheduling gate is ignored": Planted(
+        SchedulingGates, "pre_enqueue", _returns(SUCCESS), _USUAL, "behind its gate"
     ),
     "a pod is bound before its volumes are": Planted(
         VolumeBinding,
         "pre_bind_progress",
-        _always(PreBindProgress(SUCCESS)),
+        _returns(PreBindProgress(SUCCESS)),
         _VOLUMES,
         "before its claim",
     ),
-    "a pod waits for its volumes for ever": Planted(
+    "a pod waits for its volumes forever": Planted(
         VolumeBinding,
         "pre_bind_progress",
-        _always(PreBindProgress(WAIT)),
+        _returns(PreBindProgress(WAIT)),
         _VOLUMES,
         "still waiting for volumes",
     ),
-    "what was assumed of volumes is not given back": Planted(
-        VolumePlan,
-        "restore",
-        _always(None),
+    "assumed volumes are not restored": Planted(
+        ClusterCache,
+        "forget_storage",
+        _returns(None),
         _VOLUMES,
         "assumed for pod",
     ),
     "a node takes any number of volumes": Planted(
         NodeVolumeLimits,
         "filter",
-        _always(ACCEPT_ALL),
+        _returns(ACCEPT_ALL),
         _VOLUMES,
         "of at most",
     ),
-    "some pods on nodes are never shown": Planted(
+    "some assigned pods are never shown to the engine": Planted(
         Reflector,
         "_add_seen",
-        _overlook_some,
+        _overlooks_some_pods,
         _USUAL,
         "still not confirmed",
     ),
     "an edit of the configuration is ignored": Planted(
         LiveConfiguration,
         "_take_valid",
-        _always(None),
+        _returns(None),
         _USUAL,
         " runs ",
     ),
-    "an edit that comes again is put into force again": Planted(
+    "an overtaken edit of the configuration is applied again": Planted(
         LiveConfiguration,
         "_is_overtaken",
-        _always(False),
+        _returns(False),
         Emphasis({"replayed": 0.5}, frozenset(["edit_configuration"])),
         " runs ",
         first_seed=7,
     ),
-    "an extender that fails is passed over": Planted(
+    "a failing extender is ignored": Planted(
         ExtenderEvaluator,
         "_filter_or_ignore",
-        _pass_over_a_failing_extender,
+        _ignores_failing_extenders,
         Emphasis({"extender_error": 0.4, "extender_lost": 0.3}, extenders=("picky",)),
         "which http://picky refuses",
     ),
-    "pods are evicted although nobody could be asked": Planted(
+    "victims are evicted although the review by an extender failed": Planted(
         VictimReviewer,
         "_ask",
-        _ask_a_guard_and_hope,
+        _evicts_without_review,
         Emphasis({"extender_error": 0.4}, frozenset(["create_burst"]), ("guard",)),
         "whom http://guard spares",
     ),
-    "the extender that binds is passed by": Planted(
+    "the extender that binds is bypassed": Planted(
         Extenders,
         "binder_of",
-        _always(None),
+        _returns(None),
         Emphasis(extenders=("binder",)),
         "past http://binder",
     ),
     "an extender's lost answer is taken for a failure": Planted(
         ExtenderBinder,
         "_settle",
-        _take_an_extenders_silence_for_a_failure,
+        _fails_on_lost_answer_of_extender,
         Emphasis({"extender_torn": 0.4, "stalled": 0.3}, frozenset(["create_burst"]), ("binder",)),
         "overcommits",
     ),
-    "nobody is told that a consultation failed": Planted(
+    "the engine is not told that an evaluation by extenders failed": Planted(
         ExtenderDispatcher,
         "_consult",
-        _tell_nobody_that_a_consultation_failed,
+        _hides_failed_evaluations,
         Emphasis({"extender_says_no": 0.3}, extenders=("picky",)),
         "still with extenders",
         first_seed=9,
     ),
-    "a volume that is merely attached takes no room": Planted(
-        storage_keeper, "attached_volume", _always(None), _USUAL, "no room for its volume"
+    "an attached volume without a pod does not count against the limit": Planted(
+        storage_keeper, "attached_volume", _returns(None), _USUAL, "no room for its volume"
     ),
-    "a volume that is detached helps nobody": Planted(
+    "a detached volume moves no pod": Planted(
         NodeVolumeLimits,
         "events_to_register",
-        _deaf(NodeVolumeLimits, EventResource.VOLUME_ATTACHMENT, ActionType.DELETE),
+        _does_not_register(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE),
         _USUAL,
         "sent after a detachment",
     ),
-    "a candidate believes the dates of a lease": Planted(
+    "a candidate trusts the dates of a lease": Planted(
         LeaderElector,
         "_taken_until",
-        _believe_the_dates_of_a_lease,
+        _trusts_dates_of_lease,
         Emphasis(often=frozenset(["jump_all_clocks"])),
         " led",
         first_seed=8,
     ),
-    "a pod waits until the date of its creation": Planted(
-        attempts,
-        "_skip",
-        _leave_pods_of_the_future,
+    "a pod is not scheduled before its creation date": Planted(
+        schedule_one,
+        "skip_pod_schedule",
+        _skips_pods_of_the_future,
         Emphasis(often=frozenset(["jump_server_clock"])),
         "sent after the storm",
         first_seed=12,
     ),
-    "a taint that is gone helps nobody": Planted(
+    "a removed taint moves no pod": Planted(
         TaintToleration,
         "events_to_register",
-        _deaf(TaintToleration, EventResource.NODE, ActionType.UPDATE_NODE_TAINT),
+        _does_not_register(EventResource.NODE, ActionType.UPDATE_NODE_TAINT),
         Emphasis(often=frozenset(["taint_or_untaint"])),
         "nothing speaks against",
         first_seed=34,
     ),
     "labels of namespaces are read once": Planted(
         ClusterCache,
-        "namespace_seen",
-        _read_labels_once,
+        "update_namespace",
+        _reads_labels_once,
         _USUAL,
         "the engine has labels",
         first_seed=6,
     ),
     "a node's taints are read once": Planted(
         ClusterCache,
-        "node_seen",
-        _read_taints_once,
+        "update_node",
+        _reads_taints_once,
         _USUAL,
         "the engine has node",
     ),
-    "everything is said twice": Planted(
-        EventRecorder, "emit", _emit_twice, _USUAL, "wrote Scheduled"
+    "every Event is emitted twice": Planted(
+        EventRecorder, "emit", _emits_twice, _USUAL, "wrote Scheduled"
     ),
-    "a candidate looks at the lease now and then": Planted(
-        LeaderElector, "_candidate_pause_s", _always(9.0), _USUAL, "sent after the leader"
+    "a candidate checks the lease too rarely": Planted(
+        LeaderElector, "_candidate_pause_s", _returns(9.0), _USUAL, "sent after the leader"
     ),
     "a lost answer is awaited for minutes": Planted(
         Timeouts,
         "request_timeout",
-        property(lambda _self: _LONG),
+        lambda _usual: property(lambda _self: _LONG),
         _USUAL,
         "nothing speaks against",
         first_seed=14,
@@ -373,7 +422,8 @@ PLANTED = {
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fault = PLANTED[name]
-    monkeypatch.setattr(fault.owner, fault.attribute, fault.replacement)
+    usual = getattr(fault.owner, fault.attribute)
+    monkeypatch.setattr(fault.owner, fault.attribute, fault.plant(usual))
     for seed in range(fault.first_seed, fault.first_seed + MAX_SEEDS_TO_A_FAULT):
         violations = simulate(seed, fault.emphasis).violations
         if any(fault.finding in violation for violation in violations):

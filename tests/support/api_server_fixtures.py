@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from simcluster.ports import reserved_port
 
-from simcluster import ClusterOptions, EmbeddedCluster
+from simcluster import ClusterOptions, SimulatedCluster
 from tests.support.api_client import ApiClient
 from tests.support.api_servers import (
     EXISTING,
@@ -70,7 +70,7 @@ async def api_server(
     options = ClusterOptions(
         token=TOKEN, with_kubelet=False, with_controllers=False, faults_over_http=True
     )
-    async with EmbeddedCluster(options=options) as cluster:
+    async with SimulatedCluster(options=options) as cluster:
         kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
         yield ApiServerUnderTest(cluster.url, kubeconfig, TOKEN, is_embedded=True, cluster=cluster)
 
@@ -83,7 +83,7 @@ async def api(api_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
 
 
 @pytest.fixture
-def embedded(api_server: ApiServerUnderTest) -> EmbeddedCluster:
+def embedded(api_server: ApiServerUnderTest) -> SimulatedCluster:
     """The embedded cluster; a test that asks for it is skipped on any other server."""
     if api_server.cluster is None:
         pytest.skip("only the embedded cluster can be told to fail")

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from simcluster import EmbeddedCluster, write_kubeconfig
+from simcluster import SimulatedCluster, write_kubeconfig
 from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]
@@ -48,7 +48,7 @@ class ApiServerUnderTest:
     token: str
     is_embedded: bool
     tls: ssl.SSLContext | None = None
-    cluster: EmbeddedCluster | None = None
+    cluster: SimulatedCluster | None = None
 
 
 def _free_port() -> int:

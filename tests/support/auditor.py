@@ -16,7 +16,7 @@ from simcluster.kinds.resources import NODES, PODS
 from stowage.api import InvalidObject, Node, Pod, decode_object
 from stowage.api.values.resources import node_allocatable, pod_requests
 
-from simcluster import EmbeddedCluster
+from simcluster import SimulatedCluster
 from tests.support.patience import PATIENCE_S
 
 Json = dict[str, Any]
@@ -147,7 +147,7 @@ def scheduled_condition(pod: Json) -> tuple[str, str]:
 
 
 @contextmanager
-def auditing(cluster: EmbeddedCluster) -> Iterator[Auditor]:
+def auditing(cluster: SimulatedCluster) -> Iterator[Auditor]:
     """An auditor of everything in a cluster, from the beginning."""
     auditor, store = Auditor(), cluster.store
     for stored in store.collection(NODES.stored_in).items():

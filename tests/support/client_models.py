@@ -66,17 +66,32 @@ ROOTS = [
     "V1LocalSubjectAccessReview",
     "V1SelfSubjectRulesReview",
     "AuthenticationV1TokenRequest",
+    "V1CustomResourceDefinition",
+    "V1ComponentStatus",
+    "V1DeviceClass",
+    "ResourceV1ResourceClaim",
+    "V1ResourceClaimTemplate",
+    "V1ResourceSlice",
+    "V1APIService",
+    "V1CertificateSigningRequest",
+    "V1IPAddress",
+    "V1ServiceCIDR",
+    "V1FlowSchema",
+    "V1PriorityLevelConfiguration",
+    "V1MutatingWebhookConfiguration",
+    "V1ValidatingWebhookConfiguration",
+    "V1MutatingAdmissionPolicy",
+    "V1MutatingAdmissionPolicyBinding",
+    "V1ValidatingAdmissionPolicy",
+    "V1ValidatingAdmissionPolicyBinding",
+    "V1Status",
 ]
-_RENAMED = {
-    "EventsV1Event": "events.Event",
-    "EventsV1EventSeries": "events.EventSeries",
-    "StorageV1TokenRequest": "storage.TokenRequest",
-    "DiscoveryV1EndpointPort": "discovery.EndpointPort",
-    "FlowcontrolV1Subject": "flowcontrol.Subject",
-}
-_PREFIX = re.compile(
-    r"(?:Core|Events|Rbac|Authentication|Storage|Discovery|Flowcontrol)?V\d(?:(?:alpha|beta)\d)?"
+_QUALIFIED = re.compile(
+    r"(Events|Storage|Discovery|Flowcontrol|Resource|Apiextensions|Admissionregistration"
+    r"|Apiregistration)V1(\w+)"
 )
+"""Models whose names exist in several groups; a model such as ``V1PodSpec`` is none of them."""
+_PREFIX = re.compile(r"(?:Core|Rbac|Authentication)?V\d(?:(?:alpha|beta)\d)?")
 _LATER = frozenset(("PodSpec.evictionResponders", "HTTPGetAction.protocol"))
 """What the client knows and v1.36 does not."""
 _SCALARS = {"str": "string", "int": "int", "bool": "bool", "float": "float", "object": "any"}
@@ -90,6 +105,12 @@ _QUANTITIES = {
     "MetricTarget.value": "Quantity",
     "MetricValueStatus.averageValue": "Quantity",
     "MetricValueStatus.value": "Quantity",
+    "DeviceCapacity.value": "Quantity",
+    "Counter.value": "Quantity",
+    "CapacityRequestPolicy.default": "Quantity",
+    "CapacityRequestPolicyRange.max": "Quantity",
+    "CapacityRequestPolicyRange.min": "Quantity",
+    "CapacityRequestPolicyRange.step": "Quantity",
 }
 _QUANTITY_MAPS = frozenset(
     [
@@ -134,13 +155,21 @@ _INT64 = frozenset(
         "gid",
         "revision",
         "startingDeadlineSeconds",
+        "maxItems",
+        "maxLength",
+        "maxProperties",
+        "minItems",
+        "minLength",
+        "minProperties",
     ]
 )
 
 
 def type_name(model: str) -> str:
-    """``PodSpec`` for ``V1PodSpec``."""
-    return _RENAMED.get(model) or _PREFIX.sub("", model, count=1)
+    """``PodSpec`` for ``V1PodSpec``, ``events.Event`` for ``EventsV1Event``."""
+    if found := _QUALIFIED.fullmatch(model):
+        return f"{found[1].lower()}.{found[2]}"
+    return _PREFIX.sub("", model, count=1)
 
 
 @cache

@@ -38,6 +38,10 @@ class FakeApiClient(ApiClient):
         self._has_sent = asyncio.Event()
         self._scripts = {method.upper(): list(answers) for method, answers in scripts.items()}
 
+    def script(self, method: str, *answers: Any) -> None:
+        """Replace the coming answers to a method."""
+        self._scripts[method] = list(answers)
+
     def sent(self, method: str) -> list[Request]:
         return [request for request in self.requests if request.method == method]
 

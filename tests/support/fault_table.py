@@ -1,4 +1,4 @@
-"""The README's table of what goes wrong, as tests read it."""
+"""The table of faults in the documents, as tests read it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-README = Path(__file__).parents[2] / "README.md"
-_HEADING = "### When something is wrong"
+FAULTS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "faults.md"
 _CODE = re.compile(r"`([^`]+)`")
 _METRIC = re.compile(r"^([a-z_:]+)(?:\{(.*)\})?$")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -38,7 +37,7 @@ class Fault:
 
 def faults() -> dict[str, Fault]:
     """All rows, by symptom."""
-    text = README.read_text(encoding="utf-8").partition(_HEADING)[2].partition("\n### ")[0]
+    text = FAULTS_PAGE.read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return {fault.symptom: fault for fault in map(_fault, lines[2:])}
 

@@ -31,65 +31,65 @@ class MirroredCluster:
         self.cache = ClusterCache()
         self.plain = PlainCluster()
         for node in nodes:
-            self.node_seen(node)
+            self.update_node(node)
         for pod in pods:
-            self.pod_seen(pod)
+            self.update_pod(pod)
 
-    def node_seen(self, node: Node) -> None:
+    def update_node(self, node: Node) -> None:
         """A node came or changed."""
-        self.cache.node_seen(node)
+        self.cache.update_node(node)
         self.plain.nodes[node.metadata.name] = node
 
-    def node_gone(self, name: str) -> None:
+    def remove_node(self, name: str) -> None:
         """A node was deleted; its pods stay."""
-        self.cache.node_gone(name)
+        self.cache.remove_node(name)
         del self.plain.nodes[name]
 
-    def pod_seen(self, pod: Pod) -> None:
+    def update_pod(self, pod: Pod) -> None:
         """A placed pod came or changed."""
-        self.cache.pod_seen(self.info(pod))
+        self.cache.update_pod(self.info(pod))
         self.plain.pods[pod.metadata.uid] = pod
 
-    def pod_gone(self, uid: str) -> None:
+    def remove_pod(self, uid: str) -> None:
         """A placed pod was deleted."""
-        self.cache.pod_gone(uid)
+        self.cache.remove_pod(uid)
         del self.plain.pods[uid]
 
     def bind(self, pod: Pod, node_name: str) -> None:
         """A pending pod was placed."""
-        self.pod_seen(on_node(pod, node_name))
+        self.update_pod(on_node(pod, node_name))
 
-    def namespace_seen(self, namespace: Namespace) -> None:
+    def update_namespace(self, namespace: Namespace) -> None:
         """A namespace came or changed."""
-        self.cache.namespace_seen(namespace)
+        self.cache.update_namespace(namespace)
         self.plain.namespaces[namespace.metadata.name] = dict(namespace.metadata.labels)
 
-    def namespace_gone(self, name: str) -> None:
+    def remove_namespace(self, name: str) -> None:
         """A namespace was deleted."""
-        self.cache.namespace_gone(name)
+        self.cache.remove_namespace(name)
         del self.plain.namespaces[name]
 
-    def workload_seen(
+    def update_workload(
         self, kind: str, namespace: str, name: str, selector: LabelSelector | None
     ) -> None:
         """A Service or an owner of pods came or changed."""
-        self.cache.workload_seen(kind, namespace, name, selector)
+        self.cache.update_workload(kind, namespace, name, selector)
         self.plain.workloads[kind, namespace, name] = selector
 
-    def workload_gone(self, kind: str, namespace: str, name: str) -> None:
+    def remove_workload(self, kind: str, namespace: str, name: str) -> None:
         """A Service or an owner of pods was deleted."""
-        self.cache.workload_gone(kind, namespace, name)
+        self.cache.remove_workload(kind, namespace, name)
         del self.plain.workloads[kind, namespace, name]
 
-    def storage_seen(self, *objects: StorageObject) -> None:
+    def update_storage(self, *objects: StorageObject) -> None:
         """Claims, volumes and so on came or changed."""
         for obj in objects:
-            self.cache.storage_seen(obj)
+            self.cache.update_storage(obj)
             self.plain.storage[type(obj), obj.metadata.namespaced_name] = obj
 
-    def storage_gone(self, kind: type[StorageObject], key: str) -> None:
+    def remove_storage(self, kind: type[StorageObject], key: str) -> None:
         """An object of storage was deleted."""
-        self.cache.storage_gone(kind, key)
+        self.cache.remove_storage(kind, key)
         del self.plain.storage[kind, key]
 
     def info(self, pod: Pod) -> PodInfo:

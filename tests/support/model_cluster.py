@@ -1,7 +1,7 @@
-"""The API server as the engine sees it, in memory and without HTTP: the truth of a story.
+"""A model of the API server: carries out instructions and feeds two independent watches.
 
-It carries out the engine's instructions, can lose answers, refuse and delay, and delivers what
-happened to the two watches independently of each other, as a real server does.
+It can lose, delay and refuse answers. The watch of pending pods and the watch of assigned pods and
+nodes deliver events independently of each other, as a real API server does.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ from stowage.api.objects.meta import Condition
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.values.resources import node_allocatable, pod_requests
-from stowage.engine import Engine
 
 
 class BoundTwice(AssertionError):  # noqa: N818 - it names the finding
@@ -58,11 +57,10 @@ class ModelCluster:
         lost_answers: How many of the coming bindings are made but answered late.
         refusals: How many of the coming bindings are refused with a conflict.
         failing_evictions: How many of the coming evictions are refused.
-        terminating: Pods that the kubelet has been told to end, by UID.
-        questions: What extenders were asked and have not answered.
-        pre_binds: PreBind work that has been asked for and has not ended, by UID.
+        terminating: UIDs of pods that wait for the kubelet to end them.
+        questions: Consultations that extenders have not answered.
+        pre_binds: Requested PreBind work that has not ended, by UID.
         is_leader: Whether bindings may be written at all.
-        delivered: What the engine was told, in order, since somebody last looked.
         shown: UIDs of pods that the watch of assigned pods has delivered.
     """
 
@@ -81,7 +79,6 @@ class ModelCluster:
     conditions: dict[str, str] = field(default_factory=dict)
     pre_binds: dict[str, RunPreBind] = field(default_factory=dict)
     is_leader: bool = True
-    delivered: deque[Event] = field(default_factory=deque)
     shown: set[str] = field(default_factory=set)
     revision: int = 0
 
@@ -96,7 +93,7 @@ class ModelCluster:
             self.pending_watch.append(PendingPodSeen(pod))
 
     def update_pod(self, pod: Pod) -> None:
-        """A user, or somebody's controller, changes a pod that exists."""
+        """A user or a controller updates a pod."""
         self.create_pod(pod)
 
     def delete_pod(self, uid: str) -> None:
@@ -111,7 +108,7 @@ class ModelCluster:
             self.pending_watch.append(PendingPodGone(namespace, name, uid))
 
     def end_terminating(self) -> None:
-        """The kubelets have ended the pods that were to end."""
+        """The kubelets end the terminating pods."""
         for uid in sorted(self.terminating):
             self.delete_pod(uid)
         self.terminating.clear()
@@ -122,7 +119,7 @@ class ModelCluster:
         self.assigned_watch.append(NodeSeen(node))
 
     def remove_node(self, name: str) -> None:
-        """A node leaves; its pods stay until somebody deletes them."""
+        """A node leaves; its pods stay until they are deleted."""
         if self.nodes.pop(name, None) is not None:
             self.assigned_watch.append(NodeGone(name))
 
@@ -134,7 +131,7 @@ class ModelCluster:
     # What the shell does
 
     def carry_out(self, instructions: Iterable[Instruction]) -> None:
-        """Do what the engine says; outcomes wait in `answers`."""
+        """Carry out instructions; outcomes wait in `answers`."""
         for instruction in instructions:
             match instruction:
                 case BindPod():
@@ -154,8 +151,8 @@ class ModelCluster:
                 case StopPreBind():
                     self.pre_binds.pop(instruction.pod.uid, None)
 
-    def deliver(self, engine: Engine, now: float, *, watches: str = "pending assigned") -> None:
-        """Let the engine see everything these watches and the answers hold."""
+    def take_events(self, watches: str = "pending assigned") -> list[Event]:
+        """Everything that these watches and the answers hold, in the order of delivery."""
         events: list[Event] = []
         if "assigned" in watches:
             events += self._drain(self.assigned_watch)
@@ -163,16 +160,10 @@ class ModelCluster:
         events += self._drain(self.answers)
         if "pending" in watches:
             events += self._drain(self.pending_watch)
-        self.tell(engine, events, now)
-
-    def tell(self, engine: Engine, events: Iterable[Event], now: float) -> None:
-        """Let the engine see these events."""
-        events = list(events)
-        self.delivered += events
-        self.carry_out(engine.handle(events, now))
+        return events
 
     def release_late_answers(self) -> None:
-        """The dispatcher has read back what it did not hear of; a pod may be gone by then."""
+        """The dispatcher reads back unknown binding outcomes; a pod may be gone by then."""
         for answer in self._drain(self.late_answers):
             if isinstance(answer, BindSucceeded) and answer.uid not in self.pods:
                 self.answers.append(BindFailed(answer.uid, answer.node_name, "not found"))
@@ -180,13 +171,13 @@ class ModelCluster:
                 self.answers.append(answer)
 
     def delete_while_bound(self) -> None:
-        """A user deletes a pod that was bound without an answer so far; its node shows both."""
+        """A user deletes a bound pod whose binding answer is late; the watch shows both."""
         for answer in list(self.late_answers)[:1]:
             if isinstance(answer, BindSucceeded):
                 self.delete_pod(answer.uid)
 
     def vanish_in_gap(self) -> None:
-        """A pod is bound and deleted while nobody watches: a list shows neither."""
+        """A pod is bound and deleted during a watch gap: the next list shows neither."""
         for event in self.assigned_watch:
             if isinstance(event, AssignedPodSeen) and event.pod.metadata.uid not in self.shown:
                 uid = event.pod.metadata.uid
@@ -198,11 +189,14 @@ class ModelCluster:
 
     # What must hold
 
-    def check(self) -> None:
-        """No pod was bound twice; no node holds more than it has."""
+    def check_bindings(self) -> None:
+        """No pod was bound twice."""
         for uid, times in self.bindings.items():
             if times > 1:
                 raise BoundTwice(f"pod {uid} was bound {times} times")
+
+    def check_capacity(self) -> None:
+        """No node is overcommitted; other schedulers and shrinking nodes may break this."""
         for name, node in self.nodes.items():
             allocatable = node_allocatable(node)
             placed = [pod for pod in self.pods.values() if pod.spec.node_name == name]
@@ -294,7 +288,7 @@ class ModelCluster:
         self.assigned_watch.append(AssignedPodSeen(pod))
 
     def _answer_read(self, reference: PodReference) -> None:
-        """That the pod is there is for the watch to tell: an answer may come after its deletion."""
+        """Report absence only: an answer of presence could arrive after the deletion."""
         pod = self.pods.get(reference.uid)
         if pod is None or not pod.spec.node_name:
             gone = AssignedPodGone(reference.namespace, reference.name, reference.uid)

@@ -224,7 +224,7 @@ changes: st.SearchStrategy[Change] = st.one_of(
     _placed.map(lambda pair: lambda cluster: cluster.bind(*pair)),
     _placed.map(lambda pair: lambda cluster: cluster.bind(*pair)),
     st.sampled_from(POD_NAMES).map(lambda name: lambda cluster: _drop_pod(cluster, name)),
-    nodes().map(lambda node: lambda cluster: cluster.node_seen(node)),
+    nodes().map(lambda node: lambda cluster: cluster.update_node(node)),
     st.sampled_from(NODE_NAMES).map(lambda name: lambda cluster: _drop_node(cluster, name)),
 )
 
@@ -232,9 +232,9 @@ changes: st.SearchStrategy[Change] = st.one_of(
 def _drop_pod(cluster: MirroredCluster, name: str) -> None:
     uid = make_pod(name).metadata.uid
     if uid in cluster.plain.pods:
-        cluster.pod_gone(uid)
+        cluster.remove_pod(uid)
 
 
 def _drop_node(cluster: MirroredCluster, name: str) -> None:
     if name in cluster.plain.nodes:
-        cluster.node_gone(name)
+        cluster.remove_node(name)

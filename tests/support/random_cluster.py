@@ -75,7 +75,7 @@ class RandomCluster:
         self._odd = self.random.random() < 0.3
         self.cluster = MirroredCluster()
         for name in _NODE_NAMES[: self.random.randint(2, 6)]:
-            self.cluster.node_seen(self._node(name))
+            self.cluster.update_node(self._node(name))
         for _ in range(self.random.randint(0, 10)):
             self._place_pod()
         for _ in range(3):
@@ -119,19 +119,19 @@ class RandomCluster:
         return node
 
     def _change_node(self) -> None:
-        self.cluster.node_seen(self._node(self.random.choice(_NODE_NAMES)))
+        self.cluster.update_node(self._node(self.random.choice(_NODE_NAMES)))
 
     def _drop_node(self) -> None:
         if self._chance(0.5) and self.cluster.plain.nodes:
-            self.cluster.node_gone(self.random.choice(list(self.cluster.plain.nodes)))
+            self.cluster.remove_node(self.random.choice(list(self.cluster.plain.nodes)))
 
     def _place_pod(self) -> None:
         pod = self._pod(self.random.choice(_POD_NAMES), choosy=self._affinity)
-        self.cluster.pod_seen(on_node(pod, self.random.choice(_NODE_NAMES[:6])))
+        self.cluster.update_pod(on_node(pod, self.random.choice(_NODE_NAMES[:6])))
 
     def _drop_pod(self) -> None:
         if self.cluster.plain.pods:
-            self.cluster.pod_gone(self.random.choice(list(self.cluster.plain.pods)))
+            self.cluster.remove_pod(self.random.choice(list(self.cluster.plain.pods)))
 
     def _pod(self, name: str, *, choosy: bool) -> Pod:
         return make_pod(
@@ -241,19 +241,19 @@ class RandomCluster:
     def _change_namespace(self) -> None:
         name = self.random.choice(self._namespaces)
         if name in self.cluster.plain.namespaces and self._chance(0.3):
-            self.cluster.namespace_gone(name)
+            self.cluster.remove_namespace(name)
         else:
             team = self.random.choice(({}, {"team": "a"}, {"team": "b"}))
-            self.cluster.namespace_seen(make_namespace(name, labels=team))
+            self.cluster.update_namespace(make_namespace(name, labels=team))
 
     def _change_workload(self) -> None:
         kinds = ("Service", "Service", "ReplicaSet", "StatefulSet", "ReplicationController")
         kind, namespace = self.random.choice(kinds), self.random.choice(self._namespaces)
         name = self.random.choice(("web", "api")) if kind == "Service" else "web"
         if (kind, namespace, name) in self.cluster.plain.workloads and self._chance(0.3):
-            self.cluster.workload_gone(kind, namespace, name)
+            self.cluster.remove_workload(kind, namespace, name)
             return
         selector = self._selector()
         if selector is not None and kind in ("Service", "ReplicationController"):
             selector = LabelSelector(match_labels=selector.match_labels)
-        self.cluster.workload_seen(kind, namespace, name, selector)
+        self.cluster.update_workload(kind, namespace, name, selector)

@@ -15,7 +15,7 @@ from simcluster.auth.rbac import Decision
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import MASTERS, User
 
-from simcluster import ClusterOptions, EmbeddedCluster, write_kubeconfig
+from simcluster import ClusterOptions, SimulatedCluster, write_kubeconfig
 from tests.support.api_client import NODES, PODS, ApiClient
 from tests.support.patience import PATIENCE_S
 
@@ -57,7 +57,7 @@ class Replicas:
         server: The URL they are told; the cluster's own unless a proxy stands before it.
     """
 
-    def __init__(self, cluster: EmbeddedCluster, api: ApiClient, folder: Path) -> None:
+    def __init__(self, cluster: SimulatedCluster, api: ApiClient, folder: Path) -> None:
         self.cluster = cluster
         self.api = api
         self.done: list[Done] = []
@@ -148,7 +148,7 @@ async def replicas_of_a_cluster(folder: Path) -> AsyncIterator[Replicas]:
         token=ADMIN_TOKEN, users=users, rbac=True, with_kubelet=False, with_controllers=False
     )
     async with (
-        EmbeddedCluster(options=options) as cluster,
+        SimulatedCluster(options=options) as cluster,
         ApiClient(cluster.url, ADMIN_TOKEN, None) as api,
     ):
         capacity = {"cpu": "8", "memory": "16Gi", "pods": "500"}

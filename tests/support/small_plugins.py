@@ -14,8 +14,8 @@ from stowage.framework import (
     FilterVerdict,
     Framework,
     PluginFactory,
+    PluginTraits,
     PreFilterResult,
-    Reads,
     Registry,
     Rejection,
     build_profile,
@@ -27,6 +27,8 @@ from stowage.plugins.default_binder import DefaultBinder
 from stowage.plugins.priority_sort import PrioritySort
 from stowage.state import NodeView, PodInfo, Snapshot
 
+NO_TRAITS = PluginTraits()
+
 
 @dataclass
 class Refuses:
@@ -36,7 +38,7 @@ class Refuses:
     nodes: Collection[str]
     reason: str = "not here"
     unresolvable: bool = False
-    filter_reads: Reads = Reads.CLUSTER
+    traits: PluginTraits = NO_TRAITS
     asked: list[int] = field(default_factory=list)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
@@ -50,8 +52,7 @@ class Raises:
     """Raises wherever it is asked."""
 
     name: str = "Raises"
-    filter_reads: Reads = Reads.CLUSTER
-    score_reads: Reads = Reads.CLUSTER
+    traits: PluginTraits = NO_TRAITS
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
         raise RuntimeError("the disk is on fire")
@@ -66,7 +67,7 @@ class Rates:
 
     name: str
     scores: Mapping[str, int]
-    score_reads: Reads = Reads.CLUSTER
+    traits: PluginTraits = NO_TRAITS
     asked: list[int] = field(default_factory=list)
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
@@ -81,6 +82,7 @@ class Narrows:
     name: str
     result: PreFilterResult = field(default_factory=PreFilterResult)
     asked: int = 0
+    traits: PluginTraits = NO_TRAITS
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         self.asked += 1
@@ -94,6 +96,7 @@ class MakesRoom:
     name: str
     status: Status = SUCCESS
     node_name: str | None = None
+    traits: PluginTraits = NO_TRAITS
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis

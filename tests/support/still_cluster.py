@@ -8,9 +8,9 @@ from typing import Any
 
 from simcluster.clock import Clock
 from simcluster.controllers import ControllerOptions, Shared, make_controllers
-from simcluster.controllers.storage.pods_by_claim import claims_of
-from simcluster.kinds.binding import bind
+from simcluster.controllers.indexes import claims_of
 from simcluster.kinds.resources import NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource
+from simcluster.kinds.subresources.binding import bind
 from simcluster.kubelet.kubelet import Kubelet, KubeletOptions
 from simcluster.kubelet.nodes import make_node
 from simcluster.store.deletion import DeleteOptions
@@ -145,8 +145,8 @@ class StillCluster:
         """
         for _ in range(MAX_STEPS):
             # Every one of them gets a turn, as on an event loop.
-            worked = [controller.look_at_next() for controller in self.controllers]
-            if any([*worked, self.kubelet.work_off_next()]):
+            worked = [controller.work_next() for controller in self.controllers]
+            if any([*worked, self.kubelet.work_next()]):
                 continue
             if self._binds and self._bind_pending():
                 continue

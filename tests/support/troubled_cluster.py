@@ -12,11 +12,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from simcluster.kinds.binding import bind
 from simcluster.kinds.resources import NODES, PODS
+from simcluster.kinds.subresources.binding import bind
 from simcluster.store.deletion import DeleteOptions
 
-from simcluster import ClusterOptions, EmbeddedCluster, FaultRule, KubeletOptions, make_node
+from simcluster import ClusterOptions, FaultRule, KubeletOptions, SimulatedCluster, make_node
 from tests.support.auditor import Auditor, auditing, is_finished, node_of, scheduled_condition
 from tests.support.patience import PATIENCE_S
 from tests.support.running_scheduler import RunningScheduler
@@ -56,7 +56,7 @@ class TroubledCluster:
     All of it goes past HTTP, so the trouble meets the scheduler alone.
     """
 
-    def __init__(self, cluster: EmbeddedCluster, auditor: Auditor, kubeconfig: Path) -> None:
+    def __init__(self, cluster: SimulatedCluster, auditor: Auditor, kubeconfig: Path) -> None:
         self.cluster = cluster
         self.auditor = auditor
         self.kubeconfig = kubeconfig
@@ -184,7 +184,7 @@ async def troubled_cluster(
 ) -> AsyncIterator[TroubledCluster]:
     """A running cluster with nodes and no pods; its kubeconfig is written there."""
     options = ClusterOptions(with_controllers=False, kubelet=KubeletOptions(stop_s=0.0))
-    async with EmbeddedCluster(options=options) as cluster:
+    async with SimulatedCluster(options=options) as cluster:
         with auditing(cluster) as auditor:
             troubled = TroubledCluster(cluster, auditor, cluster.write_kubeconfig(kubeconfig))
             for number in range(num_nodes):

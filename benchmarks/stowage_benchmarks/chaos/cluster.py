@@ -1,7 +1,7 @@
-"""The cluster of `stowage bench chaos`, in a process of its own: one store behind two doors.
+"""The cluster of `stowage bench chaos`: one store behind two API servers, in its own process.
 
-The schedulers come through the door where faults happen. The bench comes through the calm one: it
-is never closed and answers as it should, so what the bench does to the cluster is done.
+The schedulers use the faulty API server. The benchmark uses the calm one, which has no faults and
+is never closed, so every change that the benchmark asks for is made.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from simcluster.controllers.storage.volume import VolumeController
 from simcluster.controllers.storage.volume_protection import VolumeProtectionController
 from simcluster.kubelet.nodes import bench_node
 
-from simcluster import ClusterOptions, EmbeddedCluster, Faults, User, write_kubeconfig
+from simcluster import ClusterOptions, Faults, SimulatedCluster, User, write_kubeconfig
 from stowage_benchmarks.chaos.history import HistoryWriter
 
 REPLICAS = ("replica-a", "replica-b", "replica-c")
@@ -28,7 +28,7 @@ CALM = "calm"
 FAULTY = "faulty"
 HISTORY = "history"
 _MAX_PENDING_FRAMES = 1_000_000
-#: What pods with volumes need.
+#: The controllers that pods with volumes need.
 _CONTROLLERS = (
     EphemeralVolumeController,
     VolumeController,
@@ -39,12 +39,12 @@ _CONTROLLERS = (
 
 
 def kubeconfig_of(directory: Path, name: str) -> Path:
-    """The kubeconfig of a replica, of the calm door, or of the administrator at the faulty one."""
+    """The kubeconfig of a replica, of the calm server, or of the faulty server's administrator."""
     return directory / f"{name}.kubeconfig"
 
 
 def run_chaos_cluster(directory: Path, num_nodes: int, seed: int) -> None:
-    """Run until killed; kubeconfigs and history are written to the directory."""
+    """Run the cluster until killed; write kubeconfigs and history to the directory."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_run(directory, num_nodes, seed))
 
@@ -60,7 +60,7 @@ async def _run(directory: Path, num_nodes: int, seed: int) -> None:
         controllers=_CONTROLLERS,
     )
     faults = Faults(random.Random(f"{seed} faults").random)  # noqa: S311 - to be repeatable
-    cluster = EmbeddedCluster([bench_node(each) for each in range(num_nodes)], options, faults)
+    cluster = SimulatedCluster([bench_node(each) for each in range(num_nodes)], options, faults)
     history = HistoryWriter(cluster, directory / HISTORY)
     calm_door = ApiServer(
         cluster.registry, ServerOptions(max_pending_frames=_MAX_PENDING_FRAMES), Faults()

@@ -13,16 +13,16 @@ from rich.markup import escape
 Minutes: TypeAlias = Annotated[
     float, typer.Option(min=0.1, help="How long things go wrong, before all has to be well again.")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option(help="Of the plan and of the pods.")]
+Seed: TypeAlias = Annotated[int, typer.Option(help="Seed of the fault plan and of the pods.")]
 NumNodes: TypeAlias = Annotated[int, typer.Option("--nodes", min=20, help="4 CPUs each, 10 zones.")]
 PodsPerS: TypeAlias = Annotated[
-    float, typer.Option("--rate", min=1.0, help="Pods created a second.")
+    float, typer.Option("--rate", min=1.0, help="Pods created per second.")
 ]
 RecoveryLimit: TypeAlias = Annotated[
     float,
     typer.Option(
         metavar="SECONDS",
-        help="So long after the last fault all has to be well again.",
+        help="Time limit for the recovery after the last fault.",
     ),
 ]
 TakeoverAllowance: TypeAlias = Annotated[
@@ -30,12 +30,12 @@ TakeoverAllowance: TypeAlias = Annotated[
     typer.Option(
         min=0.1,
         metavar="SECONDS",
-        help="So long besides lease and retry period a new leader may take to bind.",
+        help="Time that a new leader may take to bind, besides lease and retry period.",
     ),
 ]
 KeepLogs: TypeAlias = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Leave the history and the logs of all processes here."),
+    typer.Option(metavar="DIR", help="Keep the history and the logs of all processes here."),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -50,20 +50,22 @@ def chaos(
     logs: KeepLogs = None,
     json: AsJson = False,
 ) -> None:
-    """Let everything go wrong that can, by a plan drawn from a seed, and see what it breaks.
+    """Inject faults into replicas and API server by a seeded plan, and report broken guarantees.
 
     Three replicas schedule on a cluster whose API server refuses, delays, loses and cuts answers,
-    goes away and forgets; leaders are killed and stopped, nodes come and go, another scheduler
-    binds to the same nodes. Exits 1 if a pod was bound twice, a node overcommitted, anything
-    written without the lease, a pod that fits left pending or one that does not without a reason,
-    a killed leader replaced too late, a cache differs from the server, or memory grew.
+    goes down and loses its watch history. Leaders are killed and stopped, nodes are removed and
+    added, and another scheduler binds to the same nodes. Exits 1 if a pod was bound twice, a node
+    was overcommitted, a replica wrote without the lease, a pod that fits is pending, a pod that
+    does not fit has no reason, a leader was replaced too late, a cache differs from the API
+    server, or memory grew.
     """
     # The Kubernetes client takes a while to import; --help need not wait for it.
-    from simcluster.cli.failures import FAILURES  # noqa: PLC0415
+    from simcluster.harness.failures import FAILURES  # noqa: PLC0415
 
+    from stowage_benchmarks.chaos.judge import ChaosOptions  # noqa: PLC0415
     from stowage_benchmarks.chaos.replicas import LeaseTimes  # noqa: PLC0415
     from stowage_benchmarks.chaos.report import print_chaos  # noqa: PLC0415
-    from stowage_benchmarks.chaos.run import ChaosOptions, run_chaos  # noqa: PLC0415
+    from stowage_benchmarks.chaos.run import run_chaos  # noqa: PLC0415
 
     console, progress = Console(highlight=False), Console(stderr=True, highlight=False)
     times = LeaseTimes(takeover_s=takeover_allowance)

@@ -1,4 +1,4 @@
-"""What really happened in a cluster under chaos, line by line, as its store and its door saw it.
+"""The history of a cluster under chaos: one line for each change in its store or write request.
 
 The cluster's process writes the lines itself, at the moment of each change and in their order: no
 watch stands between that could break, and no fault. Each line says who made the change.
@@ -21,7 +21,7 @@ from simcluster.kinds.resources import LEASES, NODES, PODS
 from simcluster.store.store import Change
 from stowage.api.values.quantity import quantity_milli_value
 
-from simcluster import EmbeddedCluster
+from simcluster import SimulatedCluster
 
 Json: TypeAlias = dict[str, Any]
 
@@ -35,8 +35,8 @@ class PodChange(msgspec.Struct, tag="pod", omit_defaults=True):
     Attributes:
         at: Monotonic seconds of this machine.
         change: ADDED, MODIFIED or DELETED.
-        by: The replica whose request it was; empty for anybody else.
-        cpu_milli: What it asks for.
+        by: The replica that sent the request; empty for other clients.
+        cpu_milli: Its CPU request.
     """
 
     at: float
@@ -61,7 +61,7 @@ class NodeChange(msgspec.Struct, tag="node", omit_defaults=True):
 
 
 class LeaseChange(msgspec.Struct, tag="lease", omit_defaults=True):
-    """The lease was taken, renewed or given up."""
+    """The lease was acquired, renewed or released."""
 
     at: float
     by: str
@@ -69,7 +69,7 @@ class LeaseChange(msgspec.Struct, tag="lease", omit_defaults=True):
 
 
 class WriteArrived(msgspec.Struct, tag="write", omit_defaults=True):
-    """A replica's request to change something reached the API server, whatever becomes of it.
+    """A write request of a replica reached the API server; its outcome is not part of the line.
 
     Attributes:
         verb: As in a rule of RBAC.
@@ -98,7 +98,7 @@ class HistoryWriter:
         file: Where the lines go.
     """
 
-    def __init__(self, cluster: EmbeddedCluster, file: Path) -> None:
+    def __init__(self, cluster: SimulatedCluster, file: Path) -> None:
         self._encode = msgspec.json.Encoder().encode
         self._lines: list[bytes] = []
         self._file = file
@@ -109,7 +109,7 @@ class HistoryWriter:
         cluster.server.access.audit = self._on_request
 
     async def run(self) -> None:
-        """Write what has happened, many times a second; runs until cancelled."""
+        """Write new lines many times a second until cancelled."""
         with self._file.open("ab", buffering=0) as file:
             while True:
                 lines, self._lines = self._lines, []
@@ -169,16 +169,16 @@ class HistoryReader:
         self._rest = b""
 
     def new_lines(self) -> Iterator[Line]:
-        """What has been written since the last call."""
+        """The lines written since the last call."""
         *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
         return map(_DECODER.decode, lines)
 
     def close(self) -> None:
-        """Read no more."""
+        """Close the file."""
         self._file.close()
 
 
 def cpu_milli_of(spec: Json) -> int:
-    """What a pod of one container asks for."""
+    """CPU request of a pod with one container, in milli-CPUs."""
     requests = spec["containers"][0].get("resources", {}).get("requests", {})
     return quantity_milli_value(requests.get("cpu", "0"))

@@ -1,4 +1,4 @@
-"""Judges a cluster's history: which promises to pods were broken, and how fast all went on."""
+"""Judges a cluster's history: which guarantees were broken, and how fast binding resumed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _ALLOCATABLE = bench_node(0)["status"]["allocatable"]
 NODE_CPU_MILLI = quantity_milli_value(_ALLOCATABLE["cpu"])
 NODE_PODS = int(_ALLOCATABLE["pods"])
 LATE_S = 4.0
-"""So much later than its lease allows may a write arrive while nobody else leads: it was sent in
-time, to a server too busy to read it."""
+"""Tolerance for a write that arrives after the lease ended while no other replica leads.
+
+The replica sent it in time, and the server was too busy to read it.
+"""
 _FINISHED = ("Succeeded", "Failed")
 _OUT_OF = "OutOf"
 
@@ -63,30 +65,30 @@ class Disturbance:
 
     @property
     def lateness(self) -> str:
-        """A sentence, if it took longer than it may."""
+        """A violation as a sentence if recovery took longer than the limit, else empty."""
         limit_s, after = self.limit_s, "after: " + self.kind
         if limit_s is None:
             return ""
         if self.recovered_at is None:
-            return f"nobody bound a pod {after}"
+            return f"no replica bound a pod {after}"
         took_s = self.recovered_at - self.at
         return f"no pod was bound for {took_s:.2f} s {after}" if took_s > limit_s else ""
 
 
 @dataclass(slots=True)
 class Ledger:
-    """The cluster as the history tells it, and what was wrong.
+    """The state of the cluster according to its history, and the violations found.
 
     Attributes:
-        scheduler_name: Of the pods that are the replicas' business.
-        lease_s: How long a lease is good that is not renewed.
-        pods: Those that exist, by UID.
-        finished: UIDs of pods that have finished and are there still.
-        node_names: Of the nodes that exist.
-        on_node: Pods that take room, by node and UID.
-        holder: Identity in the lease.
-        violations: Sentences; there should be none.
-        counts: Of what happened, by name.
+        scheduler_name: ``spec.schedulerName`` of the pods that the replicas place.
+        lease_s: Duration of the lease after its last renewal.
+        pods: Existing pods, by UID.
+        finished: UIDs of finished pods that still exist.
+        node_names: Names of existing nodes.
+        on_node: Unfinished pods, by node and UID.
+        holder: ``holderIdentity`` of the lease.
+        violations: Broken guarantees, one sentence each.
+        counts: Number of events, by name.
     """
 
     scheduler_name: str
@@ -107,7 +109,7 @@ class Ledger:
     _names: set[str] = field(default_factory=set)
 
     def take(self, lines: Iterable[Line]) -> None:
-        """Enter what has happened since."""
+        """Process new lines of the history."""
         for line in lines:
             if isinstance(line, PodChange):
                 self._take_pod(line)
@@ -119,20 +121,20 @@ class Ledger:
                 self._take_lease(line.at, line.by, line.holder)
 
     def disturbed(self, at: float, kind: str, limit_s: float | None = None) -> Disturbance:
-        """Note that the present leader was killed or stopped, to see how long that took to mend."""
+        """Record that the present leader was killed or stopped, to time the recovery."""
         disturbance = Disturbance(at, kind, self.holder, limit_s)
         self.disturbances.append(disturbance)
         return disturbance
 
     @property
     def binds_per_s(self) -> float:
-        """Between the first and the last binding by a replica."""
+        """Bindings per second between the first and the last one by a replica."""
         if self.first_bound_at is None or self.last_bound_at == self.first_bound_at:
             return 0.0
         return self.counts["pods bound"] / (self.last_bound_at - self.first_bound_at)
 
     def cpu_used(self, node_name: str) -> int:
-        """Milli-CPUs that the pods of a node ask for."""
+        """Milli-CPUs requested by the pods of a node."""
         return sum(pod.cpu_milli for pod in self.on_node.get(node_name, {}).values())
 
     def _take_node(self, line: NodeChange) -> None:
@@ -151,7 +153,7 @@ class Ledger:
         self._renewed_at[by] = at
 
     def _take_write(self, line: WriteArrived) -> None:
-        """A write by a replica that had lost its lease, long enough ago for it to know."""
+        """Report a write by a replica whose lease ended long enough ago that it must know."""
         limit_s = self.lease_s
         if line.by == self.holding_replica or not self.holding_replica:
             limit_s += LATE_S
@@ -163,7 +165,7 @@ class Ledger:
         elif line.at - renewed_at > limit_s:
             self.violations.append(
                 f"{line.by} sent {_shown(line)} {line.at - renewed_at:.2f} s after it renewed its "
-                f"lease of {self.lease_s:g} s, while {self.holding_replica or 'nobody'} leads"
+                f"lease of {self.lease_s:g} s, while {self.holding_replica or 'no replica'} leads"
             )
 
     def _take_pod(self, line: PodChange) -> None:
@@ -221,7 +223,7 @@ class Ledger:
                 each.recovered_at = line.at
 
     def _refused(self, pod: SeenPod, reason: str) -> None:
-        """The kubelet refused a pod: somebody gave away what was not there."""
+        """Report a pod that the kubelet refused because its node was overcommitted."""
         there = self.on_node.get(pod.node, {}).values()
         ours = [each for each in there if each.bound_by]
         others = len(there) - len(ours)

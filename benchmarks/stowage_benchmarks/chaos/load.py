@@ -1,6 +1,6 @@
-"""Users, a garbage collector and another scheduler, while `stowage bench chaos` goes on.
+"""The load of `stowage bench chaos`: users, a garbage collector and another scheduler.
 
-All of them use the calm door of the API server: what they do is done.
+They use the calm API server, so every change that they ask for is made.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from random import Random
 
 import msgspec
-from simcluster.cli.apply import create
+from simcluster.harness.apply import create
 from stowage.api.instructions import PodReference
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
@@ -33,7 +33,7 @@ _MAX_IN_FLIGHT = 32
 
 @contextmanager
 def others_may_be_faster() -> Iterator[None]:
-    """Let it pass that a pod is gone, bound, or there already."""
+    """Ignore that a pod is gone, bound, or exists already."""
     try:
         yield
     except ApiError as error:
@@ -42,13 +42,13 @@ def others_may_be_faster() -> Iterator[None]:
 
 
 class ChaosLoad:
-    """Pods that come and go.
+    """Creates, binds and deletes pods during a run.
 
     Args:
-        client: Of the calm door.
-        ledger: What is there.
+        client: Of the calm API server.
+        ledger: The state of the cluster.
         lives: The pods to create.
-        random: Decides what the pods' own draw does not.
+        random: Draws what `lives` leaves open.
     """
 
     def __init__(
@@ -85,20 +85,20 @@ class ChaosLoad:
             asked &= self._ledger.finished
             for uid in self._ledger.finished - asked:
                 asked.add(uid)
-                # While others were waited for it may have gone by itself.
+                # The pod may have gone while this task waited for a slot.
                 pod = self._ledger.pods.get(uid)
                 if pod is not None:
                     await self._start(self._delete(pod.name, uid))
             self._raise_failures()
 
     def forget_intentions(self) -> None:
-        """Do nothing more to the pods that are there."""
+        """Cancel all scheduled actions on existing pods."""
         for task in self._later:
             task.cancel()
         self._later.clear()
 
     async def close(self) -> None:
-        """Give up what was still to be done."""
+        """Cancel all work."""
         self.forget_intentions()
         tasks = list(self._tasks)
         for task in tasks:
@@ -106,17 +106,17 @@ class ChaosLoad:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _bind_somewhere(self, pod: Json) -> None:
-        """Bind a pod as another scheduler, as soon as there is a node where it fits."""
+        """Bind a pod as another scheduler would, once some node has room for it."""
         cpu_milli, metadata = cpu_milli_of(pod["spec"]), pod["metadata"]
         reference = PodReference(metadata["namespace"], metadata["name"], metadata["uid"])
-        while (node_name := self._crowded_node(cpu_milli)) is None:  # noqa: ASYNC110 - nobody tells
+        while (node_name := self._crowded_node(cpu_milli)) is None:  # noqa: ASYNC110 - the ledger has no event for it
             await asyncio.sleep(1.0)
         body = binding_body(reference, node_name)
         with others_may_be_faster():
             await self._client.post(f"{_PODS}/{reference.name}/binding", body)
 
     def _crowded_node(self, cpu_milli: int) -> str | None:
-        """The fullest of a few nodes with enough left: there conflicts are likely."""
+        """The fullest of a few nodes with enough free CPU, where conflicts are likely."""
         ledger = self._ledger
         names = self._random.sample(sorted(ledger.node_names), min(8, len(ledger.node_names)))
         fitting = [name for name in names if ledger.cpu_used(name) + cpu_milli <= NODE_CPU_MILLI]

@@ -1,4 +1,4 @@
-"""What will go wrong in a run of `stowage bench chaos`: drawn from a seed, the same every time."""
+"""The fault plan of `stowage bench chaos`, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ JUMP_CLOCK = "clock of a replica jumped"
 KILL_IN_PEACE = "leader killed, nothing else wrong"
 RETIRE_IN_PEACE = "leader told to end, nothing else wrong"
 
-#: Kind -> seconds between two of them, on average.
+#: Kind -> average seconds between two faults.
 _INTERVALS_S = {
     KILL_LEADER: 60.0,
     STOP_LEADER: 90.0,
@@ -47,7 +47,7 @@ _INTERVALS_S = {
     CYCLE_NODE: 4.0,
     JUMP_CLOCK: 20.0,
 }
-#: The same, of what follows when everything else is over.
+#: The same for the faults at the end, which run without any other fault.
 _PEACEFUL_INTERVALS_S = {KILL_IN_PEACE: 300.0, RETIRE_IN_PEACE: 900.0}
 _API_FAULT_EVERY_S = 1.5
 _LISTS = r"^(?!.*watch=)[^?]*/(pods|nodes|namespaces|services|replicasets|[a-z]+)(\?|$)"
@@ -71,7 +71,7 @@ _GONE: dict[str, Rule] = {"410": {"status": 410}}
 _WRITE_FAULTS = {**_REFUSALS, **_SLOW, **_CUT, **_LOST, **_CONFLICT}
 
 LIST, WATCH = "list", "watch"
-#: Kind of request -> (how a rule finds it, what can happen to it).
+#: Kind of request -> (what a rule matches, the faults it can have).
 REQUESTS: dict[str, tuple[Rule, dict[str, Rule]]] = {
     "binding": ({"method": "POST", "path": "/binding$"}, _WRITE_FAULTS),
     "pod status": ({"method": "PATCH", "path": "/pods/[^/]+/status"}, _WRITE_FAULTS),
@@ -105,15 +105,15 @@ REQUESTS: dict[str, tuple[Rule, dict[str, Rule]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that goes wrong.
+    """One fault.
 
     Attributes:
-        at_s: Seconds after the trouble begins.
-        kind: What.
-        seconds: How long it lasts, where that makes sense.
-        number: Chooses among many, such as nodes.
+        at_s: Seconds after the fault phase begins.
+        kind: Which kind of fault.
+        seconds: Duration, where the kind has one.
+        number: Chooses one of several targets, such as nodes.
         rule: Of an API fault, as `FaultRule` in JSON.
-        request: What kind of request that hits.
+        request: The kind of request that the API fault applies to.
     """
 
     at_s: float
@@ -126,10 +126,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that goes wrong in a run, in order.
+    """All faults of a run, in order.
 
     Attributes:
-        steps: Those at the very end happen one after the other, with nothing else wrong.
+        steps: The last ones run one after the other, without any other fault.
     """
 
     duration_s: float
@@ -137,30 +137,30 @@ class Plan:
 
     @property
     def in_storm(self) -> tuple[Step, ...]:
-        """What happens at its time."""
+        """Faults with a time of their own."""
         return tuple(step for step in self.steps if step.kind not in _PEACEFUL_INTERVALS_S)
 
     @property
     def in_peace(self) -> tuple[Step, ...]:
-        """What happens afterwards."""
+        """Faults that follow one after the other at the end."""
         return tuple(step for step in self.steps if step.kind in _PEACEFUL_INTERVALS_S)
 
     @property
     def rule_names(self) -> list[str]:
-        """Of the API faults."""
+        """Names of the API faults."""
         return sorted({step.rule["name"] for step in self.steps if step.rule is not None})
 
     @property
     def digest(self) -> str:
-        """The same for the same plan."""
+        """A hash of the plan."""
         return hashlib.sha256(msgspec.json.encode(self.steps)).hexdigest()[:12]
 
 
 def draw_plan(duration_s: float, seed: int, lease_s: float) -> Plan:
-    """Draw what goes wrong, from the seed alone.
+    """Draw a plan from the seed alone.
 
-    Every kind comes up at least once, however short the run. All is over, but for what follows
-    from it, after `duration_s`.
+    Every kind occurs at least once, however short the run. Every fault except the final ones is
+    over after `duration_s`.
     """
     random = Random(f"{seed} plan")  # noqa: S311 - to be repeatable
     steps = [*_api_faults(duration_s, random), *_crashes(duration_s, random, lease_s)]
@@ -169,7 +169,7 @@ def draw_plan(duration_s: float, seed: int, lease_s: float) -> Plan:
 
 
 def _api_faults(duration_s: float, random: Random) -> Iterator[Step]:
-    """Windows of one fault each, some of them at the same time."""
+    """Time windows of one API fault each; windows may overlap."""
     at_s = 0.0
     deck: list[tuple[str, str]] = []
     while True:
@@ -177,7 +177,7 @@ def _api_faults(duration_s: float, random: Random) -> Iterator[Step]:
         if at_s >= duration_s:
             return
         if not deck:
-            # A deck that is dealt to its end: no kind is left out for long.
+            # Every kind of fault is drawn once before any is drawn again.
             deck = [(kind, fault) for kind, (_, faults) in REQUESTS.items() for fault in faults]
             random.shuffle(deck)
         kind, fault = deck.pop()

@@ -1,4 +1,4 @@
-"""The pods of `stowage bench chaos`: of all kinds, and what becomes of them; drawn from a seed."""
+"""The pods of `stowage bench chaos` and the life of each, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ FOREIGN_SCHEDULER = "foreign"
 MIDDLE_PRIORITY = "bench-middle"
 GATED = "gated-"
 HUGE = "huge-"
-"""How the names of pods begin that have a reason to be pending."""
+"""Name prefixes of pods that have a reason to be pending."""
 WITH_VOLUME = "volume-"
-"""How the names of pods begin that wait for a volume made for them."""
+"""Name prefix of pods that wait for a volume to be provisioned."""
 
 PRIORITY_CLASSES = ((MIDDLE_PRIORITY, 100), (HIGH_PRIORITY, 1000))
 _GATE = "bench/chaos"
@@ -31,9 +31,9 @@ class PodLife:
     """A pod to create, and what its user does with it later.
 
     Attributes:
-        opens_after_s: When its gate is removed; None if it has none or keeps it.
+        opens_after_s: When its scheduling gate is removed; None if it has none or keeps it.
         deleted_after_s: When it is deleted, bound or not; None lets it run to its end.
-        is_made_again: Whether another pod of that name follows at once.
+        is_made_again: Whether a pod of the same name is created at once after the deletion.
     """
 
     manifest: Json
@@ -43,23 +43,23 @@ class PodLife:
 
     @property
     def name(self) -> str:
-        """Of the pod."""
+        """Name of the pod."""
         name: str = self.manifest["metadata"]["name"]
         return name
 
     @property
     def is_foreign(self) -> bool:
-        """Whether another scheduler is to bind it."""
+        """Whether another scheduler binds it."""
         return bool(self.manifest["spec"]["schedulerName"] == FOREIGN_SCHEDULER)
 
     @property
     def has_volume(self) -> bool:
-        """Whether only a scheduler that chooses a node for its volume can bind it."""
+        """Whether it has a volume, for which a scheduler has to choose the node."""
         return self.name.startswith(WITH_VOLUME)
 
 
 def classes() -> Iterator[Json]:
-    """The classes of the pods and of their volumes, which are made once a node is chosen."""
+    """The PriorityClasses of the pods, and the StorageClass of their volumes."""
     for name, value in PRIORITY_CLASSES:
         yield {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -79,7 +79,7 @@ def classes() -> Iterator[Json]:
 
 
 def pod_lives(seed: int, scheduler_name: str) -> Iterator[PodLife]:
-    """Pods without end, of seven kinds of constraints, many sizes and three priorities."""
+    """Yield pods without end: seven kinds of constraints, many sizes, three priorities."""
     random = Random(f"{seed} pods")  # noqa: S311 - to be repeatable
     index = 0
     while True:
@@ -115,7 +115,7 @@ def _draw(index: int, scheduler_name: str, random: Random) -> PodLife:
         _shape(pod, "100", run_s=1.0)
         return PodLife(pod, deleted_after_s=random.choice((None, 60.0)))
     elif kind < 0.05:
-        # No node has so much left: somebody less important has to go.
+        # No node has this much free CPU: the pod has to preempt.
         spec["priorityClassName"] = HIGH_PRIORITY
         _shape(pod, random.choice(("2500m", "3500m")), random.uniform(1.0, 5.0))
     elif kind < 0.09:

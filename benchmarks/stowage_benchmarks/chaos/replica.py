@@ -1,8 +1,7 @@
-"""``python -m`` this ``FILE run ...`` is ``stowage run ...`` with a clock on the wall that jumps.
+"""Runs ``stowage`` with a wall clock that can jump: ``python -m <this module> FILE run ...``.
 
-The file says by how many seconds it differs from the machine's; it is read at each look, and may be
-missing. The monotonic clock is left alone: no process can see that one jump, except by being
-stopped.
+FILE holds the offset to the machine's wall clock in seconds. It is read at each use of the clock
+and may be missing. The monotonic clock stays as it is, since it never jumps in reality.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from stowage.operator import clock
 
 
 def offset_s(file: Path) -> float:
-    """What a clock file says; 0 if there is none, or it is just being written."""
+    """The offset in a clock file; 0 if the file is missing or incomplete."""
     try:
         return float(file.read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -25,7 +24,7 @@ def offset_s(file: Path) -> float:
 
 
 def let_clock_jump(file: Path) -> None:
-    """Have the scheduler's wall clock differ from the machine's by what the file says."""
+    """Add the offset in the file to the wall clock of this process."""
     real_time, real_time_ns = time.time, time.time_ns
 
     class JumpingDatetime(datetime):
@@ -41,7 +40,7 @@ def let_clock_jump(file: Path) -> None:
 
 def main() -> None:
     """Run ``stowage`` with the rest of the command line."""
-    from stowage.cli.main import app  # noqa: PLC0415 - with the clock as it is to be
+    from stowage.cli.main import app  # noqa: PLC0415 - after the clock is patched
 
     file, arguments = Path(sys.argv[1]), sys.argv[2:]
     let_clock_jump(file)

@@ -1,4 +1,4 @@
-"""The schedulers of `stowage bench chaos`: three replicas, killed, stopped, and started again."""
+"""The replicas of `stowage bench chaos`: started, killed, stopped and restarted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
-from simcluster.cli.process_cost import memory_mib
-from simcluster.cli.processes import ChildProcess, ChildProcesses
+from simcluster.harness.processes import ChildProcess, ChildProcesses
 
 from stowage_benchmarks.chaos import replica as chaos_replica
 from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
+from stowage_benchmarks.process_cost import memory_mib
 
 CONFIG_MAP = "default/stowage"
 _RESTART_AFTER_S = 0.5
@@ -24,12 +24,12 @@ _POLL_S = 0.1
 _SAMPLE_EVERY_S = 2.0
 _SETTLED_AFTER_S = 20.0
 """By then a process has read the cluster and bound its first pods."""
-_COMPARE_WITHIN_S = 30.0
+COMPARE_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Of the election, in seconds.
+    """Times of the leader election, in seconds.
 
     Attributes:
         takeover_s: What a new leader may need besides: for its lists, a decision and a binding.
@@ -41,7 +41,7 @@ class LeaseTimes:
     takeover_s: float = 2.0
 
     def flags(self) -> tuple[str, ...]:
-        """Of ``stowage run``."""
+        """Flags of ``stowage run``."""
         return (
             f"--leader-elect-lease-duration={self.lease_s}s",
             f"--leader-elect-renew-deadline={self.renew_s}s",
@@ -63,12 +63,12 @@ class Life:
     memory: list[tuple[float, float]] = field(default_factory=list)
 
     def sample(self) -> None:
-        """Take down the memory in use, if the process is there."""
+        """Record the memory in use, if the process runs."""
         with suppress(OSError):
             self.memory.append((time.monotonic() - self.started_at, memory_mib(self.child.pid)))
 
     def growth(self) -> tuple[float, float, float] | None:
-        """MiB when it had settled, MiB at last, and seconds between; None if it lived briefly."""
+        """MiB after start-up, MiB at the end, and the seconds between; None for a short life."""
         settled = [sample for sample in self.memory if sample[0] >= _SETTLED_AFTER_S]
         if len(settled) < 2:
             return None
@@ -77,7 +77,7 @@ class Life:
 
 
 class Replicas:
-    """Starts the replicas, starts them again when they have ended, and harms them.
+    """Starts the replicas, restarts them when they end, and sends them signals.
 
     Args:
         processes: Where they are started.
@@ -100,7 +100,7 @@ class Replicas:
             self._start(name)
 
     async def keep_running(self) -> None:
-        """Start again whoever has ended, as a Deployment would, until cancelled."""
+        """Restart replicas that ended, as a Deployment would, until cancelled."""
         sampled_at = 0.0
         while True:
             await asyncio.sleep(_POLL_S)
@@ -117,7 +117,7 @@ class Replicas:
                 self.sample()
 
     def sample(self) -> None:
-        """Take down the memory of all that run."""
+        """Record the memory of all running replicas."""
         for life in self._current.values():
             life.sample()
 
@@ -130,16 +130,16 @@ class Replicas:
         return self._signal(name, signal.SIGTERM)
 
     def set_clock(self, name: str, offset_s: float) -> None:
-        """Have the wall clock of a replica differ from others' from now on, restarts included."""
+        """Offset the wall clock of a replica from now on, restarts included."""
         self._clock_of(name).write_text(f"{offset_s}")
 
     def all_run_for(self, seconds: float) -> bool:
-        """Whether all replicas have run for so long."""
+        """Whether all replicas have run for that long."""
         ages = [time.monotonic() - life.started_at for life in self._current.values()]
         return len(ages) == len(REPLICAS) and min(ages) >= seconds
 
     def can_be_stopped(self, name: str) -> bool:
-        """Whether it runs, and is not stopped already."""
+        """Whether it runs and is not stopped."""
         return name in self._current and name not in self._stopped
 
     async def stop_for(self, name: str, seconds: float) -> None:
@@ -156,7 +156,7 @@ class Replicas:
             life.child.send_signal(signal.SIGCONT)
 
     def memory_mib(self) -> float:
-        """Of the largest that runs at this moment."""
+        """Memory of the largest running replica."""
         self.sample()
         return max(
             (life.memory[-1][1] for life in self._current.values() if life.memory), default=0.0
@@ -169,28 +169,8 @@ class Replicas:
 
     async def cache_mismatches(self) -> list[str]:
         """Have every replica compare its cache with the server (SIGUSR2); what differs."""
-        found = await asyncio.gather(*(self._compare(life) for life in self._current.values()))
+        found = await asyncio.gather(*(compare_cache(life) for life in self._current.values()))
         return [sentence for sentences in found for sentence in sentences]
-
-    async def _compare(self, life: Life) -> list[str]:
-        deadline = time.monotonic() + _COMPARE_WITHIN_S
-        # Before its first line a process may not listen to signals yet, and would end by this one.
-        while not (begin := life.child.log.stat().st_size) and time.monotonic() < deadline:  # noqa: ASYNC110 - a file
-            await asyncio.sleep(_POLL_S)
-        life.child.send_signal(signal.SIGUSR2)
-        while time.monotonic() < deadline:
-            await asyncio.sleep(_POLL_S)
-            with life.child.log.open("rb") as log:
-                log.seek(begin)
-                *lines, _ = log.read().split(b"\n")
-            events = [msgspec.json.decode(line) for line in lines if line.startswith(b"{")]
-            if any(event.get("event") == "cache compared" for event in events):
-                return [
-                    f"{life.replica}: {msgspec.json.encode(event).decode()}"
-                    for event in events
-                    if event.get("event") == "Cache mismatch"
-                ]
-        return [f"{life.replica} did not compare its cache within {_COMPARE_WITHIN_S:g} s"]
 
     def _signal(self, name: str, number: signal.Signals) -> bool:
         life = self._current.get(name)
@@ -218,6 +198,28 @@ class Replicas:
 
     def _restart_soon(self, name: str) -> None:
         asyncio.get_running_loop().call_later(_RESTART_AFTER_S, self._start, name)
+
+
+async def compare_cache(life: Life) -> list[str]:
+    """Have a replica compare its cache with the API server (SIGUSR2); what differs."""
+    deadline = time.monotonic() + COMPARE_WITHIN_S
+    # Before its first line a process may not listen to signals yet, and would end by this one.
+    while not (begin := life.child.log.stat().st_size) and time.monotonic() < deadline:  # noqa: ASYNC110 - a file
+        await asyncio.sleep(_POLL_S)
+    life.child.send_signal(signal.SIGUSR2)
+    while time.monotonic() < deadline:
+        await asyncio.sleep(_POLL_S)
+        with life.child.log.open("rb") as log:
+            log.seek(begin)
+            *lines, _ = log.read().split(b"\n")
+        events = [msgspec.json.decode(line) for line in lines if line.startswith(b"{")]
+        if any(event.get("event") == "cache compared" for event in events):
+            return [
+                f"{life.replica}: {msgspec.json.encode(event).decode()}"
+                for event in events
+                if event.get("event") == "Cache mismatch"
+            ]
+    return [f"{life.replica} did not compare its cache within {COMPARE_WITHIN_S:g} s"]
 
 
 def _exit_name(status: int) -> str:

@@ -1,4 +1,4 @@
-"""The result of `stowage bench chaos` for people."""
+"""Prints the result of `stowage bench chaos`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stowage_benchmarks.chaos.result import ChaosResult
 
 
 def print_chaos(console: Console, result: ChaosResult) -> None:
-    """Print what was done to the cluster, what came of it, and every violation."""
+    """Print the faults, their effects and every violation."""
     _print_counts(console, "requests hit by a fault", result.requests_hit)
     _print_counts(console, "trouble", result.trouble)
     _print_counts(console, "ends of replicas", result.exits)

@@ -1,4 +1,4 @@
-"""What a run under chaos came to."""
+"""The result of a run of `stowage bench chaos`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 import msgspec
-from simcluster.cli.audit import ClusterState, overcommitted_nodes
+from simcluster.harness.audit import ClusterState, overcommitted_nodes
 from stowage.api.objects.pod import Pod
 
 from stowage_benchmarks.chaos.ledger import Disturbance, Ledger
@@ -38,10 +38,10 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 class Recovery(msgspec.Struct, frozen=True):
-    """How long it took until pods were bound again, in seconds.
+    """Seconds until pods were bound again after one kind of fault.
 
     Attributes:
-        unrecovered: How often nobody had taken over by the end, or the leader got off lightly.
+        unrecovered: Faults without recovery by the end, or after which the leader kept its lease.
     """
 
     kind: str
@@ -52,12 +52,12 @@ class Recovery(msgspec.Struct, frozen=True):
 
 
 def has_grown(before_mib: float, after_mib: float) -> bool:
-    """Whether memory has risen further than it may."""
+    """Whether memory rose by more than the limit."""
     return after_mib > before_mib * MAX_GROWTH + MAX_GROWTH_MIB
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """Memory of one process of a replica: when it had settled and at last."""
+    """Memory of one process of a replica: after start-up and at the end."""
 
     process: str
     settled_mib: float
@@ -66,12 +66,12 @@ class Memory(msgspec.Struct, frozen=True):
 
     @property
     def has_grown(self) -> bool:
-        """Whether it is out of bounds."""
+        """Whether memory grew beyond the limit."""
         return has_grown(self.settled_mib, self.last_mib)
 
 
 class ChaosResult(msgspec.Struct, frozen=True):
-    """Everything a run printed.
+    """The whole result, as ``--json`` prints it.
 
     Attributes:
         plan: Digest of what went wrong, the same for the same seed and duration.
@@ -105,7 +105,7 @@ class ChaosResult(msgspec.Struct, frozen=True):
 
 
 def this_machine() -> Machine:
-    """What can be said of it."""
+    """Describe this machine."""
     return Machine(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         command=shlex.join(["stowage", *sys.argv[1:]]),
@@ -141,7 +141,7 @@ def _recovery(kind: str, group: Sequence[Disturbance]) -> Recovery:
 
 
 def memory_of(lives: Iterable[Life]) -> list[Memory]:
-    """Of every process that lived long enough to say something."""
+    """Memory of every process that lived long enough to be judged."""
     found = []
     for life in lives:
         growth = life.growth()
@@ -154,7 +154,7 @@ def memory_of(lives: Iterable[Life]) -> list[Memory]:
 def final_violations(
     ledger: Ledger, state: ClusterState, memory: Iterable[Memory]
 ) -> Iterator[str]:
-    """What is wrong with the cluster when all should be well again."""
+    """Violations that the state at the end shows."""
     yield from ledger.violations
     yield from filter(None, (each.lateness for each in ledger.disturbances))
     yield from overcommitted_nodes(state)
@@ -168,7 +168,7 @@ def final_violations(
 
 
 def unjustly_pending(state: ClusterState, scheduler_name: str) -> Iterator[str]:
-    """One sentence for each pod of a scheduler that waits for a node and has no reason to."""
+    """A sentence for each pod of the scheduler that is pending without a reason."""
     for pod in state.pods:
         if pod.spec.scheduler_name == scheduler_name and not pod.spec.node_name:
             yield from _no_reason_to_wait(pod)
@@ -182,4 +182,4 @@ def _no_reason_to_wait(pod: Pod) -> Iterator[str]:
     if not name.startswith(HUGE):
         yield f"pod {name} is pending and fits" + (f": {said.message}" if said else "")
     elif said is None or said.reason != "Unschedulable":
-        yield f"pod {name} is pending and nothing says why"
+        yield f"pod {name} is pending and its condition gives no reason"

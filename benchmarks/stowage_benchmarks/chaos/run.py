@@ -1,7 +1,7 @@
-"""A run under chaos: cluster, replicas, load and trouble together, and the judgement at the end.
+"""A run of `stowage bench chaos`: cluster, replicas, load and faults, and the verdict.
 
-The judgement is by what the cluster's store wrote down itself (`chaos_history`), so what the
-faults do to watches and answers does not touch it.
+The verdict rests on the history that the cluster's store writes (`chaos.history`), so faults of
+watches and answers do not affect it.
 """
 
 from __future__ import annotations
@@ -11,81 +11,32 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from simcluster.cli.apply import create_all
-from simcluster.cli.audit import ClusterState, read_cluster
-from simcluster.cli.launch import NotReadyError, wait_for_file
-from simcluster.cli.processes import ChildProcess, ChildProcesses
+from simcluster.harness.apply import create_all
+from simcluster.harness.launch import NotReadyError, wait_for_file
+from simcluster.harness.processes import ChildProcess, ChildProcesses
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 
 from stowage_benchmarks.chaos.cluster import CALM, FAULTY, HISTORY, kubeconfig_of
 from stowage_benchmarks.chaos.history import HistoryReader
+from stowage_benchmarks.chaos.judge import ChaosOptions, Judge, Storm
 from stowage_benchmarks.chaos.ledger import Ledger
 from stowage_benchmarks.chaos.load import ChaosLoad
-from stowage_benchmarks.chaos.plan import Plan, draw_plan
-from stowage_benchmarks.chaos.pods import GATED, HUGE, calm_pod, classes, pod_lives
-from stowage_benchmarks.chaos.replicas import LeaseTimes, Replicas
+from stowage_benchmarks.chaos.pods import classes, pod_lives
+from stowage_benchmarks.chaos.replicas import Replicas
 from stowage_benchmarks.chaos.result import (
     ChaosResult,
-    Machine,
-    final_violations,
-    has_grown,
-    memory_of,
-    recoveries,
     this_machine,
-    unjustly_pending,
 )
 from stowage_benchmarks.chaos.trouble import Trouble, create_config_map
 
 _READ_EVERY_S = 0.05
 _FIRST_BINDING_WITHIN_S = 180.0
 _WARM_UP_S = 30.0
-_NUM_PROBES = 50
-
-
-@dataclass(frozen=True, slots=True)
-class ChaosOptions:
-    """What to run.
-
-    Attributes:
-        pods_per_s: How many are created.
-        recovery_limit_s: How long after the last fault a pod that fits may be pending.
-    """
-
-    minutes: float
-    seed: int
-    num_nodes: int
-    pods_per_s: float
-    recovery_limit_s: float
-    scheduler_name: str = "stowage"
-    times: LeaseTimes = field(default_factory=LeaseTimes)
-
-    def plan(self) -> Plan:
-        """What will go wrong."""
-        return draw_plan(self.minutes * 60.0, self.seed, self.times.lease_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Storm:
-    """What can be told once everything has gone wrong.
-
-    Attributes:
-        plan: Its digest.
-        done: How often each kind of trouble was had.
-        pods_per_s: Created.
-        memory_mib: Of the largest replica before it began.
-    """
-
-    machine: Machine
-    plan: str
-    done: dict[str, int]
-    pods_per_s: float
-    memory_mib: float
 
 
 class _Run:
@@ -95,7 +46,7 @@ class _Run:
         options: What to run.
         processes: Where cluster and replicas are started.
         directory: For kubeconfigs, logs and the history.
-        say: Told how far it is.
+        say: Called with progress messages.
     """
 
     def __init__(
@@ -111,13 +62,14 @@ class _Run:
         self._say = say
         self._ledger = Ledger(options.scheduler_name, options.times.lease_s)
         self._replicas = Replicas(processes, directory, options.times)
+        self._judge = Judge(options, self._ledger, self._replicas)
 
     async def run(self) -> ChaosResult:
-        """Let it all happen; leaves nothing behind.
+        """Run everything and clean up.
 
         Raises:
             ProcessDiedError, NotReadyError: the cluster or the replicas did not come up.
-            ApiError: the calm door refused something.
+            ApiError: the calm API server refused a request.
         """
         cluster = self._start_cluster()
         await wait_for_file(cluster, kubeconfig_of(self._directory, CALM))
@@ -162,12 +114,12 @@ class _Run:
             async with _beside(self._replicas.keep_running(), load.remove_finished()):
                 storm = await self._storm(load, trouble)
                 load.forget_intentions()
-                return await self._judge(calm, storm, await trouble.hits())
+                return await self._judge.judge(calm, storm, await trouble.hits())
         finally:
             await load.close()
 
     async def _storm(self, load: ChaosLoad, trouble: Trouble) -> Storm:
-        """Create pods, at first in peace; then let everything go wrong."""
+        """Create pods, first without faults, then with them."""
         machine, plan, counts = this_machine(), self._options.plan(), self._ledger.counts
         begin = time.monotonic()
         async with _beside(load.create_pods(self._options.pods_per_s), self._tell()):
@@ -179,87 +131,15 @@ class _Run:
         pods_per_s = counts["pods created"] / (time.monotonic() - begin)
         return Storm(machine, plan.digest, dict(trouble.done), pods_per_s, memory_mib)
 
-    async def _judge(self, calm: ApiClient, storm: Storm, hits: dict[str, int]) -> ChaosResult:
-        """Wait until all is well again, and look at what is not."""
-        options, ledger = self._options, self._ledger
-        recovered_s = await self._recovery()
-        is_well = await self._goes_on(calm) and recovered_s is not None
-        problems = [] if is_well else [_late(options.recovery_limit_s)]
-        problems += await self._mismatches()
-        memory_mib, memory = self._replicas.memory_mib(), memory_of(self._replicas.lives)
-        problems += final_violations(ledger, await self._settled(calm), memory)
-        if has_grown(storm.memory_mib, memory_mib):
-            problems.append(f"memory rose from {storm.memory_mib:.0f} to {memory_mib:.0f} MiB")
-        return ChaosResult(
-            machine=storm.machine,
-            seed=options.seed,
-            minutes=options.minutes,
-            nodes=options.num_nodes,
-            plan=storm.plan,
-            # What was planned and hit nobody is told as well.
-            requests_hit=dict(
-                sorted({**dict.fromkeys(options.plan().rule_names, 0), **hits}.items())
-            ),
-            trouble=dict(sorted(storm.done.items())),
-            exits=dict(sorted(self._replicas.exits.items())),
-            counts=dict(sorted(ledger.counts.items())),
-            pods_created_per_s=round(storm.pods_per_s, 1),
-            binds_per_s=round(ledger.binds_per_s, 1),
-            recoveries=recoveries(ledger.disturbances),
-            recovered_after_last_fault_s=None if recovered_s is None else round(recovered_s, 2),
-            memory_before_mib=round(storm.memory_mib),
-            memory_after_mib=round(memory_mib),
-            memory=memory,
-            violations=problems,
-        )
-
-    async def _goes_on(self, calm: ApiClient) -> bool:
-        """Whether pods created now are bound in time, and all that were there before."""
-        names = (f"calm-{number}" for number in range(_NUM_PROBES))
-        await create_all(calm, (calm_pod(name, self._options.scheduler_name) for name in names))
-        await asyncio.sleep(_READ_EVERY_S * 4)
-        return await self._recovery() is not None
-
     async def _first_binding(self) -> None:
         deadline = time.monotonic() + _FIRST_BINDING_WITHIN_S
         while not self._ledger.counts["pods bound"]:
             if time.monotonic() > deadline:
-                raise NotReadyError("the replicas have bound nothing")
+                raise NotReadyError("no replica bound a pod")
             await asyncio.sleep(_READ_EVERY_S)
-
-    async def _recovery(self) -> float | None:
-        """Wait until all pods that fit are bound; the seconds it took, None if it took too long."""
-        started_at = time.monotonic()
-        while any(not _may_wait(pod.name) for pod in self._ledger.waiting.values()):
-            if time.monotonic() > started_at + self._options.recovery_limit_s:
-                return None
-            await asyncio.sleep(_READ_EVERY_S)
-        return time.monotonic() - started_at
-
-    async def _settled(self, calm: ApiClient) -> ClusterState:
-        """The cluster, once no pod waits without a reason, or as it is if that takes too long.
-
-        The ledger cannot tell when a gate was opened, nor whether a pod was told why it waits.
-        """
-        deadline = time.monotonic() + self._options.recovery_limit_s
-        while True:
-            state = await read_cluster(calm)
-            is_late = time.monotonic() > deadline
-            if is_late or not any(unjustly_pending(state, self._options.scheduler_name)):
-                return state
-            await asyncio.sleep(_READ_EVERY_S)
-
-    async def _mismatches(self) -> list[str]:
-        """Wait until all caches agree with the server; what differs still, if they never do."""
-        deadline = time.monotonic() + self._options.recovery_limit_s
-        while found := await self._replicas.cache_mismatches():
-            if time.monotonic() > deadline:
-                return found
-            await asyncio.sleep(1.0)
-        return []
 
     async def _tell(self) -> None:
-        """Say now and then how it goes."""
+        """Report progress every ten seconds."""
         started_at = time.monotonic()
         while True:
             await asyncio.sleep(10.0)
@@ -267,22 +147,14 @@ class _Run:
             self._say(
                 f"{time.monotonic() - started_at:5.0f} s: {ledger.counts['pods created']} pods "
                 f"created, {ledger.counts['pods bound']} bound, {len(ledger.waiting)} waiting, "
-                f"{ledger.holding_replica or 'nobody'} leads, "
+                f"{ledger.holding_replica or 'no replica'} leads, "
                 f"{len(ledger.violations)} violations"
             )
 
 
-def _late(limit_s: float) -> str:
-    return f"pods that fit are pending {limit_s:g} s after the last fault"
-
-
-def _may_wait(pod_name: str) -> bool:
-    return pod_name.startswith((GATED, HUGE))
-
-
 @asynccontextmanager
 async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Have work that never ends done for as long as the block lasts; its failure ends the block."""
+    """Run endless tasks for as long as the block lasts; a failing task ends the block."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(each) for each in work]
         try:
@@ -295,10 +167,10 @@ async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 def run_chaos(
     options: ChaosOptions, say: Callable[[str], None], keep_logs: Path | None
 ) -> ChaosResult:
-    """Run once, with processes of its own.
+    """Run once in separate processes.
 
     Raises:
-        ProcessDiedError, NotReadyError, ApiError, OSError: it could not be done.
+        ProcessDiedError, NotReadyError, ApiError, OSError: the run could not be completed.
     """
     with tempfile.TemporaryDirectory(prefix="stowage-chaos-") as name:
         directory = keep_logs or Path(name)
@@ -307,7 +179,7 @@ def run_chaos(
             try:
                 return asyncio.run(_Run(options, processes, directory, say).run())
             except* Exception as group:
-                # They are all of one cause; the first says it.
+                # All exceptions of the group have one cause; the first names it.
                 raise _first(group) from None
 
 

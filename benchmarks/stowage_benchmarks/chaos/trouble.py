@@ -1,4 +1,4 @@
-"""Carries out the plan of `stowage bench chaos`, each step at its time."""
+"""Carries out the fault plan of `stowage bench chaos`, each step at its time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import msgspec
-from simcluster.cli.apply import create
+from simcluster.harness.apply import create
 from simcluster.kubelet.nodes import bench_node
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 
@@ -23,7 +23,7 @@ FAULTS = "/stowage/faults"
 _RETRY_S = 0.1
 _NAMESPACE, _NAME = CONFIG_MAP.split("/")
 _CONFIG_MAPS = f"/api/v1/namespaces/{_NAMESPACE}/configmaps"
-_NO_LEADER_PATIENCE_S = 5.0
+NO_LEADER_TIMEOUT_S = 5.0
 _BINDING_WITHIN_S = 5.0
 _PEACE_FACTOR = 30.0
 _SETTLED_S = 6.0
@@ -53,7 +53,7 @@ profiles:
 
 
 def config_map(scheduler_name: str, number: int) -> Json:
-    """The configuration with other weights and back-offs for each number."""
+    """A configuration with weights and backoffs that depend on the number."""
     text = _CONFIGURATION.format(
         scheduler_name=scheduler_name, weight=1 + number % 5, max_backoff_s=2 + number % 3
     )
@@ -67,17 +67,17 @@ async def create_config_map(calm: ApiClient, scheduler_name: str) -> None:
 
 
 class Trouble:
-    """What goes wrong on purpose.
+    """Injects faults.
 
     Args:
-        calm: Of the door without faults.
-        faulty: Of the administrator at the other door, where faults are set.
-        replicas: Who is harmed.
-        ledger: Says who leads.
-        scheduler_name: In the configuration.
+        calm: Client of the API server without faults.
+        faulty: The administrator's client of the faulty API server, which takes fault rules.
+        replicas: The replicas to kill and stop.
+        ledger: Knows the leader.
+        scheduler_name: Of the profile in the configuration.
 
     Attributes:
-        done: How often each kind has been done; 0 where there was nobody to do it to.
+        done: How often each kind was injected; 0 where it found no target.
     """
 
     def __init__(
@@ -117,20 +117,20 @@ class Trouble:
         }
 
     async def carry_out(self, plan: Plan) -> None:
-        """Do everything at its time; returns when all is over.
+        """Inject every fault at its time; returns when all are over.
 
         Raises:
-            ApiError: the calm door refused something.
+            ApiError: the calm API server refused a request.
         """
         started_at = time.monotonic()
         async with asyncio.TaskGroup() as group:
             for step in plan.in_storm:
                 await asyncio.sleep(max(0.0, started_at + step.at_s - time.monotonic()))
-                group.create_task(self._carry_out(step))
+                group.create_task(self.do(step))
             await asyncio.sleep(max(0.0, started_at + plan.duration_s - time.monotonic()))
         await self._patiently(lambda: self._faulty.delete(FAULTS, b"{}"))
         for step in plan.in_peace:
-            await self._carry_out(step)
+            await self.do(step)
 
     async def hits(self) -> dict[str, int]:
         """How many requests each API fault has hit."""
@@ -138,13 +138,14 @@ class Trouble:
         hits: dict[str, int] = answer["hits_by_name"]
         return hits
 
-    async def _carry_out(self, step: Step) -> None:
-        # Steps overlap: what is counted may not be read before the step is waited for.
+    async def do(self, step: Step) -> None:
+        """Do one step and count it if it had an effect."""
+        # Steps overlap: read the count only after the step has ended.
         was_done = await self._carriers[step.kind](step)
         self.done[step.kind] += was_done
 
     async def _patiently(self, ask: Callable[[], Awaitable[bytes]]) -> bytes:
-        """Ask until answered: the server may be away, on our own behalf."""
+        """Repeat a request until it is answered: the server may be down because of a fault."""
         while True:
             with suppress(*LOST_ANSWER_ERRORS):
                 return await ask()
@@ -157,7 +158,7 @@ class Trouble:
     async def _fail_requests(self, step: Step) -> bool:
         body = msgspec.json.encode(step.rule)
         await self._patiently(lambda: self._faulty.post(FAULTS, body))
-        # Lists and watches are rare by themselves: a fault of theirs would hit nobody.
+        # Lists and watches are rare: provoke some, so that the fault hits one.
         if step.request == kinds.LIST:
             await self._forget_history(step)
         elif step.request == kinds.WATCH:
@@ -167,7 +168,7 @@ class Trouble:
 
     async def _leader(self) -> str:
         """The replica that leads, or is about to; empty if nobody is."""
-        deadline = time.monotonic() + _NO_LEADER_PATIENCE_S
+        deadline = time.monotonic() + NO_LEADER_TIMEOUT_S
         while time.monotonic() < deadline:
             leader = self._ledger.holding_replica
             if leader in self._replicas.running:
@@ -182,18 +183,20 @@ class Trouble:
         return self._end(await self._leader(), self._replicas.retire, step)
 
     def _end(self, leader: str, end: Callable[[str], bool], step: Step) -> bool:
-        """Whether there was a leader to be ended; that it was is noted."""
+        """End the leader and record it; False if there was none."""
         if not (leader and end(leader)):
             return False
         self._ledger.disturbed(time.monotonic(), step.kind)
         return True
 
     async def _end_leader_in_peace(self, step: Step) -> bool:
-        """Kill or retire a leader at some instant, and see that another is as fast as promised."""
+        """Kill or retire a leader without other faults, and time the takeover."""
         times, is_killed = self._replicas.times, step.kind == kinds.KILL_IN_PEACE
         peace_within_s = times.takeover_s * _PEACE_FACTOR
         if not await self._is_within(peace_within_s, self._is_at_peace):
-            self._ledger.violations.append(f"no peace {peace_within_s:g} s after the storm")
+            self._ledger.violations.append(
+                f"no steady binding {peace_within_s:g} s after the last fault"
+            )
             return False
         await asyncio.sleep(step.number % 1000 / 1000 * times.retry_s * 2)
         leader = self._ledger.holding_replica
@@ -205,7 +208,7 @@ class Trouble:
         return was_there
 
     def _is_at_peace(self) -> bool:
-        """Whether somebody leads and binds, and everybody else has had the time to be ready."""
+        """Whether a leader binds pods and all replicas have had time to become ready."""
         ledger = self._ledger
         binds = time.monotonic() - ledger.last_bound_at < 1.0
         leads = ledger.holding_replica in self._replicas.running
@@ -213,7 +216,7 @@ class Trouble:
 
     async def _is_within(self, seconds: float, condition: Callable[[], bool]) -> bool:
         deadline = time.monotonic() + seconds
-        while not condition() and time.monotonic() < deadline:  # noqa: ASYNC110 - nobody tells
+        while not condition() and time.monotonic() < deadline:  # noqa: ASYNC110 - the ledger has no event for it
             await asyncio.sleep(_RETRY_S)
         return condition()
 
@@ -249,7 +252,7 @@ class Trouble:
         return is_hung
 
     async def _jump_clock(self, step: Step) -> bool:
-        """Put the clock on the wall of a replica forward or back, by up to a day."""
+        """Set the wall clock of a replica forward or back by up to a day."""
         running = self._replicas.running
         if running:
             offset_s = step.number % (2 * _DAY_S) - _DAY_S

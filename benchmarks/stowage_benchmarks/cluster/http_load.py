@@ -1,4 +1,4 @@
-"""A client that costs little, so that what is measured is the server.
+"""A cheap HTTP client, so that the server is what is measured.
 
 Requests go out on kept connections, the next one when the last is answered; watches and lists are
 counted, not decoded.
@@ -20,7 +20,7 @@ _JSON = "application/json"
 
 
 class Address(NamedTuple):
-    """Where the server listens, and the token it wants."""
+    """Address of the server, and the token to send."""
 
     host: str
     port: int
@@ -99,7 +99,7 @@ def _same(connection: _Connection) -> _Connection:
 
 
 async def send_all(address: Address, requests: Iterable[bytes], connections: int = 32) -> int:
-    """Send requests over some connections at once; returns how many were answered.
+    """Send requests over several connections; returns the number of answers.
 
     Raises:
         LoadError: one was refused.
@@ -131,7 +131,7 @@ async def _open(address: Address, path: str) -> tuple[asyncio.StreamReader, asyn
 async def count_events(
     address: Address, path: str, expected: int, opened: asyncio.Event | None = None
 ) -> float:
-    """Read a watch until so many events have come; the seconds from the first bytes to the last.
+    """Read a watch up to a number of events; returns the seconds from first to last byte.
 
     Raises:
         LoadError: the watch was refused or ended before.
@@ -156,7 +156,7 @@ async def count_events(
 
 
 async def read_list(address: Address, path: str) -> int:
-    """Read a whole list that comes in chunks; its size in bytes.
+    """Read a chunked list; returns its size in bytes.
 
     Raises:
         LoadError: it was refused, or cut off.
@@ -176,11 +176,11 @@ async def read_list(address: Address, path: str) -> int:
 
 
 class LongestWait:
-    """Asks for something small all the time, in a thread; knows the longest wait for an answer.
+    """Sends a small request again and again in a thread, and keeps the longest response time.
 
     Args:
-        address: of the server.
-        path: what to get.
+        address: Of the server.
+        path: Path of the request.
     """
 
     def __init__(self, address: Address, path: str) -> None:

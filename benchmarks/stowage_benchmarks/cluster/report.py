@@ -8,7 +8,7 @@ from rich.table import Table
 from stowage_benchmarks.cluster.result import ClusterResult, RequestCost, WatchCost
 
 LOAD_LIMIT_S = 20
-"""What starting with 5,000 nodes and 100,000 pods may take."""
+"""Limit for the start with 5,000 nodes and 100,000 pods."""
 _ROWS = (
     ("load_s", f"start from a file of all of it (at most {LOAD_LIMIT_S:g})", "s"),
     ("file_mib", "its size", "MiB"),
@@ -21,7 +21,7 @@ _ROWS = (
 
 
 def request_table(requests: tuple[RequestCost, ...]) -> Table:
-    """A row a kind of request."""
+    """One row per kind of request."""
     table = Table("request", "requests", "per second", "server CPU, ms each")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -33,7 +33,7 @@ def request_table(requests: tuple[RequestCost, ...]) -> Table:
 
 
 def watch_table(watches: tuple[WatchCost, ...]) -> Table:
-    """A row a kind of event."""
+    """One row per kind of event."""
     table = Table(
         "events", "watchers", "to each", "per second to the slowest", "server CPU, µs an event"
     )
@@ -51,7 +51,7 @@ def watch_table(watches: tuple[WatchCost, ...]) -> Table:
 
 
 def print_cluster_result(console: Console, result: ClusterResult) -> None:
-    """All three tables."""
+    """Print all three tables."""
     title = f"{result.nodes:,} nodes, {result.pods:,} pods"
     table = Table("measure", "", "unit", title=title, title_justify="left")
     table.columns[1].justify = "right"

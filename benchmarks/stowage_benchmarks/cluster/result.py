@@ -1,4 +1,4 @@
-"""What a benchmark of the embedded cluster measured."""
+"""The result of ``stowage bench cluster``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class RequestCost(msgspec.Struct, frozen=True):
-    """Requests of one kind: how many a second, and what one costs the server."""
+    """Requests of one kind: rate, and server CPU per request."""
 
     kind: str
     requests: int
@@ -15,7 +15,7 @@ class RequestCost(msgspec.Struct, frozen=True):
 
 
 class WatchCost(msgspec.Struct, frozen=True):
-    """Events to several watchers at once: how many a second each got, and what one costs."""
+    """Events to several watchers: rate per watcher, and server CPU per event."""
 
     kind: str
     watchers: int
@@ -25,16 +25,16 @@ class WatchCost(msgspec.Struct, frozen=True):
 
 
 class ClusterResult(msgspec.Struct, frozen=True):
-    """All of it.
+    """All figures.
 
     Attributes:
         load_s: From the start of the process with a file of all nodes and pods to its kubeconfig.
         file_mib: Size of that file.
         rss_mib: Resident memory with all nodes and pods, before anything else is measured.
-        peak_rss_mib: At the end, whatever came in between.
-        list_s: All pods in one list.
-        list_mib: Its size.
-        longest_wait_ms: For a small answer, while the list and the watches were sent.
+        peak_rss_mib: Peak resident memory, read at the end.
+        list_s: Seconds to list all pods at once.
+        list_mib: Size of that list.
+        longest_wait_ms: Longest response time of a small request during the list and the watches.
     """
 
     nodes: int

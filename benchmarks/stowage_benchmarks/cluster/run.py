@@ -1,7 +1,7 @@
-"""The embedded cluster's own benchmark: what requests, watches and objects cost it.
+"""The benchmark of the simulated cluster: cost of requests, watches and objects.
 
-The server is a process of its own and this one is the client, so CPU time and memory are the
-server's alone. The cluster starts from a file: everything is measured with all pods in it.
+The server runs in its own process and this process is the client, so CPU time and memory are the
+server's alone. The cluster starts from a file and holds all pods during the measurements.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ import uvloop
 from rich.console import Console
 from rich.markup import escape
 from simcluster.cli.cluster import Shape
-from simcluster.cli.failures import FAILURES
-from simcluster.cli.launch import start_cluster
-from simcluster.cli.process_cost import cpu_seconds, memory_mib, peak_memory_mib
-from simcluster.cli.processes import ChildProcesses
+from simcluster.harness.failures import FAILURES
+from simcluster.harness.launch import start_cluster
+from simcluster.harness.processes import ChildProcesses
 from simcluster.ports import reserved_port
 
 from stowage_benchmarks.cluster.file import write_cluster_file
@@ -37,6 +36,7 @@ from stowage_benchmarks.cluster.http_load import (
 )
 from stowage_benchmarks.cluster.report import print_cluster_result
 from stowage_benchmarks.cluster.result import ClusterResult, RequestCost, WatchCost
+from stowage_benchmarks.process_cost import cpu_seconds, memory_mib, peak_memory_mib
 from stowage_benchmarks.workloads import pending_pod
 
 Json: TypeAlias = dict[str, Any]
@@ -45,13 +45,13 @@ PODS = "/api/v1/namespaces/default/pods"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 STRATEGIC = "application/strategic-merge-patch+json"
 WATCHERS = 5
-_SCHEDULER_NAME = "nobody"
+_SCHEDULER_NAME = "none"
 _LOAD_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """How much of everything."""
+    """Numbers of nodes, pods and requests."""
 
     num_nodes: int
     num_pods: int
@@ -62,9 +62,9 @@ class ClusterBench:
     """One run.
 
     Args:
-        options: How much.
-        address: Where the server listens.
-        pid: Of the server.
+        options: The sizes.
+        address: Of the server.
+        pid: Process ID of the server.
     """
 
     def __init__(self, options: ClusterOptions, address: Address, pid: int) -> None:
@@ -76,7 +76,7 @@ class ClusterBench:
         """Measure.
 
         Raises:
-            LoadError: the server refused something.
+            LoadError: the server refused a request.
         """
         options = self._options
         rss_mib = memory_mib(self._pid)
@@ -104,7 +104,7 @@ class ClusterBench:
         return request_bytes(self._address, "POST", path, msgspec.json.encode(body))
 
     def _kinds(self) -> Iterable[tuple[str, Iterable[bytes]]]:
-        """What is measured, in an order in which each finds what it needs."""
+        """The kinds of requests, each after the ones that it depends on."""
         numbers = range(self._options.num_requests)
         names = [f"pod-{number:06d}" for number in numbers]
         address, patch = self._address, msgspec.json.encode(_condition())
@@ -142,7 +142,7 @@ class ClusterBench:
         return await self._watch("what exists", PODS, "0", expected)
 
     async def _missed(self) -> WatchCost:
-        """Every bench pod is patched once more, and then the watches start from before."""
+        """Patch every pod, then start watches from the revision before the patches."""
         before = await self._revision()
         body = msgspec.json.encode({"metadata": {"annotations": {"bench": before}}})
         patches = (
@@ -153,7 +153,7 @@ class ClusterBench:
         return await self._watch("what was missed", PODS, before, expected)
 
     async def _live(self) -> WatchCost:
-        """One request deletes all events; the deletions reach watches that are open."""
+        """Delete all events with one request while watches are open."""
 
         async def delete_all() -> None:
             reader, writer = await asyncio.open_connection(*self._address[:2])

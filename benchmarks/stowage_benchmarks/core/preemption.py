@@ -1,8 +1,8 @@
-"""What a preemption costs inside the engine: no API server, no network, no waiting.
+"""Measures the CPU cost of a preemption inside the engine, without I/O.
 
-All nodes are full of pods without priority. Pods with priority arrive one after the other; each
-goes its whole way: seen, no node found, victims found and evicted (the shell's part is answered
-at once, and the watch shows them gone), its nomination seen, scheduled, bound, confirmed.
+All nodes are full of pods without priority. Pods with priority arrive one after the other. Each is
+found unschedulable, nominated to a node whose victims are evicted (the benchmark answers for the
+API server at once), then scheduled, bound and confirmed.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from stowage_benchmarks.workloads import PREEMPTION, pending_pod
 PODS_A_NODE = 10
 #: Requests 400m: ten of them fill a node.
 _SMALL = "400m"
-#: Two of the others have to go for it.
+#: Needs two victims.
 _LARGE = "600m"
 _PRIORITY = 1000
 _WARM_UP_PODS = 60
-#: Longer than any backoff.
+#: Longer than the maximum backoff.
 _SECONDS_A_POD = 20.0
 _LONG_ENOUGH = 6
 
 
 def measure_preemption(num_nodes: int, num_pods: int) -> CoreResult:
-    """Have `num_pods` pods take the places of less important ones on `num_nodes` full nodes."""
+    """Let `num_pods` pods preempt others on `num_nodes` full nodes."""
     engine = bench_engine()
     engine.handle(node_events(num_nodes), 0.0)
     engine.handle(_filling_pods(num_nodes), 0.0)
@@ -96,7 +96,7 @@ class _Stopwatch:
 
 
 def _one_pod(engine: Engine, pod: Pod, now: float) -> tuple[float, float, bool]:
-    """Take a pod its whole way; (µs in all, µs of its cycles, whether it was bound)."""
+    """Run one pod to its binding; (µs in all, µs of its cycles, whether it was bound)."""
     watch = _Stopwatch(engine)
     watch.handle((PendingPodSeen(pod),), now)
     instructions = watch.schedule(now)
@@ -115,7 +115,7 @@ def _one_pod(engine: Engine, pod: Pod, now: float) -> tuple[float, float, bool]:
 
 
 def _outcomes(pod: Pod, instructions: Iterable[Instruction]) -> Iterable[Event]:
-    """What the shell answers and the watches show."""
+    """The events that API calls and watches would produce."""
     for each in instructions:
         if isinstance(each, EvictPod):
             victim = each.victim

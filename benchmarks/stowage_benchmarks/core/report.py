@@ -11,7 +11,7 @@ from stowage_benchmarks.core.run import CoreResult, MemoryResult
 
 
 def core_table(results: Sequence[CoreResult]) -> Table:
-    """A row a workload; a column a size with median and 99th percentile; last the growth."""
+    """One row per workload, one column per size with median and p99, and the growth."""
     sizes = sorted({result.nodes for result in results})
     table = Table("workload", title="CPU µs a pod through the engine: median (p99)")
     table.title_justify = "left"
@@ -27,7 +27,7 @@ def core_table(results: Sequence[CoreResult]) -> Table:
 
 
 def memory_table(results: Iterable[MemoryResult]) -> Table:
-    """A row a size."""
+    """One row per size."""
     table = Table("nodes", title="Bytes the engine keeps", title_justify="left")
     table.add_column("a node", justify="right")
     table.add_column("a running pod", justify="right")
@@ -43,7 +43,7 @@ def memory_table(results: Iterable[MemoryResult]) -> Table:
 def print_core_results(
     console: Console, results: Sequence[CoreResult], memory: Sequence[MemoryResult]
 ) -> None:
-    """Both tables, and the pods that found no node, of which there should be none."""
+    """Print both tables, and the pods that found no node."""
     console.print(core_table(results))
     console.print(memory_table(memory))
     for result in results:

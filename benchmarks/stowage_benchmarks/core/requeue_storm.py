@@ -1,8 +1,8 @@
-"""What it costs when everything changes while many pods wait: ``--workload requeue-storm``.
+"""Measures node changes while many pods wait: ``--workload requeue-storm``.
 
-Half of the pods ask for more CPU than any node has, half for a label that none has. Then node
-after node gets other labels and another size. Taking such an event in is timed whole: the cache,
-the hints and the moves of the pods that may be helped.
+Half of the pods request more CPU than any node has, half a label that no node has. Then every node
+changes its labels and its size, one after the other. The time of an event covers the cache update,
+the queueing hints and the moves of pods.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ from stowage_benchmarks.workloads import pending_pod
 
 Json: TypeAlias = dict[str, Any]
 
-#: Pods that wait when the storm begins.
+#: Pods that wait at the start.
 WAITING = 10_000
-#: How many templates the pods come from, where that is few.
+#: Number of pod templates in the cases with few templates.
 TEMPLATES = 50
-#: Nodes that are there while the pods are first tried, and that change where each pod is of its
-#: own class: there an event costs the number of classes, and a few events show it.
+#: Nodes that exist when the pods are first tried. Where each pod is of its own class, only
+#: these nodes change: there the cost of an event grows with the number of classes.
 FIRST_NODES = 100
 
 _LABEL = "stowage.example.com/storm"
 _WANTED_CPU = "100"
 _BEGAN = 60.0
-"""Seconds after the pods were tried: no backoff is left, and no pod has waited too long."""
+"""Seconds after the attempts: every backoff is over, and the flush is not due yet."""
 
 
 class StormResult(msgspec.Struct, frozen=True):
     """Cost of one storm.
 
     Attributes:
-        case: Which one.
+        case: Name of the case.
         events: Nodes that changed.
-        waiting: Pods that waited at the beginning.
-        classes: Of how many templates they were.
+        waiting: Pods that waited at the start.
+        classes: Number of their templates.
         woken: Pods that an event moved.
-        us_per_pod_event: CPU microseconds a waiting pod and event.
+        us_per_pod_event: CPU microseconds per waiting pod and event.
         worst_event_ms: CPU milliseconds of the most expensive event.
         total_ms: CPU milliseconds of all events.
-        valid: Whether as many pods were woken as should be.
+        valid: Whether the expected number of pods was moved.
     """
 
     case: str
@@ -70,7 +70,7 @@ class StormResult(msgspec.Struct, frozen=True):
 
 
 def measure_storms(num_nodes: int, waiting: int = WAITING) -> list[StormResult]:
-    """Storms over `num_nodes` nodes: no pod is woken, all are, and each is of its own class."""
+    """Change `num_nodes` nodes: no pod is moved, all are, and each pod is of its own class."""
     few = max(min(FIRST_NODES, num_nodes), 1)
     return [
         _measure("none woken", num_nodes, waiting, TEMPLATES, helps=False),
@@ -107,7 +107,7 @@ def _measure(case: str, num_nodes: int, waiting: int, classes: int, *, helps: bo
 
 
 def _waiting_engine(num_nodes: int, waiting: int, classes: int) -> Engine:
-    """All nodes are there, and all pods were tried in vain."""
+    """An engine with all nodes in which every pod is unschedulable."""
     ties = random.Random(0)  # noqa: S311 - ties between equal nodes are no secret
     engine = make_engine(make_frameworks(load_configuration()), ties.randrange)
     few = min(FIRST_NODES, num_nodes)
@@ -143,7 +143,7 @@ def _pod(index: int, classes: int) -> Pod:
 
 
 def print_storms(console: Console, results: Sequence[StormResult]) -> None:
-    """A row a storm, and what went wrong in it."""
+    """Print one row per case, and the invalid ones."""
     title = "Requeue storms: CPU of taking in the change of one node after another"
     table = Table("storm", title=title, title_justify="left")
     for name in ("events", "pods", "classes", "woken", "µs a pod, event", "worst ms", "all ms"):

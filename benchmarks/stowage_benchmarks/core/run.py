@@ -1,8 +1,7 @@
-"""What a pod costs inside the engine: no API server, no network, no waiting.
+"""Measures the CPU cost of a pod inside the engine, without I/O.
 
-Each pod goes its whole way: seen pending, scheduled, bound, shown bound by the watch. The clock
-runs over all of it, so work that one step leaves for the next is counted too. It is the CPU time
-of the thread: what else runs on the machine does not count.
+Each pod is seen pending, scheduled, bound, and seen bound. The measured CPU time of the thread
+covers all of it, so work that one step leaves for the next counts too.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class CoreResult(msgspec.Struct, frozen=True):
 
 
 class MemoryResult(msgspec.Struct, frozen=True):
-    """Bytes the engine keeps a node and a running pod, as traced by the interpreter."""
+    """Bytes that the engine keeps per node and per running pod, as tracemalloc counts them."""
 
     nodes: int
     bytes_per_node: float
@@ -99,7 +98,7 @@ def measure_core(workload: str, num_nodes: int, num_pods: int) -> CoreResult:
 
 
 def measure_memory(num_nodes: int) -> MemoryResult:
-    """Trace what `num_nodes` nodes and as many running pods take."""
+    """Measure the memory of `num_nodes` nodes and as many running pods."""
     engine = bench_engine()
     gc.collect()
     tracemalloc.start()
@@ -117,7 +116,7 @@ def measure_memory(num_nodes: int) -> MemoryResult:
 
 
 def bench_engine() -> Engine:
-    """An engine of the default configuration around an empty cluster."""
+    """An engine with the default configuration and an empty cluster."""
     ties = random.Random(0)  # noqa: S311 - ties between equal nodes are no secret
     engine = make_engine(make_frameworks(load_configuration()), ties.randrange)
     engine.handle([NamespaceSeen(Namespace(ObjectMeta(name=NAMESPACE)))], 0.0)
@@ -148,7 +147,7 @@ def bench_pod(manifest: dict[str, object]) -> Pod:
 
 
 def _one_pod(engine: Engine, pod: Pod, now: float) -> tuple[float, float, bool]:
-    """Take a pod its whole way; (µs in all, µs of the cycle, whether it was bound)."""
+    """Run one pod to its confirmed binding; (µs in all, µs of the cycle, whether it was bound)."""
     begin = time.thread_time_ns()
     engine.handle((PendingPodSeen(pod),), now)
     seen = time.thread_time_ns()
@@ -173,5 +172,5 @@ def _one_pod(engine: Engine, pod: Pod, now: float) -> tuple[float, float, bool]:
 
 
 def quantile(ascending: Sequence[float], share: float) -> float:
-    """The value below which that share lies."""
+    """The quantile of sorted values."""
     return round(ascending[min(int(len(ascending) * share), len(ascending) - 1)], 1)

@@ -1,4 +1,4 @@
-"""Nodes and pods that come and go while others are scheduled."""
+"""Creates and deletes nodes and pods while others are scheduled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import msgspec
-from simcluster.cli.apply import create
+from simcluster.harness.apply import create
 from simcluster.kubelet.nodes import bench_node
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
@@ -17,7 +17,10 @@ from stowage_benchmarks.e2e.scenarios import NAMESPACE
 from stowage_benchmarks.workloads import pending_pod
 
 INTERVAL_S = 0.05
-"""Between two rounds; each makes a node, a pod to schedule and a running pod, and removes older."""
+"""Seconds between two rounds.
+
+Each round creates a node, a pending pod and a running pod, and deletes older ones.
+"""
 
 LIFETIME_ROUNDS = 10
 _AT_ONCE = msgspec.json.encode({"gracePeriodSeconds": 0})
@@ -25,10 +28,10 @@ _AT_ONCE = msgspec.json.encode({"gracePeriodSeconds": 0})
 
 @asynccontextmanager
 async def churning(client: ApiClient, scheduler_name: str) -> AsyncIterator[None]:
-    """Keep making and removing things for as long as the block lasts.
+    """Create and delete objects for as long as the block lasts.
 
     Raises:
-        ApiError: the API server refuses something, for another reason than that it is gone.
+        ApiError: the API server refuses a request, unless the object is gone.
     """
     task = asyncio.create_task(_churn(client, scheduler_name))
     try:
@@ -45,7 +48,7 @@ async def _churn(client: ApiClient, scheduler_name: str) -> None:
     for turn in itertools.count():
         node = bench_node(turn)
         node["metadata"]["name"] = node_name = f"churn-{turn:06d}"
-        # What is bound there would be lost with it, and could not be judged.
+        # A measured pod bound to this node would be deleted with it.
         node["spec"] = {"taints": [{"key": "churn", "effect": "NoSchedule"}]}
         await create(client, node)
         for prefix, bound_to in (("churn-", ""), ("churned-", node_name)):

@@ -1,4 +1,4 @@
-"""Takes a benchmark's objects away from an API server that others use too."""
+"""Deletes a benchmark's objects from an API server that others use too."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CONCURRENT_REQUESTS = 24
 
 
 async def clean(client: ApiClient) -> None:
-    """Delete what carries a benchmark's names, pods first, and its priority class.
+    """Delete objects with the name prefixes of a benchmark, pods first, and its PriorityClass.
 
     Raises:
         ApiError: the API server refuses to.

@@ -13,7 +13,7 @@ from stowage_benchmarks.e2e.scenarios import SCENARIOS, Size
 
 
 class ServerKind(StrEnum):
-    """Where the objects of a benchmark live."""
+    """The API server that a benchmark uses."""
 
     EMBEDDED = "embedded"
     KUBECONFIG = "kubeconfig"
@@ -37,8 +37,8 @@ Kubeconfig: TypeAlias = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="The API server of [b]--server kubeconfig[/b]. Nodes and pods are created there, in "
-        "namespace default, and removed: let it be a server for tests.",
+        help="The API server of [b]--server kubeconfig[/b]. Nodes and pods are created there "
+        "in namespace default and deleted: use a server for tests.",
     ),
 ]
 NumNodes: TypeAlias = Annotated[
@@ -84,10 +84,10 @@ def e2e(
 ) -> None:
     """Start the scheduler on a backlog of pods and measure until all are bound.
 
-    Shown is the best of the runs and, in brackets, the worst. Binds per second are those between
-    the first and the last binding that a watch saw; CPU time is the scheduler's own, its start
-    included. Scheduler and embedded cluster run as processes of their own. Exits 1 if a pod was
-    not bound, was bound twice, or a node is overfull.
+    The table shows the best run and, in brackets, the worst. Binds per second are counted between
+    the first and the last binding that a watch saw. CPU time is that of the scheduler's process,
+    its start included. Scheduler and simulated cluster run in separate processes. Exits 1 if a pod
+    was not bound, was bound twice, or a node is overcommitted.
     """
     # The Kubernetes client takes a while to import; --help need not wait for it.
     from stowage_benchmarks.e2e.plan import E2EPlan, run_plan  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""All runs of the end-to-end benchmark, one after the other, and their report."""
+"""Runs all cases of the end-to-end benchmark, one after the other, and reports them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 from rich.markup import escape
-from simcluster.cli.failures import FAILURES
+from simcluster.harness.failures import FAILURES
 
 from stowage_benchmarks.calibration import calibration_ms
 from stowage_benchmarks.contender import contenders
@@ -26,9 +26,9 @@ class E2EPlan:
     """What to measure.
 
     Attributes:
-        other_command: Of a scheduler to measure besides this one; empty for none.
-        num_runs: Of each workload, size and scheduler.
-        kubeconfig: Of an API server to use; None starts an embedded cluster for each run.
+        other_command: Starts another scheduler to measure; empty for none.
+        num_runs: Runs per workload, size and scheduler.
+        kubeconfig: Of an API server to use; None starts a simulated cluster for each run.
     """
 
     other_command: Sequence[str]
@@ -40,7 +40,7 @@ class E2EPlan:
     kubeconfig: Path | None
 
     def drains(self) -> Iterator[Drain]:
-        """Every run, those of one case together."""
+        """Every run; runs of one case follow each other."""
         for workload, size in product(self.workloads, self.sizes):
             for contender, _ in product(contenders(self.other_command), range(self.num_runs)):
                 yield Drain(
@@ -54,10 +54,10 @@ class E2EPlan:
 
 
 class E2EReport(msgspec.Struct, frozen=True):
-    """What was measured, and on what.
+    """The results, and the machine.
 
     Attributes:
-        calibration_ms: CPU milliseconds a fixed piece of work took on this machine just before.
+        calibration_ms: CPU milliseconds of a fixed piece of work, measured before the runs.
     """
 
     python: str
@@ -66,7 +66,7 @@ class E2EReport(msgspec.Struct, frozen=True):
 
 
 def run_plan(plan: E2EPlan, console: Console, plot: Path | None, as_json: bool) -> int:
-    """Run everything and report; the exit status."""
+    """Run everything and report; returns the exit status."""
     results: list[E2EResult] = []
     calibrated_ms = calibration_ms()
     try:

@@ -1,4 +1,4 @@
-"""The end-to-end benchmark's results as a table and as a picture."""
+"""The end-to-end benchmark's results as a table and as a plot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stowage_benchmarks.e2e.result import E2EResult
 #: All runs of one scheduler with one workload at one size.
 Runs: TypeAlias = Sequence[E2EResult]
 
-#: Attribute, heading, and whether more of it is better.
+#: Attribute, heading, and whether a higher value is better.
 _MEASURES = (
     ("binds_per_s", "binds/s", True),
     ("first_bind_s", "first bind\ns", False),
@@ -32,12 +32,12 @@ class PlotLibraryMissingError(Exception):
 
 
 def by_case(results: Iterable[E2EResult]) -> list[Runs]:
-    """The runs that measured the same thing, together, in the order in which they come."""
+    """Group the runs of one case, in their order."""
     return [list(runs) for _, runs in groupby(results, _case)]
 
 
 def e2e_table(results: Iterable[E2EResult]) -> Table:
-    """One row a scheduler, workload and size: the best run, and the range of several."""
+    """One row per scheduler, workload and size: the best run, and the worst in brackets."""
     table = Table("workload", "scheduler", "nodes", "running", "pods", "runs", box=None)
     for _, heading, _ in _MEASURES:
         table.add_column(heading, justify="right")
@@ -53,7 +53,7 @@ def e2e_table(results: Iterable[E2EResult]) -> Table:
 
 
 def print_results(console: Console, results: Sequence[E2EResult]) -> None:
-    """Print the table, and below it what must not be."""
+    """Print the table, and below it the problems."""
     console.print(e2e_table(results))
     for result in results:
         for problem in result.problems:
@@ -61,16 +61,16 @@ def print_results(console: Console, results: Sequence[E2EResult]) -> None:
 
 
 def plot_results(results: Sequence[E2EResult], file: Path) -> None:
-    """Draw binds per second and CPU a pod, a bar for each row of the table.
+    """Draw binds per second and CPU per pod, one bar per row of the table.
 
     Raises:
-        PlotLibraryMissingError: there is nothing to draw with.
-        ValueError: the file's suffix names no format of pictures.
+        PlotLibraryMissingError: matplotlib is not installed.
+        ValueError: the file's suffix is not a format that matplotlib writes.
     """
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
     except ImportError as error:
-        raise PlotLibraryMissingError("pip install 'stowage[plot]' to draw") from error
+        raise PlotLibraryMissingError("pip install 'stowage-benchmarks[plot]' to draw") from error
     cases = by_case(results)[::-1]
     figure = Figure(figsize=(11, 1.5 + 0.3 * len(cases)), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)

@@ -1,4 +1,4 @@
-"""What a run of the benchmark measured, from what a watch saw and what the kernel accounted for."""
+"""The result of one run: figures from a watch and from the kernel's accounting."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from simcluster.cli.audit import ClusterState, overcommitted_nodes
-from simcluster.cli.placements import Placement
+from simcluster.harness.audit import ClusterState, overcommitted_nodes
+from simcluster.harness.placements import Placement
 
 from stowage_benchmarks.contender import Contender
 from stowage_benchmarks.e2e.scenarios import Size
@@ -17,10 +17,10 @@ from stowage_benchmarks.e2e.scenarios import Size
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """What to drain, and by whom.
+    """One run: which scheduler places which pods.
 
     Attributes:
-        kubeconfig: Of an API server to use; None starts an embedded cluster.
+        kubeconfig: Of an API server to use; None starts a simulated cluster.
     """
 
     contender: Contender
@@ -33,7 +33,7 @@ class Drain:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the scheduler's process took, from its start to the last binding."""
+    """Cost of the scheduler's process, from its start to the last binding."""
 
     cpu_s: float
     cpu_s_at_first_bind: float
@@ -41,7 +41,7 @@ class Cost:
 
 
 class E2EResult(msgspec.Struct, frozen=True):
-    """What one run measured; times in seconds from the scheduler's start."""
+    """The figures of one run; times are seconds from the scheduler's start."""
 
     scheduler: str
     workload: str
@@ -68,14 +68,14 @@ def e2e_result(
     started_at: float,
     cost: Cost,
 ) -> E2EResult:
-    """Put numbers to what the watch saw.
+    """Compute the figures of a run.
 
     Args:
-        drain: What was asked for.
-        placements: Of the pods that were to be bound.
+        drain: The run.
+        placements: Of the measured pods.
         state: The cluster at the end.
         started_at: When the scheduler was started, on the clock of the placements.
-        cost: Of the scheduler.
+        cost: Of the scheduler process.
     """
     instants = sorted(each.bound_at for each in placements if each.bound_at is not None)
     result = E2EResult(
@@ -108,7 +108,7 @@ def e2e_result(
 
 
 def _rate(instants: Sequence[float]) -> float | None:
-    """Bindings per second from the first to the last; None if a watch saw all at one instant."""
+    """Bindings per second from the first to the last; None if all came at one instant."""
     seconds = instants[-1] - instants[0]
     return round((len(instants) - 1) / seconds, 1) if seconds else None
 

@@ -1,8 +1,7 @@
-"""The end-to-end benchmark: how fast a backlog of pods is bound, and what that costs.
+"""Measures how fast a scheduler binds a backlog of pods, and at what cost.
 
-All pods are created before the scheduler starts, so the rate of creation does not limit it. The
-result has the API server's clockwork in it, as users have: rates are between the first and the
-last binding that a watch saw.
+All pods are created before the scheduler starts, so the rate of creation does not limit it. Rates
+are between the first and the last binding that a watch saw, so they include the API server.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
-from simcluster.cli.apply import create_all
-from simcluster.cli.audit import read_cluster
 from simcluster.cli.cluster import Shape
-from simcluster.cli.launch import start_cluster
-from simcluster.cli.placements import PlacementWatch
-from simcluster.cli.process_cost import cpu_seconds, peak_memory_mib
-from simcluster.cli.processes import ChildProcesses
+from simcluster.harness.apply import create_all
+from simcluster.harness.audit import read_cluster
+from simcluster.harness.launch import start_cluster
+from simcluster.harness.placements import PlacementWatch
+from simcluster.harness.processes import ChildProcesses
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 
@@ -28,15 +26,16 @@ from stowage_benchmarks.e2e.churn import churning
 from stowage_benchmarks.e2e.cleaning import clean
 from stowage_benchmarks.e2e.result import Cost, Drain, E2EResult, e2e_result
 from stowage_benchmarks.e2e.scenarios import MEASURED_PREFIX, SCENARIOS, scenario_nodes
+from stowage_benchmarks.process_cost import cpu_seconds, peak_memory_mib
 
 
 class _Run:
-    """One scheduler, one workload, one size, once.
+    """One run of one scheduler with one workload at one size.
 
     Args:
-        drain: What to measure.
-        processes: Where cluster and scheduler are started.
-        directory: For the kubeconfig of an embedded cluster.
+        drain: The run.
+        processes: Starts cluster and scheduler.
+        directory: For the kubeconfig of a simulated cluster.
     """
 
     def __init__(self, drain: Drain, processes: ChildProcesses, directory: Path) -> None:
@@ -46,10 +45,10 @@ class _Run:
         self._directory = directory
 
     async def run(self) -> E2EResult:
-        """Prepare, start the scheduler, wait, measure; leaves nothing behind.
+        """Prepare, start the scheduler, measure until all pods are bound, and clean up.
 
         Raises:
-            ProcessDiedError, NotReadyError: cluster or scheduler did not come up, or went down.
+            ProcessDiedError, NotReadyError: cluster or scheduler did not start, or ended.
             ApiError: an object was refused.
             OSError: the scheduler's program does not exist.
         """
@@ -66,7 +65,7 @@ class _Run:
             await connection.close()
 
     async def _start_cluster(self) -> Path:
-        # Kubelet and controllers would take CPU time from what is measured.
+        # Kubelets and controllers would take CPU time from the scheduler.
         return await start_cluster(
             self._processes,
             self._directory,
@@ -107,7 +106,7 @@ class _Run:
     async def _cost(
         self, pid: int, watch: PlacementWatch, deadline: float, check: Callable[[], None]
     ) -> Cost:
-        """Wait until all pods are bound, or the deadline; what that took of the scheduler."""
+        """Wait until all pods are bound or the deadline; returns the scheduler's cost."""
         await watch.wait_until(lambda: watch.num_bound > 0, deadline, check)
         cpu_s_at_first_bind = cpu_seconds(pid)
         await watch.wait_until(lambda: watch.num_bound >= self._drain.size.pods, deadline, check)
@@ -124,7 +123,7 @@ def _is_measured(pod_name: str) -> bool:
 
 
 async def _create_nodes(client: ApiClient, drain: Drain) -> None:
-    """Make the nodes ready: an API server taints new ones until a controller sees them ready."""
+    """Create nodes and remove the taint that an API server adds to new ones."""
     nodes = list(scenario_nodes(drain.size))
     await create_all(client, nodes)
     for node in nodes:
@@ -133,10 +132,10 @@ async def _create_nodes(client: ApiClient, drain: Drain) -> None:
 
 
 def run_once(drain: Drain) -> E2EResult:
-    """Measure once, with processes of its own.
+    """Measure once in separate processes.
 
     Raises:
-        ProcessDiedError, NotReadyError, ApiError, OSError: it could not be measured.
+        ProcessDiedError, NotReadyError, ApiError, OSError: the run could not be completed.
     """
     with (
         tempfile.TemporaryDirectory(prefix="stowage-bench-") as name,

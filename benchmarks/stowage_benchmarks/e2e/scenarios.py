@@ -1,4 +1,4 @@
-"""The workloads of `stowage bench e2e`: their objects, and what stirs them."""
+"""The workloads of `stowage bench e2e`: their objects and their churn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stowage_benchmarks.workloads import (
     storage_of,
 )
 
-#: How measured pods are told from all others.
+#: Name prefix of the measured pods.
 MEASURED_PREFIX = "pod-"
 HIGH_PRIORITY = "bench-high"
 NUM_IN_THE_WAY = 20_000
@@ -44,10 +44,10 @@ class Scenario:
     """One workload of the benchmark.
 
     Attributes:
-        setting: What exists besides the nodes.
+        setting: Objects that exist besides the nodes.
         measured: The pods to bind; their names begin with `MEASURED_PREFIX`.
-        has_churn: Whether nodes and other pods come and go meanwhile.
-        is_one_per_node: Whether the pods exclude each other, so that there is an end to them.
+        has_churn: Whether nodes and other pods are created and deleted meanwhile.
+        is_one_per_node: Whether at most one of the pods fits on a node.
     """
 
     setting: Setting
@@ -56,7 +56,7 @@ class Scenario:
     is_one_per_node: bool = False
 
     def fitting(self, size: Size) -> Size:
-        """The size with no more pods than can be bound."""
+        """The size, limited to the pods that fit."""
         return replace(size, pods=min(size.pods, size.nodes)) if self.is_one_per_node else size
 
 
@@ -81,7 +81,7 @@ def _constrained(workload: str) -> Scenario:
 
 
 def _preemption_setting(size: Size, scheduler_name: str) -> Iterator[Json]:
-    """Every node full of pods that may be preempted, at once: they have no grace period."""
+    """Fill every node with pods that can be preempted, without a grace period."""
     yield {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -96,7 +96,7 @@ def _preemption_setting(size: Size, scheduler_name: str) -> Iterator[Json]:
 
 
 def _preemptor(index: int, scheduler_name: str) -> Json:
-    """Fits where one low-priority pod is gone at least."""
+    """A pod that fits once at least one low-priority pod is gone."""
     pod = pending_pod("basic", index, scheduler_name)
     pod["spec"]["priorityClassName"] = HIGH_PRIORITY
     _ask_for(pod, "1")
@@ -104,7 +104,7 @@ def _preemptor(index: int, scheduler_name: str) -> Json:
 
 
 def _unschedulable_setting(size: Size, scheduler_name: str) -> Iterator[Json]:
-    """Pods that fit nowhere, all tried before those that are measured."""
+    """Pods that fit nowhere; they are tried before the measured ones."""
     yield from WORKLOAD_SCENARIOS["basic"].setting(size, scheduler_name)
     for index in range(NUM_IN_THE_WAY):
         pod = pending_pod("basic", index, scheduler_name)

@@ -1,4 +1,4 @@
-"""The benchmark of the embedded cluster measures a real server process; here a small one."""
+"""``stowage bench cluster`` measures a real server process, here a small one."""
 
 import json
 import subprocess

@@ -34,7 +34,7 @@ def test_nodes_and_pods_take_memory() -> None:
     assert result.bytes_per_running_pod > 0
 
 
-def test_a_storm_wakes_those_it_helps_and_nobody_else() -> None:
+def test_a_storm_moves_exactly_the_pods_that_it_helps() -> None:
     storms = measure_storms(num_nodes=5, waiting=60)
     assert [(each.case, each.woken) for each in storms] == [
         ("none woken", 0),

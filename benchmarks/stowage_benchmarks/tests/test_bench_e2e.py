@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import pytest
-from simcluster.cli.apply import create_all
+from simcluster.harness.apply import create_all
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 

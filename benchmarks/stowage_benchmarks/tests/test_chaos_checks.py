@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from simcluster.cli.audit import ClusterState
-from simcluster.cli.processes import ChildProcesses
+from simcluster.harness.audit import ClusterState
+from simcluster.harness.processes import ChildProcesses
 from stowage.operator.client.api_client import ApiClient
 
 from stowage_benchmarks.chaos import plan as chaos_plan
 from stowage_benchmarks.chaos import replicas as chaos_replicas
 from stowage_benchmarks.chaos import trouble as chaos_trouble
 from stowage_benchmarks.chaos.history import PodChange
+from stowage_benchmarks.chaos.judge import ChaosOptions, Judge, Storm, late
 from stowage_benchmarks.chaos.ledger import Ledger
 from stowage_benchmarks.chaos.plan import Step, draw_plan
 from stowage_benchmarks.chaos.pods import GATED, HUGE
-from stowage_benchmarks.chaos.replicas import LeaseTimes, Life, Replicas
+from stowage_benchmarks.chaos.replicas import LeaseTimes, Life, Replicas, compare_cache
 from stowage_benchmarks.chaos.result import Machine, has_grown, this_machine
-from stowage_benchmarks.chaos.run import ChaosOptions, Storm, _late, _Run
 from stowage_benchmarks.chaos.trouble import Trouble
 from tests.support.fake_api import FakeApiClient
 
@@ -39,10 +39,8 @@ MISMATCH = '{"event": "Cache mismatch", "missingPods": ["default/p"]}'
 
 async def _mismatches(folder: Path, says: str) -> list[str]:
     with ChildProcesses(folder) as processes:
-        replicas = Replicas(processes, folder, LeaseTimes())
         child = processes.start("a", [sys.executable, "-c", ANSWERS, says])
-        replicas._current["replica-a"] = Life("replica-a", child, time.monotonic())
-        return await replicas.cache_mismatches()
+        return await compare_cache(Life("replica-a", child, time.monotonic()))
 
 
 async def test_a_cache_that_differs_is_told(tmp_path: Path) -> None:
@@ -55,11 +53,11 @@ async def test_a_cache_that_differs_is_told(tmp_path: Path) -> None:
 async def test_a_replica_that_compares_nothing_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chaos_replicas, "_COMPARE_WITHIN_S", 0.5)
+    monkeypatch.setattr(chaos_replicas, "COMPARE_WITHIN_S", 0.5)
     assert await _mismatches(tmp_path, "{}") == ["replica-a did not compare its cache within 0.5 s"]
 
 
-def _run(folder: Path, **options: Any) -> _Run:
+def _judge(folder: Path, **options: Any) -> tuple[Judge, Ledger, Replicas]:
     given = {
         "minutes": 1.0,
         "recovery_limit_s": 1.0,
@@ -68,7 +66,9 @@ def _run(folder: Path, **options: Any) -> _Run:
         "pods_per_s": 1.0,
         **options,
     }
-    return _Run(ChaosOptions(**given), ChildProcesses(folder), folder, lambda _text: None)
+    ledger = Ledger("stowage", 4.0)
+    replicas = Replicas(ChildProcesses(folder), folder, LeaseTimes())
+    return Judge(ChaosOptions(**given), ledger, replicas), ledger, replicas
 
 
 def _waiting(name: str) -> PodChange:
@@ -76,20 +76,20 @@ def _waiting(name: str) -> PodChange:
 
 
 async def test_a_pod_that_fits_and_waits_too_long_is_told(tmp_path: Path) -> None:
-    run = _run(tmp_path, recovery_limit_s=0.1)
-    run._ledger.take([_waiting(f"{GATED}1"), _waiting(f"{HUGE}2")])
-    assert await run._recovery() is not None
-    run._ledger.take([_waiting("p")])
-    assert await run._recovery() is None
+    judge, ledger, _ = _judge(tmp_path, recovery_limit_s=0.1)
+    ledger.take([_waiting(f"{GATED}1"), _waiting(f"{HUGE}2")])
+    assert await judge.recovery() is not None
+    ledger.take([_waiting("p")])
+    assert await judge.recovery() is None
 
 
 async def test_the_judgement_has_every_violation_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Late pods, caches that differ, memory that rose, and what the ledger found."""
-    run = _run(tmp_path, recovery_limit_s=0.0)
-    run._ledger.take([_waiting("p")])
-    run._ledger.violations.append("a promise was broken")
+    judge, ledger, replicas = _judge(tmp_path, recovery_limit_s=0.0)
+    ledger.take([_waiting("p")])
+    ledger.violations.append("a promise was broken")
     calm = FakeApiClient()
 
     async def differs() -> list[str]:
@@ -101,14 +101,14 @@ async def test_the_judgement_has_every_violation_in_it(
     async def not_well(_calm: ApiClient) -> bool:
         return False
 
-    monkeypatch.setattr(run._replicas, "cache_mismatches", differs)
-    monkeypatch.setattr(run._replicas, "memory_mib", lambda: 900.0)
-    monkeypatch.setattr(run, "_settled", nothing)
-    monkeypatch.setattr(run, "_goes_on", not_well)
+    monkeypatch.setattr(replicas, "cache_mismatches", differs)
+    monkeypatch.setattr(replicas, "memory_mib", lambda: 900.0)
+    monkeypatch.setattr(judge, "settled", nothing)
+    monkeypatch.setattr(judge, "binds_new_pods", not_well)
     storm = _storm(this_machine())
-    result = await run._judge(cast("ApiClient", calm), storm, {"binding: 409": 3})
+    result = await judge.judge(cast("ApiClient", calm), storm, {"binding: 409": 3})
     assert result.violations == [
-        _late(0.0),
+        late(0.0),
         "replica-a: differs",
         "a promise was broken",
         "memory rose from 100 to 900 MiB",
@@ -124,10 +124,10 @@ def test_memory_that_rises_out_of_bounds_is_told() -> None:
     assert has_grown(100.0, 900.0)
 
 
-async def test_a_fault_that_was_planned_and_hit_nobody_is_told(
+async def test_a_planned_fault_that_hit_no_request_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = _run(tmp_path)
+    judge, _, replicas = _judge(tmp_path)
 
     async def well(*_args: Any) -> Any:
         return ClusterState([], [])
@@ -135,11 +135,11 @@ async def test_a_fault_that_was_planned_and_hit_nobody_is_told(
     async def none() -> list[str]:
         return []
 
-    monkeypatch.setattr(run, "_settled", well)
-    monkeypatch.setattr(run, "_goes_on", well)
-    monkeypatch.setattr(run._replicas, "cache_mismatches", none)
+    monkeypatch.setattr(judge, "settled", well)
+    monkeypatch.setattr(judge, "binds_new_pods", well)
+    monkeypatch.setattr(replicas, "cache_mismatches", none)
     client = cast("ApiClient", FakeApiClient())
-    result = await run._judge(client, _storm(this_machine()), {"binding: 409": 3})
+    result = await judge.judge(client, _storm(this_machine()), {"binding: 409": 3})
     assert result.requests_hit["binding: 409"] == 3
     planned = draw_plan(60.0, 1, LeaseTimes().lease_s).rule_names
     assert set(planned) <= set(result.requests_hit)
@@ -156,15 +156,15 @@ async def test_a_fault_that_was_planned_and_hit_nobody_is_told(
         chaos_plan.JUMP_CLOCK,
     ],
 )
-async def test_harm_that_found_nobody_is_not_counted(
+async def test_a_fault_without_target_is_not_counted(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chaos_trouble, "_NO_LEADER_PATIENCE_S", 0.0)
+    monkeypatch.setattr(chaos_trouble, "NO_LEADER_TIMEOUT_S", 0.0)
     ledger = Ledger("stowage", 4.0)
     replicas = Replicas(ChildProcesses(tmp_path), tmp_path, LeaseTimes())
     client = cast("ApiClient", FakeApiClient())
     trouble = Trouble(client, client, replicas, ledger, "stowage")
-    await trouble._carry_out(Step(0.0, kind))
+    await trouble.do(Step(0.0, kind))
     assert trouble.done == {kind: 0}
     assert ledger.disturbances == []
 
@@ -174,5 +174,5 @@ async def test_harm_that_was_done_is_counted_though_steps_overlap(tmp_path: Path
     replicas = Replicas(ChildProcesses(tmp_path), tmp_path, LeaseTimes())
     trouble = Trouble(client, client, replicas, Ledger("stowage", 4.0), "stowage")
     step = Step(0.0, chaos_plan.DROP_WATCHES)
-    await asyncio.gather(*(trouble._carry_out(step) for _ in range(3)))
+    await asyncio.gather(*(trouble.do(step) for _ in range(3)))
     assert trouble.done == {chaos_plan.DROP_WATCHES: 3}

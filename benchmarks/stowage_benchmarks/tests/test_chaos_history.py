@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 from simcluster.auth.users import MASTERS
 
-from simcluster import ClusterOptions, EmbeddedCluster, FaultRule, User, make_node
+from simcluster import ClusterOptions, FaultRule, SimulatedCluster, User, make_node
 from stowage_benchmarks.chaos.history import (
     HistoryReader,
     HistoryWriter,
@@ -35,7 +35,7 @@ async def _history(file: Path, rule: FaultRule | None) -> list[Line]:
         with_kubelet=False,
         with_controllers=False,
     )
-    cluster = EmbeddedCluster([make_node("n1", {"cpu": "4", "pods": "10"})], options)
+    cluster = SimulatedCluster([make_node("n1", {"cpu": "4", "pods": "10"})], options)
     writer = HistoryWriter(cluster, file)
     async with cluster:
         writing = asyncio.create_task(writer.run())

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from simcluster.cli.audit import ClusterState
+from simcluster.harness.audit import ClusterState
 
 from stowage_benchmarks.chaos.history import (
     HistoryReader,
@@ -94,7 +94,7 @@ def test_a_write_without_the_lease_is_a_violation(ledger: Ledger, resource: str)
     assert violation.startswith(f"replica-a sent create {resource} p 6.50 s after it renewed")
 
 
-def test_a_write_after_the_lease_has_run_out_is_a_violation_though_nobody_took_it(
+def test_a_write_after_the_end_of_the_lease_is_a_violation_even_without_a_new_leader(
     ledger: Ledger,
 ) -> None:
     ledger.take([LeaseChange(0.0, A, "a1"), write(4.0 + LATE_S)])
@@ -138,7 +138,7 @@ def test_recovery_lasts_until_another_has_bound_a_pod(ledger: Ledger) -> None:
     [
         (6.9, ""),
         (7.1, f"no pod was bound for 5.10 s after: {KILL_LEADER}"),
-        (None, f"nobody bound a pod after: {KILL_LEADER}"),
+        (None, f"no replica bound a pod after: {KILL_LEADER}"),
     ],
 )
 def test_a_leader_has_to_be_replaced_in_time(

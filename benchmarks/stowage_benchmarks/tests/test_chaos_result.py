@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 import msgspec
-from simcluster.cli.audit import ClusterState
+from simcluster.harness.audit import ClusterState
 from stowage.api.decoding.decode import decode_pod
 from stowage.api.objects.pod import Pod
 

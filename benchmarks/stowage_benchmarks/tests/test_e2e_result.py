@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
-from simcluster.cli.audit import ClusterState
-from simcluster.cli.placements import Placement
+from simcluster.harness.audit import ClusterState
+from simcluster.harness.placements import Placement
 
 from stowage_benchmarks.contender import OURS
 from stowage_benchmarks.e2e.report import plot_results, print_results

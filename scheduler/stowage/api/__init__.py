@@ -1,25 +1,27 @@
-"""WORDS: what the API server says, what the engine hears and what it answers.
+"""The API types: Kubernetes objects, and the engine's events, instructions and statuses.
 
-Objects of the Kubernetes API are decoded once, from bytes, into frozen msgspec structs that hold
-only what scheduling reads (`decode`). Beside them stand the value types that give those words their
-meaning, with kube-scheduler's semantics to the last digit: quantities (`quantity`), label selectors
-(`selectors`, `selector_syntax`), node affinity (`node_affinity`), tolerations (`tolerations`) and
-the resources of pods and nodes (`resources`). The engine's own words are its inputs (`events`), its
-outputs (`instructions`) and the plugins' verdicts (`status`).
+Purpose. Objects of the Kubernetes API are decoded once, from bytes, into frozen structs that hold
+only the fields that scheduling reads. Value types give these fields the exact semantics of
+kube-scheduler: quantities, selectors, node affinity, tolerations, resources.
 
-Invariants:
-    - Everything here is immutable and free of I/O, clocks and randomness; any room may use it and
-      it uses none of them.
-    - Structs say what was sent. Defaults are those of absent fields in Go (empty, zero, None);
-      admission's defaults are not repeated. Quantities and timestamps stay text until asked for.
-    - Compiled values (`Requirement`, `Selector`, `NodeTerm`, ...) are hashable and canonical: equal
-      meaning written in the same operators is equal, so they can be interned.
-    - No float touches a quantity. Input that cannot be used raises `InvalidObject`, naming object,
-      field, value and expectation.
+Sub-packages: `objects` (structs), `values` (value types), `decoding` (bytes to structs), `config`
+(KubeSchedulerConfiguration). Modules: `events` (inputs of the engine), `instructions` (its
+outputs), `status` (results of plugins).
 
-Rejected: the generated models of the Kubernetes client (two hundred times slower to decode),
-``| None`` on every list and map (nulls are dropped on a second, slow path instead), dataclasses
-with hand-written decoding, and validation of everything the API server has validated already.
+Invariants.
+
+- Everything is immutable and free of I/O, clocks and randomness. All other packages may import
+  this one; it imports none of them.
+- Structs hold what was sent. Defaults are those of absent fields in Go (empty, zero, None), not
+  those of admission. Quantities and timestamps stay text until they are read.
+- Compiled values (`Requirement`, `Selector`, `NodeTerm`, ...) are hashable and canonical: selectors
+  with the same operators and meaning are equal, so they can be interned.
+- Quantities are never floats. Input that cannot be used raises `InvalidObject`, which names object,
+  field, value and expectation.
+
+Rejected designs. The generated models of the Kubernetes client: decoding is two hundred times
+slower. ``| None`` for every list and map: nulls are dropped on a second, slow path instead.
+Dataclasses with hand-written decoding. Repeating the validation of the API server.
 """
 
 from stowage.api.decoding.decode import (

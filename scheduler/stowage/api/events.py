@@ -1,9 +1,9 @@
-"""What happened: cluster events that may make a pod schedulable, and the engine's inputs.
+"""Cluster events that may make a pod schedulable, and the events that the engine handles.
 
-Two vocabularies live here. `ClusterEvent` is kube-scheduler's: plugins register for them and the
-queue moves pods by them. `Event` is the union the engine consumes; its members are level
-triggered (``...Seen`` carries the whole object, new or changed), so a relist after a gap is the
-same as the changes that were missed.
+`ClusterEvent` is kube-scheduler's type: plugins register cluster events, and the queue moves pods
+by them. `Event` is the union of the engine's inputs. Inputs are level-triggered: ``...Seen``
+carries the whole object, added or updated, so a list after a gap equals the updates that were
+missed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stowage.api.values.selectors import LabelSelector
 
 
 class ActionType(IntFlag):
-    """What was done to a resource; ``fwk.ActionType`` of v1.36."""
+    """The action of a cluster event; ``fwk.ActionType`` of v1.36."""
 
     ADD = 1 << 0
     DELETE = 1 << 1
@@ -63,9 +63,9 @@ class ActionType(IntFlag):
 
 
 class EventResource(StrEnum):
-    """Which kind of object an event is about; ``fwk.EventResource`` of v1.36.
+    """The kind of object of a cluster event; ``fwk.EventResource`` of v1.36.
 
-    A plugin that registers for ``POD`` hears of assigned and of pending pods.
+    A registration for ``POD`` matches events of assigned and of pending pods.
     """
 
     POD = "Pod"
@@ -87,7 +87,7 @@ class EventResource(StrEnum):
 
 
 class ClusterEvent(msgspec.Struct, frozen=True):
-    """A change somewhere in the cluster, as the queue and the plugins speak of it."""
+    """A kind of change in the cluster, or a registration for it; ``fwk.ClusterEvent`` of v1.36."""
 
     resource: EventResource
     action: ActionType
@@ -95,18 +95,18 @@ class ClusterEvent(msgspec.Struct, frozen=True):
 
     @property
     def is_wildcard(self) -> bool:
-        """Whether it stands for anything that can happen; ``ClusterEventIsWildCard``."""
+        """Whether this stands for every event; ``ClusterEventIsWildCard``."""
         return self.resource is EventResource.WILDCARD and self.action == ActionType.ALL
 
-    def matches(self, happened: ClusterEvent) -> bool:
-        """Whether somebody registered for this event wants to hear of `happened`.
+    def matches(self, event: ClusterEvent) -> bool:
+        """Whether a registration for this event matches `event`.
 
-        A wildcard that happened concerns pods, whoever rejected them, and matches nobody's
-        registration but a wildcard (``MatchClusterEvents`` of v1.36).
+        A wildcard event concerns all pods, and matches no registration but a wildcard
+        (``MatchClusterEvents`` of v1.36).
         """
         if self.is_wildcard:
             return True
-        return self._covers(happened.resource) and bool(self.action & happened.action)
+        return self._covers(event.resource) and bool(self.action & event.action)
 
     def _covers(self, resource: EventResource) -> bool:
         if self.resource in (resource, EventResource.WILDCARD):
@@ -118,7 +118,7 @@ class ClusterEvent(msgspec.Struct, frozen=True):
 
 
 class QueueingHint(Enum):
-    """A plugin's opinion on whether an event may make a pod schedulable."""
+    """Whether an event may make a pod schedulable, according to a plugin."""
 
     SKIP = "QueueSkip"
     QUEUE = "Queue"
@@ -130,13 +130,13 @@ class QueueingHint(Enum):
 
 
 class PendingPodSeen(msgspec.Struct, frozen=True, tag=True):
-    """A pod of ours without a node was added or changed."""
+    """A pending pod of one of our profiles was added or updated."""
 
     pod: Pod
 
 
 class PendingPodGone(msgspec.Struct, frozen=True, tag=True):
-    """A pod left the selection of our pending pods: deleted, or bound (by anybody)."""
+    """A pod is no longer pending: it was deleted, or bound by some scheduler."""
 
     namespace: str
     name: str
@@ -144,7 +144,7 @@ class PendingPodGone(msgspec.Struct, frozen=True, tag=True):
 
 
 class AssignedPodSeen(msgspec.Struct, frozen=True, tag=True):
-    """A pod with a node, in no terminal phase, was added or changed."""
+    """A pod with a node, in no terminal phase, was added or updated."""
 
     pod: Pod
 
@@ -158,7 +158,7 @@ class AssignedPodGone(msgspec.Struct, frozen=True, tag=True):
 
 
 class NodeSeen(msgspec.Struct, frozen=True, tag=True):
-    """A node was added or changed."""
+    """A node was added or updated."""
 
     node: Node
 
@@ -170,7 +170,7 @@ class NodeGone(msgspec.Struct, frozen=True, tag=True):
 
 
 class NamespaceSeen(msgspec.Struct, frozen=True, tag=True):
-    """A namespace was added or changed."""
+    """A namespace was added or updated."""
 
     namespace: Namespace
 
@@ -182,7 +182,7 @@ class NamespaceGone(msgspec.Struct, frozen=True, tag=True):
 
 
 class WorkloadSeen(msgspec.Struct, frozen=True, tag=True):
-    """A Service, ReplicationController, ReplicaSet or StatefulSet was added or changed."""
+    """A Service, ReplicationController, ReplicaSet or StatefulSet was added or updated."""
 
     kind: str
     namespace: str
@@ -199,13 +199,13 @@ class WorkloadGone(msgspec.Struct, frozen=True, tag=True):
 
 
 class StorageSeen(msgspec.Struct, frozen=True, tag=True):
-    """A claim, a persistent volume or another object of storage was added or changed."""
+    """A claim, a persistent volume or another storage object was added or updated."""
 
     object: StorageObject
 
 
 class StorageGone(msgspec.Struct, frozen=True, tag=True):
-    """An object of storage was deleted; `kind` is one of `StorageObject`'s."""
+    """A storage object was deleted; `kind` is the name of a member of `StorageObject`."""
 
     kind: str
     namespace: str
@@ -213,7 +213,7 @@ class StorageGone(msgspec.Struct, frozen=True, tag=True):
 
 
 class DisruptionBudgetSeen(msgspec.Struct, frozen=True, tag=True):
-    """A PodDisruptionBudget was added or changed."""
+    """A PodDisruptionBudget was added or updated."""
 
     budget: PodDisruptionBudget
 
@@ -226,9 +226,9 @@ class DisruptionBudgetGone(msgspec.Struct, frozen=True, tag=True):
 
 
 class ObjectInvalid(msgspec.Struct, frozen=True, tag=True):
-    """An object could not be understood; what it said before, if anything, still holds.
+    """An object is invalid; its last valid version, if any, stays in effect.
 
-    `scheduler_name` is whose pod it is, where it is a pod that waits for a node; else empty.
+    `scheduler_name` is that of a pending pod; empty for other objects.
     """
 
     kind: str
@@ -242,7 +242,7 @@ class ObjectInvalid(msgspec.Struct, frozen=True, tag=True):
 
 
 class PreBindFinished(msgspec.Struct, frozen=True, tag=True):
-    """The shell ran the PreBind plugins of a pod."""
+    """The operator ran the PreBind plugins of a pod."""
 
     uid: str
     code: Code
@@ -251,12 +251,12 @@ class PreBindFinished(msgspec.Struct, frozen=True, tag=True):
 
 
 class VolumesWritten(msgspec.Struct, frozen=True, tag=True):
-    """The shell carried out a ``BindVolumes``, or could not.
+    """The operator executed a ``BindVolumes``, or failed to.
 
     Attributes:
-        uid: Of the pod.
-        volumes: Resource version by name of the volumes that are given to their claims now.
-        claims: Resource version by ``namespace/name`` of the claims that name the node now.
+        uid: The UID of the pod.
+        volumes: Name -> resource version of the written volumes.
+        claims: ``namespace/name`` -> resource version of the written claims.
         error: Why not all were written; empty if they were.
     """
 
@@ -267,17 +267,17 @@ class VolumesWritten(msgspec.Struct, frozen=True, tag=True):
 
 
 class BindSucceeded(msgspec.Struct, frozen=True, tag=True):
-    """The API server confirmed that the pod is bound to the node we chose."""
+    """The API server confirmed that the pod is bound to the chosen node."""
 
     uid: str
     node_name: str
 
 
 class BindFailed(msgspec.Struct, frozen=True, tag=True):
-    """The API server is known not to have bound the pod to the node we chose.
+    """The API server did not bind the pod to the chosen node.
 
-    A lost answer is neither this nor a success: the dispatcher reads the pod back first.
-    `by_extender`: it was an extender that was to bind it, and no Bind plugin.
+    If the response is lost, the dispatcher reads the pod before it reports success or failure.
+    `by_extender` is whether an extender instead of a Bind plugin was to bind the pod.
     """
 
     uid: str
@@ -287,14 +287,14 @@ class BindFailed(msgspec.Struct, frozen=True, tag=True):
 
 
 class WaitingPodAllowed(msgspec.Struct, frozen=True, tag=True):
-    """A Permit plugin allowed a pod that waits for it."""
+    """A Permit plugin allowed a waiting pod."""
 
     uid: str
     plugin: str
 
 
 class WaitingPodRejected(msgspec.Struct, frozen=True, tag=True):
-    """A Permit plugin rejected a pod that waits for it."""
+    """A Permit plugin rejected a waiting pod."""
 
     uid: str
     plugin: str
@@ -302,22 +302,22 @@ class WaitingPodRejected(msgspec.Struct, frozen=True, tag=True):
 
 
 class PodsActivated(msgspec.Struct, frozen=True, tag=True):
-    """A plugin wants these pods tried now, whatever they wait for."""
+    """A plugin activated these pods: they are scheduled without waiting for an event."""
 
     uids: tuple[str, ...]
 
 
 class ExtendersAnswered(msgspec.Struct, frozen=True, tag=True):
-    """The extenders said what they think of a pod's nodes, or one of them failed.
+    """The extenders filtered and scored the nodes of a pod, or one of them failed.
 
     Attributes:
-        uid: Of the pod.
-        number: Of the consultation; an answer to an earlier one is of no use.
+        uid: The UID of the pod.
+        number: The number of the consultation; answers to earlier ones are ignored.
         passed: The nodes that no extender rejected.
-        failed: Node -> why not, where removing pods may help.
-        failed_and_unresolvable: Node -> why not, where it may not; counts before `failed`.
-        scores: Node -> what to add to its total, weighted and scaled.
-        error: Why there is no answer; empty if there is one.
+        failed: Node -> reason, for rejections that preemption may resolve.
+        failed_and_unresolvable: Node -> reason, for other rejections; overrides `failed`.
+        scores: Node -> weighted and scaled score, which is added to the node's total.
+        error: The failure; empty if there is none.
     """
 
     uid: str
@@ -330,13 +330,13 @@ class ExtendersAnswered(msgspec.Struct, frozen=True, tag=True):
 
 
 class VictimsReviewed(msgspec.Struct, frozen=True, tag=True):
-    """The extenders said which preemptions for a pod they leave, or one of them failed.
+    """The extenders processed the preemption candidates of a pod, or one of them failed.
 
     Attributes:
-        uid: Of the preemptor.
-        number: Of the consultation; an answer to an earlier one is of no use.
-        candidates: By node name, what is left; the victims may be others than asked about.
-        error: Why there is no answer; empty if there is one.
+        uid: The UID of the preemptor.
+        number: The number of the consultation; answers to earlier ones are ignored.
+        candidates: Node -> victims, for the remaining candidates; extenders may change victims.
+        error: The failure; empty if there is none.
     """
 
     uid: str
@@ -346,13 +346,13 @@ class VictimsReviewed(msgspec.Struct, frozen=True, tag=True):
 
 
 class EvictionFinished(msgspec.Struct, frozen=True, tag=True):
-    """A victim is being deleted, was gone already, or could not be evicted.
+    """A victim is terminating, was deleted before, or could not be evicted.
 
     Attributes:
-        preemptor_uid: Whom it was to make room for.
-        victim: The pod.
-        was_deleted: Whether it was this eviction that deleted it.
-        error: Why it is still there; empty if it is not.
+        preemptor_uid: The UID of the preemptor.
+        victim: The victim.
+        was_deleted: Whether this eviction deleted the victim.
+        error: The failure; empty if there is none.
     """
 
     preemptor_uid: str
@@ -362,11 +362,11 @@ class EvictionFinished(msgspec.Struct, frozen=True, tag=True):
 
 
 class ConfigurationChanged(msgspec.Struct, frozen=True, tag=True):
-    """From the next cycle on another configuration holds; the shell has found it valid.
+    """Another configuration, which the operator has validated, applies from the next cycle on.
 
     Attributes:
-        hash: What it is called in logs, metrics and decisions.
-        configuration: In the shape of its file, so that a journal of events stays plain data.
+        hash: Identifies the configuration in logs, metrics and decisions.
+        configuration: The configuration in the shape of its file, so that events are plain data.
     """
 
     hash: str

@@ -1,4 +1,4 @@
-"""What shall be done: the engine's outputs, carried out by the shell."""
+"""Instructions: the outputs of the engine, which the operator executes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stowage.api.objects.meta import ObjectReference
 
 
 class PodReference(msgspec.Struct, frozen=True):
-    """Which pod is meant; the UID tells two pods of one name apart."""
+    """A reference to a pod; the UID distinguishes pods of the same name."""
 
     namespace: str
     name: str
@@ -23,7 +23,7 @@ class PodReference(msgspec.Struct, frozen=True):
 
 
 class RunPreBind(msgspec.Struct, frozen=True, tag=True):
-    """Run these PreBind plugins of a profile, then answer with ``PreBindFinished``."""
+    """Run PreBind plugins of a profile, then report ``PreBindFinished``."""
 
     pod: PodReference
     node_name: str
@@ -32,20 +32,20 @@ class RunPreBind(msgspec.Struct, frozen=True, tag=True):
 
 
 class StopPreBind(msgspec.Struct, frozen=True, tag=True):
-    """The pod is gone: end what is done before binding where it is; no answer is wanted."""
+    """Stop the PreBind plugins of a deleted pod; nothing is reported."""
 
     pod: PodReference
 
 
 class GiveVolume(msgspec.Struct, frozen=True):
-    """Give a persistent volume to a claim, unless the volume has changed since.
+    """Set ``spec.claimRef`` of a persistent volume, unless the volume was updated since.
 
     Attributes:
-        name: The volume.
-        uid: Its UID.
-        resource_version: The one that was looked at.
-        claim_ref: The claim, as the volume is to name it.
-        is_marked: Whether the volume is to say that no user bound it.
+        name: The name of the volume.
+        uid: The UID of the volume.
+        resource_version: The version on which the decision is based.
+        claim_ref: The new ``spec.claimRef``.
+        is_marked: Whether to set the annotation ``pv.kubernetes.io/bound-by-controller``.
     """
 
     name: str
@@ -56,13 +56,13 @@ class GiveVolume(msgspec.Struct, frozen=True):
 
 
 class SelectNode(msgspec.Struct, frozen=True):
-    """Ask for a claim's volume on a node, unless the claim has changed since.
+    """Set the selected node of a claim, unless the claim was updated since.
 
     Attributes:
-        namespace: Of the claim.
-        name: Of the claim.
-        uid: Its UID.
-        resource_version: The one that was looked at.
+        namespace: The namespace of the claim.
+        name: The name of the claim.
+        uid: The UID of the claim.
+        resource_version: The version on which the decision is based.
     """
 
     namespace: str
@@ -72,9 +72,9 @@ class SelectNode(msgspec.Struct, frozen=True):
 
 
 class BindVolumes(msgspec.Struct, frozen=True, tag=True):
-    """Write what was decided about a pod's claims, then answer with ``VolumesWritten``.
+    """Write the volumes and claims of a pod, then report ``VolumesWritten``.
 
-    Nothing is taken back if a write fails: what is written is true whoever the pod's node is.
+    If a write fails, the writes before it stay: they are valid for any node of the pod.
     """
 
     pod: PodReference
@@ -84,17 +84,17 @@ class BindVolumes(msgspec.Struct, frozen=True, tag=True):
 
 
 class BindPod(msgspec.Struct, frozen=True, tag=True):
-    """POST a Binding, then answer with ``BindSucceeded`` or ``BindFailed``."""
+    """POST a Binding, then report ``BindSucceeded`` or ``BindFailed``."""
 
     pod: PodReference
     node_name: str
 
 
 class BindByExtender(msgspec.Struct, frozen=True, tag=True):
-    """Have an extender bind the pod, then answer with ``BindSucceeded`` or ``BindFailed``.
+    """Let an extender bind the pod, then report ``BindSucceeded`` or ``BindFailed``.
 
-    `extender` is its index in the configuration. `fallback` is what to do if it fails; None if its
-    failure may not be ignored.
+    `extender` is its index in the configuration. `fallback` is executed if an ignorable extender
+    fails; None for other extenders.
     """
 
     pod: PodReference
@@ -104,10 +104,10 @@ class BindByExtender(msgspec.Struct, frozen=True, tag=True):
 
 
 class ConsultExtenders(msgspec.Struct, frozen=True, tag=True):
-    """Ask extenders about nodes for a pod, then answer with ``ExtendersAnswered``.
+    """Let extenders filter and score nodes for a pod, then report ``ExtendersAnswered``.
 
-    `extenders` are indices in the configuration, in the order in which to ask; `number` belongs
-    into the answer.
+    `extenders` are indices in the configuration, in the order of the calls. `number` is repeated
+    in the report.
     """
 
     pod: PodReference
@@ -117,9 +117,9 @@ class ConsultExtenders(msgspec.Struct, frozen=True, tag=True):
 
 
 class VictimsOnNode(msgspec.Struct, frozen=True):
-    """What a preemption would do on a node: pods to be evicted, most important first.
+    """The victims of a preemption candidate, most important first.
 
-    `num_violations` is how many of them a disruption budget does not allow to be evicted.
+    `num_violations` is how many evictions violate a disruption budget.
     """
 
     pods: tuple[PodReference, ...]
@@ -127,7 +127,7 @@ class VictimsOnNode(msgspec.Struct, frozen=True):
 
 
 class ConsultOnVictims(msgspec.Struct, frozen=True, tag=True):
-    """Ask extenders which of these preemptions to leave, then answer with ``VictimsReviewed``.
+    """Let extenders process preemption candidates, then report ``VictimsReviewed``.
 
     `candidates` are by node name; `extenders` and `number` are as in ``ConsultExtenders``.
     """
@@ -139,14 +139,13 @@ class ConsultOnVictims(msgspec.Struct, frozen=True, tag=True):
 
 
 class EvictPod(msgspec.Struct, frozen=True, tag=True):
-    """Give a victim the DisruptionTarget condition, delete it, answer with ``EvictionFinished``.
+    """Set the DisruptionTarget condition of a victim, delete it, report ``EvictionFinished``.
 
     Attributes:
-        victim: The pod that goes.
-        preemptor: The pod it makes room for.
-        scheduler_name: The preemptor's profile.
-        observed_generation: Generation of the victim that the condition is about; 0 is not
-            written.
+        victim: The pod to delete.
+        preemptor: The pod for which it is deleted.
+        scheduler_name: The profile of the preemptor.
+        observed_generation: ``observedGeneration`` of the condition; 0 is not written.
     """
 
     victim: PodReference
@@ -156,19 +155,18 @@ class EvictPod(msgspec.Struct, frozen=True, tag=True):
 
 
 class ClearNomination(msgspec.Struct, frozen=True, tag=True):
-    """Remove the nominated node from a pod's status: a more important pod has taken it."""
+    """Clear ``status.nominatedNodeName`` of a pod: a more important pod preempts on the node."""
 
     pod: PodReference
 
 
 class PreemptionAttempted(msgspec.Struct, frozen=True, tag=True):
-    """Preemption was tried for a pod; for the metrics and the log.
+    """The engine attempted preemption for a pod; for metrics and log.
 
     Attributes:
         pod: The preemptor.
-        node_name: Where it makes room; empty if nowhere.
-        num_victims: How many pods have to go there, those on their way out included; 0 if nobody
-            is evicted for it.
+        node_name: The chosen node; empty if there is none.
+        num_victims: Number of victims, including terminating ones; 0 if none is evicted.
     """
 
     pod: PodReference
@@ -177,7 +175,7 @@ class PreemptionAttempted(msgspec.Struct, frozen=True, tag=True):
 
 
 class PreemptionFinished(msgspec.Struct, frozen=True, tag=True):
-    """All victims of a pod are on their way out, or one could not be evicted (`is_error`)."""
+    """All victims of a pod are terminating, or one could not be evicted (`is_error`)."""
 
     pod: PodReference
     node_name: str
@@ -186,10 +184,10 @@ class PreemptionFinished(msgspec.Struct, frozen=True, tag=True):
 
 
 class ReadPod(msgspec.Struct, frozen=True, tag=True):
-    """Read a pod back whose binding the watch has not confirmed.
+    """Read a pod whose binding the watch has not confirmed.
 
-    Answer with ``AssignedPodGone`` where it is gone, finished, another pod or without a node. That
-    it is there is for the watch to tell: an answer that its deletion overtook would revive it.
+    Report ``AssignedPodGone`` if the pod is deleted, finished, replaced by another or without a
+    node. Otherwise report nothing, since only the watch orders this state and a later deletion.
     """
 
     pod: PodReference
@@ -199,12 +197,12 @@ class PatchPodStatus(msgspec.Struct, frozen=True, tag=True):
     """Set the PodScheduled condition to False, or the nominated node, or both.
 
     Attributes:
-        reason: Of the condition; empty leaves the condition alone.
-        message: Of the condition.
-        nominated_node_name: None leaves it alone, an empty string clears it.
-        observed_generation: Generation of the pod that the condition is about; 0 is not written.
-        is_transition: Whether the condition is new or was not False, so that its
-            ``lastTransitionTime`` is now; else it stays.
+        reason: The reason of the condition; empty leaves the condition unchanged.
+        message: The message of the condition.
+        nominated_node_name: None leaves it unchanged, an empty string clears it.
+        observed_generation: ``observedGeneration`` of the condition; 0 is not written.
+        is_transition: Whether to set ``lastTransitionTime``, because the condition is new or was
+            not False.
     """
 
     pod: PodReference
@@ -218,8 +216,8 @@ class PatchPodStatus(msgspec.Struct, frozen=True, tag=True):
 class EmitEvent(msgspec.Struct, frozen=True, tag=True):
     """Record an events.k8s.io/v1 Event about a pod; `event_type` is Normal or Warning.
 
-    `related` is another pod that has to do with it. The resource versions are those of the pods as
-    they were when it happened; empty if that is not known.
+    `related` is another pod that is involved. The resource versions are those of the pods at the
+    time of the event; empty if unknown.
     """
 
     pod: PodReference
@@ -234,20 +232,20 @@ class EmitEvent(msgspec.Struct, frozen=True, tag=True):
 
 
 class AttemptResult(msgspec.Struct, frozen=True, tag=True):
-    """One scheduling attempt ended; for the log line and the metrics.
+    """A scheduling attempt ended; for log and metrics.
 
     Attributes:
         result: ``scheduled``, ``unschedulable`` or ``error``, as in
             ``scheduler_schedule_attempts_total``.
-        node_name: Where to, when scheduled.
-        message: Why not, otherwise.
-        attempts: How often this pod has been tried, this time included.
-        evaluated_nodes: Nodes that were filtered.
-        feasible_nodes: Nodes that passed.
-        duration_s: Seconds the scheduling algorithm took; 0 with the no-op timer.
-        unschedulable_plugins: Who rejected the pod or a node.
+        node_name: The chosen node, if scheduled.
+        message: The reason, if not scheduled.
+        attempts: Number of attempts of this pod, including this one.
+        evaluated_nodes: Number of nodes that were filtered.
+        feasible_nodes: Number of nodes that passed.
+        duration_s: Duration of the scheduling algorithm in seconds; 0 with the no-op timer.
+        unschedulable_plugins: The plugins that rejected the pod or a node.
         scheduler_name: The profile.
-        configuration: Hash of the configuration it was decided under; empty if nobody gave one.
+        configuration: The hash of the configuration; empty if it has none.
     """
 
     pod: PodReference
@@ -264,9 +262,9 @@ class AttemptResult(msgspec.Struct, frozen=True, tag=True):
 
 
 class PodBound(msgspec.Struct, frozen=True, tag=True):
-    """A pod's way ended; for the ``pod_scheduling_*`` metrics.
+    """A pod is bound; for the ``pod_scheduling_*`` metrics.
 
-    `attempts` is how many it took, `since_first_attempt_s` seconds since it was first tried.
+    `attempts` is the number of attempts, `since_first_attempt_s` the seconds since the first one.
     """
 
     pod: PodReference
@@ -277,9 +275,9 @@ class PodBound(msgspec.Struct, frozen=True, tag=True):
 
 
 class ReportProblem(msgspec.Struct, frozen=True, tag=True):
-    """Something is wrong that stops nothing else; for the log.
+    """A problem that does not stop the scheduler; for the log.
 
-    `subject` names the object, `text` says what is wrong with it and what was expected.
+    `subject` names the object; `text` says what is wrong and what was expected.
     """
 
     subject: str
@@ -287,12 +285,12 @@ class ReportProblem(msgspec.Struct, frozen=True, tag=True):
 
 
 class ConfigurationApplied(msgspec.Struct, frozen=True, tag=True):
-    """The next cycle runs under this configuration; for the log, the metrics and its author.
+    """A configuration applies from the next cycle on; for log, metrics and an Event.
 
     Attributes:
-        hash: Of the configuration.
-        scheduler_names: Of all its profiles.
-        dropped: Scheduler name -> how many pods left the queue because no profile has it any more.
+        hash: The hash of the configuration.
+        scheduler_names: The scheduler names of its profiles.
+        dropped: Scheduler name -> number of pods that left the queue because no profile has it.
     """
 
     hash: str

@@ -1,4 +1,4 @@
-"""Status codes with kube-scheduler's meaning, and the value a plugin answers with."""
+"""Status codes of kube-scheduler, and the status that a plugin returns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Code(IntEnum):
-    """What a plugin says; numbered as ``fwk.Code`` in k8s.io/kube-scheduler v1.36."""
+    """The result of a plugin; numbered as ``fwk.Code`` in k8s.io/kube-scheduler v1.36."""
 
     SUCCESS = 0
     ERROR = 1
@@ -38,12 +38,12 @@ REJECTIONS = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
 
 
 class Status(msgspec.Struct, frozen=True):
-    """One answer of one plugin: a code, the reasons, and who gave it.
+    """The result of a plugin.
 
     Attributes:
-        code: What was decided.
-        reasons: Why, byte-identical to kube-scheduler's texts.
-        plugin: The plugin that decided; empty until the framework fills it in.
+        code: The code.
+        reasons: The reasons; those of in-tree plugins are byte-identical to kube-scheduler's.
+        plugin: The plugin; empty until the framework sets it.
     """
 
     code: Code = Code.SUCCESS
@@ -52,17 +52,17 @@ class Status(msgspec.Struct, frozen=True):
 
     @property
     def is_success(self) -> bool:
-        """Whether the plugin agreed."""
+        """Whether the code is Success."""
         return self.code is Code.SUCCESS
 
     @property
     def is_skip(self) -> bool:
-        """Whether the plugin has nothing to say about this pod."""
+        """Whether the code is Skip: the plugin does not apply to this pod."""
         return self.code is Code.SKIP
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the pod was refused (as opposed to an error)."""
+        """Whether the plugin rejected the pod (as opposed to an error)."""
         return self.code in REJECTIONS
 
     @property
@@ -71,7 +71,7 @@ class Status(msgspec.Struct, frozen=True):
         return ", ".join(self.reasons)
 
     def by(self, plugin: str) -> Status:
-        """The same status, attributed to `plugin` unless somebody already claimed it."""
+        """The same status with `plugin`, unless it names a plugin already."""
         return self if self.plugin else Status(self.code, self.reasons, plugin)
 
 
@@ -81,12 +81,12 @@ WAIT = Status(Code.WAIT)
 
 
 def unschedulable(*reasons: str, plugin: str = "") -> Status:
-    """A refusal that removing other pods may resolve."""
+    """A rejection that preemption may resolve."""
     return Status(Code.UNSCHEDULABLE, reasons, plugin)
 
 
 def unresolvable(*reasons: str, plugin: str = "") -> Status:
-    """A refusal that removing other pods cannot resolve."""
+    """A rejection that preemption cannot resolve."""
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons, plugin)
 
 

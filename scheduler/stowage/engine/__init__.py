@@ -1,39 +1,46 @@
-"""The machine: cache, queue, cycle and bindings under one roof, without I/O.
+"""The engine: cluster cache, scheduling queue, scheduling and binding cycles, without I/O.
 
-Purpose. `Engine.handle` takes in events, `Engine.schedule` tries pods; both answer with
-instructions for the shell, whose outcomes come back as events. Given the same calls and the same
-broken ties, the answers are the same, so a journal of calls reaches any state again.
+Purpose. `Engine.handle` takes events, `Engine.schedule` attempts pods. Both return instructions for
+the shell, whose outcomes come back as events. The same calls with the same broken ties return the
+same instructions, so tests and simulations can replay a recorded run (`journal`).
 
-Who may call it. The shell, one call at a time; nothing here is safe for two threads, and nothing
-needs to be.
+Start reading at `schedule_one`: it lists the steps of one attempt with the functions that do them.
 
-What always holds between calls (`Engine.validate`):
+    engine                       dispatches events to handlers, and the time to timeouts
+      event_handlers, ...        update cache and queue, and move waiting pods
+      schedule_one               one attempt of one pod
+        scheduling/              the algorithm: one pod and one snapshot in, one decision out
+        extenders/               questions to extenders, and their answers
+        preemption/              evictions, and the gate of the preemptor
+        binding/                 the state machine from assumed to bound
+        scheduling_failure       back to the queue
+      state/                     what the engine knows besides cache and queue
 
-- a pod is in one place: waiting, with the extenders, being bound, or placed;
-- a pod popped from the queue waits at Permit or for extenders, and only such pods are in flight:
-  after Permit nothing can find a pod unschedulable any more, so no events are kept for it;
-- a pod being bound is assumed on its node in the cache;
-- evictions under way wait for an answer;
-- what the cache keeps up incrementally equals a count from scratch.
+Callers. The shell, one call at a time. Nothing here is safe for two threads.
 
-A lost answer is not a failure. The dispatcher reports a binding as failed only when the API
-server is known not to have made it, so a pod is never forgotten while it may be bound. A pod that
-was bound and that no watch has shown is read back after a while (`ReadPod`).
+Invariants between calls (`Engine.validate`).
 
-A pod whose claims are not bound yet waits in the machine, not in a task: what was decided about its
-volumes is an instruction (`BindVolumes`), what became of it is seen in the storage objects that the
-watches show, and the time limit is a deadline like any other. So it is in the journal too.
+- A pod is in one place: it waits in the queue, waits for extenders, is being bound, or is placed.
+- A pod in flight waits for Permit plugins or for extenders. After Permit no plugin can reject the
+  pod any more, so the queue keeps no events for it.
+- A pod that is being bound is assumed on its node in the cache.
+- A preemption in progress waits for an answer, or for its last victim to leave.
+- What cache and queue keep up incrementally equals a count from scratch.
 
-Another configuration arrives as an event (`ConfigurationChanged`) and holds from the next cycle on:
-queue and cache stay, frameworks are new, a pod being bound ends under the framework it began with.
-As an event it is in the journal, and a replay changes configurations where the engine did.
+Decisions.
 
-Preemption is decided in the cycle and carried out here (`preemptions`): victims are evicted by
-instruction, the last one last, and the pod they go for is gated meanwhile. Nothing of that has to
-survive the process: the nomination and the victims' condition are in the API server.
+- A lost answer is not a failure. The dispatcher reports a binding as failed only if the API server
+  is known not to have made it, so a pod that may be bound is never forgotten. A bound pod that no
+  watch has shown is read back after a while (`ReadPod`).
+- A pod whose claims are not bound yet waits in the state machine, not in a task. The writes are an
+  instruction (`BindVolumes`), the watches show the outcome, and the timeout is a deadline.
+- Reserve plugins do not change the cluster's state. They return a plan; the engine applies it, and
+  takes it back if the pod is not bound.
+- A new configuration arrives as an event (`ConfigurationChanged`) and holds from the next cycle on.
+  Queue and cache stay, frameworks are new, and a binding cycle keeps its framework.
 
-Rejected: an expiry of assumed pods (it frees room that is taken), a task per pod (its state could
-not be replayed), and callbacks into the shell (an instruction can be tested by equality).
+Rejected. An expiry of assumed pods frees resources that are in use. A task per pod has a state that
+cannot be replayed. Callbacks into the shell cannot be compared in tests; instructions can.
 """
 
 from stowage.engine.assembly import make_engine

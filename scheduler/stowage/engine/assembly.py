@@ -1,4 +1,4 @@
-"""An engine from profiles: frameworks, and the queue that asks them for order, gates and hints."""
+"""Making an engine from the frameworks of its profiles."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ def make_engine(
     journal: Journal | None = None,
     extenders: Extenders = NO_EXTENDERS,
 ) -> Engine:
-    """Put an engine together around an empty cache.
+    """Make an engine with an empty cache.
 
     Args:
-        frameworks: At least one; the first one's QueueSort orders the pods of all.
-        choose: ``choose(n)`` gives an index below n; breaks ties.
+        frameworks: At least one; the first one's QueueSort orders the pods of all profiles.
+        choose: ``choose(n)`` returns an index below n; breaks ties between best nodes.
         queue_settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
         timer: A clock for durations in results.
-        journal: Where calls are recorded.
+        journal: Records the calls; None records nothing.
+        extenders: The configured extenders.
         extenders: Who has a say besides the plugins.
     """
     by_name = {framework.scheduler_name: framework for framework in frameworks}
-    queue = SchedulingQueue.of(queue_rules(frameworks, queue_settings or {}))
+    queue = SchedulingQueue(queue_rules(frameworks, queue_settings or {}))
     return Engine(by_name, queue, choose, timer=timer, journal=journal, extenders=extenders)

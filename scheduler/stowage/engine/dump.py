@@ -1,16 +1,16 @@
-"""The whole state as plain data: for a person to read, and for two states to be compared."""
+"""The whole state as plain data, for people to read and for tests to compare."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from stowage.engine.machine import Machine
+from stowage.engine.state.engine_state import EngineState
 from stowage.queue.queued_pod import QueuedPod
 
 
-def dump_machine(machine: Machine) -> dict[str, Any]:
-    """Nodes with their pods, pods by queue, what is under way; costs a pass over everything."""
-    snapshot = machine.cache.snapshot()
+def dump_state(state: EngineState) -> dict[str, Any]:
+    """Nodes with their pods, queues, bindings, consultations and preemptions; visits everything."""
+    snapshot = state.cache.snapshot()
     requested = snapshot.requested_by_name()
     return {
         "nodes": {
@@ -18,7 +18,7 @@ def dump_machine(machine: Machine) -> dict[str, Any]:
                 "exists": bool(snapshot.exists[row]),
                 "requested": requested[row],
                 "pods": sorted(
-                    f"{pod.key} ({'assumed' if machine.cache.is_assumed(pod.uid) else 'added'})"
+                    f"{pod.key} ({'assumed' if state.cache.is_assumed(pod.uid) else 'added'})"
                     for pod in snapshot.pods_on(name)
                 ),
             }
@@ -27,40 +27,40 @@ def dump_machine(machine: Machine) -> dict[str, Any]:
         },
         "queue": {
             place.value: [_queued(queued) for queued in pods]
-            for place, pods in machine.queue.contents().items()
+            for place, pods in state.queue.contents().items()
         },
         "nominations": {
             pod.key: node_name
-            for node_name in machine.queue.nominator.nodes()
-            for pod in machine.queue.nominator.pods_on(node_name)
+            for node_name in state.queue.nominator.nodes()
+            for pod in state.queue.nominator.pods_on(node_name)
         },
         "bindings": {
             cycle.info.key: {"node": cycle.node_name, "phase": cycle.phase.value}
-            for cycle in machine.bindings.values()
+            for cycle in state.bindings
         },
         "consultations": {
-            consultation.info.key: "with extenders" if consultation.is_out else "waiting"
-            for consultation in machine.consultations
+            consultation.info.key: "with extenders" if consultation.is_unanswered else "waiting"
+            for consultation in state.consultations
         },
         "storage_assumed": {
-            what: _pod_key(machine, uid) for what, uid in machine.cache.assumed_storage().items()
+            what: _pod_key(state, uid) for what, uid in state.cache.assumed_storage().items()
         },
         "preemptions": [
             {
-                "preemptor": under_way.preemptor.key,
-                "node": under_way.node_name,
-                "awaited": sorted(under_way.awaited),
-                "last": under_way.last.key,
+                "preemptor": preemption.preemptor.key,
+                "node": preemption.node_name,
+                "awaited": sorted(preemption.unanswered),
+                "last": preemption.last_victim.key,
             }
-            for under_way in machine.preemptions.values()
+            for preemption in state.preemptions
         ],
-        "unconfirmed": [reference.key for reference, _ in machine.unconfirmed.values()],
+        "unconfirmed": [pod.key for pod in state.bindings.unconfirmed],
     }
 
 
-def _pod_key(machine: Machine, uid: str) -> str:
-    """``namespace/name`` of a pod on a node."""
-    pod = machine.cache.get_pod(uid)
+def _pod_key(state: EngineState, uid: str) -> str:
+    """``namespace/name`` of a pod in the cache; the UID if it is unknown."""
+    pod = state.cache.get_pod(uid)
     return uid if pod is None else pod.key
 
 

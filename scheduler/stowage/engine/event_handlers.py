@@ -1,7 +1,7 @@
-"""What the watches report: into the cache, into the queue, and to the pods it may help.
+"""Handlers of watch events: update the cache and the queue, and move waiting pods.
 
-Each function says which events kube-scheduler would make of it, so that their duration can be
-told (``eventhandlers.go`` of v1.36).
+``eventhandlers.go`` of v1.36. Handlers of pods and nodes return the cluster events that
+kube-scheduler makes of the watch event, so that the engine can record how long they took.
 """
 
 from __future__ import annotations
@@ -28,19 +28,17 @@ from stowage.api.events import (
     WorkloadGone,
     WorkloadSeen,
 )
-from stowage.api.instructions import EmitEvent, PodReference
+from stowage.api.instructions import PodReference
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.pod import Pod
-from stowage.engine.binding.commitments import (
-    ASSIGNED_POD_DELETE,
-    pending_pod_gone,
-    storage_changed,
-    try_again_without,
-)
+from stowage.engine.binding.event_handlers import storage_changed
+from stowage.engine.binding.failure import ASSIGNED_POD_DELETE, retry_after_victim
+from stowage.engine.binding.state_machine import BindingEvent, advance_binding
 from stowage.engine.extenders.consulting import drop_consultation
-from stowage.engine.failure import SCHEDULER_ERROR
-from stowage.engine.machine import Machine
+from stowage.engine.scheduling_failure import report_invalid_pod
+from stowage.engine.state.bindings import LastSeen
+from stowage.engine.state.engine_state import EngineState
 from stowage.queue.queue_events import (
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_DELETE,
@@ -48,8 +46,8 @@ from stowage.queue.queue_events import (
 )
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 
-#: What an event of a watch amounts to for pods that wait.
-Happened: TypeAlias = Sequence[ClusterEvent]
+#: The cluster events that a watch event causes.
+ClusterEvents: TypeAlias = Sequence[ClusterEvent]
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NAMESPACE_UPDATE = ClusterEvent(EventResource.NAMESPACE, ActionType.UPDATE_OTHER)
@@ -63,212 +61,201 @@ ASSIGNED_POD_UPDATES = tuple(
 )
 
 
-def pending_pod_seen(machine: Machine, event: PendingPodSeen, now: float) -> Happened:
-    """Queue a new pod, or update it where it is: queued, in flight, or being bound."""
-    if event.pod.spec.scheduler_name in machine.frameworks:
-        machine.statuses.saw(event.pod)
-    info = _pod_info(machine, event.pod)
+def pending_pod_seen(state: EngineState, event: PendingPodSeen, now: float) -> ClusterEvents:
+    """A pending pod was added or updated; it may be new, queued, in flight or being bound."""
+    if event.pod.spec.scheduler_name in state.frameworks:
+        state.statuses.see(event.pod)
+    info = _pod_info(state, event.pod)
     if info is None:
-        drop_consultation(machine, event.pod.metadata.uid)
-        machine.queue.delete(event.pod.metadata.uid)
+        drop_consultation(state, event.pod.metadata.uid)
+        state.queue.delete(event.pod.metadata.uid)
         return ()
-    if info.scheduler_name not in machine.frameworks:
+    if info.scheduler_name not in state.frameworks:
         return ()
-    cycle = machine.bindings.get(info.uid)
+    cycle = state.bindings.get(info.uid)
     if cycle is not None:
         cycle.info = info
-        cycle.left_pending = False
-    elif machine.cache.get_pod(info.uid) is not None:
+        cycle.see(LastSeen.PENDING)
+    elif state.cache.get_pod(info.uid) is not None:
         # The watch of pending pods lags behind the one of assigned pods.
         return ()
-    elif machine.queue.get(info.uid) is None:
-        machine.queue.add(info, now)
+    elif state.queue.get(info.uid) is None:
+        state.queue.add(info, now)
         return (UNSCHEDULED_POD_ADD,)
     else:
-        _update_waiting(machine, info, now)
-        consultation = machine.consultations.get(info.uid)
+        _update_waiting(state, info, now)
+        consultation = state.consultations.get(info.uid)
         if consultation is not None:
             consultation.info = info
     return (UNSCHEDULED_POD_UPDATE,)
 
 
-def pending_pod_left(machine: Machine, event: PendingPodGone, now: float) -> Happened:
-    """Take a pod out of the queue; its binding cycle, if any, has its own say."""
-    if pending_pod_gone(machine, event.uid, now):
+def pending_pod_gone(state: EngineState, event: PendingPodGone, now: float) -> ClusterEvents:
+    """A pod is not pending any more; if it is being bound, its binding cycle decides."""
+    if advance_binding(state, event.uid, BindingEvent.NOT_PENDING, now):
         return (UNSCHEDULED_POD_DELETE,)
-    drop_consultation(machine, event.uid)
-    old = machine.queue.delete(event.uid)
-    machine.statuses.forget(event.uid)
+    drop_consultation(state, event.uid)
+    old = state.queue.delete(event.uid)
+    state.statuses.forget(event.uid)
     if old is not None and old.nominated_node_name:
-        _release_nomination(machine, old, now)
+        _release_nomination(state, old, now)
     return (UNSCHEDULED_POD_DELETE,)
 
 
-def assigned_pod_seen(machine: Machine, event: AssignedPodSeen, now: float) -> Happened:
-    """Account for a pod on its node, and let pods that care about neighbours know."""
-    info = _pod_info(machine, event.pod)
+def assigned_pod_seen(state: EngineState, event: AssignedPodSeen, now: float) -> ClusterEvents:
+    """An assigned pod was added or updated: count it on its node, and move pods it may help."""
+    info = _pod_info(state, event.pod)
     if info is None:
         return ()
-    if info.uid not in machine.bindings:
-        drop_consultation(machine, info.uid)
-        machine.queue.delete(info.uid)
-        machine.statuses.forget(info.uid)
-    change = machine.cache.pod_seen(info)
+    if info.uid not in state.bindings:
+        drop_consultation(state, info.uid)
+        state.queue.delete(info.uid)
+        state.statuses.forget(info.uid)
+    change = state.cache.update_pod(info)
     if change.ignored:
         return ()
-    machine.unconfirmed.pop(info.uid, None)
+    state.bindings.unconfirmed.confirm(info.uid)
     if info.terminating:
-        machine.note_leaving(info.uid)
+        state.preemptions.victim_leaves(info.uid)
     if change.moved_from is not None:
-        machine.problem(
+        state.outbox.report(
             f"Pod {info.key}", f"assumed on node {change.moved_from}, but bound to {info.node_name}"
         )
     if change.actions & ActionType.ADD:
-        machine.queue.move_on_event(ASSIGNED_POD_ADD, None, info, now)
+        state.queue.move_on_event(ASSIGNED_POD_ADD, None, info, now)
         return (ASSIGNED_POD_ADD,)
     updates = [each for each in ASSIGNED_POD_UPDATES if each.action & change.actions]
     for update in updates:
-        machine.queue.move_on_event(update, change.old, info, now)
+        state.queue.move_on_event(update, change.old, info, now)
     return updates
 
 
-def assigned_pod_gone(machine: Machine, event: AssignedPodGone, now: float) -> Happened:
-    """Free what the pod held and wake the pods that may now fit."""
-    machine.unconfirmed.pop(event.uid, None)
-    cycle = machine.bindings.get(event.uid)
+def assigned_pod_gone(state: EngineState, event: AssignedPodGone, now: float) -> ClusterEvents:
+    """An assigned pod was deleted: free its resources, and move the pods that may fit now."""
+    state.bindings.unconfirmed.confirm(event.uid)
+    cycle = state.bindings.get(event.uid)
     if cycle is not None:
-        cycle.was_deleted = True
-    info = machine.cache.pod_gone(event.uid)
+        cycle.see(LastSeen.DELETED)
+    info = state.cache.remove_pod(event.uid)
     if info is not None:
-        machine.note_leaving(event.uid)
-        machine.queue.move_on_event(ASSIGNED_POD_DELETE, info, None, now)
-        try_again_without(machine, event.uid, now)
+        state.preemptions.victim_leaves(event.uid)
+        state.queue.move_on_event(ASSIGNED_POD_DELETE, info, None, now)
+        retry_after_victim(state, event.uid, now)
     return (ASSIGNED_POD_DELETE,)
 
 
-def node_seen(machine: Machine, event: NodeSeen, now: float) -> Happened:
-    """Take in a node and wake pods by what changed about it."""
+def node_seen(state: EngineState, event: NodeSeen, now: float) -> ClusterEvents:
+    """A node was added or updated: move pods by the kinds of change."""
     try:
-        change = machine.cache.node_seen(event.node)
+        change = state.cache.update_node(event.node)
     except InvalidObject as invalid:
-        machine.problem(f"Node {event.node.metadata.name}", str(invalid))
+        state.outbox.report(f"Node {event.node.metadata.name}", str(invalid))
         return ()
     if change.actions:
-        storage_changed(machine, EventResource.NODE, event.node.metadata.name, now)
+        storage_changed(state, EventResource.NODE, event.node.metadata.name, now)
     if change.actions & ActionType.ADD:
-        machine.queue.move_on_event(NODE_ADD, None, event.node, now)
+        state.queue.move_on_event(NODE_ADD, None, event.node, now)
         return (NODE_ADD,)
     updates = [each for each in NODE_UPDATES if each.action & change.actions]
     for update in updates:
-        machine.queue.move_on_event(update, change.old, event.node, now)
+        state.queue.move_on_event(update, change.old, event.node, now)
     return updates
 
 
-def node_gone(machine: Machine, event: NodeGone, now: float) -> Happened:
-    """Forget a node; its pods stay accounted for until they go."""
-    node = machine.cache.node_gone(event.name)
+def node_gone(state: EngineState, event: NodeGone, now: float) -> ClusterEvents:
+    """A node was deleted; its pods stay in the cache until they are deleted."""
+    node = state.cache.remove_node(event.name)
     if node is not None:
-        storage_changed(machine, EventResource.NODE, event.name, now)
-        machine.queue.move_on_event(NODE_DELETE, node, None, now)
+        storage_changed(state, EventResource.NODE, event.name, now)
+        state.queue.move_on_event(NODE_DELETE, node, None, now)
     return (NODE_DELETE,)
 
 
-def namespace_seen(machine: Machine, event: NamespaceSeen, now: float) -> None:
-    """Namespace labels decide which pods a namespaceSelector means.
+def namespace_seen(state: EngineState, event: NamespaceSeen, now: float) -> None:
+    """A namespace was added or updated; namespaceSelectors match its labels.
 
-    Unlike kube-scheduler, which tells no pod that waits of them.
+    kube-scheduler moves no pods on this event.
     """
-    before = _known_namespace(machine, event.namespace.metadata.name)
-    if machine.cache.namespace_seen(event.namespace):
-        machine.queue.move_on_event(NAMESPACE_UPDATE, before, event.namespace, now)
+    before = _known_namespace(state, event.namespace.metadata.name)
+    if state.cache.update_namespace(event.namespace):
+        state.queue.move_on_event(NAMESPACE_UPDATE, before, event.namespace, now)
 
 
-def namespace_gone(machine: Machine, event: NamespaceGone, now: float) -> None:
-    """A namespace without an object has no labels."""
-    before = _known_namespace(machine, event.name)
-    if machine.cache.namespace_gone(event.name):
+def namespace_gone(state: EngineState, event: NamespaceGone, now: float) -> None:
+    """A namespace was deleted: it has no labels any more."""
+    before = _known_namespace(state, event.name)
+    if state.cache.remove_namespace(event.name):
         nothing = Namespace(ObjectMeta(name=event.name))
-        machine.queue.move_on_event(NAMESPACE_UPDATE, before, nothing, now)
+        state.queue.move_on_event(NAMESPACE_UPDATE, before, nothing, now)
 
 
-def _known_namespace(machine: Machine, name: str) -> Namespace:
-    """What is known of a namespace, seen or not."""
-    labels = machine.cache.snapshot().namespaces.labels(name)
+def _known_namespace(state: EngineState, name: str) -> Namespace:
+    """The namespace with its known labels; without labels if it was not seen."""
+    labels = state.cache.snapshot().namespaces.labels(name)
     return Namespace(ObjectMeta(name=name, labels=dict(labels)))
 
 
-def workload_seen(machine: Machine, event: WorkloadSeen, _now: float) -> None:
-    """Services, controllers and sets give pods their default spreading."""
-    machine.cache.workload_seen(event.kind, event.namespace, event.name, event.selector)
+def workload_seen(state: EngineState, event: WorkloadSeen, _now: float) -> None:
+    """A Service, controller or set was added or updated; pods spread by its selector by default."""
+    state.cache.update_workload(event.kind, event.namespace, event.name, event.selector)
 
 
-def workload_gone(machine: Machine, event: WorkloadGone, _now: float) -> None:
-    """A Service, controller or set is gone."""
-    machine.cache.workload_gone(event.kind, event.namespace, event.name)
+def workload_gone(state: EngineState, event: WorkloadGone, _now: float) -> None:
+    """A Service, controller or set was deleted."""
+    state.cache.remove_workload(event.kind, event.namespace, event.name)
 
 
-def disruption_budget_seen(machine: Machine, event: DisruptionBudgetSeen, _now: float) -> None:
-    """A budget says which victims cost more than others."""
-    machine.cache.budget_seen(event.budget)
+def disruption_budget_seen(state: EngineState, event: DisruptionBudgetSeen, _now: float) -> None:
+    """A pod disruption budget was added or updated."""
+    state.cache.update_budget(event.budget)
 
 
-def disruption_budget_gone(machine: Machine, event: DisruptionBudgetGone, _now: float) -> None:
-    """A budget is gone."""
-    machine.cache.budget_gone(event.namespace, event.name)
+def disruption_budget_gone(state: EngineState, event: DisruptionBudgetGone, _now: float) -> None:
+    """A pod disruption budget was deleted."""
+    state.cache.remove_budget(event.namespace, event.name)
 
 
-def object_invalid(machine: Machine, event: ObjectInvalid, _now: float) -> None:
-    """Report an object that could not be decoded; the owner of a waiting pod is told."""
+def object_invalid(state: EngineState, event: ObjectInvalid, _now: float) -> None:
+    """An object could not be decoded: report it, and tell the owner if it is a pending pod."""
     name = f"{event.namespace}/{event.name}" if event.namespace else event.name
     text = f'{event.field}: "{event.value}" (expected {event.expectation})'
-    machine.problem(f"{event.kind} {name}", text)
+    state.outbox.report(f"{event.kind} {name}", text)
     if event.kind == "Pod" and event.uid:
-        drop_consultation(machine, event.uid)
-        machine.queue.delete(event.uid)
+        drop_consultation(state, event.uid)
+        state.queue.delete(event.uid)
         reference = PodReference(event.namespace, event.name, event.uid)
-        _tell_owner(machine, reference, text, event.scheduler_name)
+        report_invalid_pod(state, reference, text, event.scheduler_name)
 
 
-def _update_waiting(machine: Machine, info: PodInfo, now: float) -> None:
-    old = machine.queue.latest(info.uid)
-    machine.queue.update(info, now)
+def _update_waiting(state: EngineState, info: PodInfo, now: float) -> None:
+    old = state.queue.latest(info.uid)
+    state.queue.update(info, now)
     if old is not None and old.nominated_node_name not in ("", info.nominated_node_name):
-        _release_nomination(machine, old, now)
+        _release_nomination(state, old, now)
 
 
-def _release_nomination(machine: Machine, old: PodInfo, now: float) -> None:
-    """A pod is nominated no more: as if a placed pod had gone, for those that reckon with it.
+def _release_nomination(state: EngineState, old: PodInfo, now: float) -> None:
+    """Move pods as if an assigned pod had been deleted: a nominated pod is not nominated any more.
 
-    Pods of a higher priority never did. Hints are shown it on its node: v1.36 shows it on none,
-    where those that ask for placed pods take no notice.
+    Filter counts nominated pods of equal or higher priority only, so pods of a higher priority are
+    not moved. The event shows the pod on its nominated node. kube-scheduler shows it on no node,
+    and the hints that look at assigned pods ignore it.
     """
     gone = old.on_node(old.nominated_node_name)
-    machine.queue.move_on_event(
+    state.queue.move_on_event(
         ASSIGNED_POD_DELETE, gone, None, now, lambda pod: pod.priority <= old.priority
     )
 
 
-def _pod_info(machine: Machine, pod: Pod) -> PodInfo | None:
-    """The pod as scheduling sees it, or None where it has an impossible value (reported)."""
+def _pod_info(state: EngineState, pod: Pod) -> PodInfo | None:
+    """The pod in the scheduler's terms; None if it has an invalid value, which is reported."""
     try:
-        return make_pod_info(pod, machine.cache.classes)
+        return make_pod_info(pod, state.cache.classes)
     except InvalidObject as invalid:
         meta = pod.metadata
-        machine.problem(f"Pod {meta.namespace}/{meta.name}", str(invalid))
+        state.outbox.report(f"Pod {meta.namespace}/{meta.name}", str(invalid))
         if not pod.spec.node_name:
             reference = PodReference(meta.namespace, meta.name, meta.uid)
             name, generation = pod.spec.scheduler_name, meta.generation
-            _tell_owner(machine, reference, str(invalid), name, generation)
+            report_invalid_pod(state, reference, str(invalid), name, generation)
         return None
-
-
-def _tell_owner(
-    machine: Machine, pod: PodReference, text: str, scheduler_name: str, generation: int = 0
-) -> None:
-    """Say once why a pod of ours is not tried; one of another scheduler is not our business."""
-    if scheduler_name not in machine.frameworks:
-        return
-    change = machine.statuses.change(pod, generation, (SCHEDULER_ERROR, text), None)
-    if change is not None:
-        note = EmitEvent(pod, "Warning", "FailedScheduling", "Scheduling", text, scheduler_name)
-        machine.outbox += (note, change)

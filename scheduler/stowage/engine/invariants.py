@@ -1,67 +1,68 @@
-"""What must hold after every call, checked against the parts themselves."""
+"""The invariants of the engine's state, checked against its parts."""
 
 from __future__ import annotations
 
-from stowage.engine.binding import BindingPhase
-from stowage.engine.machine import Machine
-from stowage.engine.preemption.evictions import preemption_problems
+from stowage.engine.preemption.evictions import preemption_inconsistencies
+from stowage.engine.state.bindings import BindingPhase, LastSeen
+from stowage.engine.state.engine_state import EngineState
 from stowage.state.cache import InvariantViolation
 
 
-def check_invariants(machine: Machine) -> None:
-    """Check that nothing is lost, bound twice or in two places.
+def check_invariants(state: EngineState) -> None:
+    """Check that no pod is lost, bound twice or in two places.
 
-    That no node is overcommitted by our own decisions follows from Filter and from the cache
-    being equal to a rebuild; what others bind can overcommit a node, so it is no invariant.
+    That the engine overcommits no node follows from Filter and from the cache being equal to a
+    rebuild. Other clients may overcommit a node by their bindings, so it is no invariant.
 
-    What is assumed about claims and volumes is assumed for pods being bound: before they are, the
-    watches have shown it, and if they are not, it has been given back.
+    Claims and volumes are assumed for pods that are being bound. When a pod is bound, the watches
+    have shown its claims; when it is not, the assumption has been reverted.
 
     Raises:
-        InvariantViolation: With what is wrong, naming the pods.
+        InvariantViolation: Names what is wrong, and the pods.
     """
-    machine.cache.validate()
-    machine.queue.validate()
-    _check_bindings(machine)
-    in_flight = sorted(machine.queue.in_flight())
-    accounted = sorted((*machine.waiting.plugins(), *machine.consultations.uids))
-    if in_flight != accounted:
-        raise InvariantViolation("pods in flight", accounted, in_flight)
-    for problem in machine.consultations.problems():
+    state.cache.validate()
+    state.queue.validate()
+    for problem in state.bindings.inconsistencies():
+        raise InvariantViolation("bindings", "consistent", problem)
+    _check_bindings(state)
+    _check_in_flight(state)
+    for problem in state.consultations.inconsistencies():
         raise InvariantViolation("consultations", "consistent", problem)
-    _check_assumed_storage(machine)
-    stray = sorted(uid for uid in machine.stages.uids() if uid not in machine.bindings)
-    if stray:
-        raise InvariantViolation("pods waiting for claims", "being bound", stray)
-    for problem in preemption_problems(machine):
+    _check_assumed_storage(state)
+    for problem in preemption_inconsistencies(state):
         raise InvariantViolation("preemptions", "consistent", problem)
-    _check_nominations(machine)
-    both = sorted(machine.unconfirmed.keys() & machine.bindings.keys())
-    if both:
-        raise InvariantViolation("pods bound and yet being bound", [], both)
+    _check_nominations(state)
 
 
-def _check_bindings(machine: Machine) -> None:
-    for uid, cycle in machine.bindings.items():
-        subject = f"pod {cycle.info.key} being bound"
-        if machine.cache.get_pod(uid) is None and not cycle.was_deleted:
+def _check_bindings(state: EngineState) -> None:
+    """A pod that is being bound is in the cache, and in the queue only while it is in flight."""
+    for cycle in state.bindings:
+        uid, subject = cycle.info.uid, f"pod {cycle.info.key} being bound"
+        if state.cache.get_pod(uid) is None and cycle.last_seen is not LastSeen.DELETED:
             raise InvariantViolation(subject, "in the cache", "absent")
         is_waiting = cycle.phase is BindingPhase.WAITING_ON_PERMIT
-        if is_waiting is not (uid in machine.waiting):
-            raise InvariantViolation(f"pod {cycle.info.key} {cycle.phase.value}", "waiting", "not")
-        if not is_waiting and machine.queue.place_of(uid) is not None:
+        if not is_waiting and state.queue.state_of(uid) is not None:
             raise InvariantViolation(subject, "nowhere else", "queued")
 
 
-def _check_nominations(machine: Machine) -> None:
-    for framework in machine.frameworks.values():
-        for problem in framework.nomination_problems(
-            machine.queue.nominator, machine.cache.snapshot()
-        ):
-            raise InvariantViolation("nominations", "as the queue has them", problem)
+def _check_in_flight(state: EngineState) -> None:
+    """The pods in flight are those that wait for Permit plugins or for extenders."""
+    in_flight = sorted(state.queue.in_flight())
+    waiting = sorted((*state.bindings.permit_waits.plugins(), *state.consultations.uids))
+    if in_flight != waiting:
+        raise InvariantViolation("pods in flight", waiting, in_flight)
 
 
-def _check_assumed_storage(machine: Machine) -> None:
-    for what, uid in machine.cache.assumed_storage().items():
-        if uid and uid not in machine.bindings:
-            raise InvariantViolation(f"{what} assumed", "for a pod being bound", f"for pod {uid}")
+def _check_nominations(state: EngineState) -> None:
+    nominator, snapshot = state.queue.nominator, state.cache.snapshot()
+    for framework in state.frameworks.values():
+        for problem in framework.nomination_problems(nominator, snapshot):
+            raise InvariantViolation("nominations", "equal to the queue's", problem)
+
+
+def _check_assumed_storage(state: EngineState) -> None:
+    for assumed, uid in state.cache.assumed_storage().items():
+        if uid and uid not in state.bindings:
+            raise InvariantViolation(
+                f"{assumed} assumed", "for a pod being bound", f"for pod {uid}"
+            )

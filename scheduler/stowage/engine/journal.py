@@ -1,18 +1,18 @@
-"""What the engine was told and what it answered, so that any state can be reached again.
+"""A record of the engine's calls and answers, and their replay; for tests and simulations.
 
-A journal that dropped its beginning cannot be replayed, and keeps no checkpoint to begin from. The
-objects known would be easy to keep, as events that tell of each once. What was decided is not:
+A running scheduler keeps no journal. A replay needs all calls since the start. A checkpoint to
+begin from is not possible: the cluster's objects could be kept, but not the decisions about them.
 
-- a pod being bound holds its cycle state, which plugins write as they like, its framework, which
-  may be an older configuration's, and the stage of its volumes;
-- plugins hold what they reserved, and nothing asks them for it or gives it back to them;
-- a pod in flight is judged by the events since it was popped, with old and new objects;
-- turns among equals follow from when pods came and how often they moved, in five queues and in the
-  cache's rows, and the next pick among tied nodes from the order of the rows.
+- A pod that is being bound has a cycle state that plugins write, a framework that may belong to an
+  earlier configuration, and the state of its volume PreBind.
+- Plugins hold what they reserved, and have no method to export or import it.
+- A pod in flight is requeued by the events since it was popped, with their old and new objects.
+- The order of pods with equal sort keys depends on when they entered five queues and the cache's
+  rows, and ties between nodes depend on the order of the rows.
 
-A checkpoint that leaves any of it out replays to another state, and one that holds all is a second
-copy of every room's books. So a bounded journal is a flight recorder: its tail shows what happened,
-and only a complete one is replayed.
+A checkpoint without one of these replays to another state, and a checkpoint with all of them is a
+second copy of every data structure. So a bounded journal only shows the last calls, and only a
+complete one can be replayed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from stowage.api.events import Event
 from stowage.api.instructions import AttemptResult, Instruction
 
 
-class Handled(msgspec.Struct, frozen=True):
+class HandleCall(msgspec.Struct, frozen=True):
     """A call of ``Engine.handle``."""
 
     now: float
@@ -36,8 +36,8 @@ class Handled(msgspec.Struct, frozen=True):
     instructions: tuple[Instruction, ...]
 
 
-class Scheduled(msgspec.Struct, frozen=True):
-    """A call of ``Engine.schedule``; `choices` are the ties the random generator broke."""
+class ScheduleCall(msgspec.Struct, frozen=True):
+    """A call of ``Engine.schedule``; `choices` are the results of ties."""
 
     now: float
     budget: int
@@ -45,22 +45,22 @@ class Scheduled(msgspec.Struct, frozen=True):
     instructions: tuple[Instruction, ...]
 
 
-Entry: TypeAlias = Handled | Scheduled
+Entry: TypeAlias = HandleCall | ScheduleCall
 
 
 class ReplayDiverged(AssertionError):  # noqa: N818 - it names the finding
-    """A replayed call answered differently from the recorded one."""
+    """A replayed call returned other instructions than the recorded one."""
 
 
 class IncompleteJournal(ValueError):  # noqa: N818 - it names the finding
-    """The journal has dropped its beginning, so there is nothing to replay from."""
+    """The journal has dropped its first calls, so it cannot be replayed."""
 
 
 class Journal:
-    """A bounded log of calls and answers.
+    """The last calls, with their answers.
 
     Args:
-        max_entries: How many calls are kept; the oldest go first. 0 keeps none.
+        max_entries: The number of calls that are kept; 0 keeps none.
     """
 
     def __init__(self, max_entries: int = 10_000) -> None:
@@ -72,12 +72,12 @@ class Journal:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing has been dropped yet."""
+        """Whether no call has been dropped."""
         return self._recorded == len(self._entries)
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """The calls still known, oldest first."""
+        """The recorded calls, oldest first."""
         return tuple(self._entries)
 
     def record(self, entry: Entry) -> None:
@@ -87,14 +87,14 @@ class Journal:
 
 
 class Replayable(Protocol):
-    """The part of the engine that a replay drives."""
+    """The methods of the engine that a replay calls."""
 
     def handle(self, events: Iterable[Event], now: float) -> list[Instruction]:
-        """Take in events."""
+        """Handle events."""
         ...
 
     def schedule(self, now: float, budget: int) -> list[Instruction]:
-        """Try pods."""
+        """Attempt pods."""
         ...
 
 
@@ -103,11 +103,11 @@ def replay(journal: Journal, make_engine: Callable[[Callable[[int], int]], Repla
 
     Args:
         journal: A complete journal.
-        make_engine: Builds the engine around the ``choose`` callable it is given, which
-            repeats the recorded choices.
+        make_engine: Makes the engine with the ``choose`` that it is passed, which repeats the
+            recorded choices.
 
     Raises:
-        IncompleteJournal: The beginning was dropped.
+        IncompleteJournal: The journal has dropped calls.
         ReplayDiverged: An answer differs; durations do not count.
     """
     if not journal.is_complete:
@@ -117,7 +117,7 @@ def replay(journal: Journal, make_engine: Callable[[Callable[[int], int]], Repla
     choices: deque[int] = deque()
     engine = make_engine(lambda _num_ties: choices.popleft())
     for number, entry in enumerate(journal.entries):
-        if isinstance(entry, Handled):
+        if isinstance(entry, HandleCall):
             answer = engine.handle(entry.events, entry.now)
         else:
             choices.extend(entry.choices)
@@ -129,7 +129,7 @@ def replay(journal: Journal, make_engine: Callable[[Callable[[int], int]], Repla
 
 
 def _timeless(instructions: Iterable[Instruction]) -> list[Instruction]:
-    """The instructions without the durations that a clock measured."""
+    """The instructions without measured durations."""
     return [
         replace(each, duration_s=0.0) if isinstance(each, AttemptResult) else each
         for each in instructions

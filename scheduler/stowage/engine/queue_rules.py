@@ -1,4 +1,4 @@
-"""Order, gates and hints of the queue, from the frameworks."""
+"""The rules of the scheduling queue, made from the frameworks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from stowage.state.pods.pod_info import PodInfo
 
 
 def queue_rules(frameworks: Sequence[Framework], settings: Mapping[str, float]) -> QueueRules:
-    """What the queue goes by.
+    """Sort order, PreEnqueue and queueing hints for the queue.
 
     Args:
-        frameworks: At least one; the first one's QueueSort orders the pods of all.
+        frameworks: At least one; the first one's QueueSort orders the pods of all profiles.
         settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
     """
     by_name = {framework.scheduler_name: framework for framework in frameworks}
@@ -40,7 +40,7 @@ def _pre_enqueue(frameworks: Mapping[str, Framework], pod: PodInfo) -> Status:
 
 
 def _registrations(frameworks: Sequence[Framework]) -> dict[PluginKey, list[Registration]]:
-    """What each plugin of each profile waits for, in the queue's terms."""
+    """The events that each plugin of each profile registers for."""
     return {
         (framework.scheduler_name, plugin): [
             Registration(each.event, each.hint, each.per_class) for each in registered

@@ -1,166 +1,223 @@
-"""One scheduling attempt: a pod popped from the queue gets a node, or a reason why not."""
+"""One scheduling attempt of one pod, from the queue to its Binding.
+
+    step                                      function                            where
+    1.  take a pod                            next_pod                            here
+    2.  skip a pod that needs no node         skip_pod_schedule                   here
+    3.  scheduling cycle                      scheduling_cycle                    here
+    3.1 choose a node on a snapshot           schedule_pod                        scheduling
+          filter                              find_nodes_that_fit_pod             scheduling
+          filter by extenders                 find_nodes_that_pass_extenders      scheduling
+          score                               prioritize_nodes, select_host       scheduling
+    3.2 ask extenders; 1. resumes the attempt consult_extenders                   extenders
+    3.3 no node: evict victims, requeue       fail_scheduling_cycle               here
+    3.4 assume the pod on the node            assume                              here
+    3.5 reserve                               run_reserve                         binding
+    3.6 permit                                run_permit                          binding
+    4.  binding cycle: pre-bind, bind         binding_cycle                       binding
+    failure after 3.4: unreserve, forget      fail_binding_cycle                  binding
+    every failure: requeue, tell the owner    handle_scheduling_failure           scheduling_failure
+
+The steps are those of kube-scheduler's ``schedule_one.go``, under its names. Two things differ. The
+scheduling cycle does not wait for extenders: it ends with a question, and is repeated with the
+answer. The binding cycle does not wait in a goroutine: it is a state machine, and each instruction
+to the shell (pre-bind, write volumes, bind) is answered by an event.
+"""
 
 from __future__ import annotations
 
-import msgspec
 from msgspec.structs import replace
 
-from stowage.api.instructions import AttemptResult, EmitEvent
+from stowage.api.instructions import AttemptResult
 from stowage.api.status import error
-from stowage.engine.binding import BindingCycle
-from stowage.engine.binding.commitments import start_binding
-from stowage.engine.extenders.consultations import Consultation
+from stowage.engine.binding.state_machine import binding_cycle
+from stowage.engine.binding.steps import run_permit, run_reserve, run_step
 from stowage.engine.extenders.consulting import (
-    consulted,
-    not_consulted,
-    reviewed,
-    start_consultation,
-    start_review,
+    consult_extenders,
+    extender_answers,
+    victim_review,
 )
-from stowage.engine.failure import Failure, give_back_to_queue
-from stowage.engine.machine import Machine
-from stowage.engine.preemption.evictions import make_room
+from stowage.engine.preemption.evictions import start_preemption
 from stowage.engine.scheduling import (
-    ConsultationNeeded,
-    Consulted,
+    ExtendersNeeded,
     Failed,
-    NodeSearch,
-    ReviewNeeded,
     Scheduled,
+    SchedulingOutcome,
+    SchedulingRequest,
     SchedulingResult,
-    SchedulingStep,
     Unschedulable,
-    step_pod,
+    VictimReviewNeeded,
+    schedule_pod,
 )
+from stowage.engine.scheduling_failure import (
+    Failure,
+    failed_scheduling_event,
+    handle_scheduling_failure,
+)
+from stowage.engine.state.attempt import Attempt
+from stowage.engine.state.bindings import BindingCycle
+from stowage.engine.state.engine_state import EngineState
 from stowage.framework import CycleState
 from stowage.queue.queued_pod import QueuedPod
 from stowage.state.pods.pod_info import PodInfo
 
 
-def attempt_pod(machine: Machine, queued: QueuedPod, now: float) -> None:
-    """Run one scheduling cycle for a pod in flight; ``scheduleOnePod`` of v1.36."""
-    if not _skip(machine, queued.info):
-        attempt = _Attempt(queued, queued.info, machine.new_cycle(), machine.timer())
-        step = _decide(machine, attempt, not_consulted(machine, queued.info))
-        _go_on(machine, attempt, step, now)
-
-
-def resume_pod(machine: Machine, consultation: Consultation, now: float) -> None:
-    """Run the cycle again for a pod that the extenders have answered, or now have a place for."""
-    queued, info, answer = consultation.queued, consultation.info, consultation.answer
-    if _skip(machine, info):
-        return
-    was_asked = answer is not None or consultation.reviews
-    started = consultation.started if was_asked else machine.timer()
-    attempt = _Attempt(queued, info, machine.new_cycle(), started, consultation)
-    step: SchedulingStep
-    if answer is not None and answer.error:
-        step = Failed(error(answer.error))
-    else:
-        step = _decide(machine, attempt, consulted(machine, consultation))
-    _go_on(machine, attempt, step, now)
-
-
-class _Attempt(msgspec.Struct, frozen=True):
-    """A pod being attempted; `info` may be newer than the queue's, `started` is timer seconds.
-
-    `consultation` is what extenders have had a say in so far; None if they were not asked.
-    """
-
-    queued: QueuedPod
-    info: PodInfo
-    state: CycleState
-    started: float
-    consultation: Consultation | None = None
-
-
-def _go_on(machine: Machine, attempt: _Attempt, step: SchedulingStep, now: float) -> None:
-    """Do what follows from the cycle: consult extenders, bind, or give back."""
-    queued, info = attempt.queued, attempt.info
-    if isinstance(step, ConsultationNeeded):
-        start_consultation(machine, queued, info, step, attempt.started)
-        return
-    if isinstance(step, ReviewNeeded):
-        start_review(machine, queued, info, step, attempt.started, attempt.consultation)
-        return
-    machine.emit(_attempt_result(machine, queued, step, machine.timer() - attempt.started))
-    if isinstance(step, Scheduled):
-        machine.next_start_row = step.next_start_row
-        framework = machine.framework_for(info.scheduler_name, attempt.state)
-        binder = machine.extenders.binder_of(info.spec)
-        cycle = BindingCycle(
-            queued, info, step.node_name, framework, attempt.state, extender=binder
-        )
-        machine.cache.assume_pod(info, step.node_name)
-        machine.queue.nominator.remove(info.uid)
-        start_binding(machine, cycle, now)
-    else:
-        if isinstance(step, Failed):
-            machine.note_error(step.status, machine.frameworks[info.scheduler_name], "predicate")
-        if isinstance(step, Unschedulable) and step.preemption is not None:
-            make_room(machine, info, step.preemption, now)
-        give_back_to_queue(machine, queued, info, _failure(step), now)
-
-
-def _skip(machine: Machine, info: PodInfo) -> bool:
-    """Whether there is nothing to decide; the pod is done then.
-
-    It is being deleted, has a node already, or names a scheduler that is not ours.
-    """
-    is_placed = machine.cache.get_pod(info.uid) is not None
-    is_ours = info.scheduler_name in machine.frameworks
-    if is_ours and not is_placed and not info.terminating:
+def schedule_one(state: EngineState, now: float) -> bool:
+    """Attempt the next pod; False if no pod is ready. ``ScheduleOne`` of v1.36."""
+    # 1. Take the next pod.
+    attempt = next_pod(state, now)
+    if attempt is None:
         return False
-    if is_ours and info.terminating:
-        note = f"skip schedule deleting pod: {info.key}"
-        machine.emit(
-            EmitEvent(
-                info.reference,
-                "Warning",
-                "FailedScheduling",
-                "Scheduling",
-                note,
-                info.scheduler_name,
-                resource_version=info.resource_version,
-            )
-        )
-    machine.queue.done(info.uid)
+    # 2. Skip it if it needs no node.
+    if skip_pod_schedule(state, attempt.info):
+        return True
+    # 3. Choose a node, assume the pod there, reserve and permit.
+    cycle = scheduling_cycle(state, attempt, now)
+    # 4. Bind it; all waiting is left to the state machine of the binding cycle.
+    if cycle is not None:
+        binding_cycle(state, cycle, now)
     return True
 
 
-def _decide(machine: Machine, attempt: _Attempt, said: Consulted | None) -> SchedulingStep:
-    """The cycle's answer; a fault in it is an error of this pod and of no other."""
-    info, state = _with_nomination(machine, attempt.info), attempt.state
-    framework = machine.framework_for(info.scheduler_name, state)
-    search = NodeSearch(
-        nominated=machine.queue.nominator,
-        percentage=framework.profile.percentage_of_nodes_to_score,
-        start_row=machine.next_start_row,
-        consulted=said,
-        reviews_victims=bool(machine.extenders and machine.extenders.to_review(info.spec)),
-        review=None if attempt.consultation is None else reviewed(attempt.consultation),
-        refusals=machine.refusals,
+def next_pod(state: EngineState, now: float) -> Attempt | None:
+    """The pod that extenders have answered about or have capacity for, else the head of the queue.
+
+    Returns:
+        None if no pod is ready.
+    """
+    consultation = state.consultations.take_ready()
+    if consultation is not None:
+        started = consultation.started if consultation.was_asked else state.timer()
+        return Attempt(consultation.queued, consultation.info, started, consultation)
+    queued = state.queue.pop(now)
+    return None if queued is None else Attempt(queued, queued.info, state.timer())
+
+
+def skip_pod_schedule(state: EngineState, info: PodInfo) -> bool:
+    """Drop a pod that is being deleted, has a node, or names a scheduler that is no profile here.
+
+    ``skipPodSchedule`` of v1.36.
+    """
+    is_placed = state.cache.get_pod(info.uid) is not None
+    is_ours = info.scheduler_name in state.frameworks
+    if is_ours and not is_placed and not info.terminating:
+        return False
+    if is_ours and info.terminating:
+        message = f"skip schedule deleting pod: {info.key}"
+        state.outbox.emit(failed_scheduling_event(info, message))
+    state.queue.done(info.uid)
+    return True
+
+
+def scheduling_cycle(state: EngineState, attempt: Attempt, now: float) -> BindingCycle | None:
+    """Choose a node, assume the pod there, reserve and permit; ``schedulingCycle`` of v1.36.
+
+    Returns:
+        The binding cycle to start; None if the pod waits for extenders or is back in the queue.
+    """
+    # 3.1 Choose a node.
+    cycle_state = state.new_cycle_state()
+    outcome = _schedule_pod(state, attempt, cycle_state)
+    # 3.2 The choice depends on extenders that have not answered: ask them.
+    if isinstance(outcome, ExtendersNeeded | VictimReviewNeeded):
+        consult_extenders(state, attempt, outcome)
+        return None
+    duration_s = state.timer() - attempt.started
+    state.outbox.emit(_attempt_result(state, attempt.queued, outcome, duration_s))
+    # 3.3 No node takes the pod: evict victims if that helps, and requeue it.
+    if not isinstance(outcome, Scheduled):
+        fail_scheduling_cycle(state, attempt, outcome, now)
+        return None
+    # 3.4 Assume the pod on the node.
+    cycle = assume(state, attempt, outcome, cycle_state)
+    # 3.5 Reserve and 3.6 permit. If either fails, the pod is forgotten and requeued.
+    reserved = run_step(state, cycle, run_reserve, now)
+    if not reserved or not run_step(state, cycle, run_permit, now):
+        return None
+    return cycle
+
+
+def fail_scheduling_cycle(
+    state: EngineState, attempt: Attempt, outcome: Unschedulable | Failed, now: float
+) -> None:
+    """Start the preemption that PostFilter decided on, if any, and requeue the pod."""
+    info = attempt.info
+    if isinstance(outcome, Failed):
+        state.errors.count(outcome.status, state.frameworks[info.scheduler_name], "predicate")
+        failure = Failure(outcome.status.message, is_error=True)
+    else:
+        if outcome.preemption is not None:
+            start_preemption(state, info, outcome.preemption, now)
+        failure = Failure(
+            outcome.message,
+            rejected_by=outcome.requeueing_plugins,
+            pending=outcome.pending_plugins,
+            nominated_node_name=outcome.nominated_node_name,
+        )
+    handle_scheduling_failure(state, attempt.queued, info, failure, now)
+
+
+def assume(
+    state: EngineState, attempt: Attempt, outcome: Scheduled, cycle_state: CycleState
+) -> BindingCycle:
+    """Count the pod on its node from now on, before it is bound; ``assume`` of v1.36."""
+    info = attempt.info
+    state.next_start_row = outcome.next_start_row
+    state.cache.assume_pod(info, outcome.node_name)
+    state.queue.nominator.remove(info.uid)
+    cycle = BindingCycle(
+        attempt.queued,
+        info,
+        outcome.node_name,
+        state.frameworks[info.scheduler_name],
+        cycle_state,
+        state.extenders.binder_of(info.spec),
     )
-    snapshot = machine.cache.snapshot()
+    state.bindings.add(cycle)
+    return cycle
+
+
+def _schedule_pod(
+    state: EngineState, attempt: Attempt, cycle_state: CycleState
+) -> SchedulingOutcome:
+    """Run the scheduling algorithm; an exception fails this pod and no other."""
+    consultation = attempt.consultation
+    if consultation is not None and consultation.answer is not None and consultation.answer.error:
+        return Failed(error(consultation.answer.error))
+    info = _with_nomination(state, attempt.info)
+    framework = state.frameworks[info.scheduler_name]
+    request = SchedulingRequest(
+        framework,
+        state.cache.snapshot(),
+        info,
+        cycle_state,
+        state.ties,
+        nominated=state.queue.nominator,
+        percentage=framework.profile.percentage_of_nodes_to_score,
+        start_row=state.next_start_row,
+        extender_answers=extender_answers(state, info, consultation),
+        reviews_victims=bool(state.extenders and state.extenders.to_review(info.spec)),
+        victim_review=victim_review(consultation),
+    )
     try:
-        return step_pod(framework, snapshot, info, state, machine.choose, search)
+        return schedule_pod(request, state.refusals)
     except Exception as fault:
-        machine.problem(f"Pod {info.key}", f"scheduling cycle: {fault!r}")
-        return Failed(error(f"scheduling cycle: {fault!r}"))
+        text = f"scheduling cycle: {fault!r}"
+        state.outbox.report(f"Pod {info.key}", text)
+        return Failed(error(text))
 
 
-def _with_nomination(machine: Machine, info: PodInfo) -> PodInfo:
-    """The pod with the nomination made here, should the watch not have shown it yet."""
-    nominated = machine.queue.nominator.node_of(info.uid)
+def _with_nomination(state: EngineState, info: PodInfo) -> PodInfo:
+    """The pod with the nomination made here, which the watch may not have shown yet."""
+    nominated = state.queue.nominator.node_of(info.uid)
     if nominated is None or nominated == info.nominated_node_name:
         return info
     return replace(info, nominated_node_name=nominated)
 
 
 def _attempt_result(
-    machine: Machine, queued: QueuedPod, outcome: SchedulingResult, duration_s: float
+    state: EngineState, queued: QueuedPod, outcome: SchedulingResult, duration_s: float
 ) -> AttemptResult:
-    """What the shell logs and counts."""
+    """The attempt's outcome for log and metrics."""
     info = queued.info
     if isinstance(outcome, Scheduled):
         return AttemptResult(
@@ -172,7 +229,7 @@ def _attempt_result(
             node_name=outcome.node_name,
             evaluated_nodes=outcome.evaluated_nodes,
             feasible_nodes=outcome.feasible_nodes,
-            configuration=machine.configuration,
+            configuration=state.configuration,
         )
     error_result = AttemptResult(
         pod=info.reference,
@@ -180,7 +237,7 @@ def _attempt_result(
         scheduler_name=info.scheduler_name,
         attempts=queued.attempts,
         duration_s=duration_s,
-        configuration=machine.configuration,
+        configuration=state.configuration,
     )
     if isinstance(outcome, Failed):
         return replace(error_result, message=outcome.status.message)
@@ -190,15 +247,4 @@ def _attempt_result(
         message=outcome.message,
         evaluated_nodes=outcome.evaluated_nodes,
         unschedulable_plugins=tuple(sorted(outcome.unschedulable_plugins)),
-    )
-
-
-def _failure(outcome: Unschedulable | Failed) -> Failure:
-    if isinstance(outcome, Failed):
-        return Failure(outcome.status.message, is_error=True)
-    return Failure(
-        outcome.message,
-        rejected_by=outcome.plugins_to_hear,
-        pending=outcome.pending_plugins,
-        nominated_node_name=outcome.nominated_node_name,
     )

@@ -1,4 +1,4 @@
-"""What a configuration means to the engine."""
+"""The parts of a configuration that the engine uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class EngineSettings(msgspec.Struct, frozen=True):
     """The part of a configuration that an engine can change while it runs.
 
     Attributes:
-        frameworks: At least one, made for this engine alone; the first one's QueueSort orders all.
+        frameworks: At least one, used by this engine only. The first one's QueueSort orders the
+            pods of all profiles.
         queue_settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
     """
 
@@ -23,12 +24,12 @@ class EngineSettings(msgspec.Struct, frozen=True):
     queue_settings: Mapping[str, float] = msgspec.field(default_factory=dict)
 
 
-#: A configuration in the shape of its file -> what it means; raises InvalidConfiguration.
+#: Makes settings from a configuration file's content; raises InvalidConfiguration.
 Configure: TypeAlias = Callable[[Mapping[str, Any]], EngineSettings]
 
 
 def not_configurable(configuration: Mapping[str, Any]) -> EngineSettings:
-    """`Configure` of an engine that was not told how to read one.
+    """The `Configure` of an engine whose configuration does not change.
 
     Raises:
         InvalidConfiguration: Always.

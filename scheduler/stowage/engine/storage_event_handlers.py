@@ -1,4 +1,4 @@
-"""What the watches report of storage: into the cache, and to the pods it may help."""
+"""Handlers of storage events: update the cache, continue bindings, and move waiting pods."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from stowage.api.objects.volume import (
     StorageObject,
     VolumeAttachment,
 )
-from stowage.engine.binding.commitments import storage_changed
-from stowage.engine.machine import Machine
+from stowage.engine.binding.event_handlers import storage_changed
+from stowage.engine.state.engine_state import EngineState
 
 RESOURCES: Mapping[type[StorageObject], EventResource] = {
     PersistentVolumeClaim: EventResource.PERSISTENT_VOLUME_CLAIM,
@@ -30,24 +30,24 @@ RESOURCES: Mapping[type[StorageObject], EventResource] = {
 _KINDS = {kind.__name__: kind for kind in RESOURCES}
 
 
-def storage_seen(machine: Machine, event: StorageSeen, now: float) -> None:
-    """Take in an object of storage, go on with pods that wait for it, wake pods it may help."""
+def storage_seen(state: EngineState, event: StorageSeen, now: float) -> None:
+    """A storage object was added or updated: continue bindings that wait for it, move pods."""
     metadata = event.object.metadata
     if missing := _missing_name(event.object):
         subject = f"{type(event.object).__name__} {metadata.name}"
-        machine.problem(subject, f'{missing}: "" (expected a name)')
+        state.outbox.report(subject, f'{missing}: "" (expected a name)')
         return
-    change = machine.cache.storage_seen(event.object)
+    change = state.cache.update_storage(event.object)
     if change.ignored:
         return
     resource = RESOURCES[type(event.object)]
-    storage_changed(machine, resource, metadata.namespaced_name, now)
+    storage_changed(state, resource, metadata.namespaced_name, now)
     action = ActionType.ADD if change.old is None else ActionType.UPDATE
-    machine.queue.move_on_event(ClusterEvent(resource, action), change.old, change.new, now)
+    state.queue.move_on_event(ClusterEvent(resource, action), change.old, change.new, now)
 
 
 def _missing_name(found: StorageObject) -> str:
-    """The field without which there is nothing to keep the object by; empty if it is there."""
+    """The field that has to name something and is empty; an empty string if all fields are set."""
     if not found.metadata.name:
         return "metadata.name"
     if isinstance(found, VolumeAttachment) and not found.spec.node_name:
@@ -55,13 +55,13 @@ def _missing_name(found: StorageObject) -> str:
     return ""
 
 
-def storage_gone(machine: Machine, event: StorageGone, now: float) -> None:
-    """Forget an object of storage."""
+def storage_gone(state: EngineState, event: StorageGone, now: float) -> None:
+    """A storage object was deleted."""
     kind = _KINDS[event.kind]
     key = f"{event.namespace}/{event.name}" if event.namespace else event.name
-    old = machine.cache.storage_gone(kind, key)
+    old = state.cache.remove_storage(kind, key)
     if old is None:
         return
     resource = RESOURCES[kind]
-    storage_changed(machine, resource, key, now)
-    machine.queue.move_on_event(ClusterEvent(resource, ActionType.DELETE), old, None, now)
+    storage_changed(state, resource, key, now)
+    state.queue.move_on_event(ClusterEvent(resource, ActionType.DELETE), old, None, now)

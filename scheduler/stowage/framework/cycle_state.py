@@ -1,4 +1,4 @@
-"""What plugins carry from one extension point to the next within one cycle."""
+"""Data that plugins pass from one extension point to the next within one cycle."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class CycleState:
     """Typed slots of one scheduling cycle: one dataclass per plugin, keyed by its type.
 
     Attributes:
-        skip_filter: Names of plugins whose PreFilter said Skip.
-        skip_score: Names of plugins whose PreScore said Skip.
-        pods_to_activate: UIDs of pods that plugins want tried once this cycle has come to a good
-            end, in order; see `activate`.
-        timings: Takes the durations of plugins; None in a cycle that is not sampled.
+        skip_filter: Names of plugins whose PreFilter returned Skip.
+        skip_score: Names of plugins whose PreScore returned Skip.
+        pods_to_activate: UIDs of pods to move to the active queue if this cycle succeeds, in
+            order; see `activate`.
+        timings: Observes the durations of plugins; None in a cycle that is not sampled.
             upstream: ``CycleState.ShouldRecordPluginMetrics``.
     """
 
@@ -31,20 +31,21 @@ class CycleState:
         self.pods_to_activate: dict[str, None] = {}
 
     def activate(self, uid: str) -> None:
-        """Have another pod tried when this one has passed Permit, or, asked later, is bound.
+        """Move another pod to the active queue when this pod has passed Permit.
 
-        Nothing happens if this pod gets neither. upstream: ``PodsToActivate``.
+        A later call takes effect when this pod is bound. The other pod stays where it is if this
+        pod gets neither. upstream: ``PodsToActivate``.
         """
         self.pods_to_activate[uid] = None
 
     def take_pods_to_activate(self) -> tuple[str, ...]:
-        """The pods to activate now; asked again, those named since."""
+        """The pods to activate that were added since the last call."""
         taken = tuple(self.pods_to_activate)
         self.pods_to_activate.clear()
         return taken
 
     def write(self, value: object) -> None:
-        """Keep `value`; a later write of the same type replaces it."""
+        """Store `value`; a later write of the same type replaces it."""
         self._slots[type(value)] = value
 
     def read(self, kind: type[T]) -> T:

@@ -1,4 +1,4 @@
-"""Why no node was feasible, counted: the material of the fit error and of preemption."""
+"""Why no node was feasible: the source of the fit error and of the candidates of preemption."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ import msgspec
 import numpy as np
 
 from stowage.api.status import Code, Status
-from stowage.framework.filter_result import FilterResult
-from stowage.framework.runtime.pre_filter_run import PreFilterOutcome
+from stowage.framework.filter_result import FilterResult, PreFilterOutcome
 from stowage.framework.verdict import BoolArray
 from stowage.state.snapshot import Snapshot
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """What stood in the pod's way; ``framework.Diagnosis`` of v1.36.
+    """The rejections of one pod; ``framework.Diagnosis`` of v1.36.
 
     Attributes:
-        num_nodes: Nodes in the cluster.
-        reason_counts: Reason -> nodes rejected for it by their first rejecting plugin.
-        unschedulable_plugins: Who rejected the pod or a node.
-        pending_plugins: Who rejected it with Pending.
-        pre_filter_status: The rejection of PreFilter, if that is where it ended.
-        post_filter_message: What PostFilter had to say.
-        filtered: The statuses of single nodes; None if PreFilter rejected the pod. As long as
-            the snapshot is current.
-        failed_nomination: The row of the pod's nominated node and its status, where it was tried
-            in vain.
+        num_nodes: Number of nodes in the cluster.
+        reason_counts: Reason -> number of nodes that their first rejecting plugin rejected for it.
+        unschedulable_plugins: The plugins that rejected the pod or a node.
+        pending_plugins: The plugins that rejected the pod with Pending.
+        pre_filter_status: The rejection of PreFilter; None if PreFilter accepted the pod.
+        post_filter_message: The message of PostFilter.
+        filtered: The statuses of single nodes, valid while the snapshot is current; None if
+            PreFilter rejected the pod.
+        failed_nomination: The row and status of the pod's nominated node, if it was evaluated first
+            and rejected.
     """
 
     num_nodes: int
@@ -45,7 +44,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
         return self.pre_filter_status.message if self.pre_filter_status else ""
 
     def status(self, row: int) -> Status:
-        """The status of the node in `row`; unresolvable if it was not even asked."""
+        """The status of the node in `row`; unresolvable if it was not filtered."""
         if self.pre_filter_status is not None:
             return self.pre_filter_status
         if self.filtered is not None and _was_asked(self.filtered, row):
@@ -55,9 +54,9 @@ class Diagnosis(msgspec.Struct, frozen=True):
         return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
     def resolvable(self, snapshot: Snapshot) -> BoolArray:
-        """``bool[rows]``: nodes that removing pods may help, the candidates of preemption.
+        """``bool[rows]``: nodes on which preemption may help.
 
-        After a PreFilter rejection that is all nodes, if it was a plain Unschedulable.
+        After a PreFilter rejection these are all nodes if its code is Unschedulable, else none.
         """
         if self.filtered is None:
             status = self.pre_filter_status
@@ -71,7 +70,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
         return resolvable
 
     def with_post_filter_message(self, message: str) -> Diagnosis:
-        """The same, once PostFilter ran."""
+        """The same diagnosis with the message of PostFilter."""
         return msgspec.structs.replace(self, post_filter_message=message)
 
 
@@ -97,15 +96,15 @@ def diagnose_filter(
     """The diagnosis of a pod for which Filter left no node.
 
     Args:
-        outcome: Of PreFilter.
-        filtered: Of Filter.
-        num_nodes: Nodes in the cluster.
-        failed_nomination: The row of the pod's nominated node and its status. It counts even if
-            PreFilter left the node out, and its plugin is then named as one that left nodes out
-            (v1.36 keeps both in one set).
+        outcome: The outcome of PreFilter.
+        filtered: The result of Filter.
+        num_nodes: Number of nodes in the cluster.
+        failed_nomination: The row and status of the pod's nominated node. It counts even if
+            PreFilter left the node out; its plugin is then listed as one that left nodes out (v1.36
+            keeps both in one set).
 
     Raises:
-        PluginFailed: A plugin failed at giving its reasons.
+        PluginFailed: A plugin failed while the reasons were computed.
     """
     counts, plugins = filtered.count_reasons()
     absent = num_nodes - filtered.num_evaluated
@@ -128,7 +127,7 @@ def diagnose_filter(
 
 
 def absent_nodes_reason(outcome: PreFilterOutcome) -> str:
-    """Why a node that no Filter plugin judged is out; empty where PreFilter left all nodes."""
+    """The reason of nodes that PreFilter left out; empty if it left all nodes in."""
     if outcome.node_names is None:
         return ""
     return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(outcome.plugins))}]"
@@ -144,7 +143,7 @@ def fit_error_message(diagnosis: Diagnosis) -> str:
     """The message of the PodScheduled condition and of the FailedScheduling event.
 
     ``0/N nodes are available:``, the PreFilter message or else the reasons with their counts,
-    sorted as text, and what PostFilter had to say (``FitError.Error`` of v1.36).
+    sorted as text, and the message of PostFilter (``FitError.Error`` of v1.36).
 
     Examples:
         >>> counts = Counter({"node(s) had untolerated taint(s)": 3, "Insufficient cpu": 12})

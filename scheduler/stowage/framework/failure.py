@@ -1,4 +1,4 @@
-"""How the failure of a plugin travels: as an Error status that names the plugin."""
+"""Failures of plugins: an exception that carries an Error status naming the plugin."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from stowage.api.status import Code, Status
 
 
 class PluginFailed(Exception):  # noqa: N818 - it names the finding, as InvalidObject does
-    """A plugin raised, or answered what it must not; only this pod's cycle ends.
+    """A plugin raised, or returned an invalid answer; it ends the cycle of one pod.
 
     Attributes:
         status: The Error status to report, with the plugin's name and the original text.
@@ -22,8 +22,8 @@ def failed(doing: str, plugin: str, cause: Exception | Status) -> PluginFailed:
 
     Args:
         doing: What was being run, e.g. ``running "NodePorts" filter plugin``.
-        plugin: Whose failure it is.
-        cause: The exception, or the status that was no success and no rejection.
+        plugin: The plugin's name.
+        cause: The exception, or a status that is neither a success nor a rejection.
     """
     if isinstance(cause, PluginFailed):
         return cause

@@ -1,30 +1,45 @@
-"""The outcome of filtering: which rows are feasible and, on demand, why the others are not."""
+"""Outcomes of PreFilter and Filter: the nodes that are left and, on demand, why others are not."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 
 from stowage.api.status import SUCCESS, Code, Status
-from stowage.framework.runtime.node_verdicts import NodeVerdicts
+from stowage.framework.node_verdicts import NodeVerdicts
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.snapshot import NodeView
 
 
-class FilterResult:
-    """Feasible rows, and the reasons for the rest if somebody wants to know.
+class PreFilterOutcome(msgspec.Struct, frozen=True):
+    """The outcome of all PreFilter plugins.
 
-    Reasons are worked out from the snapshot when first asked for: ask within the cycle, before
-    the pod is assumed.
+    Attributes:
+        status: Success, the deciding rejection, or an error.
+        node_names: The nodes left; None for all. Some may not exist.
+        plugins: The plugins that left nodes out.
+    """
+
+    status: Status = SUCCESS
+    node_names: frozenset[str] | None = None
+    plugins: frozenset[str] = frozenset()
+
+
+class FilterResult:
+    """The feasible rows and, on demand, the reasons why other rows were rejected.
+
+    Reasons are computed from the snapshot at the first access, which must be within the cycle,
+    before the pod is assumed.
 
     Args:
-        feasible: ``bool[rows]``; not to be written.
-        asked: The nodes that were filtered: all, or those PreFilter left.
-        judge: Gives every plugin's answer about `asked`.
-        overruled: Rows judged by extenders, and what came of it.
-        rows: The feasible rows, if known already.
+        feasible: ``bool[rows]``; read-only.
+        asked: The nodes that were filtered: all, or those that PreFilter left.
+        judge: Returns every plugin's answer about `asked`.
+        overruled: The statuses of rows whose result extenders changed.
+        rows: The feasible rows, if known.
     """
 
     __slots__ = (
@@ -66,7 +81,7 @@ class FilterResult:
 
     @property
     def num_evaluated(self) -> int:
-        """How many existing nodes were filtered."""
+        """Number of existing nodes that were filtered."""
         if self._num_evaluated < 0:
             asked = self.asked
             whole = len(asked) == asked.snapshot.num_rows
@@ -76,10 +91,10 @@ class FilterResult:
 
     @property
     def verdicts(self) -> NodeVerdicts:
-        """Every plugin's answer about the nodes in `asked`, nominated pods not counted in.
+        """Every plugin's answer about the nodes in `asked`, without nominated pods.
 
         Raises:
-            PluginFailed: A plugin failed at giving its reasons.
+            PluginFailed: A plugin failed while the reasons were computed.
         """
         if self._verdicts is None:
             self._verdicts = self._judge()
@@ -87,10 +102,10 @@ class FilterResult:
 
     @property
     def with_nominated_pods(self) -> NodeVerdicts | None:
-        """Every plugin's answer about the nodes with nominated pods that count, these counted in.
+        """Every plugin's answer about the nodes with nominated pods, as if those pods were placed.
 
-        What rejects such a node so comes before what rejects it without them; None if there are
-        no such nodes.
+        A rejection with nominated pods takes precedence over one without them. None if no nominated
+        pod counts.
         """
         if self._with_nominated is None and self._judge_with_nominated is not None:
             self._with_nominated = self._judge_with_nominated()
@@ -99,11 +114,11 @@ class FilterResult:
     def with_nominated(
         self, feasible: BoolArray, judge: Callable[[], NodeVerdicts]
     ) -> FilterResult:
-        """The same, with nominated pods counted in.
+        """The same result with nominated pods counted.
 
         Args:
-            feasible: ``bool[rows]``, what is feasible with them as well.
-            judge: Gives every plugin's answer with them, if somebody wants to know reasons.
+            feasible: ``bool[rows]``, the rows that are feasible with and without them.
+            judge: Returns every plugin's answer with them; called on demand.
         """
         rows = self._rows if feasible is self.feasible else None
         result = FilterResult(feasible, self.asked, lambda: self.verdicts, self.overruled, rows)
@@ -111,7 +126,7 @@ class FilterResult:
         return result
 
     def with_overruled(self, overruled: dict[int, Status]) -> FilterResult:
-        """The same, but for rows where extenders made a difference."""
+        """The same result with the statuses of rows that extenders changed."""
         feasible = self.feasible.copy()
         for row, status in overruled.items():
             feasible[row] = status.is_success
@@ -129,27 +144,27 @@ class FilterResult:
             return SUCCESS
         counted_in = self.with_nominated_pods
         if counted_in is not None:
-            place = int(np.searchsorted(counted_in.view.rows, row))
-            if place < len(counted_in.view) and int(counted_in.view.rows[place]) == row:
-                status = counted_in.status(place)
+            position = int(np.searchsorted(counted_in.view.rows, row))
+            if position < len(counted_in.view) and int(counted_in.view.rows[position]) == row:
+                status = counted_in.status(position)
                 if not status.is_success:
                     return status
         return self.verdicts.status(self.position(row))
 
     def position(self, row: int) -> int:
-        """Where in `asked` a row stands."""
+        """The position of a row in `asked`."""
         if len(self.asked) == self.asked.snapshot.num_rows:
             return row
         return int(np.searchsorted(self.asked.rows, row))
 
     def _positions(self, rows: Int64Array) -> Int64Array:
-        """The same of many rows."""
+        """The positions of rows in `asked`."""
         if len(self.asked) == self.asked.snapshot.num_rows:
             return rows
         return np.searchsorted(self.asked.rows, rows)
 
     def resolvable(self) -> BoolArray:
-        """``bool[rows]``: rejected nodes that removing pods may help."""
+        """``bool[rows]``: rejected nodes on which preemption may help."""
         resolvable = np.zeros(len(self.feasible), dtype=np.bool_)
         resolvable[self.asked.rows] = self.verdicts.resolvable()
         counted_in = self.with_nominated_pods
@@ -161,17 +176,17 @@ class FilterResult:
         return resolvable
 
     def count_reasons(self) -> tuple[Counter[str], set[str]]:
-        """Why nodes were rejected, with their number, and by which plugins, overruled or not."""
+        """Reasons with node counts, and the rejecting plugins; extenders included."""
         asked = self.asked.exists.copy()
         asked[self._positions(np.array(list(self.overruled), dtype=np.int64))] = False
         counts: Counter[str] = Counter()
         plugins: set[str] = set()
         counted_in = self.with_nominated_pods
         if counted_in is not None:
-            places = self._positions(counted_in.view.rows)
-            decided = ~counted_in.feasible() & asked[places]
+            positions = self._positions(counted_in.view.rows)
+            decided = ~counted_in.feasible() & asked[positions]
             counts, plugins = counted_in.count_reasons(decided)
-            asked[places] &= ~decided
+            asked[positions] &= ~decided
         more_counts, more_plugins = self.verdicts.count_reasons(asked)
         counts += more_counts
         for status in self.overruled.values():

@@ -1,4 +1,4 @@
-"""What a plugin may ask of the running scheduler; ``framework.Handle``."""
+"""The handle by which plugins act on waiting pods; ``framework.Handle``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from stowage.state.pods.pod_info import PodInfo
 
 
 class WaitingPod(msgspec.Struct, frozen=True):
-    """A pod that has a node and waits because Permit plugins said so.
+    """A pod that waits at Permit.
 
     Attributes:
         pod: The pod.
         node_name: The node it is assumed on.
-        plugins: Who has not allowed it yet.
+        plugins: The Permit plugins that have not allowed it yet.
     """
 
     pod: PodInfo
@@ -25,16 +25,16 @@ class WaitingPod(msgspec.Struct, frozen=True):
     plugins: frozenset[str]
 
 
-#: Takes word for the engine; it is handled after the call in progress.
+#: Passes an event to the engine, which handles it after the call in progress.
 Post: TypeAlias = Callable[[WaitingPodAllowed | WaitingPodRejected | PodsActivated], None]
 
 
 class Handle:
-    """Lets plugins release pods that wait at Permit, and have pods tried that wait in the queue.
+    """Lets plugins allow or reject pods that wait at Permit, and activate queued pods.
 
-    A plugin gets it by naming a parameter ``handle`` in its constructor. Nothing happens at once:
-    what is asked here reaches the engine as an event. Call it from the thread of the event loop,
-    that is from any method of a plugin, coroutines included.
+    A plugin gets it through a constructor parameter named ``handle``. Each call reaches the engine
+    as an event and takes effect later. Call it in the thread of the event loop, which runs all
+    methods of plugins, coroutines included.
     """
 
     def __init__(self) -> None:
@@ -42,11 +42,11 @@ class Handle:
         self._waiting_pods: Callable[[], Sequence[WaitingPod]] = tuple
 
     def connect(self, post: Post, waiting_pods: Callable[[], Sequence[WaitingPod]]) -> None:
-        """Join it to a running engine; for whoever puts the scheduler together.
+        """Connect the handle to a running engine; the composition root calls this.
 
         Args:
-            post: Where events for the engine go.
-            waiting_pods: Asks the engine.
+            post: Passes events to the engine.
+            waiting_pods: Returns the engine's waiting pods.
         """
         self._post = post
         self._waiting_pods = waiting_pods
@@ -54,40 +54,40 @@ class Handle:
     def waiting_pods(self) -> Sequence[WaitingPod]:
         """The pods that wait at Permit now; ``IterateOverWaitingPods``.
 
-        The pod that is being permitted right now is not among them.
+        The pod whose Permit is running is not among them.
         """
         return self._waiting_pods()
 
     def waiting_pod(self, uid: str) -> WaitingPod | None:
-        """The pod if it waits at Permit now; ``GetWaitingPod``."""
+        """The pod, if it waits at Permit now; ``GetWaitingPod``."""
         return next((each for each in self._waiting_pods() if each.pod.uid == uid), None)
 
     def allow(self, uid: str, plugin: str) -> None:
-        """`plugin` lets this pod go on; a pod that does not wait for it is no error.
+        """Allow the pod on behalf of `plugin`; ignored if the pod does not wait for the plugin.
 
         Raises:
-            RuntimeError: The scheduler does not run yet.
+            RuntimeError: The scheduler is not running yet.
         """
         self._post(WaitingPodAllowed(uid, plugin))
 
     def reject(self, uid: str, plugin: str, message: str) -> None:
-        """`plugin` refuses this pod, which is unscheduled with `message` as the reason.
+        """Reject the pod on behalf of `plugin`, with `message` as the reason.
 
         Raises:
-            RuntimeError: The scheduler does not run yet.
+            RuntimeError: The scheduler is not running yet.
         """
         self._post(WaitingPodRejected(uid, plugin, message))
 
     def activate(self, uids: Iterable[str]) -> None:
-        """Have pods tried now, whatever they wait for, their gates excepted; ``Activate``.
+        """Move pods to the active queue now unless they are gated; ``Activate``.
 
-        A pod that does not wait in the queue is no error.
+        A pod that is not in the queue is ignored.
 
         Raises:
-            RuntimeError: The scheduler does not run yet.
+            RuntimeError: The scheduler is not running yet.
         """
         self._post(PodsActivated(tuple(uids)))
 
 
 def _refuse(event: WaitingPodAllowed | WaitingPodRejected | PodsActivated) -> None:
-    raise RuntimeError(f"the scheduler does not run yet, nobody takes {event}")
+    raise RuntimeError(f"the scheduler is not running yet and cannot handle {event}")

@@ -1,29 +1,21 @@
-"""What a PostFilter plugin makes room with, and what it leaves for the engine to carry out."""
+"""Results of preemption that a PostFilter plugin leaves for the engine, and extenders' reviews."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 
 import msgspec
-import numpy as np
 
-from stowage.framework.runtime.node_verdicts import NodeVerdicts
-from stowage.framework.runtime.row_filter import RowFilter
-from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.snapshot import Snapshot
-from stowage.state.what_if.added_pods import NOBODY, AddedPods
-from stowage.state.what_if.removed_pods import SortAnswers
-from stowage.state.what_if.row_local import RowWhatIf
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A node on which the preemptor fits once some pods are gone.
+    """A node that the preemptor fits once its victims are gone.
 
     Attributes:
-        victims: The pods that have to go, most important first.
-        num_violations: How many of them a disruption budget does not allow to go.
+        node_name: The node.
+        victims: The pods to evict, most important first.
+        num_violations: Number of victims whose eviction violates a disruption budget.
     """
 
     node_name: str
@@ -32,15 +24,15 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Preemption(msgspec.Struct, frozen=True):
-    """What came of trying to make room for a pod; left in the cycle's state.
+    """The result of preemption for a pod; a plugin leaves it in the cycle's state.
 
     Attributes:
-        chosen: Where room is to be made; None if nowhere.
-        find_candidates: Gives all candidates, by node name; as long as the snapshot is current.
-        tied: The nodes that were equally good, in the order of their names.
-        awaited: UID of a terminating victim that has to be gone first; empty for none.
-        refused_by: The plugins that refused the pod even where all less important pods were gone;
-            what helps it there may help it as well.
+        chosen: The chosen candidate; None if there is none.
+        find_candidates: Returns all candidates by node name, while the snapshot is current.
+        tied: The equally good nodes, in the order of their names.
+        awaited: UID of a terminating victim that the pod waits for; empty for none.
+        refused_by: The plugins that rejected the pod on nodes without any pods of lower priority;
+            events that these plugins wait for may help the pod.
     """
 
     chosen: Candidate | None = None
@@ -51,117 +43,19 @@ class Preemption(msgspec.Struct, frozen=True):
 
 
 class ReviewedVictims(msgspec.Struct, frozen=True):
-    """The victims that extenders leave, or put, on one node."""
+    """The victims on one node after the review by extenders."""
 
     uids: tuple[str, ...]
     num_violations: int
 
 
 class VictimReview(msgspec.Struct, frozen=True):
-    """What extenders made of the candidates; it takes the place of a dry run.
+    """The candidates after the review by extenders; it replaces a new dry run.
 
     Attributes:
         by_node: The candidates that are left.
-        error: Why there is no answer; empty if there is one.
+        error: Why the review failed; empty if it succeeded.
     """
 
     by_node: Mapping[str, ReviewedVictims]
     error: str = ""
-
-
-class DryRun(msgspec.Struct, frozen=True):
-    """Tries a pod on nodes from which pods are taken away; for one cycle.
-
-    Attributes:
-        nominated: Gives the nominated pods that count beside the pod, by row.
-        choose: Gives an index below its argument.
-        answers: What has been asked of sorts of pods.
-    """
-
-    row_filter: RowFilter
-    pod: PodInfo
-    nominated: Callable[[Snapshot], AddedPods]
-    choose: Callable[[int], int]
-    answers: SortAnswers = msgspec.field(default_factory=SortAnswers)
-
-    def on(self, snapshot: Snapshot, rows: Int64Array) -> RowTrial:
-        """Begin with `rows` as they are."""
-        what_if = RowWhatIf(snapshot, rows, self.pod.pod_class.host_ports, self.answers)
-        return RowTrial(self.row_filter, what_if, self.nominated(snapshot))
-
-
-class RowTrial:
-    """Some rows on which the pod is tried, with the pods nominated to them and without.
-
-    Attributes:
-        what_if: The rows; take pods off and put them back here.
-    """
-
-    def __init__(self, row_filter: RowFilter, what_if: RowWhatIf, nominated: AddedPods) -> None:
-        self.what_if = what_if
-        self._row_filter = row_filter
-        self._others = NOBODY
-        if len(nominated):
-            self._others = nominated.at(what_if.rows, what_if.snapshot.num_rows)
-        self._has_others = self._others.present(len(what_if))
-
-    def judge(self, positions: Int64Array) -> Judgement:
-        """Which of these nodes take the pod now, and why the others do not."""
-        verdicts = self._row_filter.judge(self.what_if, positions)
-        fits = verdicts.feasible()
-        places, added = self._with_nominated(positions)
-        if not len(places):
-            return Judgement(fits, verdicts)
-        with_others = self._row_filter.judge(self.what_if, positions[places], added)
-        refused = ~with_others.feasible()
-        fits[places] &= ~refused
-        return Judgement(fits, verdicts, with_others, places, refused)
-
-    def fits(self, positions: Int64Array) -> BoolArray:
-        """``bool[positions]``: which of these nodes, all of which took the pod before, still do."""
-        fits = self._row_filter.accepts(self.what_if, positions)
-        places, added = self._with_nominated(positions)
-        if len(places):
-            fits[places] &= self._row_filter.accepts(self.what_if, positions[places], added)
-        return fits
-
-    def _with_nominated(self, positions: Int64Array) -> tuple[Int64Array, AddedPods]:
-        """The places in `positions` that pods are nominated to, and these."""
-        if not len(self._others):
-            return _NO_PLACES, NOBODY
-        places = np.flatnonzero(self._has_others[positions])
-        if not len(places):
-            return _NO_PLACES, NOBODY
-        return places, self._others.at(positions[places], len(self.what_if))
-
-
-_NO_PLACES: Int64Array = np.empty(0, dtype=np.int64)
-
-
-class Judgement(msgspec.Struct, frozen=True):
-    """Which nodes of a trial take the pod.
-
-    Attributes:
-        fits: ``bool[nodes]``.
-        verdicts: What the plugins say of the nodes without nominated pods.
-        with_others: The same of those with nominated pods, with them; None if there are none.
-        places: Where in the trial these nodes are.
-        refused: ``bool[places]``, which of them do not take the pod so.
-    """
-
-    fits: BoolArray
-    verdicts: NodeVerdicts
-    with_others: NodeVerdicts | None = None
-    places: Int64Array = msgspec.field(default_factory=lambda: _NO_PLACES)
-    refused: BoolArray = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.bool_))
-
-    def count_reasons(self) -> tuple[Counter[str], set[str]]:
-        """Why the others do not, with the number of nodes, and the plugins that say so."""
-        alone = ~self.fits
-        alone[self.places[self.refused]] = False
-        counts, plugins = self.verdicts.count_reasons(alone)
-        if self.with_others is not None:
-            more_counts, more_plugins = self.with_others.count_reasons(self.refused)
-            counts += more_counts
-            plugins |= more_plugins
-        return counts, plugins

@@ -1,27 +1,27 @@
-"""Durations: of extension points and plugins in one of several cycles, of events and hints always.
+"""Durations of extension points and plugins, which are observed in sampled cycles.
 
-The core has no clock: the shell passes a timer and is told what it showed. A cycle that is not
-sampled pays one comparison for each plugin.
+The core has no clock: the operator passes a timer and an observer. A cycle that is not sampled pays
+one comparison per extension point and plugin.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, Self, TypeVar
 
 from stowage.api.status import Code, Status
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_SUCCESS, _ERROR = Code.SUCCESS, Code.ERROR
+_SUCCESS = Code.SUCCESS
 
 SAMPLE_ONE_IN = 20
-"""A timed cycle costs some 40 µs, so 2 µs a pod. upstream: 10 %, ``pluginMetricsSamplePercent``."""
+"""Timing a cycle costs about 40 µs, so 2 µs per pod. upstream: ``pluginMetricsSamplePercent``."""
 
 
 class DurationObserver(Protocol):
-    """Who is told; all durations in seconds, statuses as `Code.title`."""
+    """Receives durations in seconds, with statuses as `Code.title`."""
 
     def observe_extension_point(
         self, point: str, status: str, profile: str, duration_s: float
@@ -34,11 +34,11 @@ class DurationObserver(Protocol):
         ...
 
     def observe_event(self, event: str, duration_s: float) -> None:
-        """An event, named by its label, was taken in: noted, and pods moved that it may help."""
+        """The engine has handled an event and moved the pods that it may help."""
         ...
 
     def observe_hint(self, plugin: str, event: str, hint: str, duration_s: float) -> None:
-        """A plugin was asked whether an event helps: ``Queue``, ``QueueSkip`` or ``Error``."""
+        """A queueing hint has answered ``Queue``, ``QueueSkip`` or ``Error``."""
         ...
 
     def observe_permit_wait(self, result: str, duration_s: float) -> None:
@@ -47,12 +47,12 @@ class DurationObserver(Protocol):
 
 
 class Timings:
-    """Which cycles are sampled, and the way to take a duration.
+    """Selects the cycles to sample, and times the extension points and plugins in them.
 
     Args:
-        timer: Seconds.
-        observer: Told of every duration.
-        one_in: How many cycles there are to a sampled one.
+        timer: Returns seconds.
+        observer: Receives every duration.
+        one_in: One of this many cycles is sampled.
     """
 
     def __init__(
@@ -67,32 +67,84 @@ class Timings:
         self._cycles = 0
 
     def is_sampled(self) -> bool:
-        """Whether the cycle that begins now is; the first one is, then every n-th."""
+        """Whether to sample the cycle that begins now: the first, then every n-th."""
         self._cycles += 1
         return self._cycles % self._one_in == 1 or self._one_in == 1
 
     def of_plugin(self, plugin: str, point: str, run: Callable[P, R]) -> Callable[P, R]:
-        """`run`, a plugin's method, with its duration taken; an exception counts as Error."""
+        """`run`, a plugin's method, with its duration observed."""
 
+        def observe(status: str, duration_s: float) -> None:
+            self.observer.observe_plugin(plugin, point, status, duration_s)
+
+        return self._timed(observe, run, code_of)
+
+    def of_point(
+        self, point: str, profile: str, run: Callable[P, R], read_code: Callable[[Any], Code]
+    ) -> Callable[P, R]:
+        """`run`, which runs an extension point of a profile, with its duration observed.
+
+        Args:
+            point: The extension point, as the metric names it.
+            profile: The profile's scheduler name.
+            run: Runs the plugins.
+            read_code: Reads the status code from the answer of `run`.
+        """
+        return self._timed(self._point_observer(point, profile), run, read_code)
+
+    def stopwatch(self, point: str, profile: str) -> Stopwatch:
+        """Takes the duration of an extension point that is a coroutine."""
+        return Stopwatch(self.timer, self._point_observer(point, profile))
+
+    def _point_observer(self, point: str, profile: str) -> Callable[[str, float], None]:
+        def observe(status: str, duration_s: float) -> None:
+            self.observer.observe_extension_point(point, status, profile, duration_s)
+
+        return observe
+
+    def _timed(
+        self,
+        observe: Callable[[str, float], None],
+        run: Callable[P, R],
+        read_code: Callable[[Any], Code],
+    ) -> Callable[P, R]:
         def timed(*args: P.args, **kwargs: P.kwargs) -> R:
-            started, status = self.timer(), _ERROR
-            try:
+            with Stopwatch(self.timer, observe) as stopwatch:
                 answer = run(*args, **kwargs)
-                status = _code_of(answer)
+                stopwatch.code = read_code(answer)
                 return answer
-            finally:
-                duration_s = self.timer() - started
-                self.observer.observe_plugin(plugin, point, title_of(status), duration_s)
 
         return timed
 
 
-def title_of(code: Code) -> str:
-    """`Code.title`, at a tenth of its price where all is well."""
-    return "Success" if code is _SUCCESS else code.title
+class Stopwatch:
+    """Takes the duration of its ``with`` block and passes it on with a status.
+
+    Args:
+        timer: Seconds.
+        observe: Takes the status, as `Code.title`, and the duration.
+
+    Attributes:
+        code: The status; an Error unless the block sets it.
+    """
+
+    __slots__ = ("_observe", "_started", "_timer", "code")
+
+    def __init__(self, timer: Callable[[], float], observe: Callable[[str, float], None]) -> None:
+        self._timer = timer
+        self._observe = observe
+        self.code = Code.ERROR
+
+    def __enter__(self) -> Self:
+        self._started = self._timer()
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        duration_s = self._timer() - self._started
+        self._observe("Success" if self.code is _SUCCESS else self.code.title, duration_s)
 
 
-def _code_of(answer: object) -> Code:
-    """The status in a plugin's answer; masks and scores of nodes carry none."""
+def code_of(answer: object) -> Code:
+    """The status in an answer of a plugin or an extension point; Success if it carries none."""
     status = answer if isinstance(answer, Status) else getattr(answer, "status", None)
     return status.code if isinstance(status, Status) else _SUCCESS

@@ -1,4 +1,4 @@
-"""What a Filter plugin answers about many nodes at once."""
+"""The answer of a Filter plugin about many nodes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Rejection(msgspec.Struct, frozen=True):
 
     Attributes:
         reason: kube-scheduler's text.
-        mask: ``bool[nodes]``, True where the node is refused for this reason.
-        unresolvable: Whether removing pods cannot help: one flag for all its nodes, or
+        mask: ``bool[nodes]``, True where the node is rejected for this reason.
+        unresolvable: Whether preemption cannot help: one flag for all its nodes, or
             ``bool[nodes]``. A node is unresolvable if any of its reasons is.
     """
 
@@ -28,13 +28,13 @@ class Rejection(msgspec.Struct, frozen=True):
 
 
 class FilterVerdict(msgspec.Struct, frozen=True):
-    """All reasons of one plugin; a node without a reason is feasible for it."""
+    """All rejections of one plugin; it accepts a node without a reason."""
 
     rejections: tuple[Rejection, ...] = msgspec.field(default=())
 
     @property
     def accepts_all(self) -> bool:
-        """Whether there is no reason at all (cheaper than looking at masks)."""
+        """Whether there is no rejection; cheaper than reading masks."""
         return not self.rejections
 
     def rejected(self, num_nodes: int) -> BoolArray:
@@ -45,7 +45,7 @@ class FilterVerdict(msgspec.Struct, frozen=True):
         return mask
 
     def unresolvable(self, num_nodes: int) -> BoolArray:
-        """``bool[nodes]``: refused nodes that removing pods cannot help."""
+        """``bool[nodes]``: rejected nodes on which preemption cannot help."""
         mask = np.zeros(num_nodes, dtype=np.bool_)
         for rejection in self.rejections:
             mask |= rejection.mask & rejection.unresolvable

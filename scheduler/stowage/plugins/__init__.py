@@ -1,19 +1,20 @@
-"""Room ``plugins``: policy, one upstream plugin a module, or a package where it is a large one.
+"""Room ``plugins``: the in-tree plugins, one upstream plugin per module or package.
 
-Purpose: say which nodes a pod may go to and which it should, exactly as kube-scheduler v1.36
-does: same verdicts, same reasons to the letter, same scores to the last integer.
+Purpose: filter and score nodes exactly as kube-scheduler v1.36 does: the same verdicts, the same
+reasons to the letter, the same scores to the last integer.
 
 Invariants:
     - Plugins implement the protocols of ``framework.extension_points`` and import ``framework``,
       ``state`` and ``api`` only, never each other.
     - Filter and Score are array expressions over the nodes they are given: no loop over nodes.
-    - What an answer depends on is declared (``filter_reads``, ``score_reads``); a plugin that
-      declares too little breaks the property test that compares cached with uncached answers.
+    - Each plugin declares its `PluginTraits`; one that promises too much breaks the property test
+      that compares cached with uncached answers.
     - Each plugin has a plain-Python twin in the tests that decides node by node; both must agree.
 
-Who may call it: the composition root, through `in_tree_registry`; nobody else knows plugin
-names. Rejected: a base class (protocols suffice) and a module that registers itself on import
-(the list below is the only one).
+Callers: the composition root, through `in_tree_registry`; no other module knows plugin names.
+
+Rejected: a base class (protocols suffice); modules that register themselves on import (the list
+below is the only one).
 """
 
 from stowage.framework import PluginFactory, Registry
@@ -52,7 +53,7 @@ __all__ = ["in_tree_registry"]
 
 
 def in_tree_registry() -> Registry:
-    """All plugins that come with the scheduler."""
+    """The factories of all in-tree plugins."""
     return Registry(
         PluginFactory(SchedulingGates.name, SchedulingGates),
         PluginFactory(PrioritySort.name, PrioritySort),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stowage.api.instructions import BindPod
-from stowage.framework import CycleState, NoArgs
+from stowage.framework import CycleState, NoArgs, PluginTraits
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -11,6 +11,7 @@ class DefaultBinder:
     """Takes every pod."""
 
     name = "DefaultBinder"
+    traits = PluginTraits()
 
     def __init__(self, args: NoArgs) -> None:
         del args

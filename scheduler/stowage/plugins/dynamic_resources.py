@@ -1,7 +1,6 @@
-"""DynamicResources: claims on devices. Pods without claims pass; pods with claims are refused.
+"""Plugin DynamicResources: rejects pods with resource claims, which this version cannot allocate.
 
-Allocating devices is not part of this version, and a pod must not be placed on a node that lacks
-its devices, so a pod that has claims is told so instead.
+Such a pod must not be placed on a node that lacks its devices. Pods without claims pass.
 """
 
 from __future__ import annotations
@@ -16,7 +15,14 @@ from stowage.api.config.types import ConfigStruct
 from stowage.api.events import ActionType, ClusterEvent, EventResource
 from stowage.api.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
 from stowage.api.values.duration import Duration
-from stowage.framework import CycleState, Diagnosis, EventRegistration, PreFilterResult, Reads
+from stowage.framework import (
+    CycleState,
+    Diagnosis,
+    EventRegistration,
+    PluginTraits,
+    PreFilterResult,
+    Reads,
+)
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
@@ -27,13 +33,13 @@ _SKIPPED = PreFilterResult(SKIP)
 
 
 class DynamicResourcesArgs(ConfigStruct, frozen=True):
-    """Time limits of device allocation; without effect as long as there is none."""
+    """Time limits of device allocation; accepted, without effect in this version."""
 
     filter_timeout: Duration = Duration(10)
     binding_timeout: Duration = Duration(600)
 
     def validate(self) -> Sequence[ConfigError]:
-        """Limits must not be negative."""
+        """An error for each negative limit."""
         limits = {"filterTimeout": self.filter_timeout, "bindingTimeout": self.binding_timeout}
         return [
             ConfigError(path, limit, "0s or longer") for path, limit in limits.items() if limit < 0
@@ -41,23 +47,25 @@ class DynamicResourcesArgs(ConfigStruct, frozen=True):
 
 
 class _Looked(msgspec.Struct, frozen=True):
-    """PreFilter has looked at the pod."""
+    """Marks that PreFilter ran in this cycle."""
 
 
 class DynamicResources:
-    """Stands where the claims of a pod would be allocated."""
+    """Rejects pods with resource claims."""
 
     name = "DynamicResources"
-    pre_enqueue_per_class = True
-    refuses_per_class = True
-    score_reads = Reads.NODE
-    per_demand = True
+    traits = PluginTraits(
+        score_reads=Reads.NODE,
+        reads_only_node_demand=True,
+        rejects_per_class=True,
+        pre_enqueue_per_class=True,
+    )
 
     def __init__(self, args: DynamicResourcesArgs) -> None:
         del args
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """Success: whether claims exist is PreFilter's business."""
+        """Success: PreFilter judges the claims."""
         del pod
         return SUCCESS
 
@@ -72,19 +80,19 @@ class DynamicResources:
     def post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
     ) -> tuple[Status, str | None]:
-        """Nothing to deallocate; as upstream an error if PreFilter never got here."""
+        """Reject, as there is nothing to deallocate; as upstream, an error without PreFilter."""
         del pod, snapshot, diagnosis
         if state.get(_Looked) is None:
             return error("not found"), None
         return unschedulable(NOTHING_TO_DEALLOCATE), None
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
-        """``int64[len(nodes)]``, 0: no claims, no preference."""
+        """``int64[len(nodes)]``, all 0: a pod without claims prefers no node."""
         del state, pod
         return np.zeros(len(nodes), dtype=np.int64)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Whatever may bring devices or claims."""
+        """Events that may add devices or claims."""
         add, update = ActionType.ADD, ActionType.UPDATE
         node = add | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
         claim = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM

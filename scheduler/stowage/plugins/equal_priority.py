@@ -1,4 +1,4 @@
-"""EqualPriority: no node is better than another.
+"""Plugin EqualPriority: gives every node the same score.
 
 A priority of kube-scheduler 1.12, which applied it where no other priority was configured.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from stowage.framework import CycleState, NoArgs, Reads
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework import CycleState, NoArgs, PluginTraits, Reads
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
 
-#: 1.12 gave 0..10 points; brought to 0..100, weights keep their proportion.
+#: One of the 10 points of 1.12, scaled to 0..100 so that weights keep their proportion.
 _POINT = MAX_NODE_SCORE // 10
 
 
@@ -21,13 +21,12 @@ class EqualPriority:
     """Scores every node the same."""
 
     name = "EqualPriority"
-    score_reads = Reads.NODE
-    per_demand = True
+    traits = PluginTraits(score_reads=Reads.NODE, reads_only_node_demand=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
-        """``int64[len(nodes)]``: 1 of 10 points, which is 10 (``EqualPriorityMap`` of 1.12)."""
+        """``int64[len(nodes)]``: 10, i.e. 1 of 10 points (``EqualPriorityMap`` of 1.12)."""
         del state, pod
         return np.full(len(nodes), _POINT, dtype=np.int64)

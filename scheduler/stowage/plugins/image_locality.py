@@ -1,11 +1,11 @@
-"""ImageLocality: nodes that have the pod's images already start it sooner."""
+"""Plugin ImageLocality: prefers nodes that have the pod's images."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from stowage.framework import CycleState, NoArgs, Reads
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework import CycleState, NoArgs, PluginTraits, Reads
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
@@ -19,19 +19,18 @@ class ImageLocality:
     """Scores nodes by the sizes of the pod's images that they have."""
 
     name = "ImageLocality"
-    # How much an image counts depends on how many of all nodes have it.
-    score_reads = Reads.NODES
-    per_demand = True
+    # The score of one node depends on the number of nodes that have an image.
+    traits = PluginTraits(score_reads=Reads.NODES, reads_only_node_demand=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
-        """``int64[len(nodes)]``: summed image sizes, between two thresholds brought to 0..100.
+        """``int64[len(nodes)]``: sums of image sizes, scaled to 0..100 between two thresholds.
 
-        An image counts ``int(size * (nodes that have it / all nodes))``, so that a rare image
-        does not draw all pods to the node that has it. Init containers and image volumes count
-        as containers do (``sumImageScores``), but image volumes do not raise the upper threshold
+        An image counts ``int(size * (nodes that have it / all nodes))``, so that a rare image does
+        not attract all pods to one node. Images of init containers and image volumes count as well
+        (``sumImageScores``), but image volumes do not raise the upper threshold
         (``calculatePriority`` of v1.36).
         """
         del state
@@ -56,5 +55,12 @@ class ImageLocality:
 
 
 def normalized_image_name(name: str) -> str:
-    """The name with its tag; the runtime lists untagged images under ``:latest``."""
+    """The name with its tag; the runtime lists untagged images under ``:latest``.
+
+    Examples:
+        >>> normalized_image_name("registry.example:5000/app")
+        'registry.example:5000/app:latest'
+        >>> normalized_image_name("app:v1")
+        'app:v1'
+    """
     return f"{name}:latest" if name.rfind(":") <= name.rfind("/") else name

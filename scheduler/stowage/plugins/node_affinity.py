@@ -1,4 +1,4 @@
-"""NodeAffinity: a pod says by labels which nodes it needs and which it would like."""
+"""Plugin NodeAffinity: node selector, required and preferred node affinity."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from stowage.framework import (
     CycleState,
     EventRegistration,
     FilterVerdict,
+    PluginTraits,
     PreFilterResult,
     Reads,
     Rejection,
@@ -53,16 +54,16 @@ _NO_RULES = NodeAffinityRules()
 
 
 class NodeAffinityArgs(ConfigStruct, frozen=True):
-    """Arguments: affinity that is added to every pod's own."""
+    """Arguments of NodeAffinity: node affinity that is added to that of every pod."""
 
     added_affinity: NodeAffinityRules | None = None
 
     def validate(self) -> Iterator[ConfigError]:
-        """Terms that cannot be understood."""
+        """Yield an error for each invalid term."""
         if self.added_affinity is None:
             return
         required = self.added_affinity.required_during_scheduling_ignored_during_execution
-        if required is not None and (problem := compile_node_selector(required).problem):
+        if required is not None and (problem := compile_node_selector(required).error):
             yield ConfigError("addedAffinity", problem, "valid node selector terms")
         try:
             compile_preferred_terms(
@@ -73,11 +74,11 @@ class NodeAffinityArgs(ConfigStruct, frozen=True):
 
 
 class _Required(msgspec.Struct, frozen=True):
-    """What a pod needs, compiled.
+    """The compiled required affinity of a class of pods.
 
     Attributes:
-        affinity: Its node selector and required affinity.
-        result: PreFilter's answer.
+        affinity: Node selector and required affinity.
+        result: The answer of PreFilter.
     """
 
     affinity: RequiredNodeAffinity
@@ -85,7 +86,7 @@ class _Required(msgspec.Struct, frozen=True):
 
 
 class _Preferred(msgspec.Struct, frozen=True):
-    """What a pod would like, and what it is given besides, compiled."""
+    """The compiled preferred terms of a class of pods, those of the arguments included."""
 
     terms: tuple[PreferredTerm, ...]
 
@@ -94,10 +95,12 @@ class NodeAffinity:
     """Filters by ``nodeSelector`` and required affinity, scores by preferred affinity."""
 
     name = "NodeAffinity"
-    filter_reads = Reads.NODE
-    refuses_per_class = True
-    score_reads = Reads.NODE
-    per_demand = True
+    traits = PluginTraits(
+        filter_reads=Reads.NODE,
+        score_reads=Reads.NODE,
+        reads_only_node_demand=True,
+        rejects_per_class=True,
+    )
 
     def __init__(self, args: NodeAffinityArgs) -> None:
         added = args.added_affinity or _NO_RULES
@@ -110,7 +113,7 @@ class NodeAffinity:
         self._preferred: WeakKeyDictionary[PodClass, _Preferred] = WeakKeyDictionary()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        """Skip without any rule; only the named nodes if every term names nodes."""
+        """Skip without required affinity; only the named nodes if every term names nodes."""
         del snapshot
         spec = pod.spec
         if spec.affinity is None and spec.node_selector is None and self._added_required is None:
@@ -122,7 +125,7 @@ class NodeAffinity:
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
         """Unresolvable where the added affinity, or else the pod's own, does not match.
 
-        A term that cannot be understood matches nothing.
+        An invalid term matches nothing.
         """
         del pod
         matches = required_affinity_mask(nodes, state.read(_Required).affinity)
@@ -139,10 +142,10 @@ class NodeAffinity:
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        """Skip without preferred terms; an error if the pod's cannot be understood.
+        """Skip without preferred terms; an error if a term of the pod is invalid.
 
-        Terms that count for nothing (empty ones, weight 0) are terms all the same, and so is an
-        empty list of the pod's.
+        As upstream, a pod with an empty list of terms, or only terms that add nothing (empty, or of
+        weight 0), is not skipped.
         """
         del nodes
         if pod.spec.affinity is None and not self._adds_preferred:
@@ -172,22 +175,22 @@ class NodeAffinity:
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
     ) -> Int64Array:
-        """The highest sum gets 100."""
+        """Scale to 0..100: the highest sum gets 100 (``DefaultNormalizeScore``)."""
         del state, pod, nodes
         return default_normalize_score(scores)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Nodes that come or change labels."""
+        """Added nodes, and changed labels of nodes."""
         event = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
         return (EventRegistration(event, self.after_node_change, per_class=True),)
 
     def after_node_change(self, pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
-        """``isSchedulableAfterNodeChange``: a node that matches came, or matches by now.
+        """``isSchedulableAfterNodeChange``: Queue if the node matches and did not match before.
 
-        The added affinity is asked of the node as it is now only.
+        The added affinity is compared with the new node only.
 
         Raises:
-            SelectorError: Nothing matches, and some term of the pod could not be judged.
+            SelectorError: No term of the pod matches and some term is invalid.
         """
         if new is None:
             return QueueingHint.SKIP
@@ -218,10 +221,10 @@ class NodeAffinity:
 
 
 def named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
-    """The node names to which ``matchFields`` narrow the terms, None if some term names none.
+    """The nodes that the terms' ``matchFields`` name; None if a term names none.
 
-    Within a term the names must satisfy every requirement; between terms they add up. Empty if
-    the requirements of every term contradict each other.
+    The names are the intersection over the requirements of a term and the union over the terms;
+    empty if the requirements of every term contradict each other.
     """
     names: frozenset[str] | None = None
     for term in terms:

@@ -1,4 +1,4 @@
-"""NodeDeclaredFeatures: what a pod asks of the kubelet, its node must have declared."""
+"""Plugin NodeDeclaredFeatures: a node must declare the kubelet features that a pod requires."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     PreFilterResult,
     Reads,
     Rejection,
@@ -31,27 +32,27 @@ _SKIPPED = PreFilterResult(SKIP)
 
 
 class _Required(msgspec.Struct, frozen=True):
-    """The features the pod needs."""
+    """The features that the pod requires."""
 
     features: frozenset[str]
 
 
 class NodeDeclaredFeatures:
-    """Refuses nodes whose ``status.declaredFeatures`` lack what the pod needs.
+    """Rejects nodes whose ``status.declaredFeatures`` lack a feature that the pod requires.
 
     Nodes share few distinct sets of features; each set is judged once.
     """
 
     name = "NodeDeclaredFeatures"
-    filter_reads = Reads.NODE
-    per_demand = True
-    refuses_per_class = True
+    traits = PluginTraits(
+        filter_reads=Reads.NODE, reads_only_node_demand=True, rejects_per_class=True
+    )
 
     def __init__(self, args: NoArgs) -> None:
         del args
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        """Skip for pods that need nothing special."""
+        """Skip for pods that require no feature."""
         del snapshot
         required = required_features(pod.spec)
         if not required:
@@ -73,7 +74,7 @@ class NodeDeclaredFeatures:
         return FilterVerdict((Rejection(REASON, rejected, unresolvable=True),))
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Nodes that come or declare other features, and changes of the pod itself."""
+        """Added nodes, changed features of nodes, and updates of the pod itself."""
         node = ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE
         return (
             EventRegistration(
@@ -84,10 +85,10 @@ class NodeDeclaredFeatures:
 
 
 def required_features(spec: PodSpec) -> frozenset[str]:
-    """The features a pod of this spec needs (``InferForPodScheduling`` of v1.36).
+    """The features that a pod with this spec requires (``InferForPodScheduling`` of v1.36).
 
-    Restarting all containers by a rule, and user namespaces together with the host network.
-    Resizing in place is asked of the node when it happens, not when the pod is placed.
+    Two features count: a rule that restarts all containers, and user namespaces with the host
+    network. In-place resize counts when a pod is resized, not when it is scheduled.
     """
     features = set()
     if spec.host_network and spec.host_users is False:
@@ -100,7 +101,7 @@ def required_features(spec: PodSpec) -> frozenset[str]:
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
-    """Queue unless the node declares what it declared before."""
+    """Queue if the node is new or declares other features than before."""
     del pod
     if old is None or new is None:
         return QueueingHint.QUEUE
@@ -108,7 +109,7 @@ def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> Queue
 
 
 def after_pod_update(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
-    """Queue if the pod itself needs other features than before."""
+    """Queue if the pod itself requires other features than before."""
     if old is None or new is None or new.uid != pod.uid:
         return QueueingHint.SKIP
     return QueueingHint.when(required_features(old.spec) != required_features(new.spec))

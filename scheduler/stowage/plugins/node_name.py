@@ -1,4 +1,4 @@
-"""NodeName: a pod that names its node may go only there."""
+"""Plugin NodeName: a pod with ``spec.nodeName`` fits that node only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
-    Reads,
+    PluginTraits,
     Rejection,
 )
 from stowage.state.pods.pod_info import PodInfo
@@ -23,13 +23,11 @@ REASON = "node(s) didn't match the requested node name"
 
 
 class NodeName:
-    """Refuses all nodes but ``spec.nodeName``, if that is set."""
+    """Rejects all nodes but ``spec.nodeName``, if it is set."""
 
     name = "NodeName"
-    # The name is the pod's own, not its class's, so nothing may be kept for the class.
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    row_local = True
+    # The node name is not part of the pod's class, so no answer may be kept per class.
+    traits = PluginTraits(filters_what_ifs=True, rejects_per_class=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args
@@ -44,5 +42,5 @@ class NodeName:
         return FilterVerdict((Rejection(REASON, others, unresolvable=True),))
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Nodes that come."""
+        """Added nodes."""
         return (EventRegistration(ClusterEvent(EventResource.NODE, ActionType.ADD)),)

@@ -1,4 +1,4 @@
-"""NodePorts: two pods of a node cannot have the same host port."""
+"""Plugin NodePorts: two pods on one node cannot use the same host port."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     PreFilterResult,
     Reads,
     Rejection,
@@ -26,13 +27,15 @@ _WANTED = PreFilterResult()
 
 
 class NodePorts:
-    """Refuses nodes where a host port of the pod is taken."""
+    """Rejects nodes where a host port of the pod is in use."""
 
     name = "NodePorts"
-    filter_reads = Reads.USAGE
-    per_demand = True
-    refuses_per_class = True
-    row_local = True
+    traits = PluginTraits(
+        filter_reads=Reads.USAGE,
+        reads_only_node_demand=True,
+        filters_what_ifs=True,
+        rejects_per_class=True,
+    )
 
     def __init__(self, args: NoArgs) -> None:
         del args
@@ -43,7 +46,7 @@ class NodePorts:
         return _WANTED if pod.pod_class.host_ports else _SKIPPED
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
-        """Unschedulable where protocol and port are taken on the same or on any address."""
+        """Unschedulable where a pod uses the protocol and port on the same IP, or on any IP."""
         del state
         taken = nodes.ports_in_conflict(pod.pod_class.host_ports)
         if not taken.any():
@@ -51,7 +54,7 @@ class NodePorts:
         return FilterVerdict((Rejection(REASON, taken),))
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Pods that go, nodes that come."""
+        """Deleted pods and added nodes."""
         return (
             EventRegistration(
                 ClusterEvent(EventResource.POD, ActionType.DELETE),
@@ -63,7 +66,10 @@ class NodePorts:
 
 
 def after_pod_deleted(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
-    """``isSchedulableAfterPodDeleted``: one that held, or was to hold, a port the pod wants."""
+    """``isSchedulableAfterPodDeleted``: Queue if the deleted pod's host ports conflict.
+
+    The deleted pod must have been placed or nominated.
+    """
     del new
     if old is None or not (old.node_name or old.nominated_node_name):
         return QueueingHint.SKIP

@@ -1,7 +1,7 @@
-"""NodePreferAvoidPods: nodes ask in an annotation not to be given the pods of some controllers.
+"""Plugin NodePreferAvoidPods: a node's annotation lists controllers whose pods it should not get.
 
-A priority of kube-scheduler 1.12, there by default with weight 10000, so that no sum of other
-scores outweighs it. The annotation is ``scheduler.alpha.kubernetes.io/preferAvoidPods``.
+A priority of kube-scheduler 1.12, whose default weight of 10000 exceeds any sum of other scores.
+The annotation is ``scheduler.alpha.kubernetes.io/preferAvoidPods``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 
 from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.node import Node
-from stowage.framework import CycleState, NoArgs, Reads
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework import CycleState, NoArgs, PluginTraits, Reads
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.state.change_log import ChangeLog
 from stowage.state.pods.pod_info import PodInfo
@@ -41,7 +41,7 @@ class _PreferAvoidPodsEntry(ApiStruct, frozen=True):
 
 
 class _AvoidPods(ApiStruct, frozen=True):
-    """``v1.AvoidPods``, as far as it is read; null stands for an absent field, as in Go."""
+    """The fields of ``v1.AvoidPods`` that are read; null means absent, as in Go."""
 
     prefer_avoid_pods: tuple[_PreferAvoidPodsEntry | None, ...] | None = None
 
@@ -51,21 +51,21 @@ _NOBODY: frozenset[Controller] = frozenset()
 
 
 class NodePreferAvoidPods:
-    """Scores nodes low that ask to be spared the pods of the pod's controller."""
+    """Scores nodes whose annotation lists the pod's controller low."""
 
     name = "NodePreferAvoidPods"
-    score_reads = Reads.NODE
+    traits = PluginTraits(score_reads=Reads.NODE)
 
     def __init__(self, args: NoArgs) -> None:
         del args
         self._requests = AvoidanceRequests()
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
-        """``int64[len(nodes)]``: 0 where the pod's controller is to be avoided, else 100.
+        """``int64[len(nodes)]``: 0 where the annotation lists the pod's controller, else 100.
 
-        The 0 and 10 points of ``CalculateNodePreferAvoidPodsPriorityMap`` (1.12), brought to
-        0..100 so that weights keep their proportion. Only pods of a ReplicationController or a
-        ReplicaSet can be avoided.
+        ``CalculateNodePreferAvoidPodsPriorityMap`` of 1.12 gives 0 and 10 points; they are scaled
+        to 0..100 so that weights keep their proportion. Only a ReplicationController or a
+        ReplicaSet can be listed.
         """
         del state
         scores = np.full(len(nodes), MAX_NODE_SCORE, dtype=np.int64)
@@ -83,10 +83,9 @@ class NodePreferAvoidPods:
 
 
 class AvoidanceRequests:
-    """Which rows ask to avoid which controllers; reads the nodes that changed, no others.
+    """Index from controllers to the rows whose annotation lists them.
 
-    It holds what annotations of present nodes say and nothing else. Snapshots of another cluster
-    make it start afresh.
+    It reads the annotations of changed nodes only. A snapshot of another cluster resets it.
     """
 
     __slots__ = ("_by_row", "_generation", "_log", "_rows")
@@ -98,7 +97,7 @@ class AvoidanceRequests:
         self._rows: dict[Controller, set[int]] = {}
 
     def rows_avoiding(self, controller: Controller, snapshot: Snapshot) -> frozenset[int]:
-        """The rows whose nodes ask to be spared the pods of `controller`."""
+        """The rows whose annotation lists `controller`."""
         self._catch_up(snapshot)
         return frozenset(self._rows.get(controller, ()))
 
@@ -131,9 +130,9 @@ class AvoidanceRequests:
 
 
 def avoided_controllers(node: Node) -> frozenset[Controller]:
-    """The controllers whose pods a node asks to be spared.
+    """The controllers that a node's annotation lists.
 
-    None at all if the annotation cannot be read: kube-scheduler takes the node for willing then
+    An annotation that cannot be decoded lists none, as in kube-scheduler
     (``GetAvoidPodsFromNodeAnnotations`` and its caller).
     """
     annotation = node.metadata.annotations.get(ANNOTATION)

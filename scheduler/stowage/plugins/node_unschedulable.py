@@ -1,4 +1,4 @@
-"""NodeUnschedulable: cordoned nodes take only pods that tolerate it."""
+"""Plugin NodeUnschedulable: cordoned nodes accept only pods that tolerate the taint."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     Reads,
     Rejection,
 )
@@ -24,18 +25,18 @@ _TAINT = Taint("node.kubernetes.io/unschedulable", "", NO_SCHEDULE)
 
 
 class NodeUnschedulable:
-    """Refuses nodes with ``spec.unschedulable``."""
+    """Rejects nodes with ``spec.unschedulable``."""
 
     name = "NodeUnschedulable"
-    filter_reads = Reads.NODE
-    per_demand = True
-    refuses_per_class = True
+    traits = PluginTraits(
+        filter_reads=Reads.NODE, reads_only_node_demand=True, rejects_per_class=True
+    )
 
     def __init__(self, args: NoArgs) -> None:
         del args
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
-        """Unresolvable for cordoned nodes, unless the pod tolerates the taint they get."""
+        """Unresolvable for cordoned nodes, unless the pod tolerates the unschedulable taint."""
         del state
         cordoned = nodes.unschedulable
         if not cordoned.any() or tolerated(_TAINT, pod.spec.tolerations):
@@ -43,7 +44,7 @@ class NodeUnschedulable:
         return FilterVerdict((Rejection(REASON, cordoned, unresolvable=True),))
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Nodes that come or are uncordoned, and the pod's own tolerations."""
+        """Added or uncordoned nodes, and changed tolerations of the pod itself."""
         node = ActionType.ADD | ActionType.UPDATE_NODE_TAINT
         toleration = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
         return (
@@ -55,14 +56,14 @@ class NodeUnschedulable:
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
-    """``isSchedulableAfterNodeChange``: a node that takes pods came, or takes them again."""
+    """``isSchedulableAfterNodeChange``: Queue if a schedulable node is new or was uncordoned."""
     del pod
     was_cordoned = old is None or old.spec.unschedulable
     return QueueingHint.when(was_cordoned and new is not None and not new.spec.unschedulable)
 
 
 def after_toleration_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
-    """``isSchedulableAfterPodTolerationChange``: the pod itself tolerates cordoned nodes now."""
+    """``isSchedulableAfterPodTolerationChange``: Queue if the pod tolerates cordoned nodes now."""
     del old
     own = new is not None and new.uid == pod.uid
     return QueueingHint.when(own and new is not None and tolerated(_TAINT, new.spec.tolerations))

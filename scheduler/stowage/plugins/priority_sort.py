@@ -1,8 +1,8 @@
-"""PrioritySort: higher priority first, then who entered the queue first."""
+"""Plugin PrioritySort: higher priority first, then the pod that entered the queue first."""
 
 from __future__ import annotations
 
-from stowage.framework import NoArgs
+from stowage.framework import NoArgs, PluginTraits
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -10,6 +10,7 @@ class PrioritySort:
     """Orders the active queue."""
 
     name = "PrioritySort"
+    traits = PluginTraits()
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -1,4 +1,4 @@
-"""SchedulingGates: a pod with scheduling gates stays out of the queue."""
+"""Plugin SchedulingGates: keeps pods with scheduling gates out of the active queue."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Status, unresolvable
-from stowage.framework import EventRegistration, NoArgs
+from stowage.framework import EventRegistration, NoArgs, PluginTraits
 from stowage.state.pods.pod_info import PodInfo
 
 
 class SchedulingGates:
-    """Refuses pods whose ``spec.schedulingGates`` is not empty."""
+    """Rejects pods whose ``spec.schedulingGates`` is not empty."""
 
     name = "SchedulingGates"
-    pre_enqueue_per_class = True
+    traits = PluginTraits(pre_enqueue_per_class=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args
@@ -27,12 +27,12 @@ class SchedulingGates:
         return unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]")
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """The pod's own last gate going away."""
+        """Removal of the pod's last scheduling gate."""
         action = ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
         return (EventRegistration(ClusterEvent(EventResource.POD, action), after_last_gate),)
 
 
 def after_last_gate(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
-    """Queue the pod whose gates went; those of other pods are no concern of it."""
+    """Queue if the event is about the pod itself."""
     del old
     return QueueingHint.when(new is not None and new.uid == pod.uid)

@@ -1,7 +1,7 @@
-"""SelectorSpread: pods of one service or controller go to different nodes and zones.
+"""Plugin SelectorSpread: spreads the pods of a service or controller over nodes and zones.
 
-A priority of kube-scheduler 1.12, where it did by default what PodTopologySpread's default
-constraints do in v1.36.
+A default priority of kube-scheduler 1.12; in v1.36 the default constraints of PodTopologySpread
+take its place.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from stowage.api.values.selectors import (
     compile_label_selector,
     selector_from_labels,
 )
-from stowage.framework import CycleState, NoArgs, Reads
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework import CycleState, NoArgs, PluginTraits
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.state.change_log import ChangeLog
 from stowage.state.pods.pod_class import PodClass
@@ -32,9 +32,9 @@ from stowage.state.snapshot import NodeView, Snapshot
 from stowage.state.workloads import Workloads
 
 MAX_PRIORITY = 10
-"""The highest score 1.12 knew."""
+"""The highest score of 1.12."""
 ZONE_WEIGHTING = 2.0 / 3.0
-#: Per part of the zone key the label of today and the one 1.12 knew; the first one present counts.
+#: The current label of a region or zone and the one of 1.12; the first one present counts.
 _REGION_KEYS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
 _ZONE_KEYS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 #: Kinds whose selector is plain labels, and kinds with a label selector.
@@ -46,10 +46,10 @@ Float64Array = NDArray[np.float64]
 
 
 class SelectorSpread:
-    """Scores nodes by how few pods of the pod's services and controllers are there and nearby."""
+    """Prefers nodes and zones with few pods of the pod's services and controllers."""
 
     name = "SelectorSpread"
-    score_reads = Reads.CLUSTER
+    traits = PluginTraits()
 
     def __init__(self, args: NoArgs) -> None:
         del args
@@ -75,23 +75,22 @@ class SelectorSpread:
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
     ) -> Int64Array:
-        """The emptiest nodes in the emptiest zones get most; see `spread_score`."""
+        """Score nodes with few matching pods on them and in their zone high; see `spread_score`."""
         del state, pod
         return spread_score(scores, nodes.take(self._zones.codes(nodes.snapshot)))
 
 
 def spread_score(counts: Int64Array, zones: Int64Array) -> Int64Array:
-    """Few matching pods on the node, and few in its zone, score high.
+    """Score nodes with few matching pods on them and in their zone high.
 
-    ``10 * (highest - count) / highest`` for the node; the same over the sums of the zones, which
-    then make up two thirds; 10 where the highest is 0. Computed in float64 and cut off to whole
-    points as ``CalculateSpreadPriorityReduce`` of 1.12 did, then multiplied by 10: scores go up
-    to 100 here, and weights keep their proportion.
+    ``10 * (highest - count) / highest`` for the node; in a zone that is one third of the score, and
+    the same formula over the sums of the zones is two thirds; 10 where the highest is 0. Computed
+    in float64 and truncated to whole points as in ``CalculateSpreadPriorityReduce`` of 1.12, then
+    multiplied by 10 so that weights keep their proportion.
 
     Args:
         counts: ``int64[nodes]``, matching pods on each node.
-        zones: ``int64[nodes]``, zone codes from 0; -1 for nodes without a zone, which have the
-            node's part only.
+        zones: ``int64[nodes]``, zone codes from 0; -1 for nodes without a zone.
 
     Returns:
         ``int64[nodes]``, multiples of 10 in 0..100.
@@ -122,19 +121,18 @@ def _fewest_best(counts: Int64Array) -> Float64Array:
 
 
 class AnySelector(Selector, frozen=True, gc=False):
-    """Selects what one of `alternatives` selects, so that no pod is counted twice.
+    """Selects what any of `alternatives` selects, so that no pod counts twice.
 
-    Its own `requirements` are those that all alternatives share: they must hold, but do not
-    suffice.
+    Its own `requirements` are those that all alternatives share: necessary, not sufficient.
     """
 
     alternatives: tuple[Selector, ...] = ()
 
     @classmethod
     def of(cls, alternatives: Iterable[Selector]) -> Selector:
-        """The union of some selectors, in a form that is the same for the same ones.
+        """The union of some selectors, in a canonical form.
 
-        A selector that demands all that another one does, and more, adds nothing to it.
+        A selector whose requirements include all those of another one is left out.
         """
         demands = {
             each: frozenset(each.requirements) for each in alternatives if not each.matches_nothing
@@ -152,7 +150,7 @@ class AnySelector(Selector, frozen=True, gc=False):
 
     @property
     def matches_everything(self) -> bool:
-        """Whether one alternative restricts nothing."""
+        """Whether one alternative matches everything."""
         return any(each.matches_everything for each in self.alternatives)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -160,7 +158,7 @@ class AnySelector(Selector, frozen=True, gc=False):
         return any(each.matches(labels) for each in self.alternatives)
 
     def with_requirements(self, more: Iterable[Requirement]) -> Selector:
-        """Every alternative restricted further."""
+        """The union with `more` requirements added to every alternative."""
         wanted = tuple(more)
         return AnySelector.of(each.with_requirements(wanted) for each in self.alternatives)
 
@@ -169,16 +167,17 @@ class AnySelector(Selector, frozen=True, gc=False):
 
 
 class _Known(NamedTuple):
-    """A selector as of a generation of the workloads."""
+    """A selector, and the generation of the workloads it was made from."""
 
     generation: int
     selector: Selector | None
 
 
 class SpreadSelectors:
-    """Finds what the services and controllers of a pod select, once per class and generation.
+    """Selectors of the services and controllers of pods, kept per class.
 
-    A class belongs to one cluster's state, so its workloads are always the same object.
+    A selector is kept until the generation of the workloads changes. A class belongs to one
+    cluster, so its workloads are always the same object.
     """
 
     __slots__ = ("_known",)
@@ -187,7 +186,7 @@ class SpreadSelectors:
         self._known: WeakKeyDictionary[PodClass, _Known] = WeakKeyDictionary()
 
     def any_of(self, pod_class: PodClass, workloads: Workloads) -> Selector | None:
-        """Matches what one of them selects; None if none of them selects the pod."""
+        """A selector of the pods that any of them selects; None if none selects the pod."""
         known = self._known.get(pod_class)
         if known is None or known.generation != workloads.generation:
             selectors = frozenset(spread_selectors(pod_class, workloads))
@@ -199,8 +198,8 @@ class SpreadSelectors:
 def spread_selectors(pod_class: PodClass, workloads: Workloads) -> Iterator[Selector]:
     """The selectors of all services and controllers that select a pod (``getSelectors``, 1.12).
 
-    Whether a controller owns the pod does not matter. An empty selector selects nothing here,
-    and neither does any controller select a pod without labels.
+    It does not matter whether a controller owns the pod. An empty selector selects nothing, and
+    no controller selects a pod without labels.
     """
     labels = pod_class.labels
     if not labels:
@@ -218,15 +217,12 @@ def spread_selectors(pod_class: PodClass, workloads: Workloads) -> Iterator[Sele
 
 
 def _has(labels: Mapping[str, str], selector: LabelSelector) -> bool:
-    """Whether the plain labels of a selector are there; spares compiling most that fail."""
+    """Whether the labels include the selector's ``matchLabels``; cheaper than compiling it."""
     return selector.match_labels.items() <= labels.items()
 
 
 def _compiled(written: LabelSelector) -> Selector | None:
-    """None for a selector that says nothing, or something that cannot be understood.
-
-    The API server admits neither; the pod is spread by the others.
-    """
+    """The compiled selector; None if it is empty or invalid (the API server admits neither)."""
     try:
         selector = compile_label_selector(written)
     except SelectorError:
@@ -235,9 +231,9 @@ def _compiled(written: LabelSelector) -> Selector | None:
 
 
 class ZoneColumn:
-    """The zone of every row, found anew only when some node changed.
+    """The zone of every row, recomputed when a node changed.
 
-    A zone is a pair of region and zone label, of which one may be missing or empty.
+    A zone is a pair of region and zone label; one of them may be missing or empty.
     """
 
     __slots__ = ("_codes", "_generation", "_log")
@@ -267,7 +263,7 @@ def _zone_codes(snapshot: Snapshot) -> Int64Array:
     distinct, inverse = np.unique(pairs, return_inverse=True)
     codes: Int64Array = inverse.astype(np.int64)
     if len(distinct) and distinct[0] == 0:
-        codes -= 1  # neither region nor zone, which sorts first, is no zone
+        codes -= 1  # the pair without region and zone sorts first and becomes -1
     return codes
 
 

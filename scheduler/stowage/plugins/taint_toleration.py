@@ -1,4 +1,4 @@
-"""TaintToleration: taints repel pods that do not tolerate them, some a little, some altogether."""
+"""Plugin TaintToleration: rejects or scores down nodes with taints that a pod does not tolerate."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     Reads,
     Rejection,
     default_normalize_score,
@@ -37,10 +38,12 @@ class TaintToleration:
     """
 
     name = "TaintToleration"
-    filter_reads = Reads.NODE
-    refuses_per_class = True
-    score_reads = Reads.NODE
-    per_demand = True
+    traits = PluginTraits(
+        filter_reads=Reads.NODE,
+        score_reads=Reads.NODE,
+        reads_only_node_demand=True,
+        rejects_per_class=True,
+    )
 
     def __init__(self, args: NoArgs) -> None:
         del args
@@ -65,12 +68,12 @@ class TaintToleration:
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
     ) -> Int64Array:
-        """Fewest intolerable taints get 100."""
+        """Scale to 0..100, reversed: the fewest untolerated taints get the highest score."""
         del state, pod, nodes
         return default_normalize_score(scores, reverse=True)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Nodes that come or change taints, and the pod's own tolerations."""
+        """Added nodes, changed taints of nodes, and changed tolerations of the pod itself."""
         node = ActionType.ADD | ActionType.UPDATE_NODE_TAINT
         toleration = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
         return (
@@ -82,13 +85,13 @@ class TaintToleration:
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
-    """``isSchedulableAfterNodeChange``: a node the pod tolerates came, or became one."""
+    """``isSchedulableAfterNodeChange``: Queue if the pod tolerates the node and did not before."""
     tolerated_before = old is not None and _tolerates(pod, old)
     return QueueingHint.when(new is not None and not tolerated_before and _tolerates(pod, new))
 
 
 def after_toleration_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
-    """``isSchedulableAfterPodTolerationChange``: the pod itself tolerates something more."""
+    """``isSchedulableAfterPodTolerationChange``: Queue if the event is about the pod itself."""
     del old
     return QueueingHint.when(new is not None and new.uid == pod.uid)
 

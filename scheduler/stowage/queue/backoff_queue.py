@@ -1,4 +1,4 @@
-"""Pods worth another attempt that have to wait a little because they failed before."""
+"""The backoff queue: pods that wait for the end of their backoff after a failed attempt."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MAX_DOUBLINGS = 64
 class BackoffQueue:
     """Two heaps ordered by the end of the backoff; podBackoffQ and podErrorBackoffQ of v1.36.
 
-    Rejected pods may be popped early when nothing else is left to do. Pods that failed with an
-    error may not: their backoff protects the API server.
+    A rejected pod may be popped before its backoff ends if no pod is active. A pod that failed
+    with an error may not: its backoff protects the API server.
     """
 
     def __init__(self, initial_backoff_s: float, max_backoff_s: float) -> None:
@@ -39,11 +39,11 @@ class BackoffQueue:
         yield from self._failed
 
     def get(self, uid: str) -> QueuedPod | None:
-        """The pod, if it is here."""
+        """The pod, if it backs off."""
         return self._rejected.get(uid) or self._failed.get(uid)
 
     def backoff_s(self, queued: QueuedPod) -> float:
-        """``min(max, initial * 2 ** (n - 1))`` with n the errors in a row, or else rejections.
+        """``min(max, initial * 2 ** (n - 1))``; n counts consecutive errors, or else rejections.
 
         0 for a pod that never failed, and for all pods if the maximum is 0
         (``calculateBackoffDuration`` of v1.36).
@@ -55,23 +55,23 @@ class BackoffQueue:
         return min(self._max_backoff_s, self._initial_backoff_s * 2.0**doublings)
 
     def is_backing_off(self, queued: QueuedPod, now: float) -> bool:
-        """Whether the pod has to wait; it does until the window its backoff ends in is over."""
-        if queued.queued_at <= self.all_over_since(now):
+        """Whether the pod has to wait: until the end of the window in which its backoff ends."""
+        if queued.queued_at <= self.latest_expired(now):
             return False
         expires_at = self._expires_at(queued)
         return expires_at is not None and now < expires_at + WINDOW_S
 
-    def all_over_since(self, now: float) -> float:
-        """Whoever entered the queue then or earlier backs off no more, whatever happened to it."""
+    def latest_expired(self, now: float) -> float:
+        """The backoff of every pod that entered the queue at this time or before is over."""
         return now - self._max_backoff_s - WINDOW_S
 
     def put(self, queued: QueuedPod, sort_key: SortKey) -> None:
-        """Add a pod, or update the sort key of one that is here.
+        """Add a pod, or update the sort key of one that backs off.
 
-        Those that failed with an error go by the end of their backoff alone.
+        Pods that failed with an error are ordered by the end of their backoff alone.
         """
         expires_at = self._expires_at(queued) or 0.0
-        # A pod here keeps to its heap: an update does not change why it failed.
+        # A pod stays in its heap: an update does not change why it failed.
         if queued.uid in self._failed or not queued.was_rejected:
             self._failed.push(queued.uid, (expires_at,), queued)
         else:
@@ -82,11 +82,11 @@ class BackoffQueue:
         return self._rejected.peek() is not None
 
     def pop_early(self) -> QueuedPod | None:
-        """Take the rejected pod whose backoff ends first, before it has ended."""
+        """Remove and return the rejected pod whose backoff ends first."""
         return self._rejected.pop()
 
     def pop_completed(self, now: float) -> list[QueuedPod]:
-        """Take all pods whose backoff is over, in order."""
+        """Remove and return all pods whose backoff is over, in order."""
         completed: list[QueuedPod] = []
         for heap in (self._rejected, self._failed):
             first = heap.peek()
@@ -97,18 +97,18 @@ class BackoffQueue:
         return completed
 
     def remove(self, uid: str) -> QueuedPod | None:
-        """Take out a pod wherever it stands."""
+        """Remove a pod at any position; None if it does not back off."""
         return self._rejected.remove(uid) or self._failed.remove(uid)
 
     def next_deadline(self) -> float | None:
-        """When the next backoff is over, in seconds; None when nobody waits."""
+        """When the next backoff is over, in seconds; None without pods."""
         tops = (self._rejected.peek(), self._failed.peek())
         return min((top[0][0] + WINDOW_S for top in tops if top is not None), default=None)
 
-    def problems(self) -> Iterator[str]:
-        """What is inconsistent; nothing when all is well."""
-        yield from self._rejected.problems()
-        yield from self._failed.problems()
+    def inconsistencies(self) -> Iterator[str]:
+        """Violated invariants, as text."""
+        yield from self._rejected.inconsistencies()
+        yield from self._failed.inconsistencies()
         for queued in self._rejected:
             if not queued.was_rejected:
                 yield f"pod {queued.info.key} failed with an error but may be popped early"

@@ -1,4 +1,4 @@
-"""Which plugin waits for which events, and what it says of one that happened."""
+"""Event registrations: which plugins registered which events, and their queueing hints."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import msgspec
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.queue.hint_durations import HintDurations
 from stowage.queue.queue_events import event_label
-from stowage.queue.queued_pod import QueuedPod, Rejectors
+from stowage.queue.queued_pod import QueuedPod, RejectorPlugins
 from stowage.state.pods.pod_info import PodInfo
 
-#: (pod, old object or None, new object or None) -> opinion.
+#: (pod, old object or None, new object or None) -> whether the event may help the pod.
 Hint: TypeAlias = Callable[[PodInfo, Any, Any], QueueingHint]
 #: (scheduler name, plugin name).
 PluginKey: TypeAlias = tuple[str, str]
 
 
 class Registration(NamedTuple):
-    """An event a plugin waits for; without a hint every one of them helps.
+    """An event that a plugin registered; without a hint every such event helps.
 
     Attributes:
-        per_class: The hint gives the pods of one class one answer.
+        per_class: Whether the hint gives the same answer for all pods of a class.
     """
 
     event: ClusterEvent
@@ -32,30 +32,30 @@ class Registration(NamedTuple):
     per_class: bool = False
 
 
-#: Per plugin of a profile what it registered.
+#: The registrations of each plugin of each profile.
 Registrations: TypeAlias = Mapping[
     PluginKey, Sequence[Registration | tuple[ClusterEvent, Hint | None]]
 ]
 
 _EVERYTHING = (Registration(ClusterEvent(EventResource.WILDCARD, ActionType.ALL)),)
 
-_Kind: TypeAlias = tuple[EventResource, ActionType]
+_EventKind: TypeAlias = tuple[EventResource, ActionType]
 
-# Events come in a few dozen kinds, and few plugins reject a pod together; the bound only guards
-# against odd unions of actions.
+# There are a few dozen kinds of events, and few plugins reject a pod together. The bound only
+# guards against unusual unions of actions.
 _MAX_REMEMBERED = 4096
 
 
 class Requeue(Enum):
-    """What shall become of a pod after an event; ``queueingStrategy`` of v1.36."""
+    """Where a pod goes after an event; ``queueingStrategy`` of v1.36."""
 
     SKIP = "skip"
     AFTER_BACKOFF = "afterBackoff"
     IMMEDIATELY = "immediately"
 
 
-class Happened(msgspec.Struct, frozen=True):
-    """An event together with the object it is about, before and after."""
+class ObjectEvent(msgspec.Struct, frozen=True):
+    """A cluster event with the object it is about, before and after."""
 
     event: ClusterEvent
     old: Any = None
@@ -63,16 +63,16 @@ class Happened(msgspec.Struct, frozen=True):
 
     @property
     def pod_uid(self) -> str:
-        """The UID of the pod it is about; empty if it is about none that is left."""
+        """The UID of the pod that the event is about; empty for other objects and deletions."""
         return self.new.uid if isinstance(self.new, PodInfo) else ""
 
 
-class Question(NamedTuple):
-    """Something to ask about a pod, and what becomes of the pod if the answer is Queue.
+class HintFunction(NamedTuple):
+    """A hint to run for a pod, and where the pod goes if the hint answers Queue.
 
     Attributes:
-        plugin: Whom to ask.
-        hint: What to ask; None is answered with Queue.
+        plugin: The plugin that registered the hint.
+        hint: The hint; None counts as Queue.
         strategy: AFTER_BACKOFF, or IMMEDIATELY if the plugin had answered Pending.
     """
 
@@ -81,31 +81,32 @@ class Question(NamedTuple):
     strategy: Requeue
 
 
-class Questions(msgspec.Struct, frozen=True):
-    """What to ask about pods that certain plugins rejected when a kind of event happens.
+class HintFunctions(msgspec.Struct, frozen=True):
+    """The hints to run for pods that certain plugins rejected, for one kind of event.
 
     Attributes:
-        all: In the order in which they are asked; the first Queue decides.
-        per_class: Whether the answers are the same for all pods of a class.
+        all: In the order in which they run; the first that answers Queue decides.
+        per_class: Whether each gives the same answer for all pods of a class.
     """
 
-    all: tuple[Question, ...]
+    all: tuple[HintFunction, ...]
     per_class: bool
 
 
-NO_QUESTIONS = Questions((), per_class=True)
+NO_HINT_FUNCTIONS = HintFunctions((), per_class=True)
 
 
 class EventRegistrations:
-    """Answers who is concerned by an event, and whether a pod is worth another attempt.
+    """Finds the plugins that registered an event, and runs their hints for pods they rejected.
 
-    A plugin without registrations waits for every event, as one that does not implement
-    EnqueueExtensions does in kube-scheduler. Answers are remembered per kind of event, so an
-    event costs the plugins concerned, not the plugins configured.
+    A plugin without registrations counts as registered for every event, like a plugin that does
+    not implement EnqueueExtensions in kube-scheduler. Lookups are remembered per kind of event: an
+    event costs time in proportion to the plugins that registered it, not to all plugins.
 
     Args:
-        problems: Takes what went wrong in hints.
-        durations: Told how long hints took.
+        registrations: The registrations of all plugins.
+        problems: Receives the failures of hints.
+        durations: Receives the durations of hints.
     """
 
     def __init__(
@@ -120,113 +121,119 @@ class EventRegistrations:
         }
         self._problems = problems
         self._durations = durations or HintDurations()
-        self._concerned: dict[_Kind, dict[PluginKey, tuple[Registration, ...]]] = {}
-        self._questions: dict[_Kind, dict[Rejectors, Questions]] = {}
+        self._by_event: dict[_EventKind, dict[PluginKey, tuple[Registration, ...]]] = {}
+        self._hint_functions: dict[_EventKind, dict[RejectorPlugins, HintFunctions]] = {}
 
     def events_of(self, key: PluginKey) -> tuple[ClusterEvent, ...]:
-        """The events a plugin registered; an unknown plugin is noted as waiting for all."""
+        """The events that a plugin registered; an unknown plugin is registered for all events."""
         if key not in self._registered:
             self._registered[key] = _EVERYTHING
-            self._concerned.clear()
-            self._questions.clear()
+            self._by_event.clear()
+            self._hint_functions.clear()
         return tuple(each.event for each in self._registered[key])
 
-    def note_rejection(self, scheduler_name: str, plugins: Iterable[str]) -> None:
-        """Make sure that these plugins are known before a pod is indexed under them.
+    def register_unknown(self, scheduler_name: str, plugins: Iterable[str]) -> None:
+        """Register the unknown ones of these plugins for all events.
 
-        Whom nobody in particular rejected only wildcard events bring back, as in kube-scheduler.
+        An empty name stands for no plugin: only wildcard events move a pod that no plugin
+        rejected, as in kube-scheduler.
         """
         for plugin in plugins:
             if plugin and (scheduler_name, plugin) not in self._registered:
                 self.events_of((scheduler_name, plugin))
 
-    def concerned_by(self, event: ClusterEvent) -> dict[PluginKey, tuple[Registration, ...]]:
-        """The plugins that registered for such an event, each with the registrations met."""
+    def registered_for(self, event: ClusterEvent) -> dict[PluginKey, tuple[Registration, ...]]:
+        """The plugins that registered the event, each with the matching registrations."""
         kind = (event.resource, event.action)
-        known = self._concerned.get(kind)
+        known = self._by_event.get(kind)
         if known is None:
-            known = self._find_concerned(event)
-            if len(self._concerned) >= _MAX_REMEMBERED:
-                self._concerned.clear()
-            self._concerned[kind] = known
+            known = self._find_registered(event)
+            if len(self._by_event) >= _MAX_REMEMBERED:
+                self._by_event.clear()
+            self._by_event[kind] = known
         return known
 
-    def _find_concerned(self, event: ClusterEvent) -> dict[PluginKey, tuple[Registration, ...]]:
+    def _find_registered(self, event: ClusterEvent) -> dict[PluginKey, tuple[Registration, ...]]:
         found = {
             key: tuple(each for each in registered if each.event.matches(event))
             for key, registered in self._registered.items()
         }
-        return {key: met for key, met in found.items() if met}
+        return {key: matching for key, matching in found.items() if matching}
 
-    def questions(self, rejectors: Rejectors, event: ClusterEvent) -> Questions:
-        """What to ask about pods that these plugins rejected when this, no wildcard, happens.
+    def hint_functions(
+        self, rejector_plugins: RejectorPlugins, event: ClusterEvent
+    ) -> HintFunctions:
+        """The hints to run for pods that these plugins rejected; not for wildcard events.
 
-        Only plugins that rejected the pod are asked, those that answered Pending first: they let
-        the pod skip its backoff.
+        Only plugins that rejected the pod are asked. Plugins that answered Pending come first,
+        because they let the pod skip its backoff.
         """
         kind = (event.resource, event.action)
-        remembered = self._questions.get(kind)
+        remembered = self._hint_functions.get(kind)
         if remembered is None:
-            if len(self._questions) >= _MAX_REMEMBERED:
-                self._questions.clear()
-            remembered = self._questions[kind] = {}
-        known = remembered.get(rejectors)
+            if len(self._hint_functions) >= _MAX_REMEMBERED:
+                self._hint_functions.clear()
+            remembered = self._hint_functions[kind] = {}
+        known = remembered.get(rejector_plugins)
         if known is None:
             if len(remembered) >= _MAX_REMEMBERED:
                 remembered.clear()
-            known = remembered[rejectors] = self._find_questions(rejectors, event)
+            known = self._find_hint_functions(rejector_plugins, event)
+            remembered[rejector_plugins] = known
         return known
 
-    def _find_questions(self, rejectors: Rejectors, event: ClusterEvent) -> Questions:
-        concerned = self.concerned_by(event)
-        found: list[Question] = []
+    def _find_hint_functions(
+        self, rejector_plugins: RejectorPlugins, event: ClusterEvent
+    ) -> HintFunctions:
+        registered = self.registered_for(event)
+        found: list[HintFunction] = []
         per_class = True
         for plugins, strategy in (
-            (rejectors.pending, Requeue.IMMEDIATELY),
-            (rejectors.unschedulable, Requeue.AFTER_BACKOFF),
+            (rejector_plugins.pending, Requeue.IMMEDIATELY),
+            (rejector_plugins.unschedulable, Requeue.AFTER_BACKOFF),
         ):
             for plugin in plugins:
-                for met in concerned.get((rejectors.scheduler_name, plugin), ()):
-                    found.append(Question(plugin, met.hint, strategy))
-                    per_class = per_class and (met.hint is None or met.per_class)
-        return Questions(tuple(found), per_class)
+                for each in registered.get((rejector_plugins.scheduler_name, plugin), ()):
+                    found.append(HintFunction(plugin, each.hint, strategy))
+                    per_class = per_class and (each.hint is None or each.per_class)
+        return HintFunctions(tuple(found), per_class)
 
-    def judge(self, queued: QueuedPod, happened: Happened) -> Requeue:
-        """Whether the event may help the pod; ``isPodWorthRequeuing`` of v1.36."""
+    def strategy_for(self, queued: QueuedPod, object_event: ObjectEvent) -> Requeue:
+        """Where a pod goes after an event; ``isPodWorthRequeuing`` of v1.36."""
         if not queued.was_rejected:
             return Requeue.AFTER_BACKOFF
-        if happened.event.is_wildcard:
-            return _judge_wildcard(queued, happened)
-        questions = self.questions(queued.rejectors, happened.event)
-        return self.answer(questions, queued.info, happened)
+        if object_event.event.is_wildcard:
+            return _strategy_for_wildcard(queued, object_event)
+        hints = self.hint_functions(queued.rejector_plugins, object_event.event)
+        return self.run_hints(hints, queued.info, object_event)
 
-    def answer(self, questions: Questions, info: PodInfo, happened: Happened) -> Requeue:
-        """Ask about a pod until one says Queue."""
-        for plugin, hint, strategy in questions.all:
-            if hint is None or self._ask(hint, plugin, info, happened):
+    def run_hints(self, hints: HintFunctions, info: PodInfo, object_event: ObjectEvent) -> Requeue:
+        """Run hints for a pod until one answers Queue."""
+        for plugin, hint, strategy in hints.all:
+            if hint is None or self._run(hint, plugin, info, object_event):
                 return strategy
         return Requeue.SKIP
 
-    def _ask(self, hint: Hint, plugin: str, info: PodInfo, happened: Happened) -> bool:
+    def _run(self, hint: Hint, plugin: str, info: PodInfo, object_event: ObjectEvent) -> bool:
         durations = self._durations
         started = durations.now() if durations.is_followed else 0.0
         try:
-            said = hint(info, happened.old, happened.new)
+            answer = hint(info, object_event.old, object_event.new)
         except Exception as error:
-            # A pod must not be stuck because a plugin is broken: a failed hint counts as Queue.
-            durations.observe(plugin, happened.event, None, started)
+            # A failing plugin must not block the pod: a hint that raises counts as Queue.
+            durations.observe(plugin, object_event.event, None, started)
             self._problems.append(
                 f"pod {info.key}: the queueing hint of plugin {plugin} failed for event "
-                f"{event_label(happened.event)}: {error!r}; expected QUEUE or SKIP, took QUEUE"
+                f"{event_label(object_event.event)}: {error!r}; expected QUEUE or SKIP, took QUEUE"
             )
             return True
         if durations.is_followed:
-            durations.observe(plugin, happened.event, said, started)
-        return said is QueueingHint.QUEUE
+            durations.observe(plugin, object_event.event, answer, started)
+        return answer is QueueingHint.QUEUE
 
 
-def _judge_wildcard(queued: QueuedPod, happened: Happened) -> Requeue:
-    # A wildcard event about a pod, such as a forced activation, is meant for that pod alone.
-    if isinstance(happened.new, PodInfo) and happened.new.uid != queued.uid:
+def _strategy_for_wildcard(queued: QueuedPod, object_event: ObjectEvent) -> Requeue:
+    # A wildcard event about a pod, such as a forced activation, concerns that pod alone.
+    if isinstance(object_event.new, PodInfo) and object_event.new.uid != queued.uid:
         return Requeue.SKIP
     return Requeue.AFTER_BACKOFF

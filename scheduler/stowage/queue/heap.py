@@ -8,26 +8,26 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
-#: Smaller goes first; members of one heap must have comparable sort keys.
+#: The member with the smallest key is first; the keys of one heap must be comparable.
 SortKey: TypeAlias = tuple[Any, ...]
 
-# Adding fewer than one in so many by rebuilding the heap costs more than adding them one by one.
+# A bulk smaller than one in so many entries is pushed one by one, else the heap is rebuilt.
 _FEW = 8
-# Rebuilding below this size would cost more than carrying the garbage.
+# So much garbage is kept, because rebuilding a small heap costs more.
 _MIN_GARBAGE = 64
 
 
-# (sort key, number, uid, member). Numbers differ, so entries are never compared any further. A
-# plain tuple takes a quarter of the time of a named one to make, and bulks are made of them.
+# (sort key, number, uid, member). Numbers are unique, so members are never compared. Creating a
+# plain tuple takes a quarter of the time of a named tuple, and bulks create many.
 _Entry: TypeAlias = tuple[SortKey, int, str, T]
 
 
 class KeyedHeap(Generic[T]):
-    """Members by uid, smallest sort key first, first in first out among equal keys.
+    """Members by UID, smallest sort key first, first in, first out among equal keys.
 
-    Removal only forgets the member; its heap entry is skipped when it surfaces. Entries never
-    outnumber members by more than ``members + 64``, so memory stays proportional to the content
-    and each operation is O(log n) amortised.
+    Removal only deletes the member; its heap entry is garbage and skipped when it becomes the
+    first. There are never more than ``members + 64`` garbage entries, so memory is proportional to
+    the members and each operation is O(log n) amortised.
     """
 
     __slots__ = ("_entries", "_members", "_next_number")
@@ -48,16 +48,16 @@ class KeyedHeap(Generic[T]):
         return (member for _, _, _, member in self._members.values())
 
     def in_order(self) -> list[T]:
-        """All members in the order they would be popped; O(n log n), for debugging."""
+        """All members in the order in which `pop` would return them; O(n log n)."""
         return [member for _, _, _, member in sorted(self._members.values())]
 
     def get(self, uid: str) -> T | None:
-        """The member with this uid, if any."""
+        """The member with this UID, if any."""
         found = self._members.get(uid)
         return None if found is None else found[3]
 
     def push(self, uid: str, sort_key: SortKey, member: T) -> None:
-        """Add a member or replace the one of that uid; an unchanged key keeps its turn."""
+        """Add a member or replace the one with that UID; with an equal key it keeps its turn."""
         known = self._members.get(uid)
         if known is not None and known[0] == sort_key:
             self._members[uid] = (sort_key, known[1], uid, member)
@@ -72,7 +72,7 @@ class KeyedHeap(Generic[T]):
     def push_all(
         self, uids: Sequence[str], sort_keys: Sequence[SortKey], members: Sequence[T]
     ) -> None:
-        """`push` many members; O(1) each where they are no fewer than the ones here."""
+        """`push` many members; O(1) each if they outnumber the present ones."""
         if not self._members.keys().isdisjoint(uids):
             for uid, sort_key, member in zip(uids, sort_keys, members, strict=True):
                 self.push(uid, sort_key, member)
@@ -90,7 +90,7 @@ class KeyedHeap(Generic[T]):
             heapq.heapify(entries)
 
     def peek(self) -> tuple[SortKey, T] | None:
-        """The first member and its sort key, left where it is."""
+        """The first member and its sort key, without removing it."""
         while self._entries:
             _, number, uid, _ = self._entries[0]
             found = self._members.get(uid)
@@ -110,15 +110,15 @@ class KeyedHeap(Generic[T]):
         return None
 
     def remove(self, uid: str) -> T | None:
-        """Remove and return the member with this uid; None when there is none."""
+        """Remove and return the member with this UID; None if there is none."""
         found = self._members.pop(uid, None)
         if found is None:
             return None
         self._drop_garbage()
         return found[3]
 
-    def problems(self) -> Iterator[str]:
-        """What is inconsistent about the heap itself; nothing when it is sound."""
+    def inconsistencies(self) -> Iterator[str]:
+        """Violated invariants, as text."""
         entries = self._entries
         for child in range(1, len(entries)):
             if entries[child] < entries[(child - 1) // 2]:

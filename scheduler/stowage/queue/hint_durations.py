@@ -1,4 +1,4 @@
-"""How long plugins take to say whether an event helps."""
+"""Durations of queueing hints, for a metric."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import TypeAlias
 from stowage.api.events import ClusterEvent, QueueingHint
 from stowage.queue.queue_events import event_label
 
-#: (plugin, label of the event, what it said, seconds).
+#: (plugin, label of the event, answer, seconds).
 ObserveHint: TypeAlias = Callable[[str, str, str, float], None]
 
-#: What a hint is taken to have said that raised.
+#: The answer reported for a hint that raised.
 ERROR = "Error"
 
 
 class HintDurations:
-    """Times hints once somebody wants to know.
+    """Passes the durations of hints to an observer; takes no time before `follow` names one.
 
     Attributes:
-        is_followed: Whether somebody does.
+        is_followed: Whether there is an observer.
+        now: The observer's timer, in seconds.
     """
 
     __slots__ = ("_observe", "is_followed", "now")
@@ -30,13 +31,13 @@ class HintDurations:
         self._observe: ObserveHint | None = None
 
     def follow(self, timer: Callable[[], float], observe: ObserveHint) -> None:
-        """Have every hint timed from now on; `timer` shows seconds."""
+        """Time every hint from now on; `timer` returns seconds."""
         self.is_followed, self.now, self._observe = True, timer, observe
 
     def observe(
         self, plugin: str, event: ClusterEvent, said: QueueingHint | None, started: float
     ) -> None:
-        """A hint has answered, or raised if it said None."""
+        """Report a hint that answered, or raised if `said` is None."""
         if self._observe is not None:
             answer = ERROR if said is None else said.value
             self._observe(plugin, event_label(event), answer, self.now() - started)

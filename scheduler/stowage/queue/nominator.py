@@ -1,4 +1,4 @@
-"""Which pods count on a node although they are not placed there yet."""
+"""Nominated pods: pods that count on a node before they are bound to it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from stowage.state.pods.pod_info import PodInfo
 class Nominator:
     """Nominated pods by node; ``backend/queue/nominator.go`` of kube-scheduler v1.36.
 
-    A nomination made here is known before the API server has it, so it can differ from the
-    ``status.nominatedNodeName`` last seen.
+    A nomination is recorded before the API server has it. So it may differ from the last
+    ``status.nominatedNodeName``.
     """
 
     def __init__(self) -> None:
@@ -28,18 +28,18 @@ class Nominator:
 
     @property
     def generation(self) -> int:
-        """Grows with every change, so that what was derived from nominations can be kept."""
+        """Grows with every change; tells whether data derived from nominations is current."""
         return self._changes.generation
 
     def changed_since(self, generation: int) -> Collection[str] | None:
-        """The UIDs of pods nominated, or not any more, after `generation`; None if it is too old.
+        """The UIDs of pods whose nomination changed after `generation`; None if it is too old.
 
-        A pod may be named more than once.
+        A UID may occur more than once.
         """
         return self._changes.tail(generation)
 
     def nominate(self, info: PodInfo, node_name: str | None = None) -> None:
-        """Nominate a pod, in place of an earlier nomination of it.
+        """Nominate a pod; replaces an earlier nomination of the pod.
 
         None takes the node from the pod's status; an empty name clears the nomination.
         """
@@ -51,10 +51,10 @@ class Nominator:
             self._changes.record(info.uid)
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
-        """Follow an update of a waiting pod.
+        """Handle an update of a waiting pod.
 
-        The status decides, unless neither version has a nomination: then a nomination made here
-        has not reached the API server yet and stays.
+        The status decides. If neither version has a nomination, the recorded nomination has not
+        reached the API server yet and stays.
         """
         kept = None
         if not old.nominated_node_name and not new.nominated_node_name:
@@ -62,13 +62,13 @@ class Nominator:
         self.nominate(new, kept)
 
     def refresh(self, info: PodInfo) -> None:
-        """Replace what is kept of a nominated pod and leave the nomination as it is."""
+        """Replace the stored version of a nominated pod; the nomination stays."""
         node_name = self._node_of.get(info.uid)
         if node_name is not None:
             self.nominate(info, node_name)
 
     def remove(self, uid: str) -> None:
-        """Forget a pod's nomination, if it has one."""
+        """Remove a pod's nomination, if it has one."""
         node_name = self._node_of.pop(uid, None)
         if node_name is not None:
             pods = self._by_node[node_name]
@@ -78,16 +78,16 @@ class Nominator:
             self._changes.record(uid)
 
     def uids(self) -> Collection[str]:
-        """All nominated pods."""
+        """The UIDs of all nominated pods."""
         return self._node_of.keys()
 
     def pod(self, uid: str) -> PodInfo | None:
-        """A nominated pod."""
+        """The nominated pod with this UID, if any."""
         node_name = self._node_of.get(uid)
         return None if node_name is None else self._by_node[node_name][uid]
 
     def node_of(self, uid: str) -> str | None:
-        """The node a pod is nominated to."""
+        """The node that a pod is nominated to, if any."""
         return self._node_of.get(uid)
 
     def pods_on(self, node_name: str) -> tuple[PodInfo, ...]:
@@ -95,11 +95,11 @@ class Nominator:
         return tuple(self._by_node.get(node_name, {}).values())
 
     def nodes(self) -> Collection[str]:
-        """The nodes that pods are nominated to."""
+        """The nodes that have nominated pods."""
         return self._by_node.keys()
 
-    def problems(self) -> Iterator[str]:
-        """What is inconsistent; nothing when all is well."""
+    def inconsistencies(self) -> Iterator[str]:
+        """Violated invariants, as text."""
         listed = {uid: node for node, pods in self._by_node.items() for uid in pods}
         if listed != self._node_of or not all(self._by_node.values()):
             yield "nominations by pod and by node differ"

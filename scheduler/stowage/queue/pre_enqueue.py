@@ -1,4 +1,4 @@
-"""PreEnqueue: whether a pod may be scheduled at all."""
+"""PreEnqueue: runs the plugins that may gate a pod, and records the result in the pod."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from stowage.queue.event_registrations import EventRegistrations, PluginKey
 from stowage.queue.queued_pod import QueuedPod
 from stowage.queue.rejections import RejectionCounts
 from stowage.queue.rules import QueueRules
-from stowage.queue.unschedulable_pods import WaitingGroup
+from stowage.queue.unschedulable_pods import UnschedulableGroup
 from stowage.state.pods.pod_info import PodInfo
 
-# Who gates a pod when PreEnqueue broke or named nobody, so that no plugin is known to blame.
+# Stands for the plugin that gates a pod if PreEnqueue failed without naming one.
 _PRE_ENQUEUE = "PreEnqueue"
 
 
-class GatesAtEvent:
-    """Which gated groups an event may move at all, found out once for all pods of a gate.
+class GatedGroups:
+    """Answers for one event which groups of gated pods it may move; remembers per plugin.
 
     Args:
-        event: What happened.
-        released: Whom the plugin of a key would let in; None if it does not know beforehand.
+        event: The event.
+        released: The UIDs of pods that a plugin would admit; None if it must be asked per pod.
     """
 
     def __init__(
@@ -30,19 +30,19 @@ class GatesAtEvent:
     ) -> None:
         self._event = event
         self._ask_released = released
-        self._is_awaited: dict[PluginKey, bool] = {}
+        self._is_registered: dict[PluginKey, bool] = {}
         self._released: dict[PluginKey, Collection[str] | None] = {}
 
-    def concern(self, group: WaitingGroup) -> bool:
-        """Whether the group's gating plugin waits for such an event."""
+    def may_move(self, group: UnschedulableGroup) -> bool:
+        """Whether the plugin that gates the group registered the event."""
         key = group.listed_under[0]
-        awaited = self._is_awaited.get(key)
-        if awaited is None:
-            awaited = self._is_awaited[key] = group.one.may_be_moved_by(self._event)
-        return awaited
+        registered = self._is_registered.get(key)
+        if registered is None:
+            registered = self._is_registered[key] = group.one.may_be_moved_by(self._event)
+        return registered
 
-    def hold(self, group: WaitingGroup) -> bool:
-        """Whether the gate is known to be closed still to every pod of the group."""
+    def are_all_held(self, group: UnschedulableGroup) -> bool:
+        """Whether the plugin is known to still reject every pod of the group."""
         key = group.listed_under[0]
         if key not in self._released:
             self._released[key] = self._ask_released(key)
@@ -50,8 +50,8 @@ class GatesAtEvent:
         return released is not None and group.pods.keys().isdisjoint(released)
 
 
-class Gate:
-    """Runs PreEnqueue and notes in the pod whose gate is closed (``runPreEnqueuePlugins``)."""
+class PreEnqueueRunner:
+    """Runs PreEnqueue and gates the pods it rejects (``runPreEnqueuePlugins`` of v1.36)."""
 
     def __init__(
         self,
@@ -69,39 +69,39 @@ class Gate:
         self._problems = problems
 
     def admits(self, queued: QueuedPod) -> bool:
-        """Whether all PreEnqueue plugins let the pod in; it is gated if not."""
-        return self._note(queued, self._ask(self._pre_enqueue, queued))
+        """Run PreEnqueue for a pod; False if a plugin rejects it, and the pod is gated then."""
+        return self._record(queued, self._run(self._pre_enqueue, queued))
 
-    def admits_too(self, queued: QueuedPod) -> bool:
-        """The same for a pod of whose class another one was let in just now."""
-        if self.admits_all_alike(queued):
+    def admits_also(self, queued: QueuedPod) -> bool:
+        """`admits` for a pod of a class of which another pod was just admitted."""
+        if self.admits_whole_class(queued):
             return True
-        return self._note(queued, self._ask(self._pre_enqueue_again, queued))
+        return self._record(queued, self._run(self._pre_enqueue_again, queued))
 
-    def not_held(self, group: WaitingGroup) -> list[QueuedPod]:
-        """The pods of a group but for those whose gate is known to be closed still."""
+    def admits_whole_class(self, queued: QueuedPod) -> bool:
+        """Whether `admits_also` holds for every pod that is gated no more than this one."""
+        return not queued.gating_plugin and not self._gates_per_pod(queued.info)
+
+    def not_held(self, group: UnschedulableGroup) -> list[QueuedPod]:
+        """The pods of a group, without those that the gating plugin is known to still reject."""
         pods = group.pods
         released = self._released(group.listed_under[0]) if group.is_gated else None
         if released is None:
             return list(pods.values())
         return [pods[uid] for uid in released if uid in pods]
 
-    def at_event(self, event: ClusterEvent) -> GatesAtEvent:
-        """What the gates are to pods that an event may help."""
-        return GatesAtEvent(event, self._released)
+    def gated_groups(self, event: ClusterEvent) -> GatedGroups:
+        """Answers which groups of gated pods an event may move."""
+        return GatedGroups(event, self._released)
 
-    def admits_all_alike(self, queued: QueuedPod) -> bool:
-        """Whether `admits_too` is True of every pod that is gated no more than this one."""
-        return not queued.gating_plugin and not self._gates_per_pod(queued.info)
-
-    def _note(self, queued: QueuedPod, status: Status) -> bool:
+    def _record(self, queued: QueuedPod, status: Status) -> bool:
         if status.is_success:
             if queued.gating_plugin:
-                queued.open_gate()
+                queued.ungate()
             return True
         plugin = status.plugin or _PRE_ENQUEUE
-        self._rejections.note_gate(queued, plugin)
-        queued.close_gate(plugin, self._registrations.events_of((queued.scheduler_name, plugin)))
+        self._rejections.add_gate(queued, plugin)
+        queued.gate(plugin, self._registrations.events_of((queued.scheduler_name, plugin)))
         if status.code is Code.ERROR:
             self._problems.append(
                 f"pod {queued.info.key}: PreEnqueue of plugin {plugin} failed: {status.message}; "
@@ -109,9 +109,9 @@ class Gate:
             )
         return False
 
-    def _ask(self, pre_enqueue: Callable[[PodInfo], Status], queued: QueuedPod) -> Status:
+    def _run(self, pre_enqueue: Callable[[PodInfo], Status], queued: QueuedPod) -> Status:
         try:
             return pre_enqueue(queued.info)
         except Exception as problem:
-            # Reported like a status: a broken plugin must not take the pod from the queue.
+            # A failing plugin must not remove the pod from the queue: the failure gates the pod.
             return error(repr(problem))

@@ -1,4 +1,4 @@
-"""The events the queue itself makes, and how events are named in metrics."""
+"""Cluster events that the queue creates, and the labels of events in metrics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stowage.api.events import ActionType, ClusterEvent, EventResource
 from stowage.state.changes import pod_update_actions
 from stowage.state.pods.pod_info import PodInfo
 
-#: Labels of moves that no cluster event caused; as in ``framework/events.go`` of v1.36.
+#: Labels of moves without a cluster event; ``framework/events.go`` of v1.36.
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF_QUEUE = "PopFromBackoffQ"
@@ -29,9 +29,9 @@ _ACTION_NAMES = {
 
 @lru_cache(maxsize=1024)
 def event_label(event: ClusterEvent) -> str:
-    """The event's name in ``scheduler_queue_incoming_pods_total``, e.g. ``NodeAdd``.
+    """The event's label in ``scheduler_queue_incoming_pods_total``, e.g. ``NodeAdd``.
 
-    ``ClusterEvent.Label`` of v1.36; several kinds of update in one event are just ``Update``.
+    ``ClusterEvent.Label`` of v1.36. An event with several kinds of update is an ``Update``.
     """
     return event.label or f"{event.resource.value}{_action_name(event.action)}"
 
@@ -45,10 +45,10 @@ def _action_name(action: ActionType) -> str:
 
 
 def pod_update_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
-    """What an update of a pod amounts to: one event per kind of change.
+    """The events of a pod update, one per kind of change.
 
-    ``framework.PodSchedulingPropertiesChange`` of v1.36. An update of nothing that has a name of
-    its own is an ``UPDATE_POD_OTHER``, of which only those hear who registered for any update.
+    ``framework.PodSchedulingPropertiesChange`` of v1.36. An update without a kind of its own is an
+    ``UPDATE_POD_OTHER``, which matches only registrations for every update.
     """
     resource = EventResource.ASSIGNED_POD if new.node_name else EventResource.UNSCHEDULED_POD
     return [ClusterEvent(resource, action) for action in pod_update_actions(old, new)]

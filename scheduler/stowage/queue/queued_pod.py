@@ -1,4 +1,4 @@
-"""A pod with what the queue remembers about its earlier attempts."""
+"""A pod in the queue, with the history of its scheduling attempts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from stowage.api.events import ClusterEvent
 from stowage.state.pods.pod_info import PodInfo
 
 
-class Place(Enum):
-    """Where a pod is; at any time it is in exactly one place."""
+class QueueState(Enum):
+    """The state of a pod in the queue; a pod is in exactly one state at a time."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -21,13 +21,13 @@ class Place(Enum):
     IN_FLIGHT = "in flight"
 
 
-class Rejectors(NamedTuple):
-    """Who keeps a pod from being scheduled, by name and in order.
+class RejectorPlugins(NamedTuple):
+    """The plugins that rejected a pod, by name, in alphabetical order.
 
     Attributes:
-        scheduler_name: The profile whose plugins they are.
-        unschedulable: Plugins that rejected the pod, and one that gates it.
-        pending: Plugins that answered Pending.
+        scheduler_name: The profile of the plugins.
+        unschedulable: The plugins that rejected the pod, and the plugin that gates it.
+        pending: The plugins that answered Pending.
     """
 
     scheduler_name: str
@@ -36,22 +36,23 @@ class Rejectors(NamedTuple):
 
 
 class QueuedPod(msgspec.Struct, eq=False):
-    """One waiting or in-flight pod; ``framework.QueuedPodInfo`` of kube-scheduler v1.36.
+    """A waiting or in-flight pod; ``framework.QueuedPodInfo`` of kube-scheduler v1.36.
 
     Attributes:
-        info: The pod, as last seen.
-        queued_at: When it entered the queue or came back to it, in seconds.
-        initial_attempt_at: When it first became ready to be scheduled; None before that.
-        attempts: How often it was popped.
-        unschedulable_count: How often it was rejected; sets the length of its backoff.
-        consecutive_errors: Errors since the last rejection; set the backoff instead, if any.
-        unschedulable_plugins: Who rejected it in the last attempt, and who gates it.
-        pending_plugins: Who answered Pending in the last attempt.
-        gating_plugin: Whose PreEnqueue keeps it out; empty when nobody's does.
-        gating_events: What that plugin wants to hear of; other events leave the pod alone.
-        last_failure_at: When the last attempt failed, in seconds.
-        backoff_expires_at: Start of the one-second window in which the backoff ends; None until
-            asked for, and again after the next attempt.
+        info: The newest version of the pod.
+        queued_at: When it entered the queue, or returned to it, in seconds.
+        initial_attempt_at: When it first became active; None before.
+        attempts: Number of scheduling attempts.
+        unschedulable_count: Number of rejected attempts; determines the backoff.
+        consecutive_errors: Attempts that failed with an error since the last rejection; if there
+            are any, they determine the backoff instead.
+        unschedulable_plugins: The plugins that rejected the last attempt, and the plugin that
+            gates the pod.
+        pending_plugins: The plugins that answered Pending in the last attempt.
+        gating_plugin: The plugin whose PreEnqueue rejects the pod; empty if none does.
+        gating_events: The events that the gating plugin registered; no other event moves the pod.
+        backoff_expires_at: Start of the one-second window in which the backoff ends; None until it
+            is computed, and again after the next attempt.
     """
 
     info: PodInfo
@@ -64,23 +65,22 @@ class QueuedPod(msgspec.Struct, eq=False):
     pending_plugins: set[str] = msgspec.field(default_factory=set)
     gating_plugin: str = ""
     gating_events: tuple[ClusterEvent, ...] = ()
-    last_failure_at: float | None = None
     backoff_expires_at: float | None = None
 
     @property
     def uid(self) -> str:
-        """The pod's uid, which is what the queue knows it by."""
+        """The pod's UID, its key in the queue."""
         return self.info.uid
 
     @property
     def scheduler_name(self) -> str:
-        """The profile that is to schedule the pod."""
+        """The profile that schedules the pod."""
         return self.info.pod_class.scheduler_name
 
     @property
-    def rejectors(self) -> Rejectors:
-        """Who rejected the pod in the last attempt, and who gates it."""
-        return Rejectors(
+    def rejector_plugins(self) -> RejectorPlugins:
+        """The plugins that rejected the last attempt, and the plugin that gates the pod."""
+        return RejectorPlugins(
             self.scheduler_name,
             tuple(sorted(self.unschedulable_plugins)),
             tuple(sorted(self.pending_plugins)),
@@ -88,29 +88,29 @@ class QueuedPod(msgspec.Struct, eq=False):
 
     @property
     def is_gated(self) -> bool:
-        """Whether a PreEnqueue plugin keeps the pod out of the active and backoff queues."""
+        """Whether a PreEnqueue plugin rejects the pod."""
         return bool(self.gating_plugin)
 
     def may_be_moved_by(self, event: ClusterEvent) -> bool:
-        """Whether an event concerns it: a gated pod only what its gating plugin waits for."""
-        return not self.is_gated or any(wanted.matches(event) for wanted in self.gating_events)
+        """Whether an event may move the pod: a gated pod needs an event of its gating plugin."""
+        return not self.is_gated or any(each.matches(event) for each in self.gating_events)
 
     @property
     def was_rejected(self) -> bool:
-        """Whether plugins rejected the pod, as opposed to an error that befell it."""
+        """Whether plugins rejected the last attempt; False if it failed with an error."""
         return bool(self.unschedulable_plugins or self.pending_plugins)
 
     def start_attempt(self) -> None:
-        """Count an attempt and forget what the last one was rejected for."""
+        """Count an attempt and clear the rejections of the last one."""
         self.attempts += 1
         self.unschedulable_plugins.clear()
         self.pending_plugins.clear()
-        self.open_gate()
+        self.ungate()
 
     def fail_attempt(
         self, now: float, rejected_by: Collection[str], pending: Collection[str]
     ) -> None:
-        """Note how an attempt failed; no plugin at all means an error."""
+        """Record a failed attempt; without any plugin it failed with an error."""
         self.unschedulable_plugins = set(rejected_by)
         self.pending_plugins = set(pending)
         if self.was_rejected:
@@ -119,16 +119,15 @@ class QueuedPod(msgspec.Struct, eq=False):
         else:
             self.consecutive_errors += 1
         self.queued_at = now
-        self.last_failure_at = now
         self.backoff_expires_at = None
 
-    def close_gate(self, plugin: str, events: tuple[ClusterEvent, ...]) -> None:
-        """Note that `plugin`'s PreEnqueue refused the pod, and which events it waits for."""
+    def gate(self, plugin: str, events: tuple[ClusterEvent, ...]) -> None:
+        """Record that `plugin`'s PreEnqueue rejected the pod, and the events it registered."""
         self.unschedulable_plugins.add(plugin)
         self.gating_plugin = plugin
         self.gating_events = events
 
-    def open_gate(self) -> None:
-        """Note that all PreEnqueue plugins let the pod in."""
+    def ungate(self) -> None:
+        """Record that all PreEnqueue plugins admit the pod."""
         self.gating_plugin = ""
         self.gating_events = ()

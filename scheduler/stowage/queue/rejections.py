@@ -1,4 +1,4 @@
-"""Whom plugins reject: counted as attempts end, so that nobody has to count."""
+"""Counts of waiting pods by the plugin that rejected them."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ class RejectionCounts:
     """How many waiting pods each plugin rejected in their last attempts, or gates.
 
     ``scheduler_unschedulable_pods`` of v1.36: a pod counts from its rejection until it is popped
-    or deleted, in whichever queue it waits.
+    or deleted, in whichever sub-queue it waits.
     """
 
     def __init__(self) -> None:
         self._counts: Counter[PluginKey] = Counter()
 
     def totals(self) -> dict[PluginKey, int]:
-        """By (scheduler name, plugin); who rejects nobody is not named."""
+        """By (scheduler name, plugin), without zeros."""
         return {key: count for key, count in self._counts.items() if count}
 
-    def note(self, queued: QueuedPod) -> None:
-        """A pod waits that was rejected, if it was."""
+    def add(self, queued: QueuedPod) -> None:
+        """Count a pod that starts to wait under the plugins that rejected it, if any."""
         name = queued.scheduler_name
         for plugin in queued.unschedulable_plugins | queued.pending_plugins:
             self._counts[name, plugin] += 1
 
-    def note_gate(self, queued: QueuedPod, plugin: str) -> None:
-        """A plugin is about to gate a waiting pod, which it may have done before."""
+    def add_gate(self, queued: QueuedPod, plugin: str) -> None:
+        """Count a waiting pod under a plugin that is about to gate it, unless it counts already."""
         if plugin not in queued.unschedulable_plugins and plugin not in queued.pending_plugins:
             self._counts[queued.scheduler_name, plugin] += 1
 
-    def forget(self, queued: QueuedPod) -> None:
-        """A pod waits no longer, or no longer because of a rejection."""
+    def remove(self, queued: QueuedPod) -> None:
+        """Stop counting a pod that is popped or deleted."""
         if queued.unschedulable_plugins or queued.pending_plugins:
             name = queued.scheduler_name
             for plugin in queued.unschedulable_plugins | queued.pending_plugins:
                 self._counts[name, plugin] -= 1
 
-    def problems(self, waiting: Iterable[QueuedPod]) -> Iterator[str]:
-        """What is inconsistent; nothing when all is well."""
+    def inconsistencies(self, waiting: Iterable[QueuedPod]) -> Iterator[str]:
+        """Violated invariants, as text."""
         recount = RejectionCounts()
         for queued in waiting:
-            recount.note(queued)
+            recount.add(queued)
         if recount.totals() != self.totals():
             yield f"{self.totals()} pods rejected by plugin, recounted as {recount.totals()}"

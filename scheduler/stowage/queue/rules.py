@@ -1,4 +1,4 @@
-"""What the queue is told from outside: order, gates, hints and times."""
+"""The rules of the queue: sort key, PreEnqueue, event registrations and times."""
 
 from __future__ import annotations
 
@@ -13,15 +13,25 @@ from stowage.state.pods.pod_info import PodInfo
 
 
 class QueueRules(msgspec.Struct, frozen=True):
-    """All that a `SchedulingQueue` goes by; its arguments have the same names and meanings.
+    """What the profiles and the configuration say about queueing.
 
     Attributes:
-        pre_enqueue_again: `pre_enqueue` for a pod of whose class another one was let in just now;
-            the same if not given.
-        released: For a gating plugin that keeps account of them, the UIDs of the pods it gated
-            and would let in now, perhaps with others; None if each pod has to be asked about.
-        gates_per_pod: Whether `pre_enqueue_again` may refuse a pod of such a class at all.
-        keeps: Whether a waiting pod still belongs here, once these rules take the place of others.
+        sort_key: (pod, when it entered the queue) -> key. The pod with the smallest key is
+            scheduled first; pods with equal keys are scheduled first in, first out.
+        pre_enqueue: Runs PreEnqueue; a rejection names the plugin.
+        registrations: The events that each plugin of each profile registered, with its hints. A
+            plugin that is missing is treated as registered for all events.
+        initial_backoff_s: Backoff after the first failure, in seconds.
+        max_backoff_s: Longest backoff, in seconds; 0 turns backoff off.
+        max_in_unschedulable_s: After so many seconds without a helpful event an unschedulable pod
+            is scheduled again.
+        pre_enqueue_again: Runs PreEnqueue for a pod of a class of which another pod just passed;
+            defaults to `pre_enqueue`.
+        released: For a PreEnqueue plugin that keeps account of them: the UIDs of gated pods that
+            it would admit now, perhaps among others. None if the plugin must be asked about each
+            pod.
+        gates_per_pod: Whether `pre_enqueue_again` may reject a pod of this pod's class at all.
+        keeps: Whether a waiting pod stays in the queue when these rules replace others.
     """
 
     sort_key: Callable[[PodInfo, float], SortKey]

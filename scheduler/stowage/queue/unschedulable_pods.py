@@ -1,4 +1,4 @@
-"""Pods that wait for something to change, findable by who rejected them."""
+"""Unschedulable and gated pods, indexed by the plugins that rejected them."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from typing import TypeAlias
 import msgspec
 
 from stowage.queue.event_registrations import PluginKey
-from stowage.queue.queued_pod import QueuedPod, Rejectors
+from stowage.queue.queued_pod import QueuedPod, RejectorPlugins
 
-#: How often pods that waited too long are looked for; kube-scheduler's 30 s.
+#: Pods time out at multiples of this; ``flushUnschedulablePodsLeftover`` runs every 30 s.
 FLUSH_INTERVAL_S = 30.0
 
-# Few plugins reject a pod together; the bound only guards against odd profiles.
+# Few plugins reject a pod together; the bound only guards against unusual profiles.
 _MANY_REJECTORS = 256
 
-#: (id of the class, who gates the pods or nobody, who rejected them).
-GroupKey: TypeAlias = tuple[int, str, Rejectors]
+#: (id of the class, gating plugin or empty, plugins that rejected the pods).
+GroupKey: TypeAlias = tuple[int, str, RejectorPlugins]
 
 
-class WaitingGroup(msgspec.Struct, eq=False):
-    """Pods of one class which the same plugins hold back: what helps one of them helps all.
+class UnschedulableGroup(msgspec.Struct, eq=False):
+    """Pods of one class that the same plugins rejected: an event that helps one helps all.
 
     Attributes:
-        key: What they have in common.
-        rejectors: Those plugins; the same object for all groups of the same plugins.
-        is_gated: Whether a PreEnqueue plugin keeps the pods out.
-        listed_under: The plugins that may release the pods: the gating one, or else all.
-        one: One of the pods, who stands for all.
-        pods: By uid, in the order they came; at least one.
-        due: The same by when they have waited too long, if ever.
+        key: What the pods have in common.
+        rejector_plugins: The plugins; the same object for all groups of the same plugins.
+        is_gated: Whether a PreEnqueue plugin rejects the pods.
+        listed_under: The plugins whose events may move the pods: the gating one, or else all.
+        one: One of the pods; hints run for it instead of for all.
+        pods: The pods by UID, in the order in which they were added; at least one.
+        due: The pods by the time at which they time out; without those that never do.
     """
 
     key: GroupKey
-    rejectors: Rejectors
+    rejector_plugins: RejectorPlugins
     is_gated: bool
     listed_under: tuple[PluginKey, ...]
     one: QueuedPod
@@ -44,30 +44,30 @@ class WaitingGroup(msgspec.Struct, eq=False):
     due: dict[float, dict[str, QueuedPod]] = msgspec.field(default_factory=dict)
 
     def deadline_of(self, uid: str) -> float | None:
-        """When one of the pods has waited too long; None if it never has."""
+        """When one of the pods times out; None if it never does."""
         return next((deadline for deadline, pods in self.due.items() if uid in pods), None)
 
 
 class UnschedulablePods:
-    """Rejected and gated pods; unschedulablePods of kube-scheduler, with an index.
+    """Rejected and gated pods; ``unschedulablePods`` of kube-scheduler, with an index.
 
-    ``_by_plugin`` leads from (scheduler name, plugin) to the groups of pods which that plugin may
-    release: gated pods are listed under their gating plugin alone, others under all that rejected
-    them. An event therefore costs the groups concerned, not the pods that wait.
+    ``_by_plugin`` maps (scheduler name, plugin) to the groups of pods that an event of the plugin
+    may move: gated pods are listed under their gating plugin only, other pods under all plugins
+    that rejected them. So an event costs time in proportion to the listed groups, not to all pods.
     """
 
     def __init__(self, max_in_unschedulable_s: float) -> None:
         self._max_in_unschedulable_s = max_in_unschedulable_s
-        # What a pod is listed under stands in its group, for its own fields change while it waits.
-        self._listed: dict[str, WaitingGroup] = {}
-        # Dicts instead of sets: pods are asked in the order they came, in every run the same.
-        self._groups: dict[GroupKey, WaitingGroup] = {}
-        self._by_plugin: dict[PluginKey, dict[GroupKey, WaitingGroup]] = {}
-        self._rejectors: dict[Rejectors, Rejectors] = {}
+        # The group records what a pod is listed under: the pod's own fields change while it waits.
+        self._listed: dict[str, UnschedulableGroup] = {}
+        # Dicts instead of sets: the order of the groups is the same in every run.
+        self._groups: dict[GroupKey, UnschedulableGroup] = {}
+        self._by_plugin: dict[PluginKey, dict[GroupKey, UnschedulableGroup]] = {}
+        self._rejectors: dict[RejectorPlugins, RejectorPlugins] = {}
         self._gated: set[str] = set()
-        # Deadlines are half minutes, so there are never many. A group is here once a deadline, and
-        # not its pods, so that taking out a group costs little more than forgetting its pods.
-        self._due: dict[float, dict[GroupKey, WaitingGroup]] = {}
+        # Deadlines are half minutes, so there are few. A group is listed once per deadline, not
+        # once per pod, so that removing a group is cheap.
+        self._due: dict[float, dict[GroupKey, UnschedulableGroup]] = {}
 
     def __len__(self) -> int:
         return len(self._listed)
@@ -80,16 +80,16 @@ class UnschedulablePods:
 
     @property
     def num_gated(self) -> int:
-        """How many of the pods PreEnqueue keeps out."""
+        """How many of the pods are gated."""
         return len(self._gated)
 
     def get(self, uid: str) -> QueuedPod | None:
-        """The pod, if it is here."""
+        """The pod, if it is unschedulable or gated."""
         group = self._listed.get(uid)
         return None if group is None else group.pods[uid]
 
     def put(self, queued: QueuedPod) -> None:
-        """Add a pod, or list one that is here as what it is now and under who rejects it now."""
+        """Add a pod, or list a present one under its new class and rejecting plugins."""
         key = _group_key(queued)
         group = self._listed.get(queued.uid)
         if group is None:
@@ -100,7 +100,7 @@ class UnschedulablePods:
             self._list(queued, key, deadline)
 
     def remove(self, uid: str) -> QueuedPod | None:
-        """Take out a pod; None if it is not here."""
+        """Remove a pod; None if it is not present."""
         group = self._listed.pop(uid, None)
         if group is None:
             return None
@@ -119,7 +119,7 @@ class UnschedulablePods:
         return queued
 
     def remove_all(self, pods: Sequence[QueuedPod]) -> None:
-        """Take out pods of one group that are here."""
+        """Remove pods that belong to one group."""
         if not pods:
             return
         group = self._listed[pods[0].uid]
@@ -136,28 +136,28 @@ class UnschedulablePods:
             self._gated.difference_update(group.pods)
         self._drop(group)
 
-    def groups(self) -> list[WaitingGroup]:
-        """All pods, as groups."""
+    def groups(self) -> list[UnschedulableGroup]:
+        """All groups."""
         return list(self._groups.values())
 
-    def groups_rejected_by(self, keys: Iterable[PluginKey]) -> list[WaitingGroup]:
-        """The groups that any of these plugins may release, each once."""
-        found: dict[GroupKey, WaitingGroup] = {}
+    def groups_rejected_by(self, keys: Iterable[PluginKey]) -> list[UnschedulableGroup]:
+        """The groups that events of these plugins may move, each once."""
+        found: dict[GroupKey, UnschedulableGroup] = {}
         for key in keys:
             found.update(self._by_plugin.get(key, ()))
         return list(found.values())
 
     def counts_by_plugin(self) -> dict[PluginKey, int]:
-        """How many pods each plugin holds back."""
+        """How many pods are listed under each plugin."""
         return {
             key: sum(len(group.pods) for group in groups.values())
             for key, groups in self._by_plugin.items()
         }
 
     def overdue(self, now: float) -> list[QueuedPod]:
-        """The pods that waited too long; one that stays is named again after waiting so long again.
+        """The pods that timed out; a pod that stays, being gated again, gets a new deadline.
 
-        kube-scheduler looks every 30 s, at all pods. A pod that stays is one that is gated anew.
+        kube-scheduler scans all pods every 30 s.
         """
         found: list[QueuedPod] = []
         if not self._due:
@@ -173,11 +173,11 @@ class UnschedulablePods:
         return found
 
     def next_deadline(self) -> float | None:
-        """When the next pod has waited too long, in seconds; None when nobody waits."""
+        """When the next pod times out, in seconds; None if no pod does."""
         return min(self._due, default=None)
 
-    def problems(self) -> Iterator[str]:
-        """What is inconsistent; nothing when all is well."""
+    def inconsistencies(self) -> Iterator[str]:
+        """Violated invariants, as text."""
         recount: Counter[PluginKey] = Counter()
         for uid, group in self._listed.items():
             queued = group.pods.get(uid)
@@ -223,26 +223,28 @@ class UnschedulablePods:
             self._set_due(group, deadline, queued)
         self._listed[uid] = group
 
-    def _new_group(self, key: GroupKey, queued: QueuedPod) -> WaitingGroup:
+    def _new_group(self, key: GroupKey, queued: QueuedPod) -> UnschedulableGroup:
         if len(self._rejectors) > len(self._groups) + _MANY_REJECTORS:
-            self._rejectors = {each.rejectors: each.rejectors for each in self._groups.values()}
-        rejectors = self._rejectors.setdefault(key[2], key[2])
-        return WaitingGroup(key, rejectors, bool(key[1]), _plugin_keys(queued), queued)
+            self._rejectors = {
+                each.rejector_plugins: each.rejector_plugins for each in self._groups.values()
+            }
+        rejector_plugins = self._rejectors.setdefault(key[2], key[2])
+        return UnschedulableGroup(key, rejector_plugins, bool(key[1]), _plugin_keys(queued), queued)
 
-    def _set_due(self, group: WaitingGroup, deadline: float, queued: QueuedPod) -> None:
+    def _set_due(self, group: UnschedulableGroup, deadline: float, queued: QueuedPod) -> None:
         due = group.due.get(deadline)
         if due is None:
             due = group.due[deadline] = {}
             self._due.setdefault(deadline, {})[group.key] = group
         due[queued.uid] = queued
 
-    def _forget_deadline(self, group: WaitingGroup, deadline: float) -> None:
+    def _forget_deadline(self, group: UnschedulableGroup, deadline: float) -> None:
         groups = self._due[deadline]
         del groups[group.key]
         if not groups:
             del self._due[deadline]
 
-    def _drop(self, group: WaitingGroup) -> None:
+    def _drop(self, group: UnschedulableGroup) -> None:
         del self._groups[group.key]
         for plugin in group.listed_under:
             groups = self._by_plugin[plugin]
@@ -256,7 +258,7 @@ class UnschedulablePods:
 
 
 def _group_key(queued: QueuedPod) -> GroupKey:
-    return queued.info.pod_class.id, queued.gating_plugin, queued.rejectors
+    return queued.info.pod_class.id, queued.gating_plugin, queued.rejector_plugins
 
 
 def _plugin_keys(queued: QueuedPod) -> tuple[PluginKey, ...]:
@@ -268,5 +270,5 @@ def _plugin_keys(queued: QueuedPod) -> tuple[PluginKey, ...]:
 
 
 def _may_time_out(queued: QueuedPod) -> bool:
-    """Whether five minutes change anything: a gated pod waits for its gating plugin's events."""
+    """Whether the timeout may move the pod: a gated pod needs an event of its gating plugin."""
     return not queued.is_gated or any(event.is_wildcard for event in queued.gating_events)

@@ -1,38 +1,34 @@
-"""Memory: what the cluster looks like now, in the shape in which it is asked about.
+"""The state of the cluster: what plugins read of all nodes, as columns.
 
-Purpose. Scheduling asks few kinds of question of all nodes at once: how much is free, which labels
-and taints are there, how many pods of this sort are where. The state keeps the answers as columns
-(a row is a node), so that a question is one numpy expression.
+Purpose. A plugin asks few kinds of questions, each of all nodes: how much is free, which labels and
+taints are there, how many pods match a selector where. The state keeps the values as arrays over
+rows (a row is a node), so that a plugin answers with one numpy expression.
 
-Theory of operation. `ClusterCache` is told what happened to nodes, pods and namespaces and keeps
-the columns equal to the objects. `make_pod_info` reduces a pod to its identity and its
-`PodClass`, which all pods of one template share. `Snapshot` is a read-only face of the live
-columns and costs nothing to make; `NodeView` is some of its rows. Strings become codes: a
-requirement or toleration is judged once per distinct value, then looked up per node. `PodIndex`
-counts pods by selector and keeps the counts right as pods come and go. What would be is asked in
-two ways: a what-if `Snapshot` is one cluster with some pods more or less, a `RowWhatIf` as many
-clusters as it has rows, each changed in one of them.
-
-Storage. Claims, volumes and what belongs to them are objects with look-ups (`storage`), claims and
-volumes with what is assumed about them (`assume_cache`). What pods and attachments take of them on
-each node is counted as they come and go (`volume_use`), what drivers say about nodes are columns
-(`csi_nodes`).
+Structure. `ClusterCache` receives nodes, pods, namespaces, workloads, budgets and storage objects,
+and keeps `ClusterState` equal to them. `make_pod_info` reduces a pod to its identity and its
+`PodClass`, which the pods of a template share. A `Snapshot` is a read-only face of the live state
+and costs nothing to create; a `NodeView` is some of its rows. Strings are interned: a requirement
+or toleration is evaluated once per distinct value, and each node looks up the result by its code.
+The sub-packages: `nodes` (columns), `pods` (classes, counts, terms), `storage` (claims, volumes),
+`what_if` (the cluster with other pods).
 
 Invariants.
-- Only the cache writes, except that Reserve and Unreserve of VolumeBinding assume and restore.
-  What is handed out is read-only memory that stays live; whoever needs it beyond the cycle
-  remembers the generations of `node_changes` and `usage_changes` and reads the rows that changed
-  since.
-- No event and no cycle costs time in proportion to nodes or pods. Exceptions are amortised: the
-  first question about a label key or a selector, and arrays that grow.
-- Row numbers and codes never leave the scheduler; names do. Both are reused.
-- `validate()` recounts everything from the objects and must agree, after any order of events.
 
-Who may call it. Everybody above reads snapshots and pod infos; only the engine holds the cache.
+- Only the cache writes, except that Reserve and Unreserve of VolumeBinding assume and restore
+  claims and volumes. Readers get read-only views of live memory. A reader that needs values beyond
+  a cycle remembers the generations of `node_changes` and `usage_changes`, and reads the rows that
+  changed since.
+- No event and no cycle costs time in proportion to nodes or pods, except amortised: the first
+  request of a label key or selector, and growing arrays.
+- Row numbers and codes are reused, and never leave the scheduler; names do.
+- `ClusterCache.validate` recounts everything from the objects and must agree after any order of
+  events.
 
-Rejected. Objects per node, as kube-scheduler has: the loop over them is the cost to avoid.
-Copy-on-write snapshots: nothing runs between taking one and using it, so the copy protects
-nobody. Floating point anywhere: sums must be exact.
+Callers. All packages above read snapshots and pod infos. Only the engine holds the cache.
+
+Rejected designs. An object per node, like ``NodeInfo`` of kube-scheduler: plugins would loop over
+nodes. Copy-on-write snapshots: no event is handled between taking and using a snapshot, so a copy
+protects nothing. Floating point: sums must be exact.
 """
 
 from stowage.state.cache import ClusterCache, InvariantViolation
@@ -50,7 +46,7 @@ from stowage.state.nodes.resource_index import CPU, EPHEMERAL_STORAGE, MEMORY, P
 from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
 from stowage.state.pods.pod_class import PodClass, PodClasses
 from stowage.state.pods.pod_counts import PodCounts
-from stowage.state.pods.pod_index import CarriedTerm, PodIndex
+from stowage.state.pods.pod_index import ExistingTerm, PodIndex
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 from stowage.state.snapshot import NodeView, Snapshot
 
@@ -60,8 +56,8 @@ __all__ = [
     "MEMORY",
     "PODS",
     "AffinityTerm",
-    "CarriedTerm",
     "ClusterCache",
+    "ExistingTerm",
     "InvariantViolation",
     "NodeChange",
     "NodeView",

@@ -1,4 +1,4 @@
-"""The array types that leave the state, and how columns grow."""
+"""Array types of the state, and functions that grow and protect arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def extended(array: ArrayT, length: int, fill: int | bool = 0) -> ArrayT:
 
 
 def read_only(array: ArrayT) -> ArrayT:
-    """A view of the same memory through which nothing can be written."""
+    """A read-only view of the same memory."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -40,7 +40,7 @@ def read_only(array: ArrayT) -> ArrayT:
 def add_wrapping(cells: memoryview, index: int, amount: int) -> None:
     """Add to one int64 of a buffer; a sum beyond int64 wraps, as it does in kube-scheduler.
 
-    One element is changed far faster through its buffer than through the array.
+    Changing one element is much faster through the buffer than through the array.
     """
     try:
         cells[index] += amount

@@ -1,28 +1,26 @@
-"""The scheduler's memory of the cluster: nodes, the pods on them, and the pods it put there.
+"""The cluster cache: nodes, the pods on them, and the pods that the scheduler assumed on them.
 
-What a pod can be to the cache, and what moves it (pods are told apart by UID):
+The states of a pod (by UID) in the cache:
 
-                    assume_pod                       pod_seen, same node
-    +---------+ --------------------> +---------+ ------------------------> +-------+
-    | unknown |      forget_pod       | assumed |   pod_seen, other node    | added | <-+ pod_seen,
-    |         | <-------------------- |         | ---(moved, reported)----> |       | --+ any node
-    +---------+       pod_gone        +---------+                           +-------+
-      |     ^ <--------------------------- |                                 |     ^
-      |     |                     pod_gone                                   |     |
-      |     +----------------------------------------------------------------+     |
-      |                            pod_seen                                        |
-      +----------------------------------------------------------------------------+
+                 assume_pod                     update_pod, same node
+    +---------+ ------------> +---------+ --------------------------> +-------+ <--+ update_pod,
+    | unknown |  forget_pod   | assumed |   update_pod, other node    | added |    | any node
+    |         | <------------ |         | --------------------------> |       | ---+
+    +---------+  remove_pod   +---------+     (moved, reported)       +-------+
+      |     ^                                                           |   ^
+      |     +-------------------- remove_pod ---------------------------+   |
+      +-------------------------- update_pod -------------------------------+
 
-An assumed pod never expires: whether its binding failed is for the engine to find out. An added
-pod cannot be forgotten, only deleted. An event older than what is known changes nothing.
+An assumed pod does not expire: the engine finds out whether its binding failed. An added pod cannot
+be forgotten, only removed. An event older than the known version changes nothing.
 
-Nodes and pods come from different watches, in any order. A pod on a node not seen yet, or left
-over on a deleted one, is kept on an imaginary row, which the snapshot does not show as a node.
+Nodes and pods arrive by different watches, in any order. A pod on a node that is unknown or deleted
+is kept on an imaginary row, which snapshots do not show as a node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from stowage.api.decoding.errors import require_identity
 from stowage.api.events import ActionType
@@ -30,7 +28,7 @@ from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
 from stowage.api.objects.policy import PodDisruptionBudget
-from stowage.api.objects.volume import StorageObject
+from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim, StorageObject
 from stowage.state.changes import (
     NOTHING_CHANGED,
     NodeChange,
@@ -44,7 +42,7 @@ from stowage.state.cluster_state import ClusterState
 from stowage.state.pods.pod_class import PodClass, PodClasses
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import LastAsked, Snapshot
-from stowage.state.storage.event_handlers import StorageKeeper
+from stowage.state.storage.updater import StorageUpdater
 from stowage.state.validation import InvariantViolation, validate_state
 
 __all__ = ["ClusterCache", "InvariantViolation"]
@@ -53,10 +51,12 @@ _TERMINAL_PHASES = frozenset(("Succeeded", "Failed"))
 
 
 class ClusterCache:
-    """Keeps the columns equal to the objects; the only writer of the state.
+    """The only writer of the state; ``Cache`` of kube-scheduler v1.36.
+
+    The ``update_`` methods add an unknown object. The ``remove_`` methods ignore one.
 
     Attributes:
-        classes: The equivalence classes of all pods, to be passed to `make_pod_info`.
+        classes: The equivalence classes of all pods, an argument of `make_pod_info`.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class ClusterCache:
         self._assumed: set[str] = set()
         self._last = LastAsked()
         self._snapshot = Snapshot(self._state, self._last)
-        self._storage = StorageKeeper(self._state)
+        self._storage = StorageUpdater(self._state)
 
     def snapshot(self) -> Snapshot:
         """The cluster as it is now; the same object until something changes."""
@@ -73,11 +73,11 @@ class ClusterCache:
             self._snapshot = Snapshot(self._state, self._last)
         return self._snapshot
 
-    def node_seen(self, node: Node) -> NodeChange:
-        """Take in a node, new or changed; a change of nothing that is in a column costs little.
+    def update_node(self, node: Node) -> NodeChange:
+        """Add or update a node; an update that changes no column is cheap.
 
         Raises:
-            InvalidObject: A quantity cannot be read; what was known of the node still holds.
+            InvalidObject: A quantity cannot be parsed; the known version stays.
         """
         if not node.metadata.name:
             require_identity("Node", "", "", node.metadata.uid)
@@ -99,8 +99,8 @@ class ClusterCache:
         self._state.generation += 1
         return NodeChange(old, node, node_update_actions(old, node))
 
-    def node_gone(self, name: str) -> Node | None:
-        """Forget a node; its pods stay until they go themselves. None if it is not known."""
+    def remove_node(self, name: str) -> Node | None:
+        """Remove a node; its pods stay until they are removed. None if it is unknown."""
         columns = self._state.columns
         row = columns.row_of(name)
         node = None if row is None else columns.nodes[row]
@@ -111,10 +111,10 @@ class ClusterCache:
         self._state.generation += 1
         return node
 
-    def pod_seen(self, pod: PodInfo) -> PodChange:
-        """Take in a pod that is on a node: new, changed, or assumed and now confirmed.
+    def update_pod(self, pod: PodInfo) -> PodChange:
+        """Add, update or confirm a pod on a node.
 
-        A pod without a node is taken as news of an assumed pod whose binding is under way.
+        A pod without a node is an update of an assumed pod whose binding is in progress.
 
         Raises:
             ValueError: The pod has no node and is not assumed.
@@ -141,8 +141,8 @@ class ClusterCache:
             moved_from=old.node_name if moved else None,
         )
 
-    def pod_gone(self, uid: str) -> PodInfo | None:
-        """Forget a pod that was deleted or ended; None if it is not on a node."""
+    def remove_pod(self, uid: str) -> PodInfo | None:
+        """Remove a pod that was deleted or has ended; None if it is not on a node."""
         pod = self._state.placed.get(uid)
         if pod is not None:
             self._assumed.discard(uid)
@@ -150,7 +150,7 @@ class ClusterCache:
         return pod
 
     def assume_pod(self, pod: PodInfo, node_name: str) -> PodInfo:
-        """Count a pod as running on a node before the API server knows; returns it as placed.
+        """Place a pod on a node before it is bound there; returns it with that node.
 
         Raises:
             ValueError: The pod is on a node already, assumed or not.
@@ -167,11 +167,11 @@ class ClusterCache:
         return placed
 
     def forget_pod(self, uid: str) -> PodInfo | None:
-        """Undo `assume_pod`; None if the pod is not assumed (any more)."""
-        return self.pod_gone(uid) if uid in self._assumed else None
+        """Undo `assume_pod`; None if the pod is not assumed."""
+        return self.remove_pod(uid) if uid in self._assumed else None
 
     def is_assumed(self, uid: str) -> bool:
-        """Whether the pod is on its node only because we put it there."""
+        """Whether the pod is assumed, and not confirmed yet."""
         return uid in self._assumed
 
     def get_pod(self, uid: str) -> PodInfo | None:
@@ -183,51 +183,74 @@ class ClusterCache:
         row = self._state.columns.row_of(node_name)
         return () if row is None else self._state.placed.on_row(row)
 
-    def namespace_seen(self, namespace: Namespace) -> bool:
-        """Take in a namespace; returns whether it is new or its labels changed."""
-        return self._changed(self._state.namespaces.seen(namespace))
+    def update_namespace(self, namespace: Namespace) -> bool:
+        """Add or update a namespace; returns whether it is new or its labels changed."""
+        return self._changed(self._state.namespaces.update(namespace))
 
-    def namespace_gone(self, name: str) -> bool:
-        """Forget a namespace; returns whether it was known."""
-        return self._changed(self._state.namespaces.gone(name))
+    def remove_namespace(self, name: str) -> bool:
+        """Remove a namespace; returns whether it was known."""
+        return self._changed(self._state.namespaces.remove(name))
 
-    def workload_seen(
+    def update_workload(
         self, kind: str, namespace: str, name: str, selector: LabelSelector | None
     ) -> bool:
-        """Take in a Service or controller; returns whether anything changed."""
-        return self._changed(self._state.workloads.seen(kind, namespace, name, selector))
+        """Add or update a Service or controller; returns whether its selector changed."""
+        return self._changed(self._state.workloads.update(kind, namespace, name, selector))
 
-    def workload_gone(self, kind: str, namespace: str, name: str) -> bool:
-        """Forget a Service or controller; returns whether it was known."""
-        return self._changed(self._state.workloads.gone(kind, namespace, name))
+    def remove_workload(self, kind: str, namespace: str, name: str) -> bool:
+        """Remove a Service or controller; returns whether it was known."""
+        return self._changed(self._state.workloads.remove(kind, namespace, name))
 
-    def storage_seen(self, obj: StorageObject) -> StorageChange:
-        """Take in a claim, a volume or another object of storage, new or changed."""
-        return self._storage.seen(obj)
+    def update_storage(self, obj: StorageObject) -> StorageChange:
+        """Add or update a storage object."""
+        return self._storage.update(obj)
 
-    def storage_gone(self, kind: type[StorageObject], key: str) -> StorageObject | None:
-        """Forget a deleted object by ``namespace/name`` or name; None if it is not known."""
-        return self._storage.gone(kind, key)
+    def remove_storage(self, kind: type[StorageObject], key: str) -> StorageObject | None:
+        """Remove a storage object by ``namespace/name`` or name; None if it is unknown."""
+        return self._storage.remove(kind, key)
+
+    def assume_storage(
+        self,
+        volumes: Iterable[PersistentVolume],
+        claims: Iterable[PersistentVolumeClaim],
+        pod_uid: str,
+    ) -> None:
+        """Assume that volumes and claims are about to be written; see `Storage.assume`.
+
+        Raises:
+            ValueError: The API server has shown a newer version of one of them.
+        """
+        self._state.storage.assume(volumes, claims, pod_uid)
+
+    def forget_storage(
+        self,
+        volumes: Iterable[PersistentVolume],
+        claims: Iterable[PersistentVolumeClaim],
+        pod_uid: str,
+        written: Collection[str],
+    ) -> None:
+        """Take back what was assumed for a pod; see `Storage.forget`."""
+        self._state.storage.forget(volumes, claims, pod_uid, written)
 
     def assumed_storage(self) -> dict[str, str]:
-        """What is taken for changed before the API server shows it -> UID of the pod it is for."""
+        """Assumed storage object -> UID of the pod that assumed it."""
         return self._storage.assumed()
 
-    def budget_seen(self, budget: PodDisruptionBudget) -> None:
-        """Take in a pod disruption budget, new or changed."""
-        self._state.budgets.seen(budget)
+    def update_budget(self, budget: PodDisruptionBudget) -> None:
+        """Add or update a pod disruption budget."""
+        self._state.budgets.update(budget)
         self._state.generation += 1
 
-    def budget_gone(self, namespace: str, name: str) -> bool:
-        """Forget a pod disruption budget; returns whether it was known."""
-        return self._changed(self._state.budgets.gone(namespace, name))
+    def remove_budget(self, namespace: str, name: str) -> bool:
+        """Remove a pod disruption budget; returns whether it was known."""
+        return self._changed(self._state.budgets.remove(namespace, name))
 
     def pods(self) -> Iterator[PodInfo]:
-        """All pods that are on a node, or assumed to be."""
+        """All pods on nodes, including assumed ones."""
         return iter(self._state.placed)
 
     def counts(self) -> dict[str, int]:
-        """How many nodes, pods and assumed pods there are (``scheduler_scheduler_cache_size``)."""
+        """Numbers of nodes, pods and assumed pods, for ``scheduler_scheduler_cache_size``."""
         return {
             "nodes": self._state.columns.num_nodes,
             "pods": len(self._state.placed),
@@ -235,10 +258,10 @@ class ClusterCache:
         }
 
     def validate(self) -> None:
-        """Compare every column and count with what the objects say.
+        """Recount every column and count from the objects and compare.
 
         Raises:
-            InvariantViolation: Something differs; it tells what, where, and both values.
+            InvariantViolation: A value differs; the exception names it and both values.
         """
         stray = sorted(uid for uid in self._assumed if self._state.placed.get(uid) is None)
         if stray:
@@ -246,7 +269,7 @@ class ClusterCache:
         validate_state(self._state)
 
     def _terminal_pod_seen(self, pod: PodInfo) -> PodChange:
-        old = self.pod_gone(pod.uid)
+        old = self.remove_pod(pod.uid)
         if old is None:
             return PodChange(None, None, NOTHING_CHANGED, ignored=True)
         return PodChange(old, None, ActionType.DELETE)
@@ -290,13 +313,13 @@ class ClusterCache:
         state = self._state
         row = state.columns.ensure_row(pod.node_name)
         if old.pod_class is not pod.pod_class or old.terminating != pod.terminating:
-            # In before out: what the two have in common need not vanish in between.
+            # Add before remove: what the two versions share is not dropped in between.
             state.pods.add(pod, row)
             state.pods.remove(old, row)
         if not _same_usage(old.pod_class, pod.pod_class):
             state.columns.add_pod(row, pod.pod_class)
             state.columns.remove_pod(row, old.pod_class)
-        # Claims go by the pod's namespace, those made for it by its name too.
+        # Claims depend on the namespace of the pod, ephemeral ones on its name too.
         if old.volumes != pod.volumes or old.key != pod.key:
             state.volume_use.add_pod(pod, row)
             state.volume_use.remove_pod(old, row)
@@ -310,7 +333,7 @@ class ClusterCache:
 
 
 def _same_columns(old: Node, new: Node) -> bool:
-    """Whether two states of a node agree in all that plugins read of it."""
+    """Whether two versions of a node are equal in all columns."""
     before, after = old.status, new.status
     return (
         old.metadata.labels == new.metadata.labels
@@ -323,7 +346,7 @@ def _same_columns(old: Node, new: Node) -> bool:
 
 
 def _same_usage(one: PodClass, other: PodClass) -> bool:
-    """Whether pods of two classes use the same of their node."""
+    """Whether pods of two classes have equal usage on their node."""
     return one is other or (
         one.requests == other.requests
         and one.nonzero_cpu_milli == other.nonzero_cpu_milli

@@ -1,4 +1,4 @@
-"""What changed since somebody last looked."""
+"""Change logs: readers ask what changed since a generation they remember."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Item = TypeVar("Item")
 
 
 class Log(Generic[Item]):
-    """A bounded list of what changed; readers remember the generation they have seen.
+    """A bounded list of changes; each reader remembers the generation up to which it has read.
 
     Args:
-        limit: At least this many of the latest changes are kept. A reader that fell further
-            behind is told to take everything, which by then costs it no more.
+        limit: At least this many of the latest changes are kept. A reader that is further behind
+            reads everything instead, which costs no more than so many changes.
     """
 
     __slots__ = ("_forgotten", "_items", "_limit")
@@ -32,11 +32,11 @@ class Log(Generic[Item]):
 
     @property
     def generation(self) -> int:
-        """How many changes have been recorded in all."""
+        """Total number of recorded changes."""
         return self._forgotten + len(self._items)
 
     def record(self, item: Item) -> None:
-        """Note that `item` changed."""
+        """Record that `item` changed."""
         items = self._items
         items.append(item)
         if len(items) >= 2 * self._limit:
@@ -44,13 +44,13 @@ class Log(Generic[Item]):
             self._forgotten += self._limit
 
     def tail(self, generation: int) -> Sequence[Item] | None:
-        """What was recorded after `generation`, oldest first; None if that is too long ago."""
+        """The changes after `generation`, oldest first; None if some were dropped."""
         start = generation - self._forgotten
         return None if start < 0 else self._items[start:]
 
 
 class ChangeLog(Log[int]):
-    """Which rows changed."""
+    """A log of changed rows."""
 
     __slots__ = ("_asked",)
 
@@ -62,7 +62,7 @@ class ChangeLog(Log[int]):
     def since(self, generation: int) -> Int64Array | None:
         """The rows changed after `generation`, each once and ascending.
 
-        None if that is too long ago to tell: every row may have changed.
+        None if some changes were dropped: every row may have changed.
         """
         if generation < self._forgotten:
             return None

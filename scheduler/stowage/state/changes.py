@@ -1,4 +1,7 @@
-"""What an update changed, in the words of cluster events (``framework/events.go`` of v1.36)."""
+"""Changes of nodes, pods and storage objects, as actions of cluster events.
+
+See ``framework/events.go`` of v1.36.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ NOTHING_CHANGED = ActionType(0)
 
 
 class NodeChange(msgspec.Struct, frozen=True):
-    """What a node event did.
+    """The effect of a node event.
 
     Attributes:
-        old: The node as known before; None if it is new.
-        new: The node as known now.
-        actions: `ActionType.ADD`, or the kinds of update; none if scheduling is not concerned.
-        ignored: The event was older than what is known.
+        old: The node before; None if it is new.
+        new: The node now.
+        actions: `ActionType.ADD`, or the kinds of update; none if scheduling is not affected.
+        ignored: The event is older than the known version.
     """
 
     old: Node | None
@@ -29,15 +32,15 @@ class NodeChange(msgspec.Struct, frozen=True):
 
 
 class PodChange(msgspec.Struct, frozen=True):
-    """What an event about an assigned pod did.
+    """The effect of an event about an assigned pod.
 
     Attributes:
-        old: The pod as known before; None if it is new.
-        new: The pod as known now; None if it ended.
+        old: The pod before; None if it is new.
+        new: The pod now; None if it ended.
         actions: `ActionType.ADD`, `ActionType.DELETE` or the kinds of update.
-        confirmed: The pod was assumed, and now is known to be bound to that very node.
-        moved_from: The node it was on, or assumed to be on, until now, if that is another one.
-        ignored: The event was older than what is known.
+        confirmed: The pod was assumed on this node, and the event shows that it is bound there.
+        moved_from: The other node that the pod was on, or assumed to be on, before.
+        ignored: The event is older than the known version.
     """
 
     old: PodInfo | None
@@ -49,12 +52,12 @@ class PodChange(msgspec.Struct, frozen=True):
 
 
 class StorageChange(msgspec.Struct, frozen=True):
-    """What an event about an object of storage did.
+    """The effect of an event about a storage object.
 
     Attributes:
-        old: The object as known before; None if it is new.
-        new: The object as known now.
-        ignored: The event was older than what is known, or no news.
+        old: The object before; None if it is new.
+        new: The object now.
+        ignored: The event is older than the known version, or equal to it.
     """
 
     old: StorageObject | None
@@ -63,7 +66,7 @@ class StorageChange(msgspec.Struct, frozen=True):
 
 
 def node_update_actions(old: Node, new: Node) -> ActionType:
-    """What changed on a node (``NodeSchedulingPropertiesChange``)."""
+    """The kinds of a node update (``NodeSchedulingPropertiesChange``)."""
     actions = 0
     if old.status.allocatable != new.status.allocatable:
         actions |= ActionType.UPDATE_NODE_ALLOCATABLE.value
@@ -81,9 +84,9 @@ def node_update_actions(old: Node, new: Node) -> ActionType:
 
 
 def pod_update_actions(old: PodInfo, new: PodInfo) -> ActionType:
-    """What changed on a pod (``PodSchedulingPropertiesChange``).
+    """The kinds of a pod update (``PodSchedulingPropertiesChange``).
 
-    `ActionType.UPDATE_POD_OTHER` says that it was nothing that has a name of its own.
+    `ActionType.UPDATE_POD_OTHER` if the update has no kind of its own.
     """
     actions = 0
     if old.resource_claim_statuses != new.resource_claim_statuses:

@@ -1,4 +1,4 @@
-"""Values as small integers, so that columns hold codes and answers are tables over codes."""
+"""Interning: values as small integers, so that columns hold codes and tables map codes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 ABSENT = -1
-"""The code of a value that is not there."""
+"""The code of an absent value."""
 
 T = TypeVar("T", bound=Hashable)
 
 
 class Interner(Generic[T]):
-    """Distinct values and their codes; a code is reused once nobody holds its value any more.
+    """Distinct values and their codes; a code is reused when its value has no holders.
 
     Attributes:
-        values: ``code -> value``; None where a code is free.
-        version: Grows whenever a code gets or loses its value, which outdates tables over codes.
+        values: ``code -> value``; None for a free code.
+        version: Grows when a code gets or loses its value: tables over codes are outdated then.
     """
 
     __slots__ = ("_codes", "_free", "_references", "values", "version")
@@ -29,7 +29,7 @@ class Interner(Generic[T]):
         self._free: list[int] = []
 
     def __len__(self) -> int:
-        """How many codes there are, free ones included: the length of a table over the codes."""
+        """Number of codes, including free ones: the length of a table over the codes."""
         return len(self.values)
 
     def __iter__(self) -> Iterator[T]:
@@ -40,7 +40,7 @@ class Interner(Generic[T]):
         return self._codes.get(value, ABSENT)
 
     def acquire(self, value: T) -> int:
-        """The code of `value`, which is held once more."""
+        """The code of `value`; adds a holder."""
         code = self._codes.get(value)
         if code is None:
             return self._add(value)
@@ -48,7 +48,7 @@ class Interner(Generic[T]):
         return code
 
     def release(self, code: int) -> None:
-        """Give back one hold on the value of `code`; the last one frees the code."""
+        """Remove a holder of the value of `code`; the last one frees the code."""
         self._references[code] -= 1
         if self._references[code]:
             return

@@ -21,7 +21,7 @@ class Namespaces:
     """Labels by namespace; written by the cache only.
 
     Attributes:
-        generation: Grows with every change of some namespace's labels.
+        generation: Grows with every change of a namespace's labels.
     """
 
     __slots__ = (
@@ -55,11 +55,11 @@ class Namespaces:
         return len(self._labels)
 
     def labels(self, name: str) -> Mapping[str, str]:
-        """The labels of a namespace; none if it is not known. The same object until they change."""
+        """The labels of a namespace, none if it is unknown; the same object until they change."""
         return self._labels.get(name, _NO_LABELS)
 
     def matching(self, selector: Selector) -> frozenset[str]:
-        """The known namespaces whose labels `selector` matches; the same object until a change."""
+        """The namespaces whose labels `selector` matches; the same object until they change."""
         known = self._matching.get(selector)
         if known is not None and known[0] == self.generation:
             return known[1]
@@ -69,8 +69,8 @@ class Namespaces:
         self._matching[selector] = (self.generation, names)
         return names
 
-    def seen(self, namespace: Namespace) -> bool:
-        """Note a namespace; returns whether it was unknown or its labels changed."""
+    def update(self, namespace: Namespace) -> bool:
+        """Add or update a namespace; returns whether it is new or its labels changed."""
         name, labels = namespace.metadata.name, namespace.metadata.labels
         before = self._labels.get(name)
         if before == labels:
@@ -82,8 +82,8 @@ class Namespaces:
         self.generation += 1
         return True
 
-    def gone(self, name: str) -> bool:
-        """Note that a namespace was deleted; returns whether it was known."""
+    def remove(self, name: str) -> bool:
+        """Remove a namespace; returns whether it was known."""
         labels = self._labels.pop(name, None)
         if labels is None:
             return False
@@ -95,7 +95,7 @@ class Namespaces:
         return True
 
     def _names_matching(self, selector: Selector) -> frozenset[str]:
-        """Each label is judged once per value, however many namespaces there are."""
+        """A requirement is evaluated once per distinct label value, not once per namespace."""
         mask = self._columns.mask(selector)
         key = (self.generation, mask.tobytes())
         names = self._sets.get(key)

@@ -1,4 +1,4 @@
-"""How much of something there is on which rows, for things that are on few of them."""
+"""Counts per key and row, for keys that few rows have."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _NOWHERE: Mapping[int, int] = MappingProxyType({})
 
 
 class RowCounts(Generic[K]):
-    """Key -> row -> count; a key that is nowhere takes no memory.
+    """Key -> row -> count; a key without counts takes no memory.
 
     Args:
-        base: Counts that these are the changed copy of; what is not changed is shared with them.
+        base: The counts of which this is a changed copy; unchanged keys are shared.
     """
 
     __slots__ = ("_base", "_rows")
@@ -28,7 +28,7 @@ class RowCounts(Generic[K]):
         self._rows: dict[K, dict[int, int]] = {}
 
     def at(self, key: K) -> Mapping[int, int]:
-        """Row -> count, where it is not zero."""
+        """Row -> count, without zeros."""
         own = self._rows.get(key)
         if own is not None:
             return own
@@ -40,7 +40,7 @@ class RowCounts(Generic[K]):
         return np.fromiter(found, dtype=np.int64, count=len(found))
 
     def add(self, key: K, row: int, amount: int) -> int:
-        """Change one count; what it is then."""
+        """Add to a count; returns the new count."""
         own = self._rows.get(key)
         if own is None:
             own = self._rows[key] = {} if self._base is None else dict(self._base.at(key))
@@ -54,7 +54,7 @@ class RowCounts(Generic[K]):
         return count
 
     def take(self, key: K) -> Mapping[int, int]:
-        """Row -> count, which is nowhere from then on; not for a changed copy."""
+        """Remove a key; returns its counts by row. Not for a changed copy."""
         return self._rows.pop(key, _NOWHERE)
 
     def __iter__(self) -> Iterator[K]:

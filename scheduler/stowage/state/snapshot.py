@@ -25,12 +25,12 @@ from stowage.state.pods.disruption_budgets import DisruptionBudgets
 from stowage.state.pods.pod_class import HostPort, PodClass
 from stowage.state.pods.pod_index import PodIndex
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.pod_sorts import PodSort
+from stowage.state.pods.pod_variants import PodVariant
 from stowage.state.storage.csi_nodes import CSINodeColumns
 from stowage.state.storage.objects import Storage
 from stowage.state.storage.volume_use import VolumeUse
 from stowage.state.what_if.pod_index import WhatIfPodIndex
-from stowage.state.what_if.removed_pods import RemovedPods, SortAnswers
+from stowage.state.what_if.removed_pods import RemovedPods, VariantValues
 from stowage.state.what_if.row_changes import RowChanges
 from stowage.state.workloads import Workloads
 
@@ -54,18 +54,18 @@ class LastAsked:
 
 
 class Snapshot:
-    """The cluster as it is now, or as it would be after some changes of pods.
+    """The cluster as it is now, or as it would be (`WhatIfSnapshot`).
 
     Attributes:
         generation: The state's generation when the snapshot was taken.
-        pods: Counts of pods by selector, and the terms that pods carry.
+        pods: Counts of pods by selector, and the affinity terms of existing pods.
         namespaces: Labels of namespaces.
         workloads: What Services and controllers select.
         budgets: The pod disruption budgets.
         storage: Claims, volumes and what belongs to them; the same in what-ifs.
         volume_use: What pods take of storage on each node.
-        csi_nodes: What CSI drivers say about nodes.
-        is_what_if: Whether this is the cluster as it would be, not as it is.
+        csi_nodes: Volume limits and migrated plugins of nodes.
+        is_what_if: Whether this is the cluster as it would be.
     """
 
     __slots__ = (
@@ -104,12 +104,12 @@ class Snapshot:
 
     @property
     def num_rows(self) -> int:
-        """How many rows there are, with or without a node."""
+        """Number of rows, with or without a node."""
         return self._columns.num_rows
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes there are."""
+        """Number of nodes."""
         return self._columns.num_nodes
 
     @property
@@ -129,7 +129,7 @@ class Snapshot:
 
     @property
     def allocatable(self) -> Int64Array:
-        """``int64[rows, resources]``: 0 for what a node does not have."""
+        """``int64[rows, resources]``: 0 for resources that a node does not have."""
         return self._columns.allocatable
 
     @property
@@ -139,7 +139,7 @@ class Snapshot:
 
     @property
     def nonzero_requested(self) -> Int64Array:
-        """``int64[rows, 2]``: cpu milli and memory bytes, with defaults for what is not named."""
+        """``int64[rows, 2]``: cpu milli and memory bytes, with defaults for missing requests."""
         return self._columns.nonzero_requested
 
     @property
@@ -148,7 +148,7 @@ class Snapshot:
         return self._columns.num_pods
 
     def amounts(self, row: int) -> Amounts:
-        """All of the above that a row has, as one value that can be looked up."""
+        """The amounts above of a row, as one hashable value."""
         return self._columns.amounts(row)
 
     @property
@@ -163,7 +163,7 @@ class Snapshot:
 
     @property
     def taint_sets(self) -> Sequence[tuple[Taint, ...] | None]:
-        """``code -> taints``, None for codes that are free; ``time_added`` is left out."""
+        """``code -> taints``, without ``time_added``; None for a free code."""
         return self._columns.taint_sets.values
 
     @property
@@ -173,17 +173,17 @@ class Snapshot:
 
     @property
     def feature_sets(self) -> Sequence[frozenset[str] | None]:
-        """``code -> declared features``, None for codes that are free."""
+        """``code -> declared features``; None for a free code."""
         return self._columns.feature_sets.values
 
     @property
     def resources(self) -> ResourceIndex:
-        """Which column is which resource."""
+        """The columns of resources."""
         return self._columns.resources
 
     @property
     def node_changes(self) -> ChangeLog:
-        """Rows whose node object changed, came or went."""
+        """Rows whose node object was added, updated or removed."""
         return self._columns.node_changes
 
     @property
@@ -197,14 +197,14 @@ class Snapshot:
         return NodeView(self, _ALL)
 
     def view(self, rows: slice | Int64Array) -> NodeView:
-        """Some rows; the same view if they are the same array as the last time."""
+        """A view of some rows; the same view if `rows` is the same array as in the last call."""
         last = self._last.view
         if last is not None and last.index is rows and last.snapshot is self:
             return last
         return self._remembered(NodeView(self, rows))
 
     def ascending_view(self, rows: Int64Array) -> NodeView:
-        """The same of rows in ascending order; see `NodeView.of_ascending`."""
+        """`view` for ascending rows; see `NodeView.of_ascending`."""
         last = self._last.view
         if last is not None and last.index is rows and last.snapshot is self:
             return last
@@ -216,7 +216,7 @@ class Snapshot:
         return view
 
     def either(self, some: Int64Array, others: Int64Array) -> Int64Array:
-        """The rows in either, ascending; the same array if they are the same as the last time."""
+        """The union, ascending; the same array if the arguments are those of the last call."""
         last = self._last.union
         if last is not None and last[0] is some and last[1] is others:
             return last[2]
@@ -225,27 +225,24 @@ class Snapshot:
         return rows
 
     def row_of(self, node_name: str) -> int | None:
-        """The row of a node that exists."""
+        """The row of a node; None if the node does not exist."""
         row = self._columns.row_of(node_name)
         return row if row is not None and self._columns.nodes[row] is not None else None
 
     def node(self, row: int) -> Node | None:
-        """The node object of a row."""
+        """The node object of a row, if any."""
         return self._columns.nodes[row]
 
     def requested_by_name(self) -> list[dict[str, int]]:
-        """Per row what its pods request by resource, without zeros; a pass over everything."""
+        """Requests per row by resource, without zeros; visits all rows."""
         return self._columns.requested_by_name()
 
     def request_vector(self, pod_class: PodClass) -> Int64Array:
-        """``int64[resources]`` of what a pod requests.
-
-        What no node has is left out.
-        """
+        """``int64[resources]``: what a pod requests, without resources that no node has."""
         return self._columns.request_vector(pod_class)
 
     def label_column(self, key: str) -> LabelColumn:
-        """The values of a label; empty if no node has it."""
+        """The column of a label; empty if no node has the label."""
         return self._columns.labels.column(key)
 
     def label_codes(self, key: str) -> Int32Array:
@@ -253,49 +250,49 @@ class Snapshot:
         return self._columns.labels.column(key).codes
 
     def image(self, name: str) -> ImageState | None:
-        """Size and spread of an image; None if no node has it. Names are taken as nodes tell."""
+        """Size and spread of an image by its name as nodes report it; None if no node has it."""
         return self._columns.images.get(name)
 
     def ports_in_conflict(
         self, ports: Iterable[HostPort], rows: slice | Int64Array = _ALL
     ) -> BoolArray:
-        """``bool[rows]``: where one of these host ports collides with one in use."""
+        """``bool[rows]``: where one of these host ports conflicts with one in use."""
         return self._columns.host_ports.in_conflict(ports, rows)
 
     def colliding_ports(self, ports: Iterable[HostPort]) -> dict[HostPort, Int32Array]:
-        """The host ports in use that collide with one of `ports`, with ``int32[rows]`` users."""
+        """The host ports in use that conflict with one of `ports` -> ``int32[rows]`` users."""
         return self._columns.host_ports.colliding(ports)
 
     @property
-    def pod_sorts(self) -> Sequence[PodSort | None]:
-        """``code -> sort of pod``, as far as `removed_pods` has met them."""
-        return self._state.ranked.sorts.values
+    def pod_variants(self) -> Sequence[PodVariant | None]:
+        """``code -> pod variant``, for pods on rows that `removed_pods` was asked for."""
+        return self._state.ranked.variants.values
 
     def get_pod(self, uid: str) -> PodInfo | None:
         """The pod with this UID, if it is on a node."""
         return self._state.placed.get(uid)
 
     def pods_on(self, node_name: str) -> Collection[PodInfo]:
-        """The pods on a node, also on one without an object."""
+        """The pods on a node, which need not exist."""
         row = self._columns.row_of(node_name)
         return () if row is None else self._state.placed.on_row(row)
 
-    def removed_pods(self, rows: Int64Array, answers: SortAnswers) -> RemovedPods:
+    def removed_pods(self, rows: Int64Array, answers: VariantValues) -> RemovedPods:
         """The pods on some rows, none of them removed yet; not for a what-if."""
         return RemovedPods(self._state, rows, answers)
 
 
 class NodeView:
-    """The columns of a snapshot limited to some rows; entry i of each array is node i of the view.
+    """Some or all nodes of a snapshot; entry i of each array is node i of the view.
 
-    A view over a slice, or over consecutive rows, shares the snapshot's memory, any other copies
-    what is asked for. Rows without a node may be among them: see `exists`.
+    A view of a slice, or of consecutive rows, shares the snapshot's memory; any other view copies
+    the columns that are read. Rows may have no node: see `exists`.
 
     Attributes:
-        snapshot: What the nodes are part of.
+        snapshot: The snapshot.
         index: The rows, as a slice or as row numbers.
-        changes: What is different on each node itself, where every node is shown as it would be
-            if it alone changed; None where the nodes are as the snapshot has them.
+        changes: For a row-local what-if, in which each node is shown as if it alone changed: the
+            differences of each node. None if the nodes are as in the snapshot.
     """
 
     __slots__ = ("_allocatable", "_requested", "_where", "changes", "index", "snapshot")
@@ -305,13 +302,13 @@ class NodeView:
         self.index = index
         self._where = index
         self.changes: RowChanges | None = None
-        # Gathering rows costs as much as the arithmetic on them, and several plugins ask.
+        # Cached, since gathering rows costs as much as the arithmetic, and several plugins read.
         self._allocatable: Int64Array | None = None
         self._requested: Int64Array | None = None
 
     @classmethod
     def of_ascending(cls, snapshot: Snapshot, rows: Int64Array) -> NodeView:
-        """A view over ascending rows: where they are consecutive nothing has to be gathered."""
+        """A view of ascending rows; if they are consecutive, it shares the snapshot's memory."""
         view = cls(snapshot, rows)
         if len(rows) and int(rows[-1]) - int(rows[0]) + 1 == len(rows):
             view._where = slice(int(rows[0]), int(rows[-1]) + 1)
@@ -331,7 +328,7 @@ class NodeView:
 
     @property
     def names(self) -> list[str]:
-        """Node names; empty where a row has no node."""
+        """Node names; empty for rows without a node."""
         names = self.snapshot.node_names
         if isinstance(self.index, slice):
             return list(names[self.index])
@@ -360,7 +357,7 @@ class NodeView:
 
     @property
     def nonzero_requested(self) -> Int64Array:
-        """``int64[nodes, 2]``: cpu milli and memory bytes, with defaults for what is not named."""
+        """``int64[nodes, 2]``: cpu milli and memory bytes, with defaults for missing requests."""
         return self.snapshot.nonzero_requested[self._where]
 
     @property
@@ -392,10 +389,10 @@ class NodeView:
         return self.snapshot.ports_in_conflict(ports, self._where)
 
     def take(self, array: ArrayT) -> ArrayT:
-        """The entries of an array over all rows that belong to these nodes; not to be written."""
+        """The entries of an array over all rows for these nodes; callers must not write."""
         return array[self._where]  # type: ignore[return-value]
 
     def copied(self, array: ArrayT) -> ArrayT:
-        """The same, to be written."""
+        """A writable copy of the entries of an array over all rows for these nodes."""
         entries = array[self._where]
         return entries.copy() if entries.base is not None else entries  # type: ignore[return-value]

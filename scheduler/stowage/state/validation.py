@@ -1,4 +1,4 @@
-"""Are the columns what the objects say? Everything is recounted the slow way and compared."""
+"""Validation of the state: recounts everything from the objects and compares."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from stowage.state.cluster_state import ClusterState
 from stowage.state.nodes.label_columns import LabelColumn
 from stowage.state.nodes.node_columns import NodeColumns
 from stowage.state.nodes.resource_index import ResourceIndex
-from stowage.state.pods.carrier_counts import CarrierCounts
 from stowage.state.pods.placed_pods import PlacedPods
 from stowage.state.pods.pod_counts import PodCounts
 from stowage.state.pods.pod_info import PodInfo, TermKind
+from stowage.state.pods.term_counts import TermCounts
 from stowage.state.storage.validation import validate_storage
 from stowage.state.violation import InvariantViolation, expect
 
@@ -23,10 +23,10 @@ __all__ = ["InvariantViolation", "validate_state"]
 
 
 def validate_state(state: ClusterState) -> None:
-    """Recount everything.
+    """Recount everything and compare.
 
     Raises:
-        InvariantViolation: A column or count differs from what the objects say.
+        InvariantViolation: A column or count differs from the recount.
     """
     columns = state.columns
     requested = columns.requested_by_name()
@@ -37,21 +37,21 @@ def validate_state(state: ClusterState) -> None:
     expect("number of nodes", sum(node is not None for node in columns.nodes), columns.num_nodes)
     placed_by_row = sum(len(state.placed.on_row(row)) for row in range(columns.num_rows))
     expect("pods by row", len(state.placed), placed_by_row)
-    expect("rows whose pods are ranked wrongly", [], list(state.ranked.outdated()))
+    expect("rows with wrongly ordered pods", [], list(state.ranked.outdated()))
     for column in columns.labels.built().values():
         _check_label_column(columns, column)
     _check_images(columns)
-    for (selector, namespaces, skip_terminating), counts in state.pods.asked():
-        meant = [
+    for (selector, namespaces, skip_terminating), counts in state.pods.kept_counts():
+        matching = [
             pod
             for pod in state.placed
             if (namespaces is None or pod.namespace in namespaces)
             and not (skip_terminating and pod.terminating)
             and selector.matches(pod.labels)
         ]
-        _check_counts(columns, counts, meant, f"pods matching {selector} in {namespaces}")
+        _check_counts(columns, counts, matching, f"pods matching {selector} in {namespaces}")
     for which in TermKind:
-        _check_carried_terms(state, which)
+        _check_existing_terms(state, which)
     validate_storage(state)
 
 
@@ -132,21 +132,21 @@ def _check_images(columns: NodeColumns) -> None:
         expect(f"nodes with image {name}", rows, on_node)
 
 
-def _check_carried_terms(state: ClusterState, which: TermKind) -> None:
-    carriers: dict[object, list[PodInfo]] = {}
+def _check_existing_terms(state: ClusterState, which: TermKind) -> None:
+    pods_with: dict[object, list[PodInfo]] = {}
     for pod in state.placed:
         for term in pod.pod_class.terms[which]:
-            carriers.setdefault(term, []).append(pod)
-    carried_terms = list(state.pods.carried_terms(which))
-    found = {carried.term for carried in carried_terms}
-    expect(f"distinct terms of {which.value}", set(carriers), found)
-    for carried in carried_terms:
-        pods = carriers[carried.term]
-        _check_counts(state.columns, carried.counts, pods, f"carriers of {carried.term}")
+            pods_with.setdefault(term, []).append(pod)
+    existing_terms = list(state.pods.existing_terms(which))
+    found = {existing.term for existing in existing_terms}
+    expect(f"distinct terms of {which.value}", set(pods_with), found)
+    for existing in existing_terms:
+        pods = pods_with[existing.term]
+        _check_counts(state.columns, existing.counts, pods, f"pods with {existing.term}")
 
 
 def _check_counts(
-    columns: NodeColumns, counts: PodCounts | CarrierCounts, pods: list[PodInfo], subject: str
+    columns: NodeColumns, counts: PodCounts | TermCounts, pods: list[PodInfo], subject: str
 ) -> None:
     per_node = np.zeros(columns.num_rows, dtype=np.int64)
     for pod in pods:

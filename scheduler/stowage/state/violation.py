@@ -1,15 +1,15 @@
-"""The finding that the state contradicts itself."""
+"""The exception for a violated invariant of the state."""
 
 from __future__ import annotations
 
 
 class InvariantViolation(AssertionError):  # noqa: N818 - it names the finding
-    """The state contradicts itself.
+    """A column or count differs from a recount from the objects.
 
     Attributes:
         subject: What was compared.
-        expected: What the objects say.
-        found: What the columns say.
+        expected: The recount.
+        found: The column or count.
     """
 
     def __init__(self, subject: str, expected: object, found: object) -> None:
@@ -20,7 +20,7 @@ class InvariantViolation(AssertionError):  # noqa: N818 - it names the finding
 
 
 def expect(subject: str, expected: object, found: object) -> None:
-    """Compare what the objects say with what the columns say.
+    """Compare a recount with a column or count.
 
     Raises:
         InvariantViolation: They differ.

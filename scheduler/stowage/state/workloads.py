@@ -1,6 +1,6 @@
-"""What Services, ReplicationControllers, ReplicaSets and StatefulSets select.
+"""Selectors of Services, ReplicationControllers, ReplicaSets and StatefulSets.
 
-Default topology spreading derives a selector for a pod from these.
+Default topology spreading derives a selector for a pod from them.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class Workloads:
         self._selectors: dict[tuple[str, str], dict[str, LabelSelector | None]] = {}
 
     def selector_of(self, kind: str, namespace: str, name: str) -> LabelSelector | None:
-        """The selector of one object; None if it has none or is not known."""
+        """The selector of an object; None if it has none or is unknown."""
         return self.in_namespace(kind, namespace).get(name)
 
     def in_namespace(self, kind: str, namespace: str) -> Mapping[str, LabelSelector | None]:
-        """Name -> selector of all objects of a kind in a namespace."""
+        """Name -> selector, for all objects of a kind in a namespace."""
         return self._selectors.get((kind, namespace), _NONE)
 
-    def seen(self, kind: str, namespace: str, name: str, selector: LabelSelector | None) -> bool:
-        """Note an object; returns whether anything changed."""
+    def update(self, kind: str, namespace: str, name: str, selector: LabelSelector | None) -> bool:
+        """Add or update an object; returns whether its selector changed."""
         of_kind = self._selectors.setdefault((kind, namespace), {})
         if name in of_kind and of_kind[name] == selector:
             return False
@@ -43,8 +43,8 @@ class Workloads:
         self.generation += 1
         return True
 
-    def gone(self, kind: str, namespace: str, name: str) -> bool:
-        """Note that an object was deleted; returns whether it was known."""
+    def remove(self, kind: str, namespace: str, name: str) -> bool:
+        """Remove an object; returns whether it was known."""
         of_kind = self._selectors.get((kind, namespace))
         if of_kind is None or name not in of_kind:
             return False

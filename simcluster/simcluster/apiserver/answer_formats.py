@@ -1,12 +1,11 @@
-"""Which format an answer on a resource takes, by what the request accepts."""
+"""Chooses the format of an answer about a resource."""
 
 from collections.abc import Mapping
 
 from simcluster.apiserver.errors import ApiError, not_acceptable
 from simcluster.apiserver.formats import Format, MetadataFormat, plain_format
 from simcluster.apiserver.negotiation import META_VERSIONS, negotiate
-from simcluster.kinds.catalog import BUILT_IN
-from simcluster.kinds.resources import Resource
+from simcluster.kinds.resources import BUILT_IN, Resource
 from simcluster.printing.table import TableFormat
 
 _PLAIN: Mapping[int, Format] = {id(found): plain_format(found) for found in BUILT_IN}
@@ -17,12 +16,12 @@ def format_for(resource: Resource, accept: str, included: str = "") -> Format:
     """The format that an ``Accept`` header asks for.
 
     Args:
-        resource: whose objects are written.
+        resource: of the objects.
         accept: the header.
         included: the query's ``includeObject``.
 
     Raises:
-        ApiError: 406, none is had; 400, ``included`` is unknown.
+        ApiError: 406, the format is not available; 400, ``included`` is unknown.
     """
     wanted = negotiate(accept)
     if wanted.shape == "Table":
@@ -33,7 +32,7 @@ def format_for(resource: Resource, accept: str, included: str = "") -> Format:
 
 
 def check_shape(resource: Resource, accept: str, *, is_list: bool) -> None:
-    """Refuse metadata of one object where there are many, and of many where there is one.
+    """Refuse ``PartialObjectMetadata`` for a list, and its list form for a single object.
 
     Raises:
         ApiError: 406.

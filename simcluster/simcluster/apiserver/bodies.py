@@ -1,4 +1,4 @@
-"""Request bodies: from bytes to an object of its kind, or the 400 that says what is wrong."""
+"""Decodes request bodies into objects of their kinds."""
 
 import json
 from collections.abc import Mapping
@@ -10,42 +10,41 @@ import yaml
 from simcluster.apiserver import errors
 from simcluster.apiserver.json_errors import json_error
 from simcluster.apiserver.yaml_text import load_yaml
-from simcluster.crds.apply import object_type
+from simcluster.crds.apply_types import object_type
 from simcluster.crds.rules import unknown_field_warnings
+from simcluster.crds.schema import unknown_fields
 from simcluster.kinds.catalog import BY_KIND
-from simcluster.kinds.resources import EVENTS_V1, Resource
+from simcluster.kinds.resources import Resource
 from simcluster.protobuf.decoding import MEDIA_TYPE, decode_protobuf
-from simcluster.schema import DecodingError, Problems, Struct, conform, struct_of
+from simcluster.schema import DecodingError, Problems, Struct, conform, struct_of, type_of_kind
 
 Json = dict[str, Any]
 
 _BODY_TYPES = frozenset(("", "application/json", "application/yaml", "application/octet-stream"))
 _SUMMARY_LENGTH = 30
+_MAX_MANAGER_BYTES = 128
 _DIRECTIVES = ("", "Ignore", "Strict", "Warn")
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
 
 
 def type_of(resource: Resource) -> Struct | None:
-    """The type of a resource's objects; ``None`` where it is not known, as of custom resources."""
-    if resource.custom is not None:
-        return None
-    struct = struct_of("events.Event" if resource is EVENTS_V1 else resource.kind)
-    # A part of a pod has the name of a kind: ResourceClaim.
-    return struct if struct is not None and "metadata" in struct.fields else None
+    """The type of a resource's objects; ``None`` for custom resources."""
+    return None if resource.custom else type_of_kind(resource.group, resource.kind)
 
 
 _UNKNOWN_TYPE = object_type({})
+_NO_TYPE = "couldn't get version/kind; json parse error: "
 
 
 def apply_type_of(resource: Resource) -> Struct:
-    """How the objects of a resource are owned in parts."""
+    """The type of a resource's objects as server-side apply sees it."""
     if resource.custom is not None:
         return resource.custom.apply_type
     return type_of(resource) or _UNKNOWN_TYPE
 
 
 def check_options(query: Mapping[str, str], kind: str) -> None:
-    """Refuse ``dryRun`` and ``fieldValidation`` other than the known ones.
+    """Refuse unknown values of ``dryRun`` and ``fieldValidation``, and a long ``fieldManager``.
 
     Raises:
         ApiError: 422.
@@ -56,10 +55,8 @@ def check_options(query: Mapping[str, str], kind: str) -> None:
         found.append(errors.unsupported_value("dryRun", [dry_run], ("All",)))
     if directive not in _DIRECTIVES:
         found.append(errors.unsupported_value("fieldValidation", directive, _DIRECTIVES))
-    manager = query.get("fieldManager", "")
-    if len(manager) > 128:
-        detail = "may not be more than 128 bytes"
-        found.append(errors.FieldError("fieldManager", "FieldValueTooLong", f"Too long: {detail}"))
+    if len(query.get("fieldManager", "")) > _MAX_MANAGER_BYTES:
+        found.append(errors.too_long("fieldManager", _MAX_MANAGER_BYTES))
     if found:
         raise errors.invalid("meta.k8s.io", kind, "", found)
 
@@ -77,15 +74,12 @@ def decode_body(body: bytes, content_type: str, kind: str = "") -> Json:
     if content_type not in _BODY_TYPES:
         raise errors.unsupported_media_type(("application/json", "application/yaml", MEDIA_TYPE))
     try:
-        if content_type == "application/yaml":
-            decoded = load_yaml(body)
-        else:
-            decoded = msgspec.json.decode(body)
-    except (msgspec.DecodeError, yaml.YAMLError, UnicodeDecodeError) as error:
-        if isinstance(error, yaml.YAMLError):
-            raise _unrecognized(_yaml_error(error), body, kind) from error
-        why = f"couldn't get version/kind; json parse error: {json_error(body)}"
-        raise _unrecognized(why, body, kind) from error
+        is_yaml = content_type == "application/yaml"
+        decoded = load_yaml(body) if is_yaml else msgspec.json.decode(body)
+    except yaml.YAMLError as error:
+        raise _unrecognized(_yaml_error(error), body, kind) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _unrecognized(_NO_TYPE + json_error(body), body, kind) from error
     if not isinstance(decoded, dict):
         word = "array" if isinstance(decoded, list) else type(decoded).__name__
         target = (
@@ -93,7 +87,7 @@ def decode_body(body: bytes, content_type: str, kind: str = "") -> Json:
             '"json:\\"kind,omitempty\\"" }'
         )
         why = f"json: cannot unmarshal {word} into Go value of type {target}"
-        raise _unrecognized(f"couldn't get version/kind; json parse error: {why}", body, kind)
+        raise _unrecognized(_NO_TYPE + why, body, kind)
     return decoded
 
 
@@ -105,12 +99,11 @@ def _unrecognized(why: str, body: bytes, kind: str) -> errors.ApiError:
 
 
 def _empty(kind: str) -> errors.ApiError:
-    why = "couldn't get version/kind; json parse error: unexpected end of JSON input"
-    return _unrecognized(why, b"", kind)
+    return _unrecognized(_NO_TYPE + json_error(b""), b"", kind)
 
 
 def _yaml_error(error: yaml.YAMLError) -> str:
-    """An error in YAML as a Go server tells it; of lines it counts only those that are over."""
+    """An error in YAML as a Go server words it; Go counts only the lines before the error."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return f"yaml: {error}"
     marks = [mark for mark in (error.context_mark, error.problem_mark) if mark and mark.line]
@@ -131,7 +124,7 @@ def _summary(body: bytes) -> str:
 def read_object(
     body: bytes, content_type: str, resource: Resource, directive: str
 ) -> tuple[Json, tuple[str, ...]]:
-    """The object of a create or update request, and the warnings it earned.
+    """The object of a create or update request, and its warnings.
 
     Raises:
         ApiError: 400, it is no object of this kind, or it has unknown or duplicate fields and
@@ -144,12 +137,8 @@ def read_object(
     struct = type_of(resource)
     if struct is None:
         return _read_untyped(obj, resource, directive)
-    kind, version = obj.get("kind") or resource.kind, resource.version
-    prefix = f'{kind} in version "{version}" cannot be handled as a {resource.kind}: '
-    try:
-        problems = conform(obj, struct)
-    except DecodingError as error:
-        raise errors.bad_request(prefix + str(error)) from error
+    prefix = _cannot_be_handled(obj.get("kind") or resource.kind, resource.version, resource.kind)
+    problems = _conformed(obj, struct, prefix)
     if directive == "Ignore":
         return obj, ()
     found = _strict_errors(body, content_type, problems)
@@ -159,9 +148,7 @@ def read_object(
 
 
 def _read_untyped(obj: Json, resource: Resource, directive: str) -> tuple[Json, tuple[str, ...]]:
-    """An object of a custom kind, or of one whose type is not known."""
-    if resource.custom is None:
-        _drop_nulls(obj)
+    """An object of a custom kind."""
     try:
         conform_metadata(obj)
     except DecodingError as error:
@@ -169,8 +156,21 @@ def _read_untyped(obj: Json, resource: Resource, directive: str) -> tuple[Json, 
     return obj, unknown_field_warnings(resource, obj, directive)
 
 
+def conform_to(resource: Resource, obj: Json) -> list[str]:
+    """Make an object conform to its kind, in place; returns the paths of its unknown fields.
+
+    Raises:
+        DecodingError: a value is of the wrong type.
+    """
+    struct = type_of(resource)
+    if struct is not None:
+        return conform(obj, struct).unknown
+    conform_metadata(obj)
+    return unknown_fields(obj, resource.custom.schema) if resource.custom else []
+
+
 def conform_metadata(obj: Json) -> None:
-    """Make the metadata of an object whose type is not known what it is in every kind.
+    """Make the metadata of an object of unknown type conform to ``ObjectMeta``, in place.
 
     Raises:
         DecodingError: a value is of the wrong type.
@@ -185,13 +185,13 @@ def read_part(body: bytes, content_type: str, kind: str, api_versions: tuple[str
     """The body of a request to a subresource, such as a ``Binding``.
 
     Args:
-        body: as it was sent.
+        body: of the request.
         content_type: of the body.
-        kind: that it must be of.
-        api_versions: that it may be of, the usual one first.
+        kind: expected kind.
+        api_versions: expected versions, the preferred one first.
 
     Raises:
-        ApiError: 400, it is no such object; 415.
+        ApiError: 400, the body is no such object; 415.
     """
     obj = decode_body(body, content_type, kind)
     if not body:
@@ -199,14 +199,7 @@ def read_part(body: bytes, content_type: str, kind: str, api_versions: tuple[str
     found = obj.get("kind") or kind, obj.get("apiVersion") or api_versions[0]
     if found not in {(kind, version) for version in api_versions}:
         raise _other_kind(*found, kind, api_versions[0])
-    struct = struct_of(kind)
-    try:
-        if struct is not None:
-            conform(obj, struct)
-    except DecodingError as error:
-        version = found[1].rpartition("/")[2]
-        why = f'{kind} in version "{version}" cannot be handled as a {kind}: {error}'
-        raise errors.bad_request(why) from error
+    _conformed(obj, struct_of(kind), _cannot_be_handled(kind, found[1], kind))
     return obj
 
 
@@ -217,13 +210,25 @@ def read_delete_options(body: bytes, content_type: str) -> Json:
         ApiError: 400, a value is of the wrong type; 415.
     """
     options = decode_body(body, content_type)
-    struct = struct_of("DeleteOptions")
-    try:
-        if struct is not None:
-            conform(options, struct)
-    except DecodingError as error:
-        raise errors.bad_request(str(error)) from error
+    _conformed(options, struct_of("DeleteOptions"), "")
     return options
+
+
+def _cannot_be_handled(kind: str, api_version: str, expected: str) -> str:
+    version = api_version.rpartition("/")[2]
+    return f'{kind} in version "{version}" cannot be handled as a {expected}: '
+
+
+def _conformed(obj: Json, struct: Struct | None, prefix: str) -> Problems:
+    """The problems of an object that conforms to its type now.
+
+    Raises:
+        ApiError: 400, a value is of the wrong type.
+    """
+    try:
+        return Problems() if struct is None else conform(obj, struct)
+    except DecodingError as error:
+        raise errors.bad_request(prefix + str(error)) from error
 
 
 def _check_kind(obj: Json, resource: Resource) -> None:
@@ -233,15 +238,14 @@ def _check_kind(obj: Json, resource: Resource) -> None:
 
 
 def _other_kind(kind: str, version: str, expected: str, api_version: str) -> errors.ApiError:
-    """400: an object of another kind, or of another version, than is to be sent here."""
-    short = version.rpartition("/")[2]
-    prefix = f'{kind} in version "{short}" cannot be handled as a {expected}: '
+    """400: an object of another kind, or of another version, than expected."""
     if (version, kind) in BY_KIND:
+        short = version.rpartition("/")[2]
         group = api_version.rpartition("/")[0].partition(".")[0] or "core"
         why = f"converting ({short}.{kind}) to ({group}.{expected}): unknown conversion"
     else:
         why = f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"'
-    return errors.bad_request(prefix + why)
+    return errors.bad_request(_cannot_be_handled(kind, version, expected) + why)
 
 
 def _strict_errors(body: bytes, content_type: str, problems: Problems) -> list[str]:
@@ -252,7 +256,7 @@ def _strict_errors(body: bytes, content_type: str, problems: Problems) -> list[s
 
 
 class _Pairs(dict[str, Any]):
-    """An object that remembers which of its keys came twice."""
+    """An object that records its duplicate keys."""
 
     duplicates: tuple[str, ...] = ()
 
@@ -266,7 +270,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> _Pairs:
 
 
 def duplicate_fields(body: bytes) -> list[str]:
-    """``duplicate field "spec.x"`` for each key that an object of the body has twice."""
+    """``duplicate field "spec.x"`` for each duplicate key in the body."""
     try:
         decoded = json.loads(body, object_pairs_hook=_pairs)
     except ValueError:
@@ -285,15 +289,3 @@ def _duplicates(value: Any, path: str) -> list[str]:
         for position, inner in enumerate(value):
             found += _duplicates(inner, f"{path}[{position}]")
     return found
-
-
-def _drop_nulls(value: object) -> None:
-    """Drop what is null, in place: to the API server it is the same as not set."""
-    if isinstance(value, dict):
-        for key in [key for key, inner in value.items() if inner is None]:
-            del value[key]
-        for inner in value.values():
-            _drop_nulls(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            _drop_nulls(inner)

@@ -1,33 +1,28 @@
-"""The connections of the API server: how many, how long they may be idle, and how they end."""
+"""The limits of the API server on connections and on requests in flight."""
 
 import asyncio
 import contextlib
 import resource
-import socket
 from collections.abc import Iterator
 from typing import Any
 
 from aiohttp import web
 
 IDLE_TIMEOUT_S = 90.0
-"""A connection on which no whole request arrives for this long is closed."""
+"""Closes a connection on which no whole request arrives."""
 LINGER_S = 10.0
-"""So long the rest of a request that was answered early is read and dropped."""
+"""Bounds the reading of the rest of a request that was answered early."""
 _SPARE_DESCRIPTORS = 256
-_PROBE_AFTER_S = 30
-_PROBE_EVERY_S = 15
-_LOST_PROBES = 4
 
 
 class HttpServer(web.Server):
     """aiohttp's low-level server with a limit on connections.
 
-    Those beyond the limit are accepted and marked, for their clients are to be told to come back
-    later rather than left waiting.
+    Connections beyond the limit are accepted and marked, so that the server can answer them 429.
 
     Args:
         handler: answers requests.
-        max_connections: beyond these a connection is marked as refused.
+        max_connections: connections beyond this number are marked as refused.
         options: of :class:`aiohttp.web.Server`.
     """
 
@@ -40,20 +35,19 @@ class HttpServer(web.Server):
         self._is_shut_down = False
 
     def is_refused(self, protocol: object) -> bool:
-        """Whether a connection is one too many."""
+        """Whether a connection is beyond the limit."""
         return protocol in self._refused
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Keep a new connection, or end it at once where the server has shut down.
+        """Register a new connection, or abort it if the server has shut down.
 
-        aiohttp would go on serving connections accepted the moment it shut down.
+        aiohttp would keep serving a connection that was accepted while it shut down.
         """
         if self._is_shut_down:
             transport.abort()
             return
         if len(self.connections) - len(self._refused) >= self._max_connections:
             self._refused.add(handler)
-        _probe_when_silent(transport)
         super().connection_made(handler, transport)
 
     def connection_lost(
@@ -64,31 +58,16 @@ class HttpServer(web.Server):
         super().connection_lost(handler, exc)
 
     async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - aiohttp's
-        """Close every connection, those to come included."""
+        """Close every connection, and abort later ones."""
         self._is_shut_down = True
         await super().shutdown(timeout)
 
 
-def _probe_when_silent(transport: asyncio.Transport) -> None:
-    """Have the kernel find out that a client's machine is gone, and what is unsent with it."""
-    found = transport.get_extra_info("socket")
-    if found is None or found.family not in {socket.AF_INET, socket.AF_INET6}:
-        return
-    for name, value in (
-        ("TCP_KEEPIDLE", _PROBE_AFTER_S),
-        ("TCP_KEEPINTVL", _PROBE_EVERY_S),
-        ("TCP_KEEPCNT", _LOST_PROBES),
-        ("TCP_USER_TIMEOUT", (_PROBE_AFTER_S + _PROBE_EVERY_S * _LOST_PROBES) * 1000),
-    ):
-        if hasattr(socket, name):
-            found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-
-
 def make_room_for_connections(count: int) -> int:
-    """Raise the limit on open files as far as ``count`` connections need and the system lets.
+    """Raise the limit on open files for ``count`` connections, as far as the system allows.
 
     Returns:
-        For how many connections there is room.
+        The number of connections that the limit allows.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count + _SPARE_DESCRIPTORS
@@ -101,10 +80,10 @@ def make_room_for_connections(count: int) -> int:
 
 
 class InFlight:
-    """Counts the requests being answered; watches, which last, do not count.
+    """Counts the requests in flight; watches do not count.
 
     Args:
-        limit: how many there may be.
+        limit: requests that may be in flight.
     """
 
     def __init__(self, limit: int) -> None:
@@ -113,7 +92,7 @@ class InFlight:
 
     @property
     def is_full(self) -> bool:
-        """No more requests are to be taken on."""
+        """Whether the limit is reached."""
         return self._count >= self._limit
 
     @contextlib.contextmanager
@@ -127,7 +106,7 @@ class InFlight:
 
     @contextlib.contextmanager
     def left_out(self) -> Iterator[None]:
-        """Leave the request out of the count for a while: it has become a watch."""
+        """Leave a request out of the count while it is a watch."""
         self._count -= 1
         try:
             yield

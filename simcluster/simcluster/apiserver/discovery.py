@@ -1,10 +1,10 @@
-"""Discovery documents: which groups, versions and kinds are served, in both of their shapes."""
+"""Discovery documents: the served groups, versions and kinds, plain and aggregated."""
 
 import base64
 import hashlib
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from simcluster.apiserver.paths import REVIEWS
 from simcluster.kinds.catalog import Catalog
 from simcluster.kinds.resources import Resource
 
@@ -29,46 +29,26 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 _CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
-class _Review(NamedTuple):
-    group: str
-    kind: str
-    plural: str
-    namespaced: bool = False
-
-
-_REVIEWS = (
-    _Review("", "Binding", "bindings", True),
-    _Review("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews"),
-    _Review("authentication.k8s.io", "TokenReview", "tokenreviews"),
-    _Review("authorization.k8s.io", "LocalSubjectAccessReview", "localsubjectaccessreviews", True),
-    _Review("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews"),
-    _Review("authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreviews"),
-    _Review("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews"),
-)
-
-
 class _Subresource(NamedTuple):
     """The kind a subresource takes and answers; empty where it is the object's own."""
 
-    group: str
-    version: str
-    kind: str
     verbs: tuple[str, ...]
+    kind: str = ""
+    group: str = ""
+    version: str = ""
 
 
-_PROXIED = ("create", "delete", "get", "patch", "update")
-_OWN_KIND = _Subresource("", "", "", ("get", "patch", "update"))
+_OWN_KIND = _Subresource(("get", "patch", "update"))
 _SUBRESOURCES = {
-    "attach": _Subresource("", "", "PodAttachOptions", ("create", "get")),
-    "binding": _Subresource("", "", "Binding", ("create",)),
-    "ephemeralcontainers": _OWN_KIND,
-    "eviction": _Subresource("policy", "v1", "Eviction", ("create",)),
-    "exec": _Subresource("", "", "PodExecOptions", ("create", "get")),
-    "finalize": _Subresource("", "", "", ("update",)),
-    "log": _Subresource("", "", "", ("get",)),
-    "portforward": _Subresource("", "", "PodPortForwardOptions", ("create", "get")),
-    "scale": _Subresource("autoscaling", "v1", "Scale", ("get", "patch", "update")),
-    "token": _Subresource("authentication.k8s.io", "v1", "TokenRequest", ("create",)),
+    "attach": _Subresource(("create", "get"), "PodAttachOptions"),
+    "binding": _Subresource(("create",), "Binding"),
+    "eviction": _Subresource(("create",), "Eviction", "policy", "v1"),
+    "exec": _Subresource(("create", "get"), "PodExecOptions"),
+    "finalize": _Subresource(("update",)),
+    "log": _Subresource(("get",)),
+    "portforward": _Subresource(("create", "get"), "PodPortForwardOptions"),
+    "scale": _Subresource(("get", "patch", "update"), "Scale", "autoscaling", "v1"),
+    "token": _Subresource(("create",), "TokenRequest", "authentication.k8s.io", "v1"),
 }
 
 
@@ -112,10 +92,11 @@ def api_resource_list(catalog: Catalog, group: str, version: str) -> Json | None
     """``GET /api/v1`` or ``GET /apis/{group}/{version}``; ``None`` if it is not served."""
     if (group, version) not in catalog.group_versions():
         return None
-    listed = [_described_review(found) for found in _reviews_of(group, version)]
-    for resource in _resources_of(catalog, group, version):
-        listed.append(_described(resource))
-        listed += _described_subresources(resource)
+    served = {found.plural: found for found in _resources_of(catalog, group, version)}
+    listed = []
+    for described in _aggregated_version(catalog, group, version)["resources"]:
+        listed.append(_listed(described, served.get(described["resource"])))
+        listed += [_listed_subresource(described, each) for each in _below(described)]
     document = {
         "kind": "APIResourceList",
         "apiVersion": "v1",
@@ -127,44 +108,36 @@ def api_resource_list(catalog: Catalog, group: str, version: str) -> Json | None
     return document
 
 
-def _reviews_of(group: str, version: str) -> list[_Review]:
-    return [found for found in _REVIEWS if (found.group, "v1") == (group, version)]
-
-
-def _resources_of(catalog: Catalog, group: str, version: str) -> list[Resource]:
-    found = [each for each in catalog if (each.group, each.version) == (group, version)]
-    return sorted(found, key=lambda resource: resource.plural)
-
-
-def _verbs(resource: Resource) -> list[str]:
-    return list(_CUSTOM_VERBS if resource.custom else resource.verbs)
-
-
-def _described_review(review: _Review) -> Json:
-    return {
-        "name": review.plural,
-        "singularName": review.kind.lower(),
-        "namespaced": review.namespaced,
-        "kind": review.kind,
-        "verbs": ["create"],
+def _listed(described: Json, resource: Resource | None) -> Json:
+    """A resource of an ``APIResourceList``, from its aggregated form."""
+    listed = {
+        "name": described["resource"],
+        "singularName": described["singularResource"],
+        "namespaced": described["scope"] == "Namespaced",
+        "kind": described["responseKind"]["kind"],
+        "verbs": described["verbs"],
     }
+    listed |= {key: described[key] for key in ("shortNames", "categories") if key in described}
+    if resource is not None and "create" in resource.verbs:
+        listed["storageVersionHash"] = storage_version_hash(resource)
+    return listed
 
 
-def _described(resource: Resource) -> Json:
-    described: Json = {
-        "name": resource.plural,
-        "singularName": resource.singular or resource.kind.lower(),
-        "namespaced": resource.namespaced,
-        "kind": resource.kind,
-        "verbs": _verbs(resource),
+def _below(described: Json) -> list[Json]:
+    found: list[Json] = described.get("subresources") or []
+    return found
+
+
+def _listed_subresource(described: Json, subresource: Json) -> Json:
+    name, kind = subresource["subresource"], subresource["responseKind"]
+    listed = {
+        "name": f"{described['resource']}/{name}",
+        "singularName": "",
+        "namespaced": described["scope"] == "Namespaced",
     }
-    if resource.short_names:
-        described["shortNames"] = list(resource.short_names)
-    if resource.categories:
-        described["categories"] = list(resource.categories)
-    if "create" in resource.verbs:
-        described["storageVersionHash"] = storage_version_hash(resource)
-    return described
+    if _subresource(name, "").group:
+        listed |= {"group": kind["group"], "version": kind["version"]}
+    return {**listed, "kind": kind["kind"], "verbs": subresource["verbs"]}
 
 
 def storage_version_hash(resource: Resource) -> str:
@@ -174,23 +147,15 @@ def storage_version_hash(resource: Resource) -> str:
     return base64.b64encode(digest[:8]).decode()
 
 
-def _subresource(resource: Resource, name: str) -> _Subresource:
+def _subresource(name: str, kind: str) -> _Subresource:
     if name == "proxy":
-        return _Subresource("", "", f"{resource.kind}ProxyOptions", _PROXIED)
+        verbs = ("create", "delete", "get", "patch", "update")
+        return _Subresource(verbs, f"{kind}ProxyOptions")
     return _SUBRESOURCES.get(name, _OWN_KIND)
 
 
-def _described_subresources(resource: Resource) -> Iterator[Json]:
-    for name in resource.subresources:
-        group, version, kind, verbs = _subresource(resource, name)
-        described: Json = {
-            "name": f"{resource.plural}/{name}",
-            "singularName": "",
-            "namespaced": resource.namespaced,
-        }
-        if group:
-            described |= {"group": group, "version": version}
-        yield {**described, "kind": kind or resource.kind, "verbs": list(verbs)}
+def _resources_of(catalog: Catalog, group: str, version: str) -> list[Resource]:
+    return [each for each in catalog if (each.group, each.version) == (group, version)]
 
 
 def aggregated(catalog: Catalog, *, core: bool) -> Json:
@@ -214,53 +179,51 @@ def aggregated(catalog: Catalog, *, core: bool) -> Json:
 
 
 def _aggregated_version(catalog: Catalog, group: str, version: str) -> Json:
-    found = [_aggregated_review(review) for review in _reviews_of(group, version)]
+    found = [
+        _described(plural, kind, is_namespaced, ("create",), _kind(kind))
+        for (review_group, plural), (kind, is_namespaced) in REVIEWS.items()
+        if (review_group, "v1") == (group, version)
+    ]
     found += [_aggregated_resource(each) for each in _resources_of(catalog, group, version)]
     found.sort(key=lambda resource: resource["resource"])
     return {"version": version, "resources": found, "freshness": "Current"}
 
 
-def _scope(namespaced: bool) -> str:
-    return "Namespaced" if namespaced else "Cluster"
-
-
-def _aggregated_review(review: _Review) -> Json:
+def _described(
+    plural: str, kind: str, is_namespaced: bool, verbs: tuple[str, ...], response_kind: Json
+) -> Json:
     return {
-        "resource": review.plural,
-        "responseKind": {"group": "", "version": "", "kind": review.kind},
-        "scope": _scope(review.namespaced),
-        "singularResource": review.kind.lower(),
-        "verbs": ["create"],
+        "resource": plural,
+        "responseKind": response_kind,
+        "scope": "Namespaced" if is_namespaced else "Cluster",
+        "singularResource": kind.lower(),
+        "verbs": list(verbs),
     }
 
 
-def _response_kind(resource: Resource, subresource: _Subresource = _OWN_KIND) -> Json:
-    group, version, kind, _ = subresource
-    if not kind and resource.custom:
-        group, version = resource.group, resource.version
-    return {"group": group, "version": version, "kind": kind or resource.kind}
+def _kind(kind: str, group: str = "", version: str = "") -> Json:
+    return {"group": group, "version": version, "kind": kind}
 
 
 def _aggregated_resource(resource: Resource) -> Json:
-    described: Json = {
-        "resource": resource.plural,
-        "responseKind": _response_kind(resource),
-        "scope": _scope(resource.namespaced),
-        "singularResource": resource.singular or resource.kind.lower(),
-        "verbs": _verbs(resource),
-    }
+    # The API server leaves out the group and version of its built-in kinds.
+    own = (resource.group, resource.version) if resource.custom else ()
+    verbs = _CUSTOM_VERBS if resource.custom else resource.verbs
+    described = _described(
+        resource.plural, resource.kind, resource.namespaced, verbs, _kind(resource.kind, *own)
+    )
+    if resource.singular:
+        described["singularResource"] = resource.singular
     if resource.short_names:
         described["shortNames"] = list(resource.short_names)
     if resource.categories:
         described["categories"] = list(resource.categories)
-    below = [
-        {
-            "subresource": name,
-            "responseKind": _response_kind(resource, _subresource(resource, name)),
-            "verbs": list(_subresource(resource, name).verbs),
-        }
-        for name in sorted(resource.subresources)
-    ]
-    if below:
+    if below := [_below_resource(resource, name, own) for name in sorted(resource.subresources)]:
         described["subresources"] = below
     return described
+
+
+def _below_resource(resource: Resource, name: str, own: tuple[str, ...]) -> Json:
+    verbs, kind, group, version = _subresource(name, resource.kind)
+    response_kind = _kind(kind, group, version) if kind else _kind(resource.kind, *own)
+    return {"subresource": name, "responseKind": response_kind, "verbs": list(verbs)}

@@ -1,18 +1,16 @@
-"""From an HTTP request to the bytes of its answer, for everything but watches and lists.
+"""Answers requests on objects, collections and subresources, except lists and watches.
 
-A request is handled in one go, so that writes are atomic without locks; only the deletion of a
-collection, which no server does at once, lets others in between.
+A request is handled without interruption, so that writes are atomic without locks. Only the
+deletion of a collection yields to other requests.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from simcluster.apiserver import errors
-from simcluster.apiserver.answer_formats import check_shape, format_for
+from simcluster.apiserver.answer_formats import check_shape
 from simcluster.apiserver.bodies import (
     apply_type_of,
     check_options,
@@ -22,20 +20,24 @@ from simcluster.apiserver.bodies import (
     read_part,
 )
 from simcluster.apiserver.event_conversion import to_core
-from simcluster.apiserver.formats import Format
 from simcluster.apiserver.listing import Page
+from simcluster.apiserver.messages import Answer, ApiRequest
 from simcluster.apiserver.negotiation import negotiate
 from simcluster.apiserver.node_connections import check_log, not_connected, object_behind
 from simcluster.apiserver.paths import Review, Target
 from simcluster.auth.access import Access
 from simcluster.auth.reviews import review
-from simcluster.auth.users import ADMINISTRATOR, User, name_requester
-from simcluster.kinds.binding import bind
-from simcluster.kinds.control_plane_resources import CERTIFICATE_SIGNING_REQUESTS
-from simcluster.kinds.eviction import evict
-from simcluster.kinds.resources import CONNECTIONS, EVENTS_V1, Resource
-from simcluster.kinds.scale import scale_of, set_scale
-from simcluster.kinds.strategy_warnings import warnings_on_create, warnings_on_update
+from simcluster.auth.users import name_requester
+from simcluster.kinds.resources import (
+    CERTIFICATE_SIGNING_REQUESTS,
+    CONNECTIONS,
+    EVENTS_V1,
+    Resource,
+)
+from simcluster.kinds.subresources.binding import bind
+from simcluster.kinds.subresources.eviction import evict
+from simcluster.kinds.subresources.scale import scale_of, set_scale
+from simcluster.kinds.warnings import warnings_on_create, warnings_on_update
 from simcluster.patch.apply import Recorder, Writer, record_create, record_update
 from simcluster.patch.apply.field_sets import MissingKeyError
 from simcluster.patch.requests import (
@@ -49,8 +51,8 @@ from simcluster.patch.requests import (
     patched,
 )
 from simcluster.store.deletion import DeleteOptions, options_of_query, parse_delete_options
-from simcluster.store.owners import Owners
-from simcluster.store.registry import WHOLE_OBJECT_SUBRESOURCES, Registry
+from simcluster.store.managed_fields import ManagedFields
+from simcluster.store.registry import WHOLE_OBJECT_SUBRESOURCES, Registry, WriteOptions
 from simcluster.store.selection import Selection
 from simcluster.store.store import Stored, encode
 from simcluster.validation.events import validate_event_of_new_api
@@ -59,72 +61,14 @@ Json = dict[str, Any]
 
 DELETIONS_PER_TURN = 100
 _TRACKED_FROM_FIRST_APPLY = frozenset(("events",))
-"""Kinds that are made all the time and hardly alike; see ``simcluster.patch.apply``."""
+"""Kinds that get managedFields on their first apply only; see ``simcluster.patch.apply``."""
 _PARTS = {
     "binding": ("Binding", ("v1",)),
     "eviction": ("Eviction", ("policy/v1", "policy/v1beta1")),
     "token": ("TokenRequest", ("authentication.k8s.io/v1",)),
     "scale": ("Scale", ("autoscaling/v1",)),
 }
-"""The kinds of what is sent to subresources, and their versions."""
-
-
-class ApiRequest(NamedTuple):
-    """An HTTP request as the endpoints see it."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    content_type: str = ""
-    accept: str = ""
-    body: bytes = b""
-    user: User = ADMINISTRATOR
-    user_agent: str = ""
-    upgrades: bool = False
-
-    @property
-    def is_dry_run(self) -> bool:
-        """Nothing is to be stored."""
-        return self.query.get("dryRun") == "All"
-
-    @property
-    def directive(self) -> str:
-        """What is to be done about unknown fields."""
-        return self.query.get("fieldValidation", "")
-
-    @property
-    def manager(self) -> str:
-        """Who writes, to the owner of fields."""
-        named = self.query.get("fieldManager", "")
-        return named or self.user_agent.partition("/")[0][:128] or "unknown"
-
-    def format_for(self, resource: Resource) -> Format:
-        """The format of the answer.
-
-        Raises:
-            ApiError: 406 or 400, what is asked for is not had.
-        """
-        return format_for(resource, self.accept, self.query.get("includeObject", ""))
-
-
-class Answer(NamedTuple):
-    """Status, body and further headers of an answer, and the warnings sent besides."""
-
-    status: int
-    body: bytes
-    retry_after_s: int = 0
-    warnings: tuple[str, ...] = ()
-    headers: Mapping[str, str] = MappingProxyType({})
-    content_type: str = "application/json"
-
-    def warning(self, warnings: tuple[str, ...]) -> "Answer":
-        """The same with further warnings."""
-        return self._replace(warnings=self.warnings + warnings) if warnings else self
-
-
-def error_answer(error: errors.ApiError) -> Answer:
-    """The answer that carries an error."""
-    return Answer(error.code, encode(error.status()), error.retry_after_s)
+"""The kind that each subresource takes, and its versions."""
 
 
 _DEPRECATED = {
@@ -143,7 +87,7 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete
 
 
 def check_verb(method: str, target: Target) -> None:
-    """Refuse what a resource does not offer, such as the deletion of all namespaces at once.
+    """Refuse verbs that a resource does not offer, such as the deletion of all namespaces.
 
     Raises:
         ApiError: 405.
@@ -159,8 +103,8 @@ class Endpoints:
     """Every verb on objects, collections and subresources.
 
     Args:
-        registry: what is read and written.
-        access: who may do what, as reviews tell.
+        registry: the objects.
+        access: answers reviews.
     """
 
     def __init__(self, registry: Registry, access: Access) -> None:
@@ -180,8 +124,10 @@ class Endpoints:
             negotiate(request.accept)
         if target.subresource and target.subresource not in WHOLE_OBJECT_SUBRESOURCES:
             return self._handle_subresource(request, target)
+        if not target.name and request.method == "POST":
+            return self._create(request, target)
         if not target.name:
-            return self._handle_collection(request, target)
+            raise errors.method_not_allowed()
         if request.method == "GET":
             return self._get(request, target)
         if request.method == "PUT":
@@ -204,11 +150,6 @@ class Endpoints:
         now = self._registry.clock.now()
         return Answer(201, encode(review(target, body, request.user, self._access, now)))
 
-    def _handle_collection(self, request: ApiRequest, target: Target) -> Answer:
-        if request.method == "POST":
-            return self._create(request, target)
-        raise errors.method_not_allowed()
-
     def _create(self, request: ApiRequest, target: Target) -> Answer:
         resource, namespace = target.resource, target.namespace or ""
         if resource.namespaced and target.namespace is None:
@@ -221,13 +162,7 @@ class Endpoints:
             )
         if resource is CERTIFICATE_SIGNING_REQUESTS:
             name_requester(obj, request.user)
-        stored = self._registry.create(
-            resource,
-            namespace,
-            obj,
-            dry_run=request.is_dry_run,
-            recorder=self._recorder(request, target),
-        )
+        stored = self._registry.create(resource, namespace, obj, self._options(request, target))
         warnings += warnings_on_create(resource, stored.obj)
         return self._one(request, resource, stored, 201).warning(warnings)
 
@@ -246,23 +181,27 @@ class Endpoints:
             resource.has_status,
         )
 
-    def _recorder(self, request: ApiRequest, target: Target) -> Recorder:
-        """Tells the managedFields of what is written."""
-        struct = apply_type_of(target.resource)
+    def _options(self, request: ApiRequest, target: Target) -> WriteOptions:
+        return WriteOptions(request.is_dry_run, self._recorder(request, target))
 
+    def _recorder(self, request: ApiRequest, target: Target) -> Recorder:
+        """Computes the managedFields of the written object."""
+        struct = apply_type_of(target.resource)
         is_tracked = target.resource.stored_in not in _TRACKED_FROM_FIRST_APPLY
 
-        def record(obj: Json, before: Json | None, owners: Owners | None) -> Owners | None:
-            if not (is_tracked if before is None else owners):
-                return owners
+        def record(
+            obj: Json, before: Json | None, managed_fields: ManagedFields | None
+        ) -> ManagedFields | None:
+            if not (is_tracked if before is None else managed_fields):
+                return managed_fields
             writer = self._writer(request, target)
-            # What cannot be owned in parts is not tracked; whether it is valid is asked later.
+            # An object without the keys of its lists is not tracked; validation comes later.
             with contextlib.suppress(MissingKeyError):
                 if before is None:
                     return record_create(obj, struct, writer)
-                if owners is not None:
-                    return record_update(obj, before, struct, writer, owners)
-            return owners
+                if managed_fields is not None:
+                    return record_update(obj, before, struct, writer, managed_fields)
+            return managed_fields
 
         return record
 
@@ -280,17 +219,15 @@ class Endpoints:
         resource, namespace = target.resource, target.namespace or ""
         check_options(request.query, "UpdateOptions")
         obj, warnings = self._read(request, resource)
-        recorder = self._recorder(request, target)
+        options = self._options(request, target)
         if target.subresource:
             self._registry.check_address(resource, namespace, target.name, obj)
             current = self._registry.get(resource, namespace, target.name)
             replace = self._registry.replacement(target.subresource)
-            stored = replace(resource, current, obj, dry_run=request.is_dry_run, recorder=recorder)
+            stored = replace(resource, current, obj, options)
             return self._one(request, resource, stored).warning(warnings)
         before = self._registry.store.get(resource.stored_in, namespace, target.name)
-        stored, is_created = self._registry.update(
-            resource, namespace, target.name, obj, dry_run=request.is_dry_run, recorder=recorder
-        )
+        stored, is_created = self._registry.update(resource, namespace, target.name, obj, options)
         if before is not None:
             warnings += warnings_on_update(resource, stored.obj, before.obj)
         answer = self._one(request, resource, stored, 201 if is_created else 200)
@@ -306,9 +243,8 @@ class Endpoints:
             partial(self._writer, request, target),
             target.subresource,
             request.directive,
-            request.is_dry_run,
             request.query.get("force") in {"true", "1"},
-            self._recorder(request, target),
+            self._options(request, target),
         )
         done = self._patched(request, resource, address, patch)
         answer = self._one(request, resource, done.stored, 201 if done.is_created else 200)
@@ -352,13 +288,13 @@ class Endpoints:
         return parse_delete_options(options_of_query(request.query))
 
     async def delete_collection(self, request: ApiRequest, target: Target) -> Page:
-        """Delete what a request selects, a few at a time; returns what was deleted.
+        """Delete the selected objects, a few at a time; returns the deleted ones.
 
         Raises:
             ApiError: the request is refused, and nothing is deleted.
         """
         resource, query = target.resource, request.query
-        request.format_for(resource)  # refuses what cannot be answered
+        request.format_for(resource)  # refuses formats that are not available
         options = self._delete_options(request)
         selection = Selection(
             resource,
@@ -384,7 +320,7 @@ class Endpoints:
         if target.subresource == "log" and request.method == "GET":
             pod = self._registry.get(target.resource, namespace, name).obj
             check_log(pod, request.query)
-            # Without a node there is nobody to ask; the kubelets here have nothing to say.
+            # The kubelet simulation has no logs; an unscheduled pod has no kubelet.
             status = 200 if pod["spec"].get("nodeName") else 204
             return Answer(status, b"", 0, content_type="text/plain")
         if target.subresource in CONNECTIONS:
@@ -419,7 +355,7 @@ class Endpoints:
         return evict(self._registry, namespace, name, body)
 
     def _not_connected(self, request: ApiRequest, target: Target) -> errors.ApiError:
-        """Nothing listens like a kubelet here, so no pod, node or service can be reached.
+        """The error of a connection: no kubelet listens, so no pod or node can be reached.
 
         Raises:
             ApiError: 404, there is no such object.
@@ -437,7 +373,7 @@ class Endpoints:
         )
 
     def _finalize(self, request: ApiRequest, target: Target) -> Answer:
-        """Set a namespace's ``spec.finalizers``; without any, a terminating one goes."""
+        """Set a namespace's ``spec.finalizers``; a terminating namespace without any is removed."""
         current = self._registry.get(target.resource, "", target.name)
         spec = decode_body(request.body, request.content_type).get("spec") or {}
         obj = {**current.obj, "spec": spec}
@@ -466,8 +402,7 @@ class Endpoints:
             resource,
             current,
             scale,
-            dry_run=request.is_dry_run,
-            recorder=self._recorder(request, target),
+            self._options(request, target),
         )
         return Answer(200, encode(scale_of(resource, changed)))
 

@@ -1,4 +1,4 @@
-"""Failures as the API server words them: one exception that carries a ``Status``."""
+"""Errors as the API server words them: one exception that carries a ``Status``."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -35,20 +35,20 @@ def invalid_value(field: str, value: object, detail: str) -> FieldError:
 
 
 def unsupported_value(field: str, value: object, supported: Sequence[str]) -> FieldError:
-    """A field whose value is none of the known ones, which are told in the given order."""
+    """A field whose value is not supported; lists the supported ones in the given order."""
     known = ", ".join(f'"{word}"' for word in supported)
     message = f"Unsupported value: {_shown(value)}: supported values: {known}"
     return FieldError(field, "FieldValueNotSupported", message)
 
 
 def duplicate_value(field: str, value: object, detail: str = "") -> FieldError:
-    """A value that is there twice."""
+    """A value that occurs twice."""
     message = f"Duplicate value: {_shown(value)}" + (f": {detail}" if detail else "")
     return FieldError(field, "FieldValueDuplicate", message)
 
 
 def not_found_value(field: str, value: object) -> FieldError:
-    """A value that names something that is not there."""
+    """A value that names something that does not exist."""
     return FieldError(field, "FieldValueNotFound", f"Not found: {_shown(value)}")
 
 
@@ -114,7 +114,7 @@ class ApiError(Exception):
 
 
 def success(details: Json) -> Json:
-    """The ``Status`` of what went well and leaves nothing to show."""
+    """The ``Status`` of a successful request that has no object to answer with."""
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -125,23 +125,14 @@ def success(details: Json) -> Json:
 
 
 def _resource_details(resource: Resource, name: str) -> Json:
-    details: Json = {}
-    if name:
-        details["name"] = name
-    if resource.group:
-        details["group"] = resource.group
-    details["kind"] = resource.plural
-    return details
+    details = {"name": name, "group": resource.group}
+    return {**{key: value for key, value in details.items() if value}, "kind": resource.plural}
 
 
 def not_found(resource: Resource, name: str) -> ApiError:
     """404: ``pods "a" not found``."""
-    return ApiError(
-        404,
-        "NotFound",
-        f'{resource.qualified} "{name}" not found',
-        _resource_details(resource, name),
-    )
+    message = f'{resource.qualified} "{name}" not found'
+    return ApiError(404, "NotFound", message, _resource_details(resource, name))
 
 
 def unknown_path() -> ApiError:
@@ -151,40 +142,30 @@ def unknown_path() -> ApiError:
 
 def already_exists(resource: Resource, name: str) -> ApiError:
     """409: ``pods "a" already exists``."""
-    return ApiError(
-        409,
-        "AlreadyExists",
-        f'{resource.qualified} "{name}" already exists',
-        _resource_details(resource, name),
-    )
+    message = f'{resource.qualified} "{name}" already exists'
+    return ApiError(409, "AlreadyExists", message, _resource_details(resource, name))
 
 
 def conflict(resource: Resource, name: str, why: str = MODIFIED_SINCE) -> ApiError:
     """409: the write was based on an older revision, or the state forbids it."""
-    return ApiError(
-        409,
-        "Conflict",
-        f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}',
-        _resource_details(resource, name),
-    )
+    return _not_fulfilled(resource.qualified, name, why, _resource_details(resource, name))
 
 
 def precondition_failed(resource: Resource, name: str, why: str) -> ApiError:
     """409 of a deletion on conditions, whose message and details name the Kind."""
     qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
     details = {**_resource_details(resource, name), "kind": resource.kind}
-    return ApiError(409, "Conflict", message, details)
+    return _not_fulfilled(qualified, name, why, details)
 
 
 def binding_conflict(pod_name: str, why: str) -> ApiError:
     """409 of the binding subresource, whose details name ``pods/binding``."""
-    return ApiError(
-        409,
-        "Conflict",
-        f'Operation cannot be fulfilled on pods/binding "{pod_name}": {why}',
-        {"name": pod_name, "kind": "pods/binding"},
-    )
+    return _not_fulfilled("pods/binding", pod_name, why, {"name": pod_name, "kind": "pods/binding"})
+
+
+def _not_fulfilled(subject: str, name: str, why: str, details: Json) -> ApiError:
+    message = f'Operation cannot be fulfilled on {subject} "{name}": {why}'
+    return ApiError(409, "Conflict", message, details)
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
@@ -192,15 +173,12 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
     texts = list(dict.fromkeys(f"{error.field}: {error.message}" for error in errors))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     qualified = f"{kind}.{group}" if group else kind
-    details: Json = {"name": name} if name else {}
-    if group:
-        details["group"] = group
-    if kind:
-        details["kind"] = kind
-    details["causes"] = [
+    details = {"name": name, "group": group, "kind": kind}
+    shown: Json = {key: value for key, value in details.items() if value}
+    shown["causes"] = [
         {"reason": error.reason, "message": error.message, "field": error.field} for error in errors
     ]
-    return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {listed}', details)
+    return ApiError(422, "Invalid", f'{qualified} "{name}" is invalid: {listed}', shown)
 
 
 def invalid_object(resource: Resource, name: str, errors: Sequence[FieldError]) -> ApiError:
@@ -210,16 +188,12 @@ def invalid_object(resource: Resource, name: str, errors: Sequence[FieldError]) 
 
 def forbidden(resource: Resource, name: str, why: str) -> ApiError:
     """403, as admission plugins answer."""
-    return ApiError(
-        403,
-        "Forbidden",
-        f'{resource.qualified} "{name}" is forbidden: {why}',
-        _resource_details(resource, name),
-    )
+    message = f'{resource.qualified} "{name}" is forbidden: {why}'
+    return ApiError(403, "Forbidden", message, _resource_details(resource, name))
 
 
 def namespace_terminating(resource: Resource, name: str, namespace: str) -> ApiError:
-    """403: nothing is made in a namespace that is going."""
+    """403: nothing is created in a terminating namespace."""
     terminated = f"namespace {namespace} is being terminated"
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     refusal = forbidden(resource, name, why)
@@ -241,16 +215,12 @@ def request_entity_too_large(limit_bytes: int) -> ApiError:
 
 def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
     """415: the body's content type is not among ``accepted``."""
-    return ApiError(
-        415,
-        "UnsupportedMediaType",
-        "the body of the request was in an unknown format - accepted media types include: "
-        + ", ".join(accepted),
-    )
+    why = "the body of the request was in an unknown format - accepted media types include"
+    return ApiError(415, "UnsupportedMediaType", f"{why}: {', '.join(accepted)}")
 
 
 def rejected() -> ApiError:
-    """422 without a word why, as for a JSON patch that does not apply."""
+    """422 without a reason, as for a JSON patch that does not apply."""
     message = "the server rejected our request due to an error in our request"
     return ApiError(422, "Invalid", message, {})
 
@@ -262,23 +232,19 @@ def too_many_operations(limit: int, count: int) -> ApiError:
 
 
 def apply_conflict(message: str, causes: list[Json]) -> ApiError:
-    """409 of server-side apply: others own fields that were to be changed."""
+    """409 of server-side apply: other managers own fields that it would change."""
     return ApiError(409, "Conflict", message, {"causes": causes})
 
 
 def not_acceptable(message: str) -> ApiError:
-    """406: the client takes none of the formats served."""
+    """406: the client accepts none of the served formats."""
     return ApiError(406, "NotAcceptable", message)
 
 
 def method_not_allowed() -> ApiError:
     """405."""
-    return ApiError(
-        405,
-        "MethodNotAllowed",
-        "the server does not allow this method on the requested resource",
-        {},
-    )
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message, {})
 
 
 def unauthorized() -> ApiError:
@@ -298,17 +264,12 @@ def too_many_requests(message: str, retry_after_s: int, causes: list[Json]) -> A
 
 
 def internal(message: str) -> ApiError:
-    """500 without a reason: what the server answers to an error it has no word for."""
+    """500 without a reason."""
     return ApiError(500, "", message)
 
 
 def too_large_resource_version(asked: int, current: int) -> ApiError:
     """504: the asked resourceVersion has not happened yet."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-    return ApiError(
-        504,
-        "Timeout",
-        f"Timeout: Too large resource version: {asked}, current: {current}",
-        {"causes": [cause]},
-        retry_after_s=1,
-    )
+    message = f"Timeout: Too large resource version: {asked}, current: {current}"
+    return ApiError(504, "Timeout", message, {"causes": [cause]}, retry_after_s=1)

@@ -1,4 +1,4 @@
-"""Events between their two shapes: core v1, which is stored, and events.k8s.io/v1."""
+"""Converts Events between core v1, which is stored, and events.k8s.io/v1."""
 
 from typing import Any
 
@@ -25,14 +25,3 @@ def to_events_v1(event: Json) -> Json:
 def to_core(event: Json) -> Json:
     """An events.k8s.io/v1 Event as it is stored."""
     return {_TO_CORE.get(key, key): value for key, value in event.items()}
-
-
-def set_event_defaults(event: Json) -> None:
-    """Fill the fields of a core Event that are always written."""
-    event.setdefault("involvedObject", {})
-    event.setdefault("source", {})
-    event.setdefault("firstTimestamp", None)
-    event.setdefault("lastTimestamp", None)
-    event.setdefault("eventTime", None)
-    event.setdefault("reportingComponent", "")
-    event.setdefault("reportingInstance", "")

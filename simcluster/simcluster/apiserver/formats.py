@@ -1,4 +1,4 @@
-"""How stored objects are written into answers: plain, as metadata only, or as Table rows."""
+"""Formats of stored objects in answers: plain, or metadata only."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -14,9 +14,9 @@ Json = dict[str, Any]
 class Format(ABC):
     """One way to write objects.
 
-    ``cache_key`` names the encoding where every watcher gets the same bytes for a revision, so
-    that they are made once; it is empty where each watcher needs its own. ``items_per_slice`` are
-    encoded of a list in one go; others get their turn between slices.
+    ``cache_key`` identifies an encoding that is the same for every watcher, so that each revision
+    is encoded once; it is empty if each watcher needs its own. ``items_per_slice`` items of a list
+    are encoded without interruption.
     """
 
     cache_key: str
@@ -28,7 +28,7 @@ class Format(ABC):
 
     @abstractmethod
     def list_opening(self, metadata: Json) -> bytes:
-        """A list with the given list metadata, up to and with the bracket before the items."""
+        """The opening of a list with this metadata, up to the bracket before the items."""
 
     @abstractmethod
     def list_item(self, stored: Stored) -> bytes:
@@ -36,14 +36,14 @@ class Format(ABC):
 
     @abstractmethod
     def bookmark(self, metadata: Json) -> bytes:
-        """An object that has nothing but this metadata, as bookmarks carry it."""
+        """An object with this metadata only, for bookmarks."""
 
     def many(self, items: Sequence[Stored], metadata: Json) -> bytes:
         """A list with the given list metadata."""
         return b"".join(self.slices(items, metadata))
 
     def slices(self, items: Sequence[Stored], metadata: Json) -> Iterator[bytes]:
-        """The list in parts, each encoded when it is asked for."""
+        """The list in parts, each encoded on demand."""
         yield self.list_opening(metadata)
         for first in range(0, len(items), self.items_per_slice):
             part = items[first : first + self.items_per_slice]
@@ -90,7 +90,7 @@ class EventsV1Format(PlainFormat):
 
 
 class MetadataFormat(Format):
-    """``PartialObjectMetadata``: what is asked for by garbage collectors and the like.
+    """``PartialObjectMetadata``, for garbage collectors and similar clients.
 
     Args:
         version: of ``meta.k8s.io``.

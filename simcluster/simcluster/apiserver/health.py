@@ -1,4 +1,4 @@
-"""``/healthz``, ``/livez`` and ``/readyz``: in one word, or check by check."""
+"""Answers ``/healthz``, ``/livez`` and ``/readyz``, with or without single checks."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -35,7 +35,7 @@ def is_health_path(path: str) -> bool:
 
 
 def health_report(path: str, query: Mapping[str, str], excluded: Sequence[str]) -> HealthReport:
-    """Answer a health request; whoever can answer at all is healthy.
+    """Answer a health request; a server that answers is healthy.
 
     Args:
         path: ``/readyz``, or ``/readyz/<check>`` for one check alone.

@@ -1,11 +1,11 @@
-"""The query of a list or watch request, read and checked as the API server does it."""
+"""Parses and checks the query of list and watch requests."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from simcluster.apiserver import errors
-from simcluster.apiserver.errors import FieldError, forbidden_field
+from simcluster.apiserver.errors import FieldError, forbidden_field, unsupported_value
 
 _EXACT = "Exact"
 _NOT_OLDER_THAN = "NotOlderThan"
@@ -70,7 +70,7 @@ def _number(text: str | None) -> int:
 
 
 def completed(options: ListOptions) -> ListOptions:
-    """Options with the defaults of a watch: without a revision it starts with what exists."""
+    """Options with the defaults of a watch: without a revision it starts with current objects."""
     is_legacy = options.send_initial_events is None and not options.resource_version_match
     if options.watch and is_legacy and options.resource_version in {"", "0"}:
         return replace(options, send_initial_events=True, resource_version_match=_NOT_OLDER_THAN)
@@ -89,42 +89,48 @@ def check_list_options(options: ListOptions) -> None:
 
 
 def _list_errors(options: ListOptions) -> list[FieldError]:
-    match, found = options.resource_version_match, []
-    if match and not options.resource_version:
-        found.append(_match_forbidden("is forbidden unless resourceVersion is provided"))
-    if match and options.continue_:
-        found.append(_match_forbidden("is forbidden when continue is provided"))
-    if match and match not in {_EXACT, _NOT_OLDER_THAN}:
-        found.append(_match_unsupported(match, _EXACT, _NOT_OLDER_THAN, ""))
-    if match == _EXACT and options.resource_version == "0":
-        found.append(_match_forbidden('"exact" is forbidden for resourceVersion "0"'))
-    if options.send_initial_events is not None:
-        why = "sendInitialEvents is forbidden for list"
-        found.append(forbidden_field("sendInitialEvents", why))
-    return found
+    match = options.resource_version_match
+    found = [
+        (match and not options.resource_version, _MATCH_NEEDS_VERSION),
+        (match and options.continue_, _MATCH_WITH_CONTINUE),
+        (
+            match not in {"", _EXACT, _NOT_OLDER_THAN},
+            _unsupported(match, _EXACT, _NOT_OLDER_THAN, ""),
+        ),
+        (match == _EXACT and options.resource_version == "0", _EXACTLY_ZERO),
+        (options.send_initial_events is not None, _INITIAL_EVENTS_OF_LIST),
+    ]
+    return [error for is_wrong, error in found if is_wrong]
 
 
 def _watch_errors(options: ListOptions) -> list[FieldError]:
-    match, found = options.resource_version_match, []
-    if options.send_initial_events is not None and match != _NOT_OLDER_THAN:
-        why = f"sendInitialEvents requires setting {_MATCH_FIELD} to {_NOT_OLDER_THAN}"
-        found.append(forbidden_field(_MATCH_FIELD, why))
-    if match and options.send_initial_events is None:
-        found.append(
-            _match_forbidden("is forbidden for watch unless sendInitialEvents is provided")
-        )
-    if match and match != _NOT_OLDER_THAN:
-        found.append(_match_unsupported(match, _NOT_OLDER_THAN))
-    if match and options.continue_:
-        found.append(_match_forbidden("is forbidden when continue is provided"))
-    return found
+    match, initial = options.resource_version_match, options.send_initial_events is not None
+    found = [
+        (initial and match != _NOT_OLDER_THAN, _INITIAL_EVENTS_NEED_MATCH),
+        (match and not initial, _MATCH_NEEDS_INITIAL_EVENTS),
+        (match not in {"", _NOT_OLDER_THAN}, _unsupported(match, _NOT_OLDER_THAN)),
+        (match and options.continue_, _MATCH_WITH_CONTINUE),
+    ]
+    return [error for is_wrong, error in found if is_wrong]
 
 
-def _match_forbidden(why: str) -> FieldError:
+def _forbidden(why: str) -> FieldError:
     return forbidden_field(_MATCH_FIELD, f"{_MATCH_FIELD} {why}")
 
 
-def _match_unsupported(match: str, *supported: str) -> FieldError:
-    known = ", ".join(f'"{word}"' for word in supported)
-    message = f'Unsupported value: "{match}": supported values: {known}'
-    return FieldError(_MATCH_FIELD, "FieldValueNotSupported", message)
+def _unsupported(match: str, *supported: str) -> FieldError:
+    return unsupported_value(_MATCH_FIELD, match, supported)
+
+
+_MATCH_NEEDS_VERSION = _forbidden("is forbidden unless resourceVersion is provided")
+_MATCH_WITH_CONTINUE = _forbidden("is forbidden when continue is provided")
+_MATCH_NEEDS_INITIAL_EVENTS = _forbidden(
+    "is forbidden for watch unless sendInitialEvents is provided"
+)
+_EXACTLY_ZERO = _forbidden('"exact" is forbidden for resourceVersion "0"')
+_INITIAL_EVENTS_OF_LIST = forbidden_field(
+    "sendInitialEvents", "sendInitialEvents is forbidden for list"
+)
+_INITIAL_EVENTS_NEED_MATCH = forbidden_field(
+    _MATCH_FIELD, f"sendInitialEvents requires setting {_MATCH_FIELD} to {_NOT_OLDER_THAN}"
+)

@@ -1,8 +1,8 @@
-"""List requests: consistent pages, resource versions and what they refuse."""
+"""Selects the objects that list requests ask for: consistent pages and resource versions."""
 
 import asyncio
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from simcluster.apiserver import errors
 from simcluster.apiserver.errors import ApiError
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 FUTURE_REVISION_WAIT_S = 3.0
 ITEMS_PER_SLICE = 1000
-"""Objects looked at or encoded before others get their turn."""
+"""Objects that are selected before other requests run."""
 _REVISION_CHECK_S = 0.05
 _LIST_EXPIRED = "The resourceVersion for the provided list is too old."
 _CONTINUE_EXPIRED = (
@@ -29,7 +29,7 @@ _CONTINUE_EXPIRED = (
 
 
 class ContinueExpiredError(ApiError):
-    """410 that offers a token for the rest as it is now."""
+    """410 that offers a token for the rest of the list in its current state."""
 
     def __init__(self, start: str) -> None:
         super().__init__(410, "Expired", _CONTINUE_EXPIRED)
@@ -67,10 +67,10 @@ def _revision_error(text: str) -> str:
 
 
 async def wait_for_revision(store: Store, asked: int) -> None:
-    """Give a revision from the future a few seconds to happen.
+    """Wait a few seconds for a revision from the future.
 
     Raises:
-        ApiError: 504, it did not.
+        ApiError: 504, the store did not reach it.
     """
     if asked <= store.revision:
         return
@@ -82,12 +82,11 @@ async def wait_for_revision(store: Store, asked: int) -> None:
         await asyncio.sleep(_REVISION_CHECK_S)
 
 
-class Page:
-    """What one list request answers: the items and the list's metadata."""
+class Page(NamedTuple):
+    """The answer to a list request: the items and the list's metadata."""
 
-    def __init__(self, items: list[Stored], metadata: Json) -> None:
-        self.items = items
-        self.metadata = metadata
+    items: list[Stored]
+    metadata: Json
 
 
 async def list_page(
@@ -96,8 +95,8 @@ async def list_page(
     """The page a list request asks for; pages after the first show the first one's revision.
 
     Raises:
-        ApiError: 400, options that cannot be read; 410, the revision is no longer kept; 504, it
-            has not happened yet.
+        ApiError: 400, the options are malformed; 410, the revision is no longer kept; 504, the
+            store has not reached it.
     """
     selection = Selection(resource, namespace, options.label_selector, options.field_selector)
     revision, start = await _where(store, options)
@@ -137,7 +136,7 @@ async def _where(store: Store, options: ListOptions) -> tuple[int, str]:
 
 
 async def _selected(found: Range, selection: Selection) -> list[Stored]:
-    """What is selected; others get their turn between slices, and may write."""
+    """The selected objects; other requests run between slices, and may write."""
     chosen: list[Stored] = []
     rest = iter(found)
     while part := list(islice(rest, ITEMS_PER_SLICE)):
@@ -148,7 +147,7 @@ async def _selected(found: Range, selection: Selection) -> list[Stored]:
 
 
 def _limited(found: Range, selection: Selection, revision: int, limit: int) -> Page:
-    """A page; it leads on as soon as anything follows, selected or not, like the real one."""
+    """A page; it has a continue token if any object follows, selected or not."""
     metadata: Json = {"resourceVersion": str(revision)}
     rest = iter(found)
     if selection.is_selective:

@@ -1,14 +1,14 @@
-"""Which format an ``Accept`` header asks for.
+"""Chooses the format of an answer by the ``Accept`` header.
 
-Follows apiserver's ``NegotiateMediaTypeOptions``: what a client wants most comes first, and of
-what it wants alike, what it names before what it means by a wildcard.
+Follows apiserver's ``NegotiateMediaTypeOptions``: clauses of higher quality come first, and of
+equal quality exact types before wildcards.
 """
 
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from simcluster.apiserver.errors import ApiError, not_acceptable
+from simcluster.apiserver.errors import not_acceptable
 
 Shape = Literal["", "Table", "PartialObjectMetadata", "PartialObjectMetadataList"]
 
@@ -21,17 +21,13 @@ _MATCHES = {
     "application/*": JSON_TYPE,
     "*/*": JSON_TYPE,
 }
-_SHAPES: Mapping[str, Shape] = {
-    "Table": "Table",
-    "PartialObjectMetadata": "PartialObjectMetadata",
-    "PartialObjectMetadataList": "PartialObjectMetadataList",
-}
+_SHAPES: tuple[Shape, ...] = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 META_VERSIONS = ("v1", "v1beta1")
 _STREAMS = f"{JSON_TYPE};stream=watch, {PROTOBUF_TYPE};stream=watch"
 
 
 class Clause(NamedTuple):
-    """One media type that a client takes, with its parameters; ``quality`` is at most 1."""
+    """One accepted media type with its parameters; ``quality`` is at most 1."""
 
     media_type: str
     options: Mapping[str, str]
@@ -39,13 +35,13 @@ class Clause(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """How an answer is to be written.
+    """The format of an answer.
 
     Args:
         media_type: JSON or YAML.
-        shape: what objects are turned into; empty for their own kind.
+        shape: kind that objects are converted to; empty for their own kind.
         meta_version: version of ``meta.k8s.io`` of that shape.
-        is_pretty: it is to be indented.
+        is_pretty: the answer is indented.
     """
 
     media_type: str = JSON_TYPE
@@ -55,7 +51,7 @@ class Wanted(NamedTuple):
 
 
 def clauses(accept: str) -> list[Clause]:
-    """What an ``Accept`` header names, the most wanted first."""
+    """The clauses of an ``Accept`` header, the preferred one first."""
     found = [_clause(text) for text in accept.split(",") if text.strip()]
     return sorted(found, key=lambda each: (-each.quality, each.media_type.count("*")))
 
@@ -72,7 +68,7 @@ def _clause(text: str) -> Clause:
 
 @lru_cache(maxsize=256)
 def find_wanted(accept: str) -> Wanted | None:
-    """The first form of JSON or YAML that a client takes; ``None`` if it takes neither."""
+    """The preferred form of JSON or YAML; ``None`` if the client accepts neither."""
     if not accept.strip():
         return Wanted()
     return next(filter(None, map(_wanted, clauses(accept))), None)
@@ -87,36 +83,31 @@ def _wanted(clause: Clause) -> Wanted | None:
     if not kind:
         return Wanted(media_type, is_pretty=is_pretty)
     group, version = options.get("g", ""), options.get("v", "")
-    if kind not in _SHAPES or group != "meta.k8s.io" or version not in META_VERSIONS:
+    shape = next((each for each in _SHAPES if each == kind), None)
+    if shape is None or group != "meta.k8s.io" or version not in META_VERSIONS:
         return None
-    return Wanted(media_type, _SHAPES[kind], version, is_pretty)
+    return Wanted(media_type, shape, version, is_pretty)
 
 
 def negotiate(accept: str) -> Wanted:
-    """The first form of JSON or YAML that a client takes.
+    """The preferred form of JSON or YAML.
 
     Raises:
-        ApiError: 406, it takes neither.
+        ApiError: 406, the client accepts neither.
     """
     wanted = find_wanted(accept)
     if wanted is None:
-        raise _no_match(accept)
+        # Protobuf is not named to a client that has just asked for it.
+        known = (JSON_TYPE, YAML_TYPE, *(() if "protobuf" in accept else (PROTOBUF_TYPE,)))
+        raise not_acceptable(f"only the following media types are accepted: {', '.join(known)}")
     return wanted
 
 
 def check_streams(wanted: Wanted) -> None:
-    """Refuse a watch in YAML, which has no end and no lines.
+    """Refuse a watch in YAML.
 
     Raises:
         ApiError: 406.
     """
     if wanted.media_type != JSON_TYPE:
         raise not_acceptable(f"only the following media types are accepted: {_STREAMS}")
-
-
-def _no_match(accept: str) -> ApiError:
-    """406 in a real server's words, unless they would promise what was just refused."""
-    known = [JSON_TYPE, YAML_TYPE]
-    if "protobuf" not in accept:
-        known.append(PROTOBUF_TYPE)
-    return not_acceptable(f"only the following media types are accepted: {', '.join(known)}")

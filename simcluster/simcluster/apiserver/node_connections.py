@@ -1,4 +1,4 @@
-"""Logs, shells and proxies: what an API server asks a kubelet for, of which none listens here."""
+"""Errors of logs, shells and proxies: requests that need a kubelet, and no kubelet listens."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,10 +15,10 @@ _KUBELET_PORT = 10250
 
 
 def check_log(pod: Json, query: Mapping[str, str]) -> None:
-    """Refuse a log that no kubelet would be asked for.
+    """Check a request for a log.
 
     Raises:
-        ApiError: 422, a number is out of its range; 400, it is not said or not known whose log.
+        ApiError: 422, a number is out of range; 400, the container is missing or unknown.
     """
     name = pod["metadata"]["name"]
     found = [error for field, least in _BOUNDS for error in _out_of_range(query, field, least)]
@@ -64,7 +64,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def object_behind(name: str) -> str:
-    """The object that a name in a proxy's path means: ``https:pod:8443`` is a port of ``pod``."""
+    """The object that a name in a proxy's path addresses: ``pod`` for ``https:pod:8443``."""
     parts = name.split(":")
     return parts[1] if len(parts) == 3 else parts[0]
 
@@ -72,14 +72,14 @@ def object_behind(name: str) -> str:
 def not_connected(
     plural: str, obj: Json, asked: str, *, subresource: str, upgrades: bool
 ) -> ApiError:
-    """What becomes of an attempt to reach a pod, a node or a service.
+    """The error of an attempt to reach a pod, a node or a service.
 
     Args:
         plural: of the resource.
-        obj: what is to be reached.
-        asked: its name as the path has it, maybe with a port.
-        subresource: how.
-        upgrades: the request asks to go on in another protocol.
+        obj: the object.
+        asked: its name in the path, maybe with a port.
+        subresource: exec, attach, portforward or proxy.
+        upgrades: the request asks for another protocol.
     """
     if plural == "services":
         why = f'no endpoints available for service "{asked}"'

@@ -1,5 +1,6 @@
-"""What a request path addresses: a resource, an object, a subresource, or something else."""
+"""Parses request paths into the resource, object or subresource that they address."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from simcluster.kinds.catalog import Catalog
@@ -26,18 +27,23 @@ class Review(NamedTuple):
     plural: str
     namespace: str
 
+    @property
+    def kind(self) -> str:
+        """The kind that is posted and answered."""
+        return REVIEWS[self.group, self.plural][0]
 
-_VIRTUAL = frozenset(
-    (
-        ("", "bindings"),
-        ("authentication.k8s.io", "tokenreviews"),
-        ("authentication.k8s.io", "selfsubjectreviews"),
-        ("authorization.k8s.io", "subjectaccessreviews"),
-        ("authorization.k8s.io", "selfsubjectaccessreviews"),
-        ("authorization.k8s.io", "localsubjectaccessreviews"),
-        ("authorization.k8s.io", "selfsubjectrulesreviews"),
-    )
-)
+
+_AUTHENTICATION, _AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
+REVIEWS: Mapping[tuple[str, str], tuple[str, bool]] = {
+    ("", "bindings"): ("Binding", True),
+    (_AUTHENTICATION, "selfsubjectreviews"): ("SelfSubjectReview", False),
+    (_AUTHENTICATION, "tokenreviews"): ("TokenReview", False),
+    (_AUTHORIZATION, "localsubjectaccessreviews"): ("LocalSubjectAccessReview", True),
+    (_AUTHORIZATION, "selfsubjectaccessreviews"): ("SelfSubjectAccessReview", False),
+    (_AUTHORIZATION, "selfsubjectrulesreviews"): ("SelfSubjectRulesReview", False),
+    (_AUTHORIZATION, "subjectaccessreviews"): ("SubjectAccessReview", False),
+}
+"""Kind and scope of each POST-only resource, by its group and plural; all are of version v1."""
 
 
 def without_watch_prefix(path: str) -> tuple[str, bool]:
@@ -72,7 +78,7 @@ def _target(
     catalog: Catalog, group_version: tuple[str, str], namespace: str | None, rest: list[str]
 ) -> Target | Review | None:
     (group, version), plural = group_version, rest[0]
-    if version == "v1" and (group, plural) in _VIRTUAL and len(rest) == 1:
+    if version == "v1" and (group, plural) in REVIEWS and len(rest) == 1:
         return Review(group, version, plural, namespace or "")
     resource = catalog.find(group, version, plural)
     if resource is None or (len(rest) > 3 and rest[2] != "proxy"):

@@ -2,10 +2,9 @@
 
 import asyncio
 import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
-from types import MappingProxyType
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,18 +14,19 @@ from multidict import CIMultiDict
 
 from simcluster.apiserver import errors
 from simcluster.apiserver.connections import HttpServer, InFlight, make_room_for_connections
-from simcluster.apiserver.documents import PAGE_NOT_FOUND, TEXT_TYPE, DocumentRequest, Documents
-from simcluster.apiserver.endpoints import Answer, ApiRequest, Endpoints, check_verb, error_answer
+from simcluster.apiserver.discovery_endpoints import TEXT_TYPE, DiscoveryEndpoints
+from simcluster.apiserver.endpoints import Endpoints, check_verb
 from simcluster.apiserver.health import health_report, is_health_path
+from simcluster.apiserver.messages import Answer, ApiRequest, error_answer
 from simcluster.apiserver.paths import Target, parse_path, without_watch_prefix
-from simcluster.apiserver.presentation import (
+from simcluster.apiserver.read_endpoints import Reader
+from simcluster.apiserver.response_encoding import (
     common_headers,
     compressed,
     styled,
     warning_values,
     wishes_of,
 )
-from simcluster.apiserver.reading import Reader
 from simcluster.auth.access import Access, AccessOptions
 from simcluster.auth.impersonation import impersonated
 from simcluster.auth.users import User
@@ -45,49 +45,67 @@ _LOOPBACK = ("127.", "localhost", "::1")
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class ServerOptions:
-    """How the API server listens and guards itself.
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions(AccessOptions):
+    """The address and the limits of the API server, besides who has access.
 
     Args:
-        host: address to listen on.
-        port: 0 takes a free one.
-        access: who may do what.
-        tls: context of the listening socket; ``None`` speaks plain HTTP.
-        max_pending_frames: watch events that may wait for a slow client before it is cut off.
-        max_connections: requests on connections beyond these are answered 429.
-        max_in_flight: so are requests, watches aside, while this many are being answered.
+        listen: ``HOST:PORT``; port 0 takes a free one.
+        cert_file: PEM certificate (with its chain); given together with ``key_file`` it turns TLS
+            on. The written kubeconfig trusts it, unless ``ca_file`` is given.
+        key_file: PEM key of ``cert_file``.
+        max_pending_frames: watch events that may wait for a slow client before the watch is closed.
+        max_connections: requests on connections beyond this number are answered 429.
+        max_in_flight: requests beyond this number, watches aside, are answered 429.
         faults_over_http: serve the fault injection of tests under ``/stowage/faults``.
     """
 
-    host: str = "127.0.0.1"
-    port: int = 0
-    access: AccessOptions = field(default_factory=AccessOptions)
-    tls: ssl.SSLContext | None = None
+    listen: str = "127.0.0.1:0"
+    cert_file: str | Path | None = None
+    key_file: str | Path | None = None
     max_pending_frames: int = 10_000
     max_connections: int = 4096
     max_in_flight: int = 600
     faults_over_http: bool = False
+
+    def address(self) -> tuple[str, int]:
+        """Host and port.
+
+        Raises:
+            ValueError: ``listen`` is malformed.
+        """
+        host, _, port = self.listen.rpartition(":")
+        if not port.isdigit():
+            raise ValueError(f"listen: {self.listen!r} is not HOST:PORT")
+        return host.strip("[]"), int(port)
+
+    def tls(self) -> ssl.SSLContext | None:
+        """The context of the listening socket; ``None`` for plain HTTP."""
+        if self.cert_file is None:
+            return None
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(self.cert_file, self.key_file)
+        return context
 
 
 class ApiServer:
     """Serves a registry over HTTP.
 
     Args:
-        registry: what is served.
-        options: how.
-        faults: what goes wrong on purpose.
+        registry: the objects.
+        options: address and limits.
+        faults: injected faults.
     """
 
     def __init__(self, registry: Registry, options: ServerOptions, faults: Faults) -> None:
         self.watchers = WatcherRegistry(registry.store)
         self.faults = faults
-        self.access = Access(options.access, registry.store, registry.clock)
+        self.access = Access(options, registry.store, registry.clock)
         self._registry = registry
         self._store = registry.store
         self._options = options
         self._endpoints = Endpoints(registry, self.access)
-        self._documents = Documents(registry.catalog, lambda: urlsplit(self.url).netloc)
+        self._discovery = DiscoveryEndpoints(registry.catalog, lambda: urlsplit(self.url).netloc)
         self._fault_endpoints = FaultEndpoints(self)
         self._in_flight = InFlight(options.max_in_flight)
         self._reader = Reader(
@@ -100,18 +118,18 @@ class ApiServer:
         )
         self._http: HttpServer | None = None
         self._runner: web.ServerRunner | None = None
-        self._port = options.port
+        self._tls = options.tls()
+        self._host, self._port = options.address()
 
     @property
     def url(self) -> str:
-        """Where the server listens; the host is the one given, 0.0.0.0 becomes the loopback."""
-        scheme = "https" if self._options.tls else "http"
-        host = self._options.host
+        """The address of the server; an unspecified host becomes the loopback."""
+        scheme, host = "https" if self._tls else "http", self._host
         host = "127.0.0.1" if host in {"0.0.0.0", "::", ""} else host  # noqa: S104
         return f"{scheme}://{host}:{self._port}"
 
     async def start(self) -> None:
-        """Listen; a port of 0 is chosen now and kept through restarts."""
+        """Listen; a free port that port 0 takes is kept through restarts."""
         self._http = HttpServer(
             self._serve,
             make_room_for_connections(self._options.max_connections),
@@ -123,14 +141,14 @@ class ApiServer:
         await self._runner.setup()
         site = web.TCPSite(
             self._runner,
-            self._options.host,
+            self._host,
             self._port,
-            ssl_context=self._options.tls,
+            ssl_context=self._tls,
             reuse_address=True,
             backlog=1024,
         )
         await site.start()
-        if not self._options.access.token and not self._options.host.startswith(_LOOPBACK):
+        if not self._options.token and not self._host.startswith(_LOOPBACK):
             log.warning("anyone who reaches this address may do anything", url=self.url)
         address = self._runner.addresses[0]
         self._port = int(address[1])
@@ -143,12 +161,12 @@ class ApiServer:
             await runner.cleanup()
 
     async def be_away(self, seconds: float) -> None:
-        """Close the listening socket and every connection, and come back on the same port.
+        """Close the listening socket and every connection, and listen again after a while.
 
-        Nobody else is given the port meanwhile.
+        The port stays reserved meanwhile.
         """
         await self.stop()
-        with reserved_port(self._options.host, self._port):
+        with reserved_port(self._host, self._port):
             await asyncio.sleep(seconds)
             await self.start()
 
@@ -177,7 +195,8 @@ class ApiServer:
         path = request.path
         if is_health_path(path):
             excluded = request.query.getall("exclude", [])
-            return _text(*health_report(path, request.query, excluded))
+            status, text = health_report(path, request.query, excluded)
+            return await _response(request, Answer(status, text.encode(), content_type=TEXT_TYPE))
         user = self.access.authenticate(request.headers.get("Authorization", ""))
         if "Impersonate-User" in request.headers or "Impersonate-Group" in request.headers:
             user = impersonated(
@@ -219,20 +238,21 @@ class ApiServer:
     async def _answer(self, request: web.BaseRequest, user: User) -> web.StreamResponse:
         path, watches = without_watch_prefix(request.path)
         target = parse_path(path, self._registry.catalog)
-        if target is None:
-            return await self._document(request, request.path)
-        method = request.method
+        method, headers = request.method, request.headers
         api_request = ApiRequest(
             method,
-            path,
+            path if target else request.path,
             request.query,
             request.content_type if method != "GET" and request.can_read_body else "",
-            request.headers.get("Accept", ""),
-            await _body(request) if method != "GET" else b"",
+            headers.get("Accept", ""),
+            await _body(request) if target and method != "GET" else b"",
             user,
-            request.headers.get("User-Agent", ""),
-            "upgrade" in request.headers.get("Connection", "").lower(),
+            headers.get("User-Agent", ""),
+            "upgrade" in headers.get("Connection", "").lower(),
+            headers.get("If-None-Match", ""),
         )
+        if target is None:
+            return await _response(request, self._discovery.answer(api_request))
         if method == "GET" and isinstance(target, Target) and not target.subresource:
             return await self._reader.read(request, api_request, target, watches)
         if watches:
@@ -243,32 +263,12 @@ class ApiServer:
             return await self._reader.send_list(request, page, api_request, target.resource)
         return await _response(request, self._endpoints.handle(api_request, target))
 
-    async def _document(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
-        """A document, or the 404 that fits the path."""
-        if path == "/metrics":
-            return _text(200, "")
-        headers = request.headers
-        found = PAGE_NOT_FOUND
-        if "//" not in path:
-            asked = DocumentRequest(
-                request.method,
-                path,
-                request.query,
-                headers.get("Accept", ""),
-                headers.get("If-None-Match", ""),
-            )
-            found = self._documents.answer(asked)
-        if found.content_type == TEXT_TYPE:
-            return _text(found.status, found.body.decode(), found.headers)
-        answer = Answer(found.status, found.body, 0, (), found.headers, found.content_type)
-        return await _response(request, answer)
-
 
 async def _body(request: web.BaseRequest) -> bytes:
     """The body of a request.
 
     Raises:
-        ApiError: 413, it is too large; 408, the rest of it does not come.
+        ApiError: 413, it is too large; 408, the rest of it does not arrive.
     """
     try:
         if request.content.is_eof():
@@ -282,7 +282,7 @@ async def _body(request: web.BaseRequest) -> bytes:
 
 
 class _Request(web.BaseRequest):
-    """A request whose answers carry its own id, and do not tell which library serves them."""
+    """A request; its answers carry its audit id and do not name the HTTP library."""
 
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
         response.headers.pop("Server", None)
@@ -306,6 +306,8 @@ async def _response(request: web.BaseRequest, answer: Answer) -> web.Response:
     if answer.status == HTTPStatus.NO_CONTENT:
         return web.Response(status=answer.status, headers=headers)
     body, headers["Content-Type"] = answer.body, answer.content_type
+    if answer.content_type == TEXT_TYPE:
+        headers["X-Content-Type-Options"] = "nosniff"
     if answer.content_type == "application/json" and body:
         wishes = wishes_of(request.headers, request.query)
         body, headers["Content-Type"] = styled(body, wishes)
@@ -315,17 +317,9 @@ async def _response(request: web.BaseRequest, answer: Answer) -> web.Response:
 
 
 def _too_many_requests() -> web.Response:
-    """429, as a request gets it before anything looks at it."""
+    """429 for a request beyond the limits."""
     return web.Response(
         status=429,
         text="Too many requests, please try again later.\n",
         headers={"Retry-After": "1", "X-Content-Type-Options": "nosniff"},
     )
-
-
-def _text(
-    status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})
-) -> web.Response:
-    all_headers = {**common_headers(), **headers, "Content-Type": TEXT_TYPE}
-    all_headers["X-Content-Type-Options"] = "nosniff"
-    return web.Response(body=text.encode(), status=status, headers=all_headers)

@@ -1,4 +1,6 @@
-"""YAML as Kubernetes reads it: what JSON can hold, so that dates stay text."""
+"""YAML as Kubernetes reads it: timestamps stay text, because JSON has no other type for them."""
+
+from collections.abc import Iterator
 
 import yaml
 
@@ -21,3 +23,12 @@ def load_yaml(text: str | bytes) -> object:
     """
     loaded: object = yaml.load(text, _Loader)  # noqa: S506 - a safe loader's subclass
     return loaded
+
+
+def load_yaml_documents(text: str | bytes) -> Iterator[object]:
+    """The documents of a YAML stream.
+
+    Raises:
+        yaml.YAMLError: it is no YAML.
+    """
+    yield from yaml.load_all(text, _Loader)

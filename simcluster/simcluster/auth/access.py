@@ -1,4 +1,4 @@
-"""The gate of the API server: who is asking, and whether they may."""
+"""Authenticates and authorizes the requests to the API server."""
 
 import hmac
 from collections.abc import Callable, Mapping
@@ -17,14 +17,16 @@ _BEARER = "Bearer "
 Audit = Callable[[User, Attributes, Decision], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AccessOptions:
-    """Whom the server knows.
+    """The users of the API server.
 
     Args:
-        token: bearer token of the administrator; empty makes everyone an administrator.
-        users: the others, by token.
-        rbac: roles decide what the others may do; without it they may do everything.
+        token: bearer token of the administrator; empty makes everyone an administrator. kubectl
+            sends tokens over TLS only.
+        users: other users by their tokens.
+        rbac: Roles and ClusterRoles decide about the other users, and a ``token`` is needed;
+            without it they may do everything.
     """
 
     token: str = ""
@@ -40,9 +42,9 @@ class Access:
     """Authenticates and authorizes requests.
 
     Attributes:
-        audit: called with each decision on a request; for tests and curious people.
-        authorizer: what decides with RBAC on; ``None`` where everything is allowed.
-        tokens: what issues and knows the tokens of service accounts.
+        audit: called with each decision on a request; for tests.
+        authorizer: decides if RBAC is on; ``None`` allows everything.
+        tokens: issues and checks tokens of service accounts.
     """
 
     def __init__(self, options: AccessOptions, store: Store, clock: Clock) -> None:
@@ -52,24 +54,24 @@ class Access:
         self._options = options
 
     def user_of_token(self, token: str) -> User | None:
-        """Whose token this is; without an administrator's token, a stranger is administrator."""
+        """The user of a token; without an administrator's token every stranger is administrator."""
         user = self._options.users.get(token) or self.tokens.user_of(token)
         if user is not None:
             return user
         if self.tokens.is_issued_here(token):
             return None
         expected = self._options.token
-        # The bytes of a header that are no UTF-8 arrive as surrogates.
+        # Bytes of a header that are no UTF-8 arrive as surrogates.
         given = token.encode(errors="surrogateescape")
         if not expected or hmac.compare_digest(given, expected.encode()):
             return ADMINISTRATOR
         return None
 
     def authenticate(self, authorization: str) -> User:
-        """The user that an ``Authorization`` header names.
+        """The user of an ``Authorization`` header.
 
         Raises:
-            ApiError: 401; with RBAC, only for a wrong token: who shows none is anonymous.
+            ApiError: 401; with RBAC only for a wrong token, because no token means anonymous.
         """
         if not authorization and self._options.rbac:
             return ANONYMOUS
@@ -79,26 +81,26 @@ class Access:
         return user
 
     def decide(self, user: User, attributes: Attributes) -> Decision:
-        """Whether a user may do something."""
+        """Whether a user may do this."""
         if self.authorizer is None:
             return Decision(True)
         return self.authorizer.decide(user, attributes)
 
     def check(self, user: User, method: str, path: str, query: Mapping[str, str]) -> None:
-        """Let a request pass.
+        """Authorize a request.
 
         Raises:
-            ApiError: 403, the user may not do this; 400, the request's query cannot be read.
+            ApiError: 403, the user may not do this; 400, the query is malformed.
         """
         if self.authorizer is None:
             return
         self.check_attributes(user, attributes_of(method, path, query))
 
     def check_attributes(self, user: User, attributes: Attributes) -> None:
-        """Let somebody do something.
+        """Authorize an action.
 
         Raises:
-            ApiError: 403, the user may not.
+            ApiError: 403, the user may not do this.
         """
         if self.authorizer is None:
             return

@@ -1,4 +1,4 @@
-"""Acting as somebody else: the ``Impersonate-`` headers, for those who may."""
+"""Impersonation: requests on behalf of another user by the ``Impersonate-`` headers."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,13 +12,13 @@ _SERVICE_ACCOUNT = "system:serviceaccount:"
 
 
 def impersonated(user: User, name: str, groups: Sequence[str], check: Check) -> User:
-    """Whom a request is to be served as.
+    """The user on whose behalf a request is served.
 
     Args:
-        user: who sent it.
+        user: sender of the request.
         name: ``Impersonate-User``; empty for none.
         groups: every ``Impersonate-Group``.
-        check: raises 403 unless the user may do something.
+        check: raises 403 unless the user may do this.
 
     Raises:
         ApiError: 403; 500, groups without a user.

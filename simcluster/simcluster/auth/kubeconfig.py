@@ -1,4 +1,4 @@
-"""A kubeconfig for the embedded cluster, for kubectl and every other client."""
+"""Writes the kubeconfig of a simulated cluster."""
 
 import base64
 from pathlib import Path
@@ -15,7 +15,7 @@ def kubeconfig(url: str, token: str = "", ca_file: str | Path | None = None) -> 
     """A kubeconfig of one cluster, one user and one context.
 
     Args:
-        url: where the API server listens.
+        url: of the API server.
         token: bearer token; empty for none.
         ca_file: PEM file of the authority that signed the server's certificate.
     """

@@ -1,8 +1,8 @@
-"""Who may do what, by the roles and bindings that are stored in the cluster.
+"""The RBAC authorizer: decides by the roles and bindings that are stored in the cluster.
 
-Follows kube-apiserver's RBAC authorizer; aggregated roles are put together by a controller
-(``role_aggregation``). It is not checked that nobody hands out rights he lacks himself, or that who
-creates by PUT may also create.
+Follows kube-apiserver; a controller (``role_aggregation``) fills aggregated roles. Two checks are
+missing: users may grant rights that they do not have, and create objects by PUT without the verb
+``create``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ class Decision(NamedTuple):
 
 
 class _Grant(NamedTuple):
-    """One rule that holds for a user, or (``rule`` None) the role a binding names in vain."""
+    """One rule that applies to a user; without a rule, a binding to a role that does not exist."""
 
     rule: Json | None
     source: str
@@ -40,7 +40,7 @@ class RbacAuthorizer:
     """Decides by Roles, ClusterRoles and their bindings.
 
     Args:
-        store: where they are; read anew for each decision, so a change counts at once.
+        store: of the roles; read for each decision, so that changes apply at once.
     """
 
     def __init__(self, store: Store) -> None:
@@ -59,7 +59,7 @@ class RbacAuthorizer:
         return Decision(False, f"RBAC: {_aggregated(missing)}" if missing else "")
 
     def rules_for(self, user: User, namespace: str) -> list[Json]:
-        """Every rule that holds for ``user`` in a namespace."""
+        """Every rule that applies to ``user`` in a namespace."""
         if MASTERS in user.groups:
             everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
             return [everything, {"verbs": ["*"], "nonResourceURLs": ["*"]}]
@@ -158,6 +158,6 @@ def _described(resource: Resource, binding: Stored, subject: Json) -> str:
 
 
 def _aggregated(texts: Sequence[str]) -> str:
-    """Several errors in one, each once, as apimachinery's ``Aggregate`` prints them."""
+    """Several errors as apimachinery's ``Aggregate`` prints them, without duplicates."""
     unique = list(dict.fromkeys(texts))
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

@@ -38,7 +38,7 @@ def validate_role_update(new: Json, _old: Json) -> list[FieldError]:
 
 
 def set_binding_defaults(binding: Json) -> None:
-    """A binding: users, groups and roles are of the RBAC group, service accounts of the core."""
+    """Set the API groups of a binding: RBAC for users, groups and roles."""
     binding.setdefault("roleRef", {}).setdefault("apiGroup", RBAC)
     for subject in binding.get("subjects") or ():
         if subject.get("kind") != "ServiceAccount":
@@ -72,7 +72,7 @@ def _subject_errors(subject: Json, field: str, binding: Json) -> list[FieldError
 
 
 def validate_binding_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed binding; it stays with its role."""
+    """Errors of a changed binding; its role must not change."""
     errors = validate_binding(new)
     if new["roleRef"] != old["roleRef"]:
         errors.append(invalid_value("roleRef", str(new["roleRef"]), "cannot change roleRef"))

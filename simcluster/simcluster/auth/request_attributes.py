@@ -1,4 +1,4 @@
-"""What a request wants to do, in the words that roles are written in.
+"""The verb and resource of a request, as authorizers see it.
 
 Follows apiserver's ``RequestInfoFactory``.
 """
@@ -33,10 +33,10 @@ class Attributes(NamedTuple):
 
 
 def attributes_of(method: str, path: str, query: Mapping[str, str]) -> Attributes:
-    """Read a request's verb, resource and name.
+    """The attributes of a request.
 
     Raises:
-        ApiError: 400, the query of a list or watch cannot be read.
+        ApiError: 400, the query of a list or watch is malformed.
     """
     shown, watches = without_watch_prefix(path)
     parts = shown.strip("/").split("/")
@@ -60,9 +60,9 @@ def attributes_of(method: str, path: str, query: Mapping[str, str]) -> Attribute
 
 
 def _collection_verb(verb: str, query: Mapping[str, str]) -> tuple[str, str]:
-    """The verb of a request that addresses no single object, and the name its selector has.
+    """The verb of a request on a collection, and the name in its field selector.
 
-    A selector of one name lets a rule with ``resourceNames`` allow a list or a watch.
+    With this name a rule with ``resourceNames`` can allow a list or a watch.
     """
     found = _NAMED_BY_SELECTOR.search(query.get("fieldSelector", ""))
     name = found.group(1) if found else ""

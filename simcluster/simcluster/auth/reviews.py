@@ -1,4 +1,4 @@
-"""Token and access reviews: who somebody is, and what they may do."""
+"""Answers token and access reviews."""
 
 from typing import Any
 
@@ -10,27 +10,18 @@ from simcluster.auth.users import User
 
 Json = dict[str, Any]
 
-_KINDS = {
-    "tokenreviews": "TokenReview",
-    "selfsubjectreviews": "SelfSubjectReview",
-    "subjectaccessreviews": "SubjectAccessReview",
-    "selfsubjectaccessreviews": "SelfSubjectAccessReview",
-    "localsubjectaccessreviews": "LocalSubjectAccessReview",
-    "selfsubjectrulesreviews": "SelfSubjectRulesReview",
-}
-
 
 def review(target: Review, body: Json, user: User, access: Access, now: str) -> Json:
     """Answer a review that ``user`` posted to ``target`` at the time ``now``.
 
     Raises:
-        ApiError: 400 or 422, it does not say what is to be reviewed.
+        ApiError: 400 or 422, the review is incomplete.
     """
     spec: Json = body.get("spec") or {}
     _check_spec(target, spec)
     is_of_self = target.plural == "selfsubjectreviews"
     return {
-        "kind": _KINDS[target.plural],
+        "kind": target.kind,
         "apiVersion": f"{target.group}/{target.version}",
         "metadata": _metadata(target, now),
         **({} if is_of_self else {"spec": spec}),
@@ -66,7 +57,7 @@ def _check_spec(target: Review, spec: Json) -> None:
     if not is_of_self and not spec.get("user") and not spec.get("groups"):
         found.append(invalid_value("spec.user", "", _NOBODY))
     if found:
-        raise invalid(target.group, _KINDS[target.plural], "", found)
+        raise invalid(target.group, target.kind, "", found)
 
 
 def _status(plural: str, spec: Json, user: User, access: Access) -> Json:

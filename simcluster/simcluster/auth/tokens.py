@@ -1,4 +1,4 @@
-"""Tokens of service accounts: issued by TokenRequests, checked by their own signature."""
+"""Tokens of service accounts: issues them for TokenRequests and checks their signatures."""
 
 import base64
 import binascii
@@ -31,13 +31,13 @@ class _Claims(NamedTuple):
 
 
 class TokenIssuer:
-    """Issues tokens and tells whose they are.
+    """Issues and checks tokens.
 
-    Tokens are JSON Web Tokens signed with a key that lives as long as the cluster.
+    Tokens are JSON Web Tokens signed with a key of this process.
 
     Args:
-        store: where service accounts are; a token of one that is gone is worth nothing.
-        clock: tells when tokens expire.
+        store: of the service accounts; the token of a deleted account is not valid.
+        clock: decides when tokens expire.
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -91,7 +91,7 @@ class TokenIssuer:
         return hmac.digest(self._key, body.encode(), hashlib.sha256)
 
     def user_of(self, token: str) -> User | None:
-        """The service account of a token issued here; ``None`` for any other, and once expired."""
+        """The service account of a valid token issued here; ``None`` for any other token."""
         claims = self._claims(token)
         if claims is None or claims.expires <= self._clock.time_s():
             return None

@@ -1,4 +1,4 @@
-"""Who sends a request: users, their groups, and the file that gives them tokens."""
+"""Users, their groups, and the file with their tokens."""
 
 import csv
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ MASTERS = "system:masters"
 
 
 class User(NamedTuple):
-    """A user's name and groups, as authentication found them."""
+    """An authenticated user: name and groups."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -22,13 +22,13 @@ ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
 
 
 def service_account_user(namespace: str, name: str) -> User:
-    """The user that a pod with this service account is."""
+    """The user of a service account."""
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
     return User(f"system:serviceaccount:{namespace}:{name}", groups)
 
 
 def name_requester(certificate_request: dict[str, Any], user: User) -> None:
-    """Write into a CertificateSigningRequest who posted it, whatever it says itself."""
+    """Write the sender of a CertificateSigningRequest into its spec."""
     spec = certificate_request.get("spec")
     if isinstance(spec, dict):
         for claimed in ("uid", "extra"):

@@ -1,4 +1,4 @@
-"""``stowage cluster``: the embedded cluster, for a person with kubectl or for the demo."""
+"""``stowage cluster``: runs the simulated cluster."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from simcluster.cli.kubectl import kubectl_command
 from simcluster.kubelet.nodes import bench_node
 
 if TYPE_CHECKING:
-    from simcluster import EmbeddedCluster
+    from simcluster import SimulatedCluster
 
 _TLS_PANEL = "TLS and access"
 _LIMITS_PANEL = "Limits"
-_PARTS_PANEL = "What runs besides the API server"
+_PARTS_PANEL = "Kubelets and controllers"
 _STATE_PANEL = "State"
 
 
@@ -39,7 +39,7 @@ NumNodes: TypeAlias = Annotated[
     typer.Option(
         min=0,
         show_default="100, or 0 with --from or --node-file",
-        help="How many nodes there are at first.",
+        help="Number of nodes at the start.",
     ),
 ]
 NodeFile: TypeAlias = Annotated[
@@ -49,7 +49,8 @@ NodeFile: TypeAlias = Annotated[
         dir_okay=False,
         metavar="FILE",
         help="Nodes as a YAML list of groups: count, name, zones, labels, taints, capacity, "
-        "images, how long pods take to start, how many fail, when the node stops; see the README.",
+        "images, how long pods take to start, how many fail, when the node stops; see "
+        "docs/reference/simulated-cluster.md.",
     ),
 ]
 FromFiles: TypeAlias = Annotated[
@@ -59,7 +60,7 @@ FromFiles: TypeAlias = Annotated[
         exists=True,
         dir_okay=False,
         metavar="FILE",
-        help="Start from what kubectl get ... -A -o json (or yaml) printed, or from a saved "
+        help="Start from the output of kubectl get ... -A -o json (or yaml), or from a saved "
         "cluster; may be given several times.",
         rich_help_panel=_STATE_PANEL,
     ),
@@ -68,7 +69,7 @@ StrictFrom: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--strict-from",
-        help="Refuse kinds that are not served here, rather than leave them out.",
+        help="Refuse kinds that are not served here instead of leaving them out.",
         rich_help_panel=_STATE_PANEL,
     ),
 ]
@@ -78,7 +79,7 @@ Save: TypeAlias = Annotated[
         "--save",
         dir_okay=False,
         metavar="FILE",
-        help="Write everything here at the end, and on SIGUSR1; --from reads it.",
+        help="Write all objects to this file at the end and on SIGUSR1; --from reads it.",
         rich_help_panel=_STATE_PANEL,
     ),
 ]
@@ -90,11 +91,11 @@ NodeShape: TypeAlias = Annotated[
     ),
 ]
 Listen: TypeAlias = Annotated[
-    str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 takes a free one.")
+    str, typer.Option(metavar="HOST:PORT", help="Address to listen on; port 0 takes a free port.")
 ]
 KubeconfigOut: TypeAlias = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Write a kubeconfig here once the cluster answers."),
+    typer.Option(metavar="FILE", help="Write a kubeconfig to this file once the cluster answers."),
 ]
 Token: TypeAlias = Annotated[
     str,
@@ -117,8 +118,8 @@ Rbac: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--rbac",
-        help="Let Roles and ClusterRoles decide what those users may do; needs --token, whose "
-        "bearer may do everything.",
+        help="Authorize those users by Roles and ClusterRoles; needs --token, whose bearer may do "
+        "everything.",
         rich_help_panel=_TLS_PANEL,
     ),
 ]
@@ -131,8 +132,7 @@ CertFile: TypeAlias = Annotated[
     ),
 ]
 KeyFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="PEM key.", rich_help_panel=_TLS_PANEL),
+    Path | None, typer.Option(metavar="FILE", help="PEM key.", rich_help_panel=_TLS_PANEL)
 ]
 Kubelet: TypeAlias = Annotated[
     bool,
@@ -144,7 +144,7 @@ Controllers: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--controllers/--no-controllers",
-        help="Make the pods of Deployments, Jobs and the like, bind volumes, watch over nodes.",
+        help="Create the pods of Deployments, Jobs and the like, bind volumes, taint nodes.",
         rich_help_panel=_PARTS_PANEL,
     ),
 ]
@@ -157,18 +157,16 @@ ServiceAccounts: TypeAlias = Annotated[
     ),
 ]
 PodStart: TypeAlias = Annotated[
-    float,
-    typer.Option(min=0, help="Seconds a pod takes to start.", rich_help_panel=_PARTS_PANEL),
+    float, typer.Option(min=0, help="Seconds a pod takes to start.", rich_help_panel=_PARTS_PANEL)
 ]
 JobRun: TypeAlias = Annotated[
-    float,
-    typer.Option(min=0, help="Seconds a Job's pod runs.", rich_help_panel=_PARTS_PANEL),
+    float, typer.Option(min=0, help="Seconds a Job's pod runs.", rich_help_panel=_PARTS_PANEL)
 ]
 NodeGrace: TypeAlias = Annotated[
     float,
     typer.Option(
         min=0,
-        help="Seconds a node may be silent before it is Unknown.",
+        help="Seconds that a node may be silent before it is Unknown.",
         rich_help_panel=_PARTS_PANEL,
     ),
 ]
@@ -233,13 +231,13 @@ def cluster(
     job_run_seconds: JobRun = 2.0,
     node_grace_seconds: NodeGrace = 50.0,
 ) -> None:
-    """Run a Kubernetes API server with nodes that exist only in memory, until Ctrl-C.
+    """Run a simulated Kubernetes cluster, whose nodes exist only in memory, until Ctrl-C.
 
-    It answers kubectl and every other client over HTTP, and keeps what --save says.
+    Its API server answers kubectl and every other client over HTTP. --save keeps its objects.
     A node is stopped with kubectl annotate node NAME stowage/node-state=stopped, and started
-    again with stowage/node-state- (more words in the README).
+    again with stowage/node-state-; docs/reference/simulated-cluster.md has all states.
     """
-    # The HTTP server takes a while to import; --help need not wait for it.
+    # The HTTP server takes long to import; --help does not need it.
     import uvloop  # noqa: PLC0415
 
     from simcluster import ClusterOptions, KubeletOptions, parse_token_file, run_cluster  # noqa: PLC0415
@@ -290,7 +288,7 @@ def _set_up_logging() -> None:
 
 
 def _check_folder(save: Path | None) -> None:
-    """Refuse a file that could not be written in the end."""
+    """Refuse a file that cannot be written at the end."""
     if save is not None and not save.absolute().parent.is_dir():
         raise ValueError(f"--save: {save.parent} (expected a folder)")
 
@@ -298,7 +296,7 @@ def _check_folder(save: Path | None) -> None:
 def _nodes(
     count: int | None, shape: Shape, node_file: Path | None, *, is_empty: bool
 ) -> list[dict[str, object]]:
-    """The nodes that are made: those of the file, and as many of the shape as were asked for."""
+    """The nodes of the file, and the requested number of nodes of the shape."""
     from simcluster import read_node_file, sample_nodes  # noqa: PLC0415 - as above
 
     described = [] if node_file is None else read_node_file(node_file)
@@ -312,8 +310,8 @@ def _bench_nodes(count: int) -> list[dict[str, object]]:
     return [bench_node(index) for index in range(count)]
 
 
-def _announcement(console: Console, kubeconfig: Path | None) -> Callable[[EmbeddedCluster], None]:
-    def announce(cluster: EmbeddedCluster) -> None:
+def _announcement(console: Console, kubeconfig: Path | None) -> Callable[[SimulatedCluster], None]:
+    def announce(cluster: SimulatedCluster) -> None:
         if cluster.options.from_files:
             for line in cluster.load_report.lines():
                 console.print(escape(line), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``stowage dump``: a running cluster's objects in a file, for ``stowage cluster --from``."""
+"""``stowage dump``: writes the objects of a running cluster to a file."""
 
 from __future__ import annotations
 
@@ -41,18 +41,17 @@ class _Page(msgspec.Struct):
 def dump(file: Target, kubeconfig: Kubeconfig = None, secrets: Secrets = False) -> None:
     """Write the objects of a running cluster to a file.
 
-    Every kind that the embedded cluster serves, and every custom one, is read from the API server,
-    kind after kind, and written as one JSON list: nodes, pods, workloads, volumes, budgets, roles
-    and the rest.
-    [cyan]stowage cluster --from FILE[/cyan] starts from it.
+    Reads every kind that the simulated cluster serves, and every custom one, from the API server,
+    and writes all objects as one JSON list: nodes, pods, workloads, volumes, budgets, roles and
+    the rest. [cyan]stowage cluster --from FILE[/cyan] starts from it.
     """
-    # The Kubernetes client takes a second to import; --help need not wait for it.
+    # The Kubernetes client takes long to import; --help does not need it.
     from simcluster import BUILT_IN, write_items  # noqa: PLC0415
-    from simcluster.cli.failures import FAILURES  # noqa: PLC0415
+    from simcluster.harness.failures import FAILURES  # noqa: PLC0415
 
     console = Console(stderr=True, highlight=False)
     seen: dict[str, Resource] = {}
-    for resource in BUILT_IN:  # of two that show the same objects, the first
+    for resource in BUILT_IN:  # of two with the same collection, the first
         if "create" in resource.verbs:
             seen.setdefault(resource.stored_in, resource)
     if not secrets:
@@ -71,7 +70,7 @@ def dump(file: Target, kubeconfig: Kubeconfig = None, secrets: Secrets = False) 
 async def _read(
     resources: list[Resource], kubeconfig: Path | None
 ) -> tuple[list[bytes], list[str]]:
-    """Every object encoded, and what could not be read, a sentence each."""
+    """Every object encoded, and one sentence for each kind that could not be read."""
     from stowage.operator.client.api_client import ApiClient  # noqa: PLC0415
     from stowage.operator.client.api_error import ApiError  # noqa: PLC0415
     from stowage.operator.client.connection import connect  # noqa: PLC0415
@@ -102,7 +101,7 @@ async def _read(
 
 
 def _defined(definition: bytes) -> list[Resource]:
-    """The resource that a definition adds, in the version that comes first."""
+    """The first version of the resource that a definition adds."""
     from simcluster import is_established, resources_of  # noqa: PLC0415 - as above
 
     decoded = msgspec.json.decode(definition)
@@ -110,7 +109,7 @@ def _defined(definition: bytes) -> list[Resource]:
 
 
 async def _objects(client: ApiClient, resource: Resource) -> AsyncIterator[bytes]:
-    """Objects of one kind, a page at a time, each with its kind in front."""
+    """Objects of one kind with kind and apiVersion, read in pages."""
     prefix = f"/apis/{resource.group}" if resource.group else "/api"
     path, next_page = f"{prefix}/{resource.version}/{resource.plural}", ""
     while True:
@@ -124,7 +123,7 @@ async def _objects(client: ApiClient, resource: Resource) -> AsyncIterator[bytes
 
 
 def _with_kind(resource: Resource, item: bytes) -> bytes:
-    """An item of a list, which need not say what it is."""
+    """An item of a list, which may lack kind and apiVersion, with both."""
     obj = msgspec.json.decode(item, type=dict[str, msgspec.Raw])
     if "kind" in obj and "apiVersion" in obj:
         return item

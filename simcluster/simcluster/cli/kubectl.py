@@ -1,4 +1,4 @@
-"""How to call kubectl here."""
+"""The path of kubectl."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def kubectl_command() -> str:
-    """``kubectl``, or the one installed beside this Python where there is none on the PATH."""
+    """``kubectl``, or the one that is installed beside this Python if PATH has none."""
     beside = Path(sys.executable).parent / "kubectl"
     if shutil.which("kubectl") is None and beside.exists():
         return str(beside)

@@ -1,14 +1,16 @@
-"""Who owns whom: owner references, indexes over them, and pods made from a template."""
+"""Ownership: owner references, adoption, pods by owner, and the states of pods."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from simcluster.clock import parse_timestamp
 from simcluster.kinds.resources import Resource
-from simcluster.store.store import Change, Store, Stored
+from simcluster.store.registry import Registry, editable
+from simcluster.store.selectors import match_label_selector
+from simcluster.store.store import Change, Stored
+from simcluster.values import Json
 
-Json = dict[str, Any]
-OnOwned = Callable[[str, Json], None]
 OnOwnedPod = Callable[[Change, Json], None]
 
 JOB_TRACKING = "batch.kubernetes.io/job-tracking"
@@ -32,63 +34,8 @@ def owner_reference(resource: Resource, owner: Stored) -> Json:
     }
 
 
-class OwnedObjects:
-    """Objects of one resource by the uid of their managing controller.
-
-    Args:
-        store: whose objects are indexed.
-        resource: which of them.
-    """
-
-    def __init__(self, store: Store, resource: Resource) -> None:
-        self._by_owner: dict[str, dict[tuple[str, str], Stored]] = {}
-        self._listeners: dict[str, list[OnOwned]] = {}
-        for stored in store.collection(resource.stored_in):
-            self._add(stored)
-
-    def on_change(self, kind: str, listener: OnOwned) -> None:
-        """Call ``listener`` with namespace and reference after a change below such an owner."""
-        self._listeners.setdefault(kind, []).append(listener)
-
-    def see(self, change: Change) -> None:
-        """Take a change into the index."""
-        reference = controller_reference(change.current.obj)
-        before = controller_reference(change.previous.obj) if change.previous else None
-        if before is not None and (reference is None or before["uid"] != reference["uid"]):
-            self._discard(before["uid"], change.current)
-            self._tell(change.current.namespace, before)
-        if reference is None:
-            return
-        if change.type == "DELETED":
-            self._discard(reference["uid"], change.current)
-        else:
-            self._add(change.current)
-        self._tell(change.current.namespace, reference)
-
-    def _tell(self, namespace: str, reference: Json) -> None:
-        for listener in self._listeners.get(reference["kind"], ()):
-            listener(namespace, reference)
-
-    def _add(self, stored: Stored) -> None:
-        reference = controller_reference(stored.obj)
-        if reference is not None:
-            owned = self._by_owner.setdefault(reference["uid"], {})
-            owned[stored.namespace, stored.name] = stored
-
-    def _discard(self, owner_uid: str, stored: Stored) -> None:
-        owned = self._by_owner.get(owner_uid, {})
-        owned.pop((stored.namespace, stored.name), None)
-        if not owned:
-            self._by_owner.pop(owner_uid, None)
-
-    def of(self, owner: Stored) -> list[Stored]:
-        """The objects an owner manages, oldest first."""
-        owned = self._by_owner.get(owner.obj["metadata"]["uid"], {})
-        return list(owned.values())
-
-
 class PodGroup:
-    """The pods of one owner, sorted by what controllers ask for; counts cost nothing to read.
+    """The pods of one owner, sorted by state, with counts that are kept up to date.
 
     Attributes:
         members: all of them, by name.
@@ -139,7 +86,7 @@ class PodGroup:
             self._terminating.discard(name)
 
 
-_NOBODY = PodGroup()
+_NO_PODS = PodGroup()
 
 
 class OwnedPods:
@@ -160,7 +107,7 @@ class OwnedPods:
         self._listeners.setdefault(kind, []).append(listener)
 
     def on_orphan(self, listener: Callable[[Stored], None]) -> None:
-        """Call ``listener`` with each pod that nobody controls, when it changes."""
+        """Call ``listener`` with each changed pod that has no controller."""
         self._orphan_listeners.append(listener)
 
     def see(self, change: Change) -> None:
@@ -208,11 +155,57 @@ class OwnedPods:
 
     def of_uid(self, uid: str) -> PodGroup:
         """The pods of the owner with this uid."""
-        return self._groups.get(uid, _NOBODY)
+        return self._groups.get(uid, _NO_PODS)
 
     def orphans(self, namespace: str) -> list[Stored]:
-        """A namespace's pods that nobody controls."""
+        """The pods of a namespace that have no controller."""
         return list(self._orphans.get(namespace, {}).values())
+
+
+def with_list(stored: Stored, field: str, values: list[Any]) -> Json:
+    """A copy of an object with another list in its metadata; without the field if it is empty."""
+    obj = editable(stored)
+    obj["metadata"][field] = values
+    if not values:
+        del obj["metadata"][field]
+    return obj
+
+
+class Adoption:
+    """Adds and removes references to the owners of one kind.
+
+    Args:
+        registry: where references are written.
+        owner_kind: the owners.
+        owned_kind: the objects that they own.
+    """
+
+    def __init__(self, registry: Registry, owner_kind: Resource, owned_kind: Resource) -> None:
+        self._registry = registry
+        self._owner_kind = owner_kind
+        self._owned_kind = owned_kind
+
+    def adopt(self, owner: Stored, orphan: Stored) -> None:
+        """Make ``owner`` the controller of an object without one, unless either is going."""
+        if is_terminating(orphan) or is_terminating(owner) or controller_reference(orphan.obj):
+            return
+        references = orphan.obj["metadata"].get("ownerReferences") or ()
+        self._write(orphan, [*references, owner_reference(self._owner_kind, owner)])
+
+    def release(self, owner: Stored, owned: Stored) -> None:
+        """Remove the reference from an object that the owner's selector no longer selects."""
+        uid = owner.obj["metadata"]["uid"]
+        references = owned.obj["metadata"].get("ownerReferences") or ()
+        self._write(owned, [found for found in references if found["uid"] != uid])
+
+    def _write(self, stored: Stored, references: list[Json]) -> None:
+        obj = with_list(stored, "ownerReferences", references)
+        self._registry.replace(self._owned_kind, stored, obj)
+
+
+def is_selected(selector: Json | None, stored: Stored) -> bool:
+    """Whether an object's labels match a selector."""
+    return match_label_selector(selector, stored.labels)
 
 
 def pod_from_template(resource: Resource, owner: Stored) -> Json:
@@ -264,3 +257,36 @@ def set_condition(conditions: list[Json], condition: Json) -> list[Json]:
         kept = {key: before[key] for key in ("lastTransitionTime",) if key in before}
         condition = {**condition, **kept}
     return [condition if old is before else old for old in conditions]
+
+
+def disruption_target(pod: Json, reason: str, message: str, now: str) -> Json:
+    """A pod's status with the condition that says why the pod is deleted."""
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+    }
+    status: Json = pod["status"]
+    return {**status, "conditions": set_condition(status.get("conditions") or [], condition)}
+
+
+def available_in(pod: Stored, min_ready_s: float, now: float) -> float | None:
+    """Seconds until a ready pod counts as available; ``None`` if it is not ready."""
+    since = ready_since(pod)
+    if since is None or is_terminating(pod):
+        return None
+    if not min_ready_s or not since:
+        return 0.0
+    return parse_timestamp(since) + min_ready_s - now
+
+
+def count_available(
+    pods: Iterable[Stored], min_ready_s: float, now: float
+) -> tuple[int, float | None]:
+    """How many pods are available, and in how many seconds the next one will be."""
+    waits = [available_in(pod, min_ready_s, now) for pod in pods]
+    available = sum(wait_s is not None and wait_s <= 0 for wait_s in waits)
+    return available, min((wait_s for wait_s in waits if wait_s and wait_s > 0), default=None)

@@ -1,24 +1,22 @@
-"""The loop every controller shares: keys that need a look, looked at one after the other."""
+"""The base of all controllers: a queue of keys, and a loop that reconciles one after the other."""
 
-import asyncio
-import contextlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import structlog
 
 from simcluster.apiserver.errors import ApiError
+from simcluster.controllers.ownership import with_list
 from simcluster.controllers.shared import Shared
 from simcluster.kinds.resources import Resource
+from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import Registry
-from simcluster.store.store import Change, Store
+from simcluster.store.store import Change, Store, Stored
 from simcluster.timers import Timer
-
-Json = dict[str, Any]
+from simcluster.worker import Worker
 
 RETRY_S = 0.2
-_YIELD_AFTER = 16
 
 log = structlog.get_logger(__name__)
 
@@ -40,23 +38,21 @@ class _Due(NamedTuple):
     timer: Timer
 
 
-class Reconciler(ABC):
-    """Looks at the objects whose keys were enqueued; a key enqueued twice is looked at once.
+class Reconciler(Worker):
+    """Reconciles the objects whose keys are enqueued; a key that is enqueued twice is done once.
 
     A subclass subscribes to changes in :meth:`follow` and does its work in :meth:`reconcile`,
-    which compares what is with what should be and never waits.
+    which compares the actual state with the desired one and never waits.
 
     Args:
-        shared: the registry, the indexes over it, and the timers, which all controllers share.
+        shared: the registry, its indexes and the timers, which all controllers share.
     """
 
     def __init__(self, shared: Shared) -> None:
+        super().__init__()
         self.shared = shared
         self._queue: dict[Key, None] = {}
-        self._wake = asyncio.Event()
         self._timers: dict[Key, _Due] = {}
-        self._unsubscribe: list[Callable[[], None]] = []
-        self._task: asyncio.Task[None] | None = None
 
     @property
     def registry(self) -> Registry:
@@ -69,24 +65,34 @@ class Reconciler(ABC):
         return self.shared.registry.store
 
     @abstractmethod
-    def follow(self) -> None:
-        """Subscribe to what matters and enqueue what exists."""
-
-    @abstractmethod
     def reconcile(self, key: Key) -> None:
-        """Bring one object closer to what it should be."""
+        """Bring one object closer to its desired state."""
+
+    def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
+        """An object, if it exists."""
+        return self.store.get(resource.stored_in, namespace, name)
+
+    def delete(self, resource: Resource, stored: Stored, propagation_policy: str = "") -> None:
+        """Delete an object unless another one has taken its name."""
+        uid = stored.obj["metadata"]["uid"]
+        options = DeleteOptions(propagation_policy=propagation_policy, uid=uid)
+        self.registry.delete(resource, stored.namespace, stored.name, options)
+
+    def write_list(self, resource: Resource, stored: Stored, field: str, values: list[Any]) -> None:
+        """Write a list of an object's metadata, such as its finalizers."""
+        self.registry.replace(resource, stored, with_list(stored, field, values))
 
     def subscribe(self, resource: Resource, subscriber: Callable[[Change], None]) -> None:
         """Follow a resource until the controller stops."""
         self._unsubscribe.append(self.store.subscribe(resource.stored_in, subscriber))
 
     def enqueue(self, key: Key) -> None:
-        """Have a key looked at soon."""
+        """Reconcile a key soon."""
         self._queue[key] = None
         self._wake.set()
 
     def enqueue_after(self, key: Key, seconds: float) -> None:
-        """Have a key looked at later; of two times for one key the earlier counts."""
+        """Reconcile a key later; of two times for one key the earlier counts."""
         at = self.registry.clock.time_s() + seconds
         due = self._timers.get(key)
         if due is not None:
@@ -97,7 +103,7 @@ class Reconciler(ABC):
         self._timers[key] = _Due(at, timer)
 
     def forget_timer(self, key: Key) -> None:
-        """Do not look at a key later after all."""
+        """Cancel the timer of a key."""
         due = self._timers.pop(key, None)
         if due is not None:
             due.timer.cancel()
@@ -107,39 +113,18 @@ class Reconciler(ABC):
         self.enqueue(key)
 
     def enqueue_all(self, resource: Resource) -> None:
-        """Have every existing object of a resource looked at."""
+        """Reconcile every existing object of a resource."""
         for stored in self.store.collection(resource.stored_in).items():
             self.enqueue(Key(stored.namespace, stored.name))
 
-    def start(self) -> None:
-        """Follow changes and start looking."""
-        self.follow()
-        self._task = asyncio.create_task(self._run())
-
-    async def stop(self) -> None:
-        """Stop following and looking."""
-        for unsubscribe in self._unsubscribe:
-            unsubscribe()
+    def cancel_timers(self) -> None:
+        """Cancel all timers."""
         for due in self._timers.values():
             due.timer.cancel()
         self._timers.clear()
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
 
-    async def _run(self) -> None:
-        looked_at = 0
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self.look_at_next():
-                looked_at += 1
-                if looked_at % _YIELD_AFTER == 0:
-                    await asyncio.sleep(0)
-
-    def look_at_next(self) -> bool:
-        """Look at one enqueued key; False if there is none."""
+    def work_next(self) -> bool:
+        """Reconcile one enqueued key; False if there is none."""
         if not self._queue:
             return False
         key = next(iter(self._queue))

@@ -1,6 +1,4 @@
-"""Events that controllers write about objects, repeated ones counted in one."""
-
-from typing import Any
+"""Events that controllers write about objects; repeated ones raise a count."""
 
 from cachetools import LRUCache
 
@@ -9,8 +7,7 @@ from simcluster.kinds.resources import EVENTS, Resource
 from simcluster.store.object_meta import name_suffix
 from simcluster.store.registry import Registry
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _REMEMBERED = 4096
 
@@ -19,7 +16,7 @@ class EventRecorder:
     """Writes core Events; the same text about the same object raises the count of one Event.
 
     Args:
-        registry: where they are written.
+        registry: where Events are written.
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -27,13 +24,13 @@ class EventRecorder:
         self._names: LRUCache[tuple[str, str, str], str] = LRUCache(_REMEMBERED)
 
     def normal(self, source: str, resource: Resource, about: Stored, reason: str, why: str) -> None:
-        """Record that something went as it should."""
+        """Record a normal Event."""
         self._record(source, resource, about, ("Normal", reason, why))
 
     def warning(
         self, source: str, resource: Resource, about: Stored, reason: str, why: str
     ) -> None:
-        """Record that something went wrong."""
+        """Record a warning."""
         self._record(source, resource, about, ("Warning", reason, why))
 
     def _record(
@@ -73,5 +70,5 @@ class EventRecorder:
         try:
             created = self._registry.create(EVENTS, namespace, event)
         except ApiError:
-            return  # a namespace that is going takes no more Events
+            return  # a terminating namespace takes no more Events
         self._names[seen] = created.name

@@ -1,11 +1,10 @@
-"""What all controllers share: where they write, what they look up, and how they wait."""
+"""The registry, the indexes, the event recorder and the timers that all controllers share."""
 
 from collections.abc import Callable
 
-from simcluster.controllers.nodes.pods_by_node import PodsByNode
-from simcluster.controllers.ownership import OwnedObjects, OwnedPods
+from simcluster.controllers.indexes import OwnedObjects, PodsByClaim, PodsByNode
+from simcluster.controllers.ownership import OwnedPods
 from simcluster.controllers.recorder import EventRecorder
-from simcluster.controllers.storage.pods_by_claim import PodsByClaim
 from simcluster.kinds.resources import PODS, Resource
 from simcluster.store.registry import Registry
 from simcluster.store.store import Change
@@ -16,8 +15,8 @@ class Shared:
     """One registry, one set of timers, and indexes that are built once for all controllers.
 
     Args:
-        registry: where everything lives.
-        timers: how to wait; the event loop's where none are given.
+        registry: the objects of the cluster.
+        timers: those of the event loop if ``None``; tests pass their own.
 
     Attributes:
         recorder: writes Events.
@@ -37,7 +36,7 @@ class Shared:
         self._unsubscribe: list[Callable[[], None]] = []
 
     def index_pods(self) -> None:
-        """Build the indexes of pods and keep them up to date, for those who look pods up."""
+        """Build the indexes of pods and keep them up to date."""
         for pod in self.registry.store.collection(PODS.stored_in):
             self.pods.add(pod)
             self.pods_by_node.add(pod)
@@ -49,7 +48,9 @@ class Shared:
         """Objects of a resource by their managing controller."""
         index = self._owned.get(resource.stored_in)
         if index is None:
-            index = self._owned[resource.stored_in] = OwnedObjects(self.registry.store, resource)
+            index = self._owned[resource.stored_in] = OwnedObjects(
+                self.registry.store, resource.stored_in
+            )
             self._follow(resource, index.see)
         return index
 

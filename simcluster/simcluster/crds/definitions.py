@@ -1,9 +1,15 @@
-"""CustomResourceDefinitions: their defaults, what they refuse, and the resources they define."""
+"""CustomResourceDefinitions: their defaults, their validation and the resources they define."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from simcluster.apiserver.errors import FieldError, invalid_value, required, unsupported_value
+from simcluster.apiserver.errors import (
+    FieldError,
+    duplicate_value,
+    invalid_value,
+    required,
+    unsupported_value,
+)
 from simcluster.crds.version import CustomVersion
 from simcluster.kinds.resources import Resource
 
@@ -14,7 +20,7 @@ _SCOPES = ("Cluster", "Namespaced")
 
 
 def set_definition_defaults(definition: Json) -> None:
-    """Fill names, conversion and the status a definition starts with."""
+    """Set default names, conversion and status."""
     spec = definition.setdefault("spec", {})
     names = spec.setdefault("names", {})
     if kind := names.get("kind"):
@@ -38,12 +44,10 @@ def validate_definition(definition: Json) -> list[FieldError]:
     spec = definition["spec"]
     names, group = spec["names"], spec.get("group") or ""
     errors: list[FieldError] = []
-    expected = f"{names.get('plural') or ''}.{group}"
-    if definition["metadata"]["name"] != expected:
-        name = definition["metadata"]["name"]
-        errors.append(
-            invalid_value("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
-        )
+    name, expected = definition["metadata"]["name"], f"{names.get('plural') or ''}.{group}"
+    if name != expected:
+        detail = 'must be spec.names.plural+"."+spec.group'
+        errors.append(invalid_value("metadata.name", name, detail))
     if not group:
         errors.append(required("spec.group"))
     if spec.get("scope") not in _SCOPES:
@@ -67,8 +71,7 @@ def _version_errors(versions: list[Json]) -> Iterator[FieldError]:
         if not name:
             yield required(f"{field}.name")
         elif name in seen:
-            message = f'Duplicate value: "{name}"'
-            yield FieldError(f"{field}.name", "FieldValueDuplicate", message)
+            yield duplicate_value(f"{field}.name", name)
         seen.add(name)
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema is None:
@@ -100,7 +103,7 @@ def _schema_errors(schema: Json, field: str, *, is_root: bool = False) -> Iterat
 
 
 def validate_definition_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed definition; group, scope and names that address objects stay."""
+    """Errors of a changed definition; group, scope, plural and kind are immutable."""
     errors = validate_definition(new)
     for keys in (("group",), ("scope",), ("names", "plural"), ("names", "kind")):
         before, after = old["spec"], new["spec"]
@@ -113,7 +116,7 @@ def validate_definition_update(new: Json, old: Json) -> list[FieldError]:
 
 
 def is_established(definition: Json) -> bool:
-    """Whether its resources are served."""
+    """Whether the resources of a definition are served."""
     conditions = (definition.get("status") or {}).get("conditions") or ()
     return any(found["type"] == ESTABLISHED and found["status"] == "True" for found in conditions)
 

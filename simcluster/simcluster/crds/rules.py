@@ -1,9 +1,8 @@
-"""Rules of custom resources, made from their schemas."""
+"""Defaults, admission and validation of custom resources, made from their schemas."""
 
-from functools import partial
 from typing import Any
 
-from simcluster.apiserver.errors import ApiError, FieldError, bad_request
+from simcluster.apiserver.errors import ApiError, bad_request
 from simcluster.crds.schema import check, fill_defaults, prune, unknown_fields
 from simcluster.crds.version import CustomVersion
 from simcluster.kinds.resources import Resource
@@ -12,43 +11,16 @@ from simcluster.store.store import Store
 Json = dict[str, Any]
 
 
-def complete(schema: Json, obj: Json) -> None:
-    """Drop what the schema does not know and fill what it has defaults for."""
-    prune(obj, schema)
-    fill_defaults(obj, schema)
-
-
-def admit(custom: CustomVersion, _store: Store, _obj: Json) -> None:
-    """Take no new object of a kind that is going.
-
-    Raises:
-        ApiError: 405.
-    """
-    if custom.is_terminating:
-        why = "create not allowed while custom resource definition is terminating"
-        raise ApiError(405, "MethodNotAllowed", why, {})
-
-
-def validate(schema: Json, obj: Json) -> list[FieldError]:
-    """Errors of an object."""
-    return check(obj, schema)
-
-
-def validate_update(schema: Json, new: Json, _old: Json) -> list[FieldError]:
-    """Errors of a changed object."""
-    return check(new, schema)
-
-
 def unknown_field_warnings(resource: Resource, obj: Json, directive: str) -> tuple[str, ...]:
-    """Warnings of an answer to an object with fields its kind does not have.
+    """Warnings about unknown fields of a custom resource.
 
     Args:
-        resource: its kind; only of custom resources this is known.
+        resource: its kind; there are no warnings for built-in kinds.
         obj: as it was sent.
-        directive: ``fieldValidation``: Ignore, Warn or Strict; Warn where empty.
+        directive: ``fieldValidation``: Ignore, Warn or Strict; empty means Warn.
 
     Raises:
-        ApiError: 400, it has such fields and is to be strictly read.
+        ApiError: 400, there are unknown fields and the directive is Strict.
     """
     if resource.custom is None or directive == "Ignore":
         return ()
@@ -62,10 +34,21 @@ def unknown_field_warnings(resource: Resource, obj: Json, directive: str) -> tup
 
 
 def rule_functions(custom: CustomVersion) -> dict[str, Any]:
-    """The four functions of a kind's rules."""
+    """The functions of a custom kind's rules."""
+    schema = custom.schema
+
+    def set_defaults(obj: Json) -> None:
+        prune(obj, schema)
+        fill_defaults(obj, schema)
+
+    def admit(_store: Store, _obj: Json) -> None:
+        if custom.is_terminating:
+            why = "create not allowed while custom resource definition is terminating"
+            raise ApiError(405, "MethodNotAllowed", why, {})
+
     return {
-        "set_defaults": partial(complete, custom.schema),
-        "admit": partial(admit, custom),
-        "validate": partial(validate, custom.schema),
-        "validate_update": partial(validate_update, custom.schema),
+        "set_defaults": set_defaults,
+        "admit": admit,
+        "validate": lambda obj: check(obj, schema),
+        "validate_update": lambda new, _old: check(new, schema),
     }

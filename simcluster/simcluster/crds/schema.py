@@ -1,13 +1,13 @@
-"""Structural schemas: what of an object they keep, which defaults they fill, what they refuse.
+"""Structural schemas of custom resources: pruning, defaults and validation.
 
-Rules in the Common Expression Language (``x-kubernetes-validations``) are kept and shown, but not
-evaluated.
+Rules in the Common Expression Language (``x-kubernetes-validations``) are not evaluated.
 """
 
+import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from simcluster.apiserver.errors import FieldError
+from simcluster.apiserver.errors import FieldError, duplicate_value, required
 from simcluster.crds.schema_values import broken_limits, wrong_type
 
 Json = dict[str, Any]
@@ -15,61 +15,49 @@ Json = dict[str, Any]
 _OF_EVERY_OBJECT = frozenset(("apiVersion", "kind", "metadata"))
 
 
-def prune(value: Any, schema: Json, *, is_object: bool = True) -> None:
-    """Drop, in place, what the schema does not know.
+class _Unknown(NamedTuple):
+    """A field that a schema does not know: the object that has it, its key and its path."""
 
-    Args:
-        value: an object, or a part of one.
-        schema: of that part.
-        is_object: ``value`` has a kind and metadata of its own, which stay.
-    """
+    holder: Json
+    key: str
+    path: str
+
+
+def _unknown(value: Any, schema: Json, path: str = "") -> Iterator[_Unknown]:
     if isinstance(value, list):
-        for item in value:
-            prune(item, schema.get("items") or {}, is_object=_is_embedded(schema.get("items")))
+        for index, item in enumerate(value):
+            yield from _unknown(item, schema.get("items") or {}, f"{path}[{index}]")
     if not isinstance(value, dict):
         return
     properties = schema.get("properties") or {}
     others = schema.get("additionalProperties")
     keeps_unknown = bool(schema.get("x-kubernetes-preserve-unknown-fields") or others)
-    for key in list(value):
+    # Objects have a kind and metadata that their schema need not name.
+    is_object = not path or schema.get("x-kubernetes-embedded-resource")
+    for key, item in value.items():
         if key in properties:
-            prune(value[key], properties[key], is_object=_is_embedded(properties[key]))
+            yield from _unknown(item, properties[key], _below(path, key))
         elif is_object and key in _OF_EVERY_OBJECT:
             continue
         elif isinstance(others, dict):
-            prune(value[key], others, is_object=_is_embedded(others))
+            yield from _unknown(item, others, _below(path, key))
         elif not keeps_unknown:
-            del value[key]
+            yield _Unknown(value, key, _below(path, key))
 
 
-def _is_embedded(schema: Json | None) -> bool:
-    return bool((schema or {}).get("x-kubernetes-embedded-resource"))
+def prune(obj: Json, schema: Json) -> None:
+    """Drop, in place, the fields of an object that its schema does not know."""
+    for found in list(_unknown(obj, schema)):
+        del found.holder[found.key]
 
 
-def unknown_fields(value: Any, schema: Json, path: str = "") -> list[str]:
-    """Paths of what :func:`prune` would drop from an object."""
-    if isinstance(value, list):
-        items = schema.get("items") or {}
-        inner = ((f"{path}[{index}]", item) for index, item in enumerate(value))
-        return [found for place, item in inner for found in unknown_fields(item, items, place)]
-    if not isinstance(value, dict):
-        return []
-    properties = schema.get("properties") or {}
-    others = schema.get("additionalProperties")
-    keeps_unknown = bool(schema.get("x-kubernetes-preserve-unknown-fields") or others)
-    is_object = not path or _is_embedded(schema)
-    found: list[str] = []
-    for key, item in value.items():
-        known = properties.get(key) or (others if isinstance(others, dict) else None)
-        if known is not None:
-            found += unknown_fields(item, known, _below(path, key))
-        elif not keeps_unknown and not (is_object and key in _OF_EVERY_OBJECT):
-            found.append(_below(path, key))
-    return found
+def unknown_fields(obj: Json, schema: Json) -> list[str]:
+    """Paths of the fields that :func:`prune` would drop."""
+    return [found.path for found in _unknown(obj, schema)]
 
 
 def fill_defaults(value: Any, schema: Json) -> None:
-    """Set, in place, the defaults of fields that are not there."""
+    """Set, in place, the defaults of missing fields."""
     if isinstance(value, list):
         for item in value:
             fill_defaults(item, schema.get("items") or {})
@@ -78,19 +66,13 @@ def fill_defaults(value: Any, schema: Json) -> None:
     properties = schema.get("properties") or {}
     for key, inner in properties.items():
         if key not in value and "default" in inner:
-            value[key] = _copied(inner["default"])
+            value[key] = copy.deepcopy(inner["default"])
         if key in value:
             fill_defaults(value[key], inner)
     others = schema.get("additionalProperties")
     if isinstance(others, dict):
         for key in value.keys() - properties.keys():
             fill_defaults(value[key], others)
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(inner) for key, inner in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def check(value: Any, schema: Json, path: str = "") -> list[FieldError]:
@@ -114,7 +96,7 @@ def _check_fields(value: Json, schema: Json, path: str) -> Iterator[FieldError]:
     others = schema.get("additionalProperties")
     for key in schema.get("required") or ():
         if key not in value:
-            yield FieldError(_below(path, key), "FieldValueRequired", "Required value")
+            yield required(_below(path, key))
     for key, item in value.items():
         if not path and key in _OF_EVERY_OBJECT:
             continue
@@ -139,16 +121,8 @@ def _duplicates(value: list[Any], schema: Json, path: str) -> Iterator[FieldErro
         if kind == "map" and isinstance(item, dict):
             identity = {key: item.get(key) for key in keys or ()}
         if identity in seen:
-            message = f"Duplicate value: {_shown(identity)}"
-            yield FieldError(f"{path}[{index}]", "FieldValueDuplicate", message)
+            yield duplicate_value(f"{path}[{index}]", identity)
         seen.append(identity)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        inside = ",".join(f'"{key}":{_shown(inner)}' for key, inner in value.items())
-        return f"{{{inside}}}"
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _check_combinations(value: Any, schema: Json, path: str) -> Iterator[FieldError]:

@@ -1,11 +1,11 @@
-"""Single values against a structural schema: their type, format and limits."""
+"""Validation of single values by a structural schema: type, format and limits."""
 
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from simcluster.apiserver.errors import FieldError, invalid_value
+from simcluster.apiserver.errors import FieldError, invalid_value, too_long, unsupported_value
 from simcluster.clock import parse_timestamp
 
 Json = dict[str, Any]
@@ -24,7 +24,7 @@ def type_name(value: Any) -> str:
 
 
 def wrong_type(value: Any, schema: Json, path: str) -> FieldError | None:
-    """The error of a value that is not of its schema's type or format."""
+    """The error of a value that has not its schema's type or format."""
     if value is None and schema.get("nullable"):
         return None
     if schema.get("x-kubernetes-int-or-string"):
@@ -63,13 +63,10 @@ def _pattern(text: str) -> re.Pattern[str] | None:
 
 
 def broken_limits(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
-    """Errors of a value of the right type: too large, too long, none of the listed."""
+    """Errors of a value of the right type: enum, ranges, lengths and patterns."""
     allowed = schema.get("enum")
     if allowed is not None and value not in allowed:
-        known = ", ".join(f'"{word}"' for word in allowed)
-        shown = f'"{value}"' if isinstance(value, str) else value
-        message = f"Unsupported value: {shown}: supported values: {known}"
-        yield FieldError(path, "FieldValueNotSupported", message)
+        yield unsupported_value(path, value, allowed)
     if isinstance(value, bool):
         return
     if isinstance(value, int | float):
@@ -84,16 +81,12 @@ def broken_limits(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
 
 def _number_limits(value: float, schema: Json, path: str) -> Iterator[FieldError]:
     low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
-    if low is not None:
-        exclusive = schema.get("exclusiveMinimum")
-        if value < low or (exclusive and value == low):
-            words = "greater than" if exclusive else "greater than or equal to"
-            yield invalid_value(path, value, f"{path} in body should be {words} {low}")
-    if high is not None:
-        exclusive = schema.get("exclusiveMaximum")
-        if value > high or (exclusive and value == high):
-            words = "less than" if exclusive else "less than or equal to"
-            yield invalid_value(path, value, f"{path} in body should be {words} {high}")
+    if low is not None and (value < low or (schema.get("exclusiveMinimum") and value == low)):
+        words = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
+        yield invalid_value(path, value, f"{path} in body should be {words} {low}")
+    if high is not None and (value > high or (schema.get("exclusiveMaximum") and value == high)):
+        words = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
+        yield invalid_value(path, value, f"{path} in body should be {words} {high}")
     if step and value % step:
         yield invalid_value(path, value, f"{path} in body should be a multiple of {step}")
 
@@ -104,8 +97,7 @@ def _text_limits(value: str, schema: Json, path: str) -> Iterator[FieldError]:
         detail = f"{path} in body should be at least {shortest} chars long"
         yield invalid_value(path, value, detail)
     if longest is not None and len(value) > longest:
-        message = f"Too long: may not be more than {longest} bytes"
-        yield FieldError(path, "FieldValueTooLong", message)
+        yield too_long(path, longest)
     text = schema.get("pattern")
     pattern = _pattern(text) if text else None
     if pattern is not None and not pattern.search(value):

@@ -1,11 +1,11 @@
-"""What a CustomResourceDefinition says of one version of its kind."""
+"""One version of a custom resource, as its CustomResourceDefinition describes it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from simcluster.crds.apply import object_type
+from simcluster.crds.apply_types import object_type
 from simcluster.schema import Struct
 
 Json = dict[str, Any]
@@ -19,9 +19,9 @@ class CustomVersion:
         definition: name of the CustomResourceDefinition.
         schema: ``openAPIV3Schema``.
         columns: ``additionalPrinterColumns``.
-        scale: ``subresources.scale``, its three paths; ``None`` without that subresource.
-        selectable_fields: paths that field selectors may name.
-        is_terminating: the definition is being deleted; nothing new is taken.
+        scale: the three paths of ``subresources.scale``; ``None`` without that subresource.
+        selectable_fields: paths that field selectors support.
+        is_terminating: the definition is being deleted; new objects are refused.
         warning: sent with every answer of a deprecated version; empty otherwise.
     """
 
@@ -35,5 +35,5 @@ class CustomVersion:
 
     @cached_property
     def apply_type(self) -> Struct:
-        """How its objects are owned in parts."""
+        """The type of its objects for server-side apply."""
         return object_type(self.schema)

@@ -1,6 +1,5 @@
-"""The demo: a cluster, a scheduler, sample manifests, and a report that can fail.
+"""The demo: a cluster, a scheduler, sample manifests, and a checked report.
 
-``sample`` reads the manifests beside it, ``scenario`` runs them, ``progress`` shows how far it is,
-``outcome`` judges the result and ``report`` prints it. Everything in the report was seen through
-the API server.
+``sample`` reads the manifests, ``scenario`` runs them, ``outcome`` checks the result and ``report``
+prints it. All data of the report come from the API server.
 """

@@ -11,23 +11,25 @@ from rich.console import Console
 from rich.markup import escape
 from stowage.cli.lazy_commands import single_command_app
 
-from simcluster.cli.processes import ChildProcesses
+from simcluster.harness.processes import ChildProcesses
 
 _MAX_PROBLEMS_SHOWN = 20
 
 
 def demo(
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave everything running until Ctrl-C.")
+        bool,
+        typer.Option("--keep", help="Keep the cluster and the scheduler running until Ctrl-C."),
     ] = False,
 ) -> None:
-    """Place sample workloads on an embedded cluster and report where they went.
+    """Place sample workloads on a simulated cluster and report where they went.
 
     Starts a cluster of 100 nodes and a scheduler, each in its own process, applies Deployments,
-    Jobs and pods through the API, and prints what was placed where, what is pending and why, and
-    how fast it went. Exits 0 only if every pod that can be placed was, and no node is overfull.
+    Jobs and pods through the API, and prints where pods were placed, which are pending and why, and
+    how fast they were bound. Exits 0 only if every pod that fits a node was bound and no node is
+    overcommitted.
     """
-    # The Kubernetes client takes a second to import; --help need not wait for it.
+    # The Kubernetes client takes long to import; --help does not need it.
     from simcluster.demo.scenario import Demo, run_demo  # noqa: PLC0415
 
     console = Console()

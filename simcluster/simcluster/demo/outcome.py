@@ -1,4 +1,4 @@
-"""What the demo came to, judged from API objects."""
+"""The outcome of the demo, checked by API objects."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from simcluster.cli.audit import ClusterState, overcommitted_nodes, refused_pods
-from simcluster.cli.placements import Placement
 from simcluster.demo.sample import is_meant_to_stay_pending
+from simcluster.harness.audit import ClusterState, overcommitted_nodes, refused_pods
+from simcluster.harness.placements import Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The state at the end and what the watch saw on the way.
+    """The cluster's state at the end, and the placements that the watch saw.
 
     Attributes:
         num_expected: Pods the manifests ask for.
@@ -33,7 +33,7 @@ class Outcome:
     num_expected: int
 
     def problems(self) -> list[str]:
-        """Everything that must not be, one sentence each; empty means success."""
+        """Violated expectations, one sentence each; empty means success."""
         return [
             *self._missing(),
             *self._wrongly_placed(),
@@ -70,7 +70,7 @@ class Outcome:
 
 
 def pending_reason(placement: Placement) -> str:
-    """The words of the PodScheduled condition."""
+    """The message of the PodScheduled condition."""
     condition = placement.scheduled_condition
     if condition is None or condition.status != "False":
         return "not tried yet"

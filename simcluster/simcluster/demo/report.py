@@ -11,22 +11,22 @@ from rich.markup import escape
 from rich.table import Table
 from stowage.api.objects.node import Node
 
-from simcluster.cli.placements import Placement
 from simcluster.demo.outcome import Outcome, pending_reason
+from simcluster.harness.placements import Placement
 
 ZONE = "topology.kubernetes.io/zone"
 SIZE = "node.kubernetes.io/instance-type"
 
 
 def print_report(console: Console, outcome: Outcome) -> None:
-    """Print what was placed where, what waits and why, and how fast it went."""
+    """Print placements, pending pods with their reasons, and the pace of binding."""
     console.print(placement_table(outcome))
     console.print(pending_table(outcome))
     console.print(pace_table(outcome))
 
 
 def placement_table(outcome: Outcome) -> Table:
-    """One row a workload: its pods by zone and by node size."""
+    """One row per workload: its pods by zone and by node size."""
     nodes = {node.metadata.name: node for node in outcome.state.nodes}
     zones, sizes = _values(nodes, ZONE), _values(nodes, SIZE)
     table = _table(f"Placed on {len(nodes)} nodes")
@@ -47,7 +47,7 @@ def placement_table(outcome: Outcome) -> Table:
 
 
 def pending_table(outcome: Outcome) -> Table:
-    """One row a pod without a node, with the words of its PodScheduled condition."""
+    """One row per pod without a node, with the message of its PodScheduled condition."""
     table = _table("Pending, and why")
     table.add_column("pod", no_wrap=True)
     table.add_column("PodScheduled is False because", overflow="fold")
@@ -59,7 +59,7 @@ def pending_table(outcome: Outcome) -> Table:
 
 
 def pace_table(outcome: Outcome) -> Table:
-    """Binds per second, and how long pods waited from creation to binding."""
+    """Binds per second, and the time of pods from creation to binding."""
     num_bound = sum(each.bound_at is not None for each in outcome.placements)
     pace = outcome.pace()
     table = _table("Pace, as a watch on the API server saw it")

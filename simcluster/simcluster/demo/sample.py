@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import resources
-from typing import Any, TypeAlias
 
 import yaml
 
-Json: TypeAlias = dict[str, Any]
+from simcluster.values import Json
 
 EXPECT_ANNOTATION = "stowage.demo/expect"
 PENDING = "pending"
@@ -21,12 +20,12 @@ def sample_objects() -> list[Json]:
 
 
 def expected_pods(objects: list[Json]) -> int:
-    """How many pods there will be once controllers have made theirs."""
+    """The number of pods, including those that controllers create."""
     return sum(_num_pods(obj) for obj in objects)
 
 
 def is_meant_to_stay_pending(annotations: dict[str, str]) -> bool:
-    """Whether a pod's author says that no node can take it."""
+    """Whether a pod is annotated as one that fits no node."""
     return annotations.get(EXPECT_ANNOTATION) == PENDING
 
 

@@ -1,4 +1,4 @@
-"""The demo itself: start, apply, watch until nothing more can happen."""
+"""The demo itself: start, apply, and watch until all pods are settled."""
 
 from __future__ import annotations
 
@@ -11,16 +11,9 @@ from rich.console import Console
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 
-from simcluster.cli.apply import create
-from simcluster.cli.audit import read_cluster
 from simcluster.cli.cluster import Shape
-from simcluster.cli.failures import FAILURES
 from simcluster.cli.kubectl import kubectl_command
-from simcluster.cli.launch import start_cluster, start_scheduler, wait_until_ready
-from simcluster.cli.placements import Placement, PlacementWatch
-from simcluster.cli.processes import ChildProcesses
 from simcluster.demo.outcome import Outcome
-from simcluster.demo.progress import DemoProgress
 from simcluster.demo.report import print_report
 from simcluster.demo.sample import (
     SCHEDULER_NAME,
@@ -28,6 +21,12 @@ from simcluster.demo.sample import (
     is_meant_to_stay_pending,
     sample_objects,
 )
+from simcluster.harness.apply import create
+from simcluster.harness.audit import read_cluster
+from simcluster.harness.failures import FAILURES
+from simcluster.harness.launch import start_cluster, start_scheduler, wait_until_ready
+from simcluster.harness.placements import Placement, PlacementWatch
+from simcluster.harness.processes import ChildProcesses
 from simcluster.ports import reserved_port
 
 NUM_NODES = 100
@@ -36,7 +35,7 @@ PLACEMENT_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """Where the demo runs.
+    """One run of the demo.
 
     Attributes:
         directory: For the kubeconfig and the logs.
@@ -50,10 +49,10 @@ class Demo:
         """Run to the end; returns what happened and the cluster's kubeconfig.
 
         Raises:
-            ProcessDiedError, NotReadyError: cluster or scheduler did not come up, or went down.
+            ProcessDiedError, NotReadyError: cluster or scheduler did not start, or ended.
             ApiError: a manifest was refused.
         """
-        self.console.print(f"starting an embedded cluster of {NUM_NODES} nodes")
+        self.console.print(f"starting a simulated cluster of {NUM_NODES} nodes")
         kubeconfig = await start_cluster(self.processes, self.directory, NUM_NODES, Shape.DEMO)
         self.console.print("starting the scheduler")
         with reserved_port() as port:
@@ -69,33 +68,36 @@ class Demo:
         objects = sample_objects()
         total = expected_pods(objects)
         self.console.print(f"applying {len(objects)} sample objects that make {total} pods")
-        with DemoProgress(self.console, total) as progress:
+        with self.console.status("binding pods") as status:
             async with PlacementWatch(client) as watch:
                 for obj in objects:
                     await create(client, obj)
-                await watch.wait_until(
-                    lambda: _is_settled(watch, total),
-                    time.monotonic() + PLACEMENT_TIMEOUT_S,
-                    lambda: self._check(progress, watch),
-                )
-                progress.show(watch.placements)
+
+                def check() -> None:
+                    self.processes.check()
+                    status.update(_progress(watch, total))
+
+                deadline = time.monotonic() + PLACEMENT_TIMEOUT_S
+                await watch.wait_until(lambda: _is_settled(watch, total), deadline, check)
                 return Outcome(await read_cluster(client), list(watch.placements.values()), total)
 
-    def _check(self, progress: DemoProgress, watch: PlacementWatch) -> None:
-        self.processes.check()
-        progress.show(watch.placements)
+
+def _progress(watch: PlacementWatch, total: int) -> str:
+    placements = watch.placements.values()
+    refused = sum(found.bound_at is None and found.is_unschedulable for found in placements)
+    return f"{watch.num_bound} of {total} pods bound, {refused} unschedulable"
 
 
 def _is_settled(watch: PlacementWatch, total: int) -> bool:
-    """Whether all pods are there, and each is where it belongs: with its kubelet, or told why not.
+    """Whether all pods exist, and each was started by its kubelet or is meant to stay pending.
 
-    A pod that a node can take may be told so, too, while the scheduler has not seen its claim.
+    Other pods may be unschedulable for a moment, while the scheduler has not seen their claims.
     """
     placements = watch.placements.values()
-    return len(placements) >= total and all(map(_has_answer, placements))
+    return len(placements) >= total and all(map(_is_pod_settled, placements))
 
 
-def _has_answer(placement: Placement) -> bool:
+def _is_pod_settled(placement: Placement) -> bool:
     if placement.bound_at is None:
         return placement.is_unschedulable and is_meant_to_stay_pending(
             placement.pod.metadata.annotations
@@ -104,7 +106,7 @@ def _has_answer(placement: Placement) -> bool:
 
 
 def run_demo(demo: Demo, keep: bool) -> list[str]:
-    """Run the demo, report, and stay up for ``keep``; what went wrong, one sentence each."""
+    """Run the demo, report, and keep it running for ``keep``; returns problems, a sentence each."""
     try:
         outcome, kubeconfig = asyncio.run(demo.run())
     except FAILURES as error:
@@ -116,11 +118,11 @@ def run_demo(demo: Demo, keep: bool) -> list[str]:
             "[green]ok:[/green] every pod that fits a node was bound, once; no node is overfull"
         )
     if keep:
-        _keep_up(demo, kubeconfig)
+        _keep_running(demo, kubeconfig)
     return problems
 
 
-def _keep_up(demo: Demo, kubeconfig: Path) -> None:
+def _keep_running(demo: Demo, kubeconfig: Path) -> None:
     demo.console.print(
         "still running until Ctrl-C; try:\n"
         f"  {kubectl_command()} --kubeconfig {kubeconfig} -n harbour get pods -o wide\n"

@@ -1,1 +1,1 @@
-"""Faults on request: refused, delayed, lost and broken answers."""
+"""Fault injection: refused, delayed, lost and broken answers."""

@@ -1,4 +1,4 @@
-"""Answers spoilt on purpose: cut off in the middle, out of date, or with events sent again."""
+"""Disturbed answers: cut off in the middle, out of date, or with repeated or reordered events."""
 
 import asyncio
 import contextlib
@@ -14,20 +14,20 @@ _SINK: web.RequestKey[Callable[[ByteSink], ByteSink]] = web.RequestKey("sink", C
 _REMEMBERED_EVENTS = 64
 _MAX_EVENTS_BEFORE_CUT = 40
 _HELD_FOR_S = 0.5
-"""The longest an event waits for one to overtake it."""
+"""The longest time that an event is held back to be reordered."""
 _BOOKMARK = b'{"type":"BOOKMARK"'
 
 
 class DisturbedSink:
-    """The body of a watch that breaks off within an event, or says things again.
+    """The body of a watch that is cut within an event, or repeats or reorders events.
 
-    A rule that is dropped meanwhile leaves the rest of the stream alone.
+    Once its rule is dropped, the rest of the stream is sent unchanged.
 
     Args:
         request: whose connection is closed.
-        faults: says whether the rule is still in force.
-        rule: what goes wrong.
-        sink: where the frames go.
+        faults: has the rule while it is in force.
+        rule: the faults.
+        sink: takes the frames.
     """
 
     def __init__(
@@ -43,10 +43,10 @@ class DisturbedSink:
         self._release: asyncio.Task[None] | None = None
 
     async def write(self, data: bytes) -> None:
-        """Send frames, or part of them.
+        """Send frames, or a part of them.
 
         Raises:
-            ConnectionResetError: this is where the stream was cut.
+            ConnectionResetError: the stream was cut.
         """
         if not self._faults.is_in_force(self._rule):
             await self._sink.write(self._released() + data)
@@ -64,11 +64,11 @@ class DisturbedSink:
             await self._sink.write(b"".join(sent))
 
     def _in_order(self, event: bytes) -> list[bytes]:
-        """The event and one that waits for it; nothing if it is to wait for the next."""
+        """The event and the one held back before it; nothing if the event is held back itself."""
         is_bookmark = event.startswith(_BOOKMARK)
         if self._held:
             pair = [event, self._released()]
-            # A bookmark says that everything before it has been sent.
+            # All events before a bookmark must be sent before it.
             return pair[::-1] if is_bookmark else pair
         if is_bookmark or self._faults.chance() >= self._rule.reorder_rate:
             return [event]
@@ -100,20 +100,20 @@ class DisturbedSink:
 
 
 def disturb_stream(request: web.BaseRequest, faults: Faults, rule: FaultRule) -> None:
-    """Let a rule have its way with the answer of a request, should that be a stream."""
+    """Apply a rule to the answer of a request, if that is a stream."""
     request[_SINK] = lambda sink: DisturbedSink(request, faults, rule, sink)
 
 
 def sink_of(request: web.BaseRequest, sink: ByteSink) -> ByteSink:
-    """Where the frames of a watch go: `sink`, unless its request is to be disturbed."""
+    """The sink for the frames of a watch: `sink`, or a disturbed one around it."""
     disturbed = request.get(_SINK)
     return sink if disturbed is None else disturbed(sink)
 
 
 def as_of_before(request: web.BaseRequest, revision: int, revisions_behind: int) -> web.BaseRequest:
-    """A list request that asks for an earlier state; any other request as it is.
+    """A list request changed to ask for an earlier state; any other request unchanged.
 
-    One that names a resourceVersion keeps it: it would not be answered with less.
+    A list request with a resourceVersion is not changed: an older answer would violate it.
     """
     query = request.query
     if not revisions_behind or "watch" in query or "continue" in query:
@@ -126,7 +126,7 @@ def as_of_before(request: web.BaseRequest, revision: int, revisions_behind: int)
 
 
 async def cut_short(request: web.BaseRequest, answer: web.StreamResponse) -> web.StreamResponse:
-    """Send half of an answer and close the connection; a stream has been cut by its sink."""
+    """Send half of an answer and close the connection; streams are cut by their sinks."""
     if not isinstance(answer, web.Response) or answer.prepared:
         return answer
     body = answer.body if isinstance(answer.body, bytes) else b""

@@ -1,4 +1,4 @@
-"""The faults of tests over HTTP, under a path no Kubernetes client uses."""
+"""HTTP endpoints for fault injection, under a path that no Kubernetes client uses."""
 
 import asyncio
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ import msgspec
 from aiohttp import web
 
 from simcluster.apiserver import errors
-from simcluster.apiserver.endpoints import Answer
+from simcluster.apiserver.messages import Answer
 from simcluster.faults.faults import Faults, parse_rule
 from simcluster.store.store import encode
 from simcluster.store.watch import WatcherRegistry
@@ -16,7 +16,7 @@ FAULTS_PATH = "/stowage/faults"
 
 
 class FaultyServer(Protocol):
-    """What the endpoints need of the server they disturb."""
+    """The part of the server that the endpoints use."""
 
     faults: Faults
     watchers: WatcherRegistry
@@ -26,7 +26,7 @@ class FaultyServer(Protocol):
         ...
 
     def forget_history(self) -> None:
-        """Lose the watch history."""
+        """Drop the watch history."""
         ...
 
 
@@ -77,7 +77,7 @@ class FaultEndpoints:
         return _ok()
 
     async def _leave(self, seconds: float) -> None:
-        await asyncio.sleep(0.05)  # lets the answer to this very request out first
+        await asyncio.sleep(0.05)  # the answer to this request is sent first
         await self._server.be_away(seconds)
 
 

@@ -1,8 +1,8 @@
-"""Faults for tests: requests that fail, answers that get lost, streams that break.
+"""Fault rules: requests that fail, answers that get lost, streams that break.
 
 A :class:`Faults` object belongs to one server. Rules are tried in the order they were added; the
-first that matches a request and whose chance comes up is applied and counted. They are set from
-Python in the same process, or, where the server was started with ``faults_over_http``, under
+first rule that matches a request and whose random choice hits is applied and counted. Rules are set
+from Python in the same process or, if the server was started with ``faults_over_http``, under
 ``/stowage/faults``:
 
 - ``GET`` lists the rules left and counts the hits, ``POST`` adds one (a JSON object of
@@ -33,24 +33,24 @@ _REASONS = {
 
 
 class FaultRule(msgspec.Struct, forbid_unknown_fields=True):
-    """What happens to the next matching requests.
+    """A fault of the next matching requests.
 
     Args:
         method: HTTP method; empty for any.
         path: regular expression searched for in path and query; empty for any.
-        times: how many requests it hits.
-        skip: how many matching requests pass before.
-        delay_s: wait this long before the request is handled.
+        times: the number of requests to hit.
+        skip: the number of matching requests to pass first.
+        delay_s: delay before the request is handled.
         status: answer with this code instead of handling the request.
         retry_after_s: ``Retry-After`` of that answer.
         is_applied: handle the request before failing it: the write happens, the answer is lost.
         is_dropped: close the connection without an answer.
         hang_s: keep the client waiting this long, then close the connection.
-        name: under which its hits are counted.
+        name: its hits are counted under this name.
         rate: the chance that it hits a matching request.
-        lasts_s: so long after it was added the rule is dropped; 0 keeps it.
-        is_cut: send a part of the answer and close the connection; a watch is cut in the midst of
-            an event, after some.
+        lasts_s: the rule is dropped after this time; 0 keeps it.
+        is_cut: send a part of the answer and close the connection; a watch is cut within an event
+            after some whole ones.
         repeat_rate: of a watch, the chance after each event that an earlier one is sent again.
         reorder_rate: of a watch, the chance that an event is sent after the one that follows it.
         revisions_behind: serve a list as it was that many writes ago.
@@ -76,7 +76,7 @@ class FaultRule(msgspec.Struct, forbid_unknown_fields=True):
 
     @property
     def disturbs_answer(self) -> bool:
-        """Whether the request is handled, and its answer spoilt."""
+        """Whether the request is handled, but its answer disturbed."""
         spoils_events = self.repeat_rate > 0 or self.reorder_rate > 0
         return self.is_cut or spoils_events or self.revisions_behind > 0
 
@@ -95,16 +95,16 @@ class FaultRule(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Faults:
-    """The faults still to come, and how many have happened.
+    """The fault rules of one server, and the number of hits.
 
     Args:
         chance: random numbers in 0..1, for rules with a rate.
         clock: monotonic seconds, for rules that last a while.
 
     Attributes:
-        rules: those left.
-        hits: how many requests were hit.
-        hits_by_name: the same, for each name of a rule.
+        rules: those in force.
+        hits: the number of requests hit.
+        hits_by_name: the same by the name of the rule.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Faults:
         self._ends: dict[int, float] = {}
 
     def add(self, rule: FaultRule) -> None:
-        """Add a rule behind those already there."""
+        """Append a rule."""
         self.rules.append(rule)
         if rule.lasts_s > 0:
             self._ends[id(rule)] = self._clock() + rule.lasts_s
@@ -131,7 +131,7 @@ class Faults:
         self._ends.clear()
 
     def is_in_force(self, rule: FaultRule) -> bool:
-        """Whether a rule is still there; without it, streams it disturbed go on as they should."""
+        """Whether a rule was not dropped; if it was, its streams continue undisturbed."""
         self._drop_ended()
         return any(each is rule for each in self.rules)
 

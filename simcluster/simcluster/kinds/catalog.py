@@ -1,40 +1,21 @@
-"""Which resources a cluster serves: those built in, and those that definitions add."""
+"""The resources that a cluster serves: built-in ones, and those of CustomResourceDefinitions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from simcluster.kinds.control_plane_resources import CONTROL_PLANE_RESOURCES
-from simcluster.kinds.plain_resources import PLAIN_RESOURCES
-from simcluster.kinds.resources import RESOURCES, Resource
+from simcluster.kinds.resources import BUILT_IN, Resource
 
-BUILT_IN = (*RESOURCES, *PLAIN_RESOURCES, *CONTROL_PLANE_RESOURCES)
 BY_KIND: Mapping[tuple[str, str], Resource] = {
     (resource.api_version, resource.kind): resource for resource in BUILT_IN
 }
 
-_GROUPS = (
-    "",
-    "apiregistration.k8s.io",
-    "apps",
-    "events.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "networking.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "storage.k8s.io",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "scheduling.k8s.io",
-    "coordination.k8s.io",
-    "node.k8s.io",
-    "discovery.k8s.io",
-    "resource.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-)
+_OTHER_GROUPS = """
+apiregistration.k8s.io apps events.k8s.io authentication.k8s.io authorization.k8s.io autoscaling
+batch certificates.k8s.io networking.k8s.io policy rbac.authorization.k8s.io storage.k8s.io
+admissionregistration.k8s.io apiextensions.k8s.io scheduling.k8s.io coordination.k8s.io node.k8s.io
+discovery.k8s.io resource.k8s.io flowcontrol.apiserver.k8s.io
+"""
+_GROUPS = ("", *_OTHER_GROUPS.split())
 _REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 _PathKey = tuple[str, str, str]
 
@@ -43,7 +24,7 @@ class Catalog:
     """The resources one cluster serves.
 
     Attributes:
-        generation: counts changes, so that what is derived from the catalog can be kept.
+        generation: counts changes, so that derived data can be cached.
     """
 
     def __init__(self) -> None:
@@ -72,7 +53,7 @@ class Catalog:
     def collections(self) -> list[Resource]:
         """One resource for each of the store's collections."""
         found: dict[str, Resource] = {}
-        for resource in self:  # of two that show the same objects, the first
+        for resource in self:  # of two with the same collection, the first
             found.setdefault(resource.stored_in, resource)
         return list(found.values())
 
@@ -81,7 +62,7 @@ class Catalog:
         self._listeners.append(listener)
 
     def serve(self, definition: str, resources: Iterable[Resource]) -> None:
-        """Serve these versions of a definition's resource in place of those served before."""
+        """Serve these versions of a definition's resource instead of those served before."""
         before = self._custom.pop(definition, ())
         for resource in before:
             self._by_path.pop(_key(resource), None)
@@ -99,7 +80,7 @@ class Catalog:
                 listener(served[0])
 
     def has_own_group(self, group: str) -> bool:
-        """Whether a group is built in, and not only one of custom resources."""
+        """Whether a group is built in."""
         return group in _GROUPS
 
     def group_versions(self) -> list[tuple[str, str]]:

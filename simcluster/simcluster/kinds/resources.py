@@ -1,25 +1,18 @@
 """The kinds this cluster serves, and how each is addressed, stored and changed."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from importlib import resources
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from simcluster.crds.version import CustomVersion
 
-ALL_VERBS = (
-    "create",
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "update",
-    "watch",
-)
-
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 CONNECTIONS = ("attach", "exec", "portforward", "proxy")
-"""Subresources that are forwarded to a kubelet, which nothing here listens like."""
+"""Subresources that an API server forwards to a kubelet; the simulated ones do not listen."""
+RBAC = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True)
@@ -28,7 +21,7 @@ class Resource:
 
     Args:
         group: API group; empty for the core group.
-        collection: name of the store's collection; two resources with the same one show the
+        collection: name of the store's collection; two resources with the same collection show the
             same objects (core and events.k8s.io Events).
         subresources: served below an object, such as ``status``.
         has_generation: ``metadata.generation`` counts changes of the spec.
@@ -38,8 +31,8 @@ class Resource:
         has_path_names: names may be anything that fits into a path, such as ``system:discovery``.
         deletion_finalizer: put on an object when its deletion begins.
         list_kind: kind of a list; ``<kind>List`` where empty.
-        storage_version: group/version/kind that objects are stored as, where it is another one.
-        custom: what a CustomResourceDefinition says of this version; ``None`` for what is built in.
+        storage_version: group/version/kind that objects are stored as, if it is another one.
+        custom: this version in its CustomResourceDefinition; ``None`` for a built-in kind.
     """
 
     group: str
@@ -95,252 +88,76 @@ class Resource:
         return "status" in self.subresources
 
 
-PODS = Resource(
-    "",
-    "v1",
-    "Pod",
-    "pods",
-    short_names=("po",),
-    categories=("all",),
-    subresources=(
-        "status",
-        "binding",
-        "eviction",
-        "ephemeralcontainers",
-        "resize",
-        "log",
-        *CONNECTIONS,
-    ),
-    has_generation=True,
-)
-NODES = Resource(
-    "",
-    "v1",
-    "Node",
-    "nodes",
-    namespaced=False,
-    short_names=("no",),
-    subresources=("status", "proxy"),
-)
-NAMESPACES = Resource(
-    "",
-    "v1",
-    "Namespace",
-    "namespaces",
-    namespaced=False,
-    short_names=("ns",),
-    subresources=("status", "finalize"),
-    verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
-)
-CONFIG_MAPS = Resource("", "v1", "ConfigMap", "configmaps", short_names=("cm",))
-SECRETS = Resource("", "v1", "Secret", "secrets")
-SERVICE_ACCOUNTS = Resource(
-    "", "v1", "ServiceAccount", "serviceaccounts", short_names=("sa",), subresources=("token",)
-)
-SERVICES = Resource(
-    "",
-    "v1",
-    "Service",
-    "services",
-    short_names=("svc",),
-    categories=("all",),
-    subresources=("status", "proxy"),
-    create_on_update=True,
-)
-REPLICATION_CONTROLLERS = Resource(
-    "",
-    "v1",
-    "ReplicationController",
-    "replicationcontrollers",
-    short_names=("rc",),
-    categories=("all",),
-    subresources=("status", "scale"),
-    has_generation=True,
-    orphans_by_default=True,
-)
-PERSISTENT_VOLUMES = Resource(
-    "",
-    "v1",
-    "PersistentVolume",
-    "persistentvolumes",
-    namespaced=False,
-    short_names=("pv",),
-    subresources=("status",),
-)
-PERSISTENT_VOLUME_CLAIMS = Resource(
-    "",
-    "v1",
-    "PersistentVolumeClaim",
-    "persistentvolumeclaims",
-    short_names=("pvc",),
-    subresources=("status",),
-)
-EVENTS = Resource(
-    "", "v1", "Event", "events", short_names=("ev",), collection="events", create_on_update=True
-)
-EVENTS_V1 = Resource(
-    "events.k8s.io",
-    "v1",
-    "Event",
-    "events",
-    short_names=("ev",),
-    collection="events",
-    create_on_update=True,
-    storage_version="/v1/Event",
-)
-DEPLOYMENTS = Resource(
-    "apps",
-    "v1",
-    "Deployment",
-    "deployments",
-    short_names=("deploy",),
-    categories=("all",),
-    subresources=("status", "scale"),
-    has_generation=True,
-)
-REPLICA_SETS = Resource(
-    "apps",
-    "v1",
-    "ReplicaSet",
-    "replicasets",
-    short_names=("rs",),
-    categories=("all",),
-    subresources=("status", "scale"),
-    has_generation=True,
-)
-STATEFUL_SETS = Resource(
-    "apps",
-    "v1",
-    "StatefulSet",
-    "statefulsets",
-    short_names=("sts",),
-    categories=("all",),
-    subresources=("status", "scale"),
-    has_generation=True,
-)
-DAEMON_SETS = Resource(
-    "apps",
-    "v1",
-    "DaemonSet",
-    "daemonsets",
-    short_names=("ds",),
-    categories=("all",),
-    subresources=("status",),
-    has_generation=True,
-)
-CONTROLLER_REVISIONS = Resource("apps", "v1", "ControllerRevision", "controllerrevisions")
-JOBS = Resource(
-    "batch",
-    "v1",
-    "Job",
-    "jobs",
-    categories=("all",),
-    subresources=("status",),
-    has_generation=True,
-    orphans_by_default=True,
-)
-LEASES = Resource(
-    "coordination.k8s.io",
-    "v1",
-    "Lease",
-    "leases",
-    unconditional_update=False,
-    create_on_update=True,
-)
-PRIORITY_CLASSES = Resource(
-    "scheduling.k8s.io",
-    "v1",
-    "PriorityClass",
-    "priorityclasses",
-    namespaced=False,
-    short_names=("pc",),
-    has_generation=True,
-)
-POD_DISRUPTION_BUDGETS = Resource(
-    "policy",
-    "v1",
-    "PodDisruptionBudget",
-    "poddisruptionbudgets",
-    short_names=("pdb",),
-    subresources=("status",),
-    has_generation=True,
-    unconditional_update=False,
-)
-STORAGE_CLASSES = Resource(
-    "storage.k8s.io",
-    "v1",
-    "StorageClass",
-    "storageclasses",
-    namespaced=False,
-    short_names=("sc",),
-)
-CSI_NODES = Resource("storage.k8s.io", "v1", "CSINode", "csinodes", namespaced=False)
-CSI_DRIVERS = Resource("storage.k8s.io", "v1", "CSIDriver", "csidrivers", namespaced=False)
-CSI_STORAGE_CAPACITIES = Resource(
-    "storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities"
-)
-VOLUME_ATTACHMENTS = Resource(
-    "storage.k8s.io",
-    "v1",
-    "VolumeAttachment",
-    "volumeattachments",
-    namespaced=False,
-    subresources=("status",),
-    unconditional_update=False,
-)
-CUSTOM_RESOURCE_DEFINITIONS = Resource(
-    "apiextensions.k8s.io",
-    "v1",
-    "CustomResourceDefinition",
-    "customresourcedefinitions",
-    namespaced=False,
-    short_names=("crd", "crds"),
-    categories=("api-extensions",),
-    subresources=("status",),
-    has_generation=True,
-    unconditional_update=False,
-    deletion_finalizer="customresourcecleanup.apiextensions.k8s.io",
-)
-RBAC = "rbac.authorization.k8s.io"
-ROLES = Resource(RBAC, "v1", "Role", "roles", has_path_names=True)
-ROLE_BINDINGS = Resource(RBAC, "v1", "RoleBinding", "rolebindings", has_path_names=True)
-CLUSTER_ROLES = Resource(
-    RBAC, "v1", "ClusterRole", "clusterroles", namespaced=False, has_path_names=True
-)
-CLUSTER_ROLE_BINDINGS = Resource(
-    RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False, has_path_names=True
-)
+_CATEGORIES = ("all", "api-extensions")
+_UNUSUAL: dict[str, dict[str, Any]] = {
+    "namespaces": {"verbs": tuple(verb for verb in ALL_VERBS if verb != "deletecollection")},
+    "componentstatuses": {"verbs": ("get", "list")},
+    "events.events.k8s.io": {"collection": "events", "storage_version": "/v1/Event"},
+    "customresourcedefinitions.apiextensions.k8s.io": {
+        "deletion_finalizer": "customresourcecleanup.apiextensions.k8s.io"
+    },
+}
 
-RESOURCES: tuple[Resource, ...] = (
-    PODS,
-    NODES,
-    NAMESPACES,
-    CONFIG_MAPS,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-    REPLICATION_CONTROLLERS,
-    PERSISTENT_VOLUMES,
-    PERSISTENT_VOLUME_CLAIMS,
-    EVENTS,
-    EVENTS_V1,
-    DEPLOYMENTS,
-    REPLICA_SETS,
-    STATEFUL_SETS,
-    DAEMON_SETS,
-    CONTROLLER_REVISIONS,
-    JOBS,
-    LEASES,
-    PRIORITY_CLASSES,
-    POD_DISRUPTION_BUDGETS,
-    STORAGE_CLASSES,
-    CSI_NODES,
-    CSI_DRIVERS,
-    CSI_STORAGE_CAPACITIES,
-    VOLUME_ATTACHMENTS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    ROLES,
-    ROLE_BINDINGS,
-    CLUSTER_ROLES,
-    CLUSTER_ROLE_BINDINGS,
-)
+
+def _built_in() -> Iterator[Resource]:
+    """The resources of the table ``built_in.txt``."""
+    table = resources.files(__package__).joinpath("built_in.txt").read_text(encoding="utf-8")
+    for line in table.splitlines():
+        if line and not line.startswith("#"):
+            columns = [() if cell == "-" else tuple(cell.split(",")) for cell in line.split()]
+            (group_version,), (kind,), (plural,), short_names, subresources, flags = columns
+            group, _, version = group_version.rpartition("/")
+            yield Resource(
+                group,
+                version,
+                kind,
+                plural,
+                namespaced="cluster" not in flags,
+                short_names=short_names,
+                categories=tuple(flag for flag in flags if flag in _CATEGORIES),
+                subresources=subresources,
+                has_generation="generation" in flags,
+                unconditional_update="conditional" not in flags,
+                create_on_update="creates" in flags,
+                orphans_by_default="orphans" in flags,
+                has_path_names="paths" in flags,
+                **_UNUSUAL.get(f"{plural}.{group}" if group else plural, {}),
+            )
+
+
+BUILT_IN = tuple(_built_in())
+_NAMED = {found.qualified: found for found in BUILT_IN}
+
+PODS = _NAMED["pods"]
+NODES = _NAMED["nodes"]
+NAMESPACES = _NAMED["namespaces"]
+CONFIG_MAPS = _NAMED["configmaps"]
+SERVICE_ACCOUNTS = _NAMED["serviceaccounts"]
+SERVICES = _NAMED["services"]
+REPLICATION_CONTROLLERS = _NAMED["replicationcontrollers"]
+PERSISTENT_VOLUMES = _NAMED["persistentvolumes"]
+PERSISTENT_VOLUME_CLAIMS = _NAMED["persistentvolumeclaims"]
+EVENTS = _NAMED["events"]
+EVENTS_V1 = _NAMED["events.events.k8s.io"]
+DEPLOYMENTS = _NAMED["deployments.apps"]
+REPLICA_SETS = _NAMED["replicasets.apps"]
+STATEFUL_SETS = _NAMED["statefulsets.apps"]
+DAEMON_SETS = _NAMED["daemonsets.apps"]
+CONTROLLER_REVISIONS = _NAMED["controllerrevisions.apps"]
+JOBS = _NAMED["jobs.batch"]
+LEASES = _NAMED["leases.coordination.k8s.io"]
+PRIORITY_CLASSES = _NAMED["priorityclasses.scheduling.k8s.io"]
+POD_DISRUPTION_BUDGETS = _NAMED["poddisruptionbudgets.policy"]
+STORAGE_CLASSES = _NAMED["storageclasses.storage.k8s.io"]
+CSI_NODES = _NAMED["csinodes.storage.k8s.io"]
+CSI_DRIVERS = _NAMED["csidrivers.storage.k8s.io"]
+CSI_STORAGE_CAPACITIES = _NAMED["csistoragecapacities.storage.k8s.io"]
+VOLUME_ATTACHMENTS = _NAMED["volumeattachments.storage.k8s.io"]
+CUSTOM_RESOURCE_DEFINITIONS = _NAMED["customresourcedefinitions.apiextensions.k8s.io"]
+ROLES = _NAMED["roles.rbac.authorization.k8s.io"]
+ROLE_BINDINGS = _NAMED["rolebindings.rbac.authorization.k8s.io"]
+CLUSTER_ROLES = _NAMED["clusterroles.rbac.authorization.k8s.io"]
+CLUSTER_ROLE_BINDINGS = _NAMED["clusterrolebindings.rbac.authorization.k8s.io"]
+API_SERVICES = _NAMED["apiservices.apiregistration.k8s.io"]
+SERVICE_CIDRS = _NAMED["servicecidrs.networking.k8s.io"]
+CERTIFICATE_SIGNING_REQUESTS = _NAMED["certificatesigningrequests.certificates.k8s.io"]

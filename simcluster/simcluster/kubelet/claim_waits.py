@@ -1,20 +1,17 @@
-"""Pods that cannot start because a claim of theirs is not bound yet."""
+"""Pods that wait for their claims to be bound."""
 
-from typing import Any
-
-from simcluster.controllers.storage.pods_by_claim import claims_of
+from simcluster.controllers.indexes import claims_of
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS
 from simcluster.store.store import Change, Store, Stored
 
-Json = dict[str, Any]
 PodName = tuple[str, str]
 
 
 class ClaimWaits:
-    """Which admitted pods wait for which claim.
+    """Admitted pods by the claim that they wait for.
 
     Args:
-        store: where claims are.
+        store: the claims.
     """
 
     def __init__(self, store: Store) -> None:
@@ -22,7 +19,7 @@ class ClaimWaits:
         self._waiting: dict[PodName, dict[PodName, None]] = {}
 
     def must_wait(self, pod: Stored) -> bool:
-        """Whether a pod has to wait; it is then told of by :meth:`take`."""
+        """Whether a pod must wait; :meth:`take` returns it later."""
         for name in claims_of(pod.obj):
             claim = self._store.get(PERSISTENT_VOLUME_CLAIMS.stored_in, pod.namespace, name)
             if claim is None or not _is_bound(claim):
@@ -32,14 +29,14 @@ class ClaimWaits:
         return False
 
     def take(self, change: Change) -> list[PodName]:
-        """The pods that need not wait for a claim any more."""
+        """Remove and return the pods that waited for a claim that is bound now."""
         key = (change.current.namespace, change.current.name)
         if change.type == "DELETED" or key not in self._waiting or not _is_bound(change.current):
             return []
         return list(self._waiting.pop(key))
 
     def forget(self, pod: Stored) -> None:
-        """A pod is gone."""
+        """Remove a deleted pod."""
         for name in claims_of(pod.obj):
             self._waiting.get((pod.namespace, name), {}).pop((pod.namespace, pod.name), None)
 

@@ -1,18 +1,15 @@
-"""The CSINode of a node, as its kubelet stand-in registers it."""
-
-from typing import Any
+"""The CSINode of a node, as its simulated kubelet registers it."""
 
 from simcluster.kinds.resources import NODES
 from simcluster.kubelet.nodes import HOSTNAME, ZONE
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 CSI_DRIVERS = "stowage/csi-drivers"
 
 
 def csi_node_for(node: Stored) -> Json | None:
-    """The CSINode that a node's annotation asks for; ``None`` where there is no annotation.
+    """The CSINode that a node's annotation requests; ``None`` without the annotation.
 
     A driver's topology key is the zone, or the host name on a node without a zone.
     """

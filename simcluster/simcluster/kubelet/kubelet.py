@@ -1,18 +1,17 @@
-"""The kubelet stand-in: runs what is bound to any node, or refuses it as a kubelet would.
+"""The simulated kubelets: run the pods that are bound to nodes, or refuse them as a kubelet would.
 
-It judges pods one by one in the order they were bound, against the node's allocatable and what it
-has admitted before. A scheduler that overcommits a node therefore sees pods fail with ``OutOfcpu``
-and the like. Nothing runs; statuses change as if it did. How a single node behaves is said in its
-annotations, see ``node_state``.
+A kubelet admits pods in the order in which they were bound, by the node's allocatable and the pods
+admitted before. A scheduler that overcommits a node therefore sees pods fail with ``OutOfcpu`` and
+the like. No container runs; only statuses change. Annotations set the behaviour of a single node,
+see ``node_state``.
 """
 
-import asyncio
 import contextlib
 import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import structlog
 from stowage.api import InvalidObject, Node, SelectorError, decode_object, decode_pod
@@ -34,26 +33,25 @@ from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import Registry, editable
 from simcluster.store.store import Change, Stored
 from simcluster.timers import LoopTimers, Timer, Timers
-
-Json = dict[str, Any]
+from simcluster.values import Json
+from simcluster.worker import Worker
 
 RUN_SECONDS_ANNOTATION = "stowage/run-seconds"
 _FINISHED = frozenset(("Succeeded", "Failed"))
-_YIELD_AFTER = 64
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class KubeletOptions:
-    """How long things take, where a node's annotations do not say otherwise.
+    """Times of pods, unless a node's annotations set others.
 
     Args:
         start_s: from admission to Running.
-        job_run_s: how long a Job's pod runs before it succeeds. A pod that does not restart may
-            say so itself in the annotation ``stowage/run-seconds``.
-        stop_s: longest a terminating pod takes to stop; its grace period may be shorter.
-        seed: of the numbers that decide which pods fail.
+        job_run_s: how long a Job's pod runs before it succeeds. The annotation
+            ``stowage/run-seconds`` of a pod that does not restart has precedence.
+        stop_s: longest time to stop a terminating pod; its grace period may be shorter.
+        seed: of the random numbers that decide which pods fail.
     """
 
     start_s: float = 0.0
@@ -68,23 +66,24 @@ class _Admitted(NamedTuple):
     name: str
 
 
-class Kubelet:
+class Kubelet(Worker):
     """The kubelets of all nodes.
 
     Args:
-        registry: where pods and nodes live.
-        options: how long things take.
-        timers: how to wait; the event loop's where none are given.
+        registry: pods and nodes.
+        options: times of pods.
+        timers: those of the event loop if ``None``; tests pass their own.
     """
 
     def __init__(
         self, registry: Registry, options: KubeletOptions, timers: Timers | None = None
     ) -> None:
+        super().__init__()
         self._registry = registry
         self._store = registry.store
         self._options = options
         self._time: Timers = timers or LoopTimers()
-        self._random = random.Random(options.seed)  # noqa: S311 - failures of a stand-in
+        self._random = random.Random(options.seed)  # noqa: S311 - simulated failures
         self._nodes: dict[str, NodeLoad] = {}
         self._behaviours: dict[str, NodeBehaviour] = {}
         self._dead: set[str] = set()
@@ -93,19 +92,11 @@ class Kubelet:
         self._claims = ClaimWaits(registry.store)
         self._stopping: set[str] = set()
         self._work: deque[Callable[[], None]] = deque()
-        self._wake = asyncio.Event()
         self._timers: set[Timer] = set()
-        self._task: asyncio.Task[None] | None = None
-        self._unsubscribe: list[Callable[[], None]] = []
         self._next_address = 0
 
-    def start(self) -> None:
-        """Take over what exists, follow what changes, and work on the event loop."""
-        self.follow()
-        self._task = asyncio.create_task(self._run())
-
     def follow(self) -> None:
-        """Take over what exists and follow what changes."""
+        """Take over existing objects and follow changes."""
         for stored in self._store.collection(NODES.stored_in).items():
             self._see_node(stored)
         pods = self._store.collection(PODS.stored_in).items()
@@ -117,17 +108,11 @@ class Kubelet:
             self._store.subscribe(PERSISTENT_VOLUME_CLAIMS.stored_in, self._on_claim),
         ]
 
-    async def stop(self) -> None:
-        """Stop following; every pod stays as it is."""
-        for unsubscribe in self._unsubscribe:
-            unsubscribe()
+    def cancel_timers(self) -> None:
+        """Cancel all timers; every pod keeps its state."""
         for timer in self._timers:
             timer.cancel()
         self._timers.clear()
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
 
     def _on_node(self, change: Change) -> None:
         if change.type == "DELETED":
@@ -143,33 +128,26 @@ class Kubelet:
 
     def _on_claim(self, change: Change) -> None:
         for namespace, name in self._claims.take(change):
-            pod = self._store.get(PODS.stored_in, namespace, name)
+            pod = self._pod(namespace, name)
             if pod is not None:
                 self._later(self._begin, pod)
+
+    def _pod(self, namespace: str, name: str) -> Stored | None:
+        return self._store.get(PODS.stored_in, namespace, name)
 
     def _later(self, act: Callable[[Stored], None], stored: Stored) -> None:
         self._work.append(lambda: act(stored))
         self._wake.set()
 
-    async def _run(self) -> None:
-        done = 0
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self.work_off_next():
-                done += 1
-                if done % _YIELD_AFTER == 0:
-                    await asyncio.sleep(0)
-
-    def work_off_next(self) -> bool:
-        """Do one thing that is due; False if there is none."""
+    def work_next(self) -> bool:
+        """Do one piece of work that is due; False if there is none."""
         if not self._work:
             return False
         act = self._work.popleft()
         try:
             act()
         except Exception:
-            log.exception("kubelet stand-in failed on an object; it goes on with the next")
+            log.exception("simulated kubelet failed on an object; it continues with the next")
         return True
 
     def _after(self, seconds: float, act: Callable[[], None]) -> None:
@@ -209,12 +187,12 @@ class Kubelet:
             self._dead.discard(name)
             self._catch_up(name)
         for namespace, pod_name in self._waiting.pop(name, {}).values():
-            pod = self._store.get(PODS.stored_in, namespace, pod_name)
+            pod = self._pod(namespace, pod_name)
             if pod is not None:
                 self._see_pod(pod)
 
     def _behave(self, stored: Stored, before: NodeBehaviour | None) -> NodeBehaviour:
-        """Read what the node's annotations say, and plan when it stops."""
+        """Read the node's annotations, and plan when its kubelet stops."""
         behaviour = self._behaviours[stored.name] = node_behaviour(stored.obj)
         if before is None or before.problems != behaviour.problems:
             for problem in behaviour.problems:
@@ -225,7 +203,7 @@ class Kubelet:
         return behaviour
 
     def _stop_node(self, name: str) -> None:
-        """Write into the node that it has stopped, as a person would."""
+        """Annotate the node as stopped, as a user would."""
         stored = self._store.get(NODES.stored_in, "", name)
         if stored is None or self._behaviours.get(name, NodeBehaviour()).stop_after_s is None:
             return
@@ -236,7 +214,7 @@ class Kubelet:
     def _report(
         self, stored: Stored, behaviour: NodeBehaviour, before: NodeBehaviour | None
     ) -> None:
-        """Report the node's conditions where they are missing or it was told to change them."""
+        """Report the node's conditions if they are missing or its annotations changed."""
         now = self._registry.clock.now()
         conditions = reported_conditions(stored.obj, behaviour, before, now)
         if conditions is not None:
@@ -245,7 +223,7 @@ class Kubelet:
             )
 
     def _register_drivers(self, stored: Stored) -> None:
-        """Keep the CSINode of a node that says which drivers it has."""
+        """Keep the CSINode of a node equal to the drivers in its annotation."""
         wanted = csi_node_for(stored)
         if wanted is None:
             return
@@ -256,9 +234,9 @@ class Kubelet:
             self._registry.replace(CSI_NODES, known, {**editable(known), "spec": wanted["spec"]})
 
     def _catch_up(self, node_name: str) -> None:
-        """A node is back: its pods are ready again, and those that were to stop do so."""
+        """Run the pods of a node whose kubelet runs again, and stop terminating ones."""
         for admitted in [found for found in self._pods.values() if found.node == node_name]:
-            pod = self._store.get(PODS.stored_in, admitted.namespace, admitted.name)
+            pod = self._pod(admitted.namespace, admitted.name)
             if pod is None:
                 continue
             if pod.obj["metadata"].get("deletionTimestamp"):
@@ -267,7 +245,7 @@ class Kubelet:
                 self._run_pod(pod)
 
     def _forget_node(self, stored: Stored) -> None:
-        """The pods of a node that is gone are nobody's to run; who collects them is another's."""
+        """Forget a deleted node and its pods, which the pod garbage collector removes."""
         load = self._nodes.pop(stored.name, None)
         self._behaviours.pop(stored.name, None)
         self._dead.discard(stored.name)
@@ -286,9 +264,9 @@ class Kubelet:
             self._stop_pod(stored)
 
     def _take_over(self, stored: Stored) -> None:
-        """Go on with a pod from before: one that runs is never refused, nor does it end by itself.
+        """Take over a pod that exists at the start; a running one is not refused and does not end.
 
-        Only a pod that says itself how long it runs comes to its end.
+        Only a pod with the annotation ``stowage/run-seconds`` ends.
         """
         try:
             pod = decode_pod(stored.content)
@@ -339,8 +317,8 @@ class Kubelet:
         self._change(stored, lambda pod: refused_status(pod, now, refusal))
 
     def _change(self, stored: Stored, transform: Callable[[Json], Json]) -> None:
-        """Set the status of a pod that is still the same one and has not finished."""
-        current = self._store.get(PODS.stored_in, stored.namespace, stored.name)
+        """Set a pod's status unless it was replaced or has finished, or its kubelet is stopped."""
+        current = self._pod(stored.namespace, stored.name)
         if (
             current is None
             or current.obj["metadata"]["uid"] != stored.obj["metadata"]["uid"]
@@ -351,7 +329,7 @@ class Kubelet:
         self._registry.change_status(PODS, stored.namespace, stored.name, transform)
 
     def _begin(self, stored: Stored) -> None:
-        """Start a pod once its claims are bound and its start-up time is over."""
+        """Start a pod once its claims are bound and its start time is over."""
         if self._claims.must_wait(stored):
             return
         behaviour = self._behaviour_for(stored)
@@ -381,7 +359,7 @@ class Kubelet:
         self._change(stored, lambda pod: running_status(pod, now, pod_ip, host_ip))
 
     def _fail_pod(self, stored: Stored) -> None:
-        """A pod that is not restarted has failed; another one crashes and is tried again."""
+        """Mark a pod as failed, or as crashing if it is restarted."""
         now = self._registry.clock.now()
         if stored.obj["spec"].get("restartPolicy") == "Never":
             self._change(stored, lambda pod: failed_status(pod, now))
@@ -416,7 +394,7 @@ class Kubelet:
     def _remove(self, stored: Stored) -> None:
         uid = stored.obj["metadata"]["uid"]
         self._stopping.discard(uid)
-        current = self._store.get(PODS.stored_in, stored.namespace, stored.name)
+        current = self._pod(stored.namespace, stored.name)
         if current is None or current.obj["metadata"]["uid"] != uid:
             return
         if current.obj["spec"].get("nodeName") in self._dead:
@@ -446,7 +424,7 @@ def _internal_ip(node: Stored | None) -> str:
 
 
 def _run_seconds(pod: Json, job_run_s: float) -> float | None:
-    """How long a pod runs before it succeeds; ``None`` for as long as it is let."""
+    """How long a pod runs before it succeeds; ``None`` if it does not end by itself."""
     if pod["spec"].get("restartPolicy") == "Always":
         return None
     metadata = pod["metadata"]

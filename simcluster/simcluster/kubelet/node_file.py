@@ -1,28 +1,27 @@
-"""Node files: groups of nodes that look and behave alike, as ``stowage cluster --node-file`` reads.
+"""Node files of ``stowage cluster --node-file``: groups of equal nodes.
 
 A YAML list; every field but ``count`` and ``capacity`` may be left out::
 
     - count: 3
       name: worker                    # worker-0, worker-1, worker-2
-      zones: [zone-a, zone-b]         # dealt in turn
+      zones: [zone-a, zone-b]         # assigned in turn
       labels: {disk: ssd}
       annotations: {}
       taints: [{key: dedicated, value: batch, effect: NoSchedule}]
       capacity: {cpu: "4", memory: 16Gi, pods: "110"}
-      allocatable: {cpu: 3800m}       # what differs from the capacity
+      allocatable: {cpu: 3800m}       # differences from the capacity
       images: [{names: [registry.example/web:1], sizeBytes: 100000000}]
       unschedulable: false
       csiDrivers: disk.example.com=25
       podStartSeconds: 2
       podFailureRate: 0.1
       jobRunSeconds: 30
-      stopAfterSeconds: 60            # the node falls silent
+      stopAfterSeconds: 60            # the kubelet stops
       state: not-ready                # words of the annotation stowage/node-state
 """
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import yaml
@@ -38,8 +37,7 @@ from simcluster.kubelet.node_state import (
     node_behaviour,
 )
 from simcluster.kubelet.nodes import ZONE, make_node
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 class _Taint(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -79,7 +77,7 @@ def read_node_file(path: Path) -> list[Json]:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is no list of groups; the text names the field and what was expected.
+        ValueError: it is no list of groups; the text names the field and the expected value.
     """
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))

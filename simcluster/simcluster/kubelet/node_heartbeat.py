@@ -1,11 +1,8 @@
-"""The conditions a kubelet stand-in reports for its node."""
-
-from typing import Any
+"""The conditions that a simulated kubelet reports for its node."""
 
 from simcluster.kubelet.node_state import NOT_READY, PRESSURES, RUNNING, STOPPED, NodeBehaviour
 from simcluster.kubelet.nodes import node_conditions
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _PRESSED = {
     "MemoryPressure": "KubeletHasInsufficientMemory",
@@ -17,10 +14,10 @@ _REPORTED = frozenset(("Ready", *_PRESSED))
 
 
 def is_alive(node: Json, behaviour: NodeBehaviour, before: NodeBehaviour | None) -> bool:
-    """Whether a kubelet stand-in runs the node.
+    """Whether the node's kubelet runs.
 
-    A node that is Unknown although it was not stopped here was given up where it was loaded from;
-    it is alive once it is told to run.
+    A node that was not stopped here but is Unknown was already silent in the dump that it was
+    loaded from; its kubelet runs once the annotation says ``running``.
     """
     if STOPPED in behaviour.words:
         return False
@@ -33,20 +30,20 @@ def is_alive(node: Json, behaviour: NodeBehaviour, before: NodeBehaviour | None)
 def reported_conditions(
     node: Json, behaviour: NodeBehaviour, before: NodeBehaviour | None, now: str
 ) -> list[Json] | None:
-    """The node's conditions as its kubelet reports them now; ``None`` if there is nothing to say.
+    """The node's conditions as its kubelet reports them now; ``None`` if it has nothing to report.
 
-    A node that was never told anything speaks for itself: it keeps the conditions it came with.
+    A node whose annotations never asked for anything keeps the conditions that it was created with.
 
     Args:
-        node: as it is.
-        behaviour: what it is told to be.
-        before: what it was told when it last reported; ``None`` if it never did.
-        now: of changed conditions.
+        node: the present object.
+        behaviour: by its annotations.
+        before: the behaviour at the last report; ``None`` if there was none.
+        now: the time of changed conditions.
     """
     conditions = _conditions(node)
     has_ready = any(found.get("type") == "Ready" for found in conditions)
-    was_told = before is not None and before.words != behaviour.words
-    if has_ready and not was_told and not (before is None and behaviour.words):
+    has_changed = before is not None and before.words != behaviour.words
+    if has_ready and not has_changed and not (before is None and behaviour.words):
         return None
     fresh = {found["type"]: found for found in node_conditions(now)}
     for word, kind in PRESSURES.items():
@@ -56,7 +53,7 @@ def reported_conditions(
         fresh["Ready"] |= {
             "status": "False",
             "reason": "KubeletNotReady",
-            "message": "the kubelet stand-in was told not to be ready",
+            "message": "an annotation says that the kubelet is not ready",
         }
     return _merged(conditions, fresh)
 
@@ -68,14 +65,14 @@ def _conditions(node: Json) -> list[Json]:
 def _blank(kind: str, now: str) -> Json:
     return {
         "type": kind,
-        "message": "the kubelet stand-in was told so",
+        "message": "an annotation says so",
         "lastHeartbeatTime": now,
         "lastTransitionTime": now,
     }
 
 
 def _merged(conditions: list[Json], fresh: dict[str, Json]) -> list[Json]:
-    """Reported conditions replaced, the times of unchanged ones kept, and others as they are."""
+    """Replaces reported conditions; keeps the times of unchanged ones, and all other conditions."""
     merged = []
     for old in conditions:
         if old["type"] not in _REPORTED:

@@ -1,4 +1,4 @@
-"""What a node carries, and why a kubelet refuses one more pod."""
+"""The pods that a node's kubelet has admitted, and its reasons to refuse another."""
 
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ class _Load(NamedTuple):
 
 
 class NodeLoad:
-    """The pods a node's kubelet has admitted and what they take of its allocatable.
+    """The pods that a node's kubelet has admitted, and the sum of their requests.
 
     Args:
         node: as decoded from the API.
@@ -44,7 +44,7 @@ class NodeLoad:
         self.update_node(node)
 
     def update_node(self, node: Node) -> None:
-        """Take over a changed node; pods already admitted stay."""
+        """Replace the node; admitted pods stay."""
         self._node = node
         self._allocatable = node_allocatable(node)
 
@@ -54,11 +54,11 @@ class NodeLoad:
         return list(self._admitted)
 
     def holds(self, uid: str) -> bool:
-        """Whether a pod is admitted and not yet gone."""
+        """Whether a pod is admitted."""
         return uid in self._admitted
 
     def admit(self, pod: Pod) -> Refusal | None:
-        """Take a pod on, or say why not: the kubelet's checks in the kubelet's order."""
+        """Admit a pod, or return why not: the kubelet's checks in the kubelet's order."""
         requests = self._counted_requests(pod)
         refusal = self._lacking(requests) or self._mismatch(pod)
         if refusal is None:
@@ -66,7 +66,7 @@ class NodeLoad:
         return refusal
 
     def take(self, pod: Pod) -> None:
-        """Take a pod on without asking whether it fits."""
+        """Admit a pod without checks."""
         self.release(pod.metadata.uid)
         self._take(pod, self._counted_requests(pod))
 
@@ -76,14 +76,14 @@ class NodeLoad:
             self._used[name] = self._used.get(name, 0) + amount
 
     def release(self, uid: str) -> None:
-        """Give back what a finished or removed pod took."""
+        """Free the resources of a finished or removed pod."""
         load = self._admitted.pop(uid, None)
         if load is not None:
             for name, amount in load.requests.items():
                 self._used[name] -= amount
 
     def _counted_requests(self, pod: Pod) -> dict[str, int]:
-        """A pod's requests; an extended resource the node does not know is not its business."""
+        """A pod's requests without extended resources that the node does not have."""
         return {
             name: amount
             for name, amount in pod_requests(pod).items()

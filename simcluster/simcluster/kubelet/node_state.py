@@ -1,19 +1,20 @@
-"""How a node stand-in behaves, said in annotations of its Node object.
+"""The behaviour of a simulated node, set by annotations of its Node object.
 
 They may be set from the start (``--node-file``) or changed while the cluster runs, with
 ``kubectl annotate node``, and they are saved with the cluster. ``stowage/node-state`` holds words
 separated by commas:
 
-- ``stopped``: the kubelet says and does nothing any more. After the grace period of the node
-  lifecycle controller the node's conditions are Unknown. Without the word it is back.
-- ``not-ready``: the kubelet runs and reports that it is not ready.
-- ``memory-pressure``, ``disk-pressure``, ``pid-pressure``, ``network-unavailable``: it reports so.
-- ``running``: the kubelet runs, whatever the conditions said that the node was loaded with.
+- ``stopped``: the kubelet does nothing. After the grace period of the node lifecycle controller
+  the node's conditions are Unknown. Without the word the kubelet runs again.
+- ``not-ready``: the kubelet runs and reports that the node is not ready.
+- ``memory-pressure``, ``disk-pressure``, ``pid-pressure``, ``network-unavailable``: the kubelet
+  reports the condition.
+- ``running``: the kubelet runs, also if the node was loaded from a dump as Unknown.
 
 The others are numbers:
 
-- ``stowage/stop-after-seconds``: the kubelet stops that long after it has started.
-- ``stowage/pod-start-seconds``: how long pods take from admission to Running.
+- ``stowage/stop-after-seconds``: the kubelet stops that long after its start.
+- ``stowage/pod-start-seconds``: the time of a pod from admission to Running.
 - ``stowage/pod-failure-rate``: 0 to 1, the share of pods that fail instead of running.
 - ``stowage/job-run-seconds``: how long pods of Jobs run.
 
@@ -22,9 +23,9 @@ The others are numbers:
 """
 
 import contextlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Json = dict[str, Any]
+from simcluster.values import Json
 
 NODE_STATE = "stowage/node-state"
 STOP_AFTER = "stowage/stop-after-seconds"
@@ -45,7 +46,7 @@ WORDS = frozenset((STOPPED, NOT_READY, RUNNING, *PRESSURES))
 
 
 class NodeBehaviour(NamedTuple):
-    """What a node's annotations say; ``None`` leaves it to the cluster's options."""
+    """The annotations of a node, read; ``None`` means that the cluster's options apply."""
 
     words: frozenset[str] = frozenset()
     stop_after_s: float | None = None
@@ -56,7 +57,7 @@ class NodeBehaviour(NamedTuple):
 
 
 def node_behaviour(node: Json) -> NodeBehaviour:
-    """Read a node's annotations; what cannot be read is left out and told."""
+    """Read a node's annotations; invalid ones are ignored and listed as problems."""
     annotations = node["metadata"].get("annotations") or {}
     problems: list[str] = []
 
@@ -86,6 +87,6 @@ def node_behaviour(node: Json) -> NodeBehaviour:
 
 
 def is_silent(node: Json) -> bool:
-    """Whether the node's kubelet stand-in is stopped."""
+    """Whether the node's kubelet is stopped."""
     text = (node["metadata"].get("annotations") or {}).get(NODE_STATE, "")
     return STOPPED in text and STOPPED in node_behaviour(node).words

@@ -1,10 +1,7 @@
-"""Nodes to schedule onto: a varied set for the demo, a uniform one for benchmarks."""
-
-from typing import Any
+"""Nodes of the simulated cluster: a varied set for the demo, equal ones for benchmarks."""
 
 from simcluster.clock import Clock
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
@@ -80,7 +77,7 @@ def node_conditions(now: str) -> list[Json]:
             "type": kind,
             "status": status,
             "reason": reason,
-            "message": "the kubelet stand-in keeps this node",
+            "message": "the simulated kubelet keeps this node",
             "lastHeartbeatTime": now,
             "lastTransitionTime": now,
         }
@@ -118,23 +115,6 @@ def _sample_node(position: int) -> Json:
     address = f"10.0.{position // 250}.{position % 250 + 1}"
     node["status"]["addresses"].insert(0, {"type": "InternalIP", "address": address})
     return node
-
-
-def benchmark_nodes(count: int, zones: int = 10) -> list[Json]:
-    """Equal nodes of 4 CPUs, 32Gi and 110 pods, dealt to ``zones`` zones in turn."""
-    capacity = {"cpu": "4", "memory": "32Gi", "pods": "110"}
-    return [
-        make_node(
-            f"node-{position:05d}",
-            capacity,
-            {
-                ZONE: f"zone{position % zones}",
-                REGION: "r1",
-                "disk": "ssd" if position % 3 else "hdd",
-            },
-        )
-        for position in range(count)
-    ]
 
 
 def bench_node(index: int) -> Json:

@@ -1,44 +1,75 @@
-"""The statuses a kubelet writes: running, finished, refused."""
+"""The pod statuses that a kubelet writes."""
 
-from typing import Any
+from collections.abc import Iterable
 
 from simcluster.kubelet.node_load import Refusal
+from simcluster.values import Json
 
-Json = dict[str, Any]
-
-_RUNNING_CONDITIONS = (
-    "PodReadyToStartContainers",
-    "Initialized",
-    "Ready",
-    "ContainersReady",
-)
+_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+_READINESS = ("Ready", "ContainersReady")
+_CRASHING = {"reason": "CrashLoopBackOff", "message": "back-off 5m0s restarting failed container"}
 
 
-def _condition(pod: Json, type_: str, status: str, now: str, reason: str = "") -> Json:
-    condition: Json = {
-        "type": type_,
-        "status": status,
-        "lastProbeTime": None,
-        "lastTransitionTime": now,
-        "observedGeneration": pod["metadata"].get("generation", 1),
+def running_status(pod: Json, now: str, pod_ip: str, host_ip: str) -> Json:
+    """All containers run and are ready."""
+    state = {"running": {"startedAt": now}}
+    addresses = {
+        "podIP": pod_ip,
+        "podIPs": [{"ip": pod_ip}],
+        "hostIP": host_ip,
+        "hostIPs": [{"ip": host_ip}],
     }
-    if reason:
-        condition["reason"] = reason
-    return condition
+    conditions = _conditions(pod, now, _CONDITIONS)
+    return {
+        **_status(pod, now, "Running", state, conditions),
+        "observedGeneration": pod["metadata"].get("generation", 1),
+        **addresses,
+    }
 
 
-def _with_conditions(pod: Json, fresh: list[Json]) -> list[Json]:
+def succeeded_status(pod: Json, now: str) -> Json:
+    """All containers have ended without an error."""
+    false = [kind for kind in _CONDITIONS if kind != "Initialized"]
+    state = _terminated(pod, 0, "Completed", now)
+    return _status(pod, now, "Succeeded", state, _conditions(pod, now, false, "PodCompleted"))
+
+
+def failed_status(pod: Json, now: str) -> Json:
+    """A container has ended with an error and is not restarted."""
+    state = _terminated(pod, 1, "Error", now)
+    return _status(pod, now, "Failed", state, _conditions(pod, now, _READINESS, "PodFailed"))
+
+
+def crashing_status(pod: Json, now: str) -> Json:
+    """A container ends with an error each time it is started."""
+    conditions = _conditions(pod, now, _READINESS, "ContainersNotReady")
+    status = _status(pod, now, "Running", {"waiting": _CRASHING}, conditions)
+    restarted = [{**found, "restartCount": 1} for found in status["containerStatuses"]]
+    return {**status, "containerStatuses": restarted}
+
+
+def refused_status(pod: Json, now: str, refusal: Refusal) -> Json:
+    """The node did not admit the pod, which never runs."""
+    return {
+        **pod["status"],
+        "phase": "Failed",
+        "reason": refusal.reason,
+        "message": f"Pod was rejected: {refusal.message}",
+        "startTime": now,
+    }
+
+
+def _terminated(pod: Json, exit_code: int, reason: str, now: str) -> Json:
+    began = pod["status"].get("startTime", now)
+    ended = {"exitCode": exit_code, "reason": reason, "startedAt": began, "finishedAt": now}
+    return {"terminated": ended}
+
+
+def _status(pod: Json, now: str, phase: str, state: Json, fresh: list[Json]) -> Json:
+    """A status with one state for all containers, and fresh conditions."""
     replaced = {condition["type"] for condition in fresh}
-    kept = [
-        condition
-        for condition in pod["status"].get("conditions") or ()
-        if condition.get("type") not in replaced
-    ]
-    return fresh + kept
-
-
-def _container_statuses(pod: Json, state: Json, is_running: bool) -> list[Json]:
-    return [
+    old, is_running = pod["status"].get("conditions") or (), "running" in state
+    statuses = [
         {
             "name": container["name"],
             "image": container.get("image", ""),
@@ -52,90 +83,25 @@ def _container_statuses(pod: Json, state: Json, is_running: bool) -> list[Json]:
         }
         for container in pod["spec"]["containers"]
     ]
-
-
-def running_status(pod: Json, now: str, pod_ip: str, host_ip: str) -> Json:
-    """Every container runs and is ready."""
-    conditions = [_condition(pod, type_, "True", now) for type_ in _RUNNING_CONDITIONS]
     return {
         **pod["status"],
-        "phase": "Running",
-        "observedGeneration": pod["metadata"].get("generation", 1),
+        "phase": phase,
         "startTime": pod["status"].get("startTime", now),
-        "podIP": pod_ip,
-        "podIPs": [{"ip": pod_ip}],
-        "hostIP": host_ip,
-        "hostIPs": [{"ip": host_ip}],
-        "conditions": _with_conditions(pod, conditions),
-        "containerStatuses": _container_statuses(pod, {"running": {"startedAt": now}}, True),
+        "conditions": fresh + [found for found in old if found.get("type") not in replaced],
+        "containerStatuses": statuses,
     }
 
 
-def succeeded_status(pod: Json, now: str) -> Json:
-    """Every container has ended well."""
-    status = pod["status"]
-    terminated = {
-        "exitCode": 0,
-        "reason": "Completed",
-        "startedAt": status.get("startTime", now),
-        "finishedAt": now,
-    }
-    conditions = [
-        _condition(pod, type_, "False", now, "PodCompleted")
-        for type_ in _RUNNING_CONDITIONS
-        if type_ != "Initialized"
+def _conditions(pod: Json, now: str, kinds: Iterable[str], reason: str = "") -> list[Json]:
+    """Conditions that are True, or False for a reason."""
+    return [
+        {
+            "type": kind,
+            "status": str(not reason),
+            "lastProbeTime": None,
+            "lastTransitionTime": now,
+            "observedGeneration": pod["metadata"].get("generation", 1),
+            **({"reason": reason} if reason else {}),
+        }
+        for kind in kinds
     ]
-    return {
-        **status,
-        "phase": "Succeeded",
-        "conditions": _with_conditions(pod, conditions),
-        "containerStatuses": _container_statuses(pod, {"terminated": terminated}, False),
-    }
-
-
-def failed_status(pod: Json, now: str) -> Json:
-    """A container has ended with an error, and none is started again."""
-    status = pod["status"]
-    began = status.get("startTime", now)
-    terminated = {"exitCode": 1, "reason": "Error", "startedAt": began, "finishedAt": now}
-    conditions = [
-        _condition(pod, type_, "False", now, "PodFailed") for type_ in ("Ready", "ContainersReady")
-    ]
-    return {
-        **status,
-        "phase": "Failed",
-        "startTime": began,
-        "conditions": _with_conditions(pod, conditions),
-        "containerStatuses": _container_statuses(pod, {"terminated": terminated}, False),
-    }
-
-
-def crashing_status(pod: Json, now: str) -> Json:
-    """A container ends with an error whenever it is started."""
-    waiting = {
-        "reason": "CrashLoopBackOff",
-        "message": "back-off 5m0s restarting failed container",
-    }
-    conditions = [
-        _condition(pod, type_, "False", now, "ContainersNotReady")
-        for type_ in ("Ready", "ContainersReady")
-    ]
-    statuses = _container_statuses(pod, {"waiting": waiting}, False)
-    return {
-        **pod["status"],
-        "phase": "Running",
-        "startTime": pod["status"].get("startTime", now),
-        "conditions": _with_conditions(pod, conditions),
-        "containerStatuses": [{**found, "restartCount": 1} for found in statuses],
-    }
-
-
-def refused_status(pod: Json, now: str, refusal: Refusal) -> Json:
-    """The node did not admit the pod; it never runs."""
-    return {
-        **pod["status"],
-        "phase": "Failed",
-        "reason": refusal.reason,
-        "message": f"Pod was rejected: {refusal.message}",
-        "startTime": now,
-    }

@@ -1,67 +1,47 @@
-"""How lists and objects of built-in kinds are merged, as the OpenAPI documents say it.
+"""The ``x-kubernetes-`` extensions of OpenAPI schemas: how lists and objects merge.
 
-Strategic merge goes by ``x-kubernetes-patch-merge-key``, server-side apply by the list's type and
-keys; kubectl reads both. They are read from what patches and applies go by here, too.
+Clients read the strategy of strategic merge patches and of server-side apply from them.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from simcluster.schema.merging import ATOMIC, ATOMIC_MAPS, ATOMIC_STRUCTS, LISTS, ListMerge
+from simcluster.schema import ListType, MapType, Struct
+from simcluster.schema.go_types import ListMerge
 
 Json = dict[str, Any]
 
-_GROUP_AND_VERSION = re.compile(r"(?:Core|Rbac|Discovery)?V\d")
-_RETAINED = frozenset(
-    (
-        ("PodSpec", "resourceClaims"),
-        ("PodSpec", "volumes"),
-        ("PodStatus", "resourceClaimStatuses"),
-    )
-)
-"""Lists of which a patch names the items and the keys that stay."""
 _STRATEGIES: Mapping[tuple[str, str], str] = {
     ("DeploymentSpec", "strategy"): "retainKeys",
     ("PodDisruptionBudgetSpec", "selector"): "replace",
+    ("PodSpec", "resourceClaims"): "merge,retainKeys",
+    ("PodSpec", "volumes"): "merge,retainKeys",
+    ("PodStatus", "resourceClaimStatuses"): "merge,retainKeys",
 }
-"""Of objects, not lists."""
 
 
-def extend(model: str, schema: Json) -> Json:
-    """A model's schema with its ``x-kubernetes-`` extensions; the given one is not changed."""
-    owner = _GROUP_AND_VERSION.sub("", model, count=1)
-    merged = LISTS.get(owner, {})
-    properties = {
-        name: {**found, **_extensions(owner, name, found, merged.get(name, ATOMIC))}
-        for name, found in schema.get("properties", {}).items()
-    }
-    extended = {**schema, "properties": properties}
-    if owner in ATOMIC_STRUCTS:
-        extended["x-kubernetes-map-type"] = "atomic"
-    return extended
-
-
-def _extensions(owner: str, name: str, schema: Json, merge: ListMerge) -> Json:
-    if strategy := _STRATEGIES.get((owner, name)):
+def field_extensions(struct: Struct, field: str) -> Json:
+    """The extensions of one field."""
+    type_, strategy = struct.fields[field], _STRATEGIES.get((struct.name, field), "")
+    if isinstance(type_, ListType):
+        return {**_apply_type(type_.merge), **_patch_strategy(type_.merge, strategy or "merge")}
+    if strategy:
         return {"x-kubernetes-patch-strategy": strategy}
-    if schema.get("type") == "array":
-        return {**_apply_type(merge), **_patch_strategy(owner, name, merge)}
-    return {"x-kubernetes-map-type": "atomic"} if f"{owner}.{name}" in ATOMIC_MAPS else {}
+    is_atomic = isinstance(type_, MapType) and type_.is_atomic
+    return {"x-kubernetes-map-type": "atomic"} if is_atomic else {}
 
 
 def _apply_type(merge: ListMerge) -> Json:
-    """What server-side apply goes by."""
+    """The extensions for server-side apply."""
     if merge.apply_keys:
         keys = list(merge.apply_keys)
         return {"x-kubernetes-list-map-keys": keys, "x-kubernetes-list-type": "map"}
     return {"x-kubernetes-list-type": "set" if merge.is_apply_set else "atomic"}
 
 
-def _patch_strategy(owner: str, name: str, merge: ListMerge) -> Json:
-    """What strategic merge goes by."""
+def _patch_strategy(merge: ListMerge, strategy: str) -> Json:
+    """The extensions for strategic merge patches."""
     if merge.patch_key:
-        strategy = "merge,retainKeys" if (owner, name) in _RETAINED else "merge"
         return {
             "x-kubernetes-patch-merge-key": merge.patch_key,
             "x-kubernetes-patch-strategy": strategy,

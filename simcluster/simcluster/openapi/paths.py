@@ -1,4 +1,4 @@
-"""The paths of OpenAPI documents: which requests each served resource takes."""
+"""The paths of OpenAPI documents: the operations of each served resource."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -29,11 +29,11 @@ _PATCHES = (
 def paths_of(
     resources: Iterable[Resource], names: Mapping[Resource, str]
 ) -> Iterator[tuple[str, Json]]:
-    """Every path below which resources are served, with its operations.
+    """Every path of some resources, with its operations.
 
     Args:
-        resources: those of one document.
-        names: of each resource's schema.
+        resources: of one document.
+        names: of their schemas.
     """
     for resource in sorted(resources, key=lambda found: found.plural):
         root = f"/apis/{resource.api_version}" if resource.group else "/api/v1"

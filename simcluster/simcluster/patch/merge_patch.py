@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from simcluster.apiserver.errors import ApiError, bad_request, rejected, too_many_operations
+from simcluster.apiserver.errors import bad_request, rejected, too_many_operations
 
 Json = dict[str, Any]
 
@@ -27,7 +27,8 @@ def json_patch(target: Json, operations: object) -> Json:
     """Apply a JSON patch to a copy of ``target``.
 
     Raises:
-        ApiError: 400, ``operations`` is no list of operations; 422, one of them does not apply.
+        ApiError: 400, ``operations`` is no list of operations; 413, there are too many; 422, one
+            of them does not apply.
     """
     if not isinstance(operations, list):
         word = "object" if isinstance(operations, dict) else "string"
@@ -36,88 +37,74 @@ def json_patch(target: Json, operations: object) -> Json:
     if len(operations) > MAX_OPERATIONS:
         raise too_many_operations(MAX_OPERATIONS, len(operations))
     document: Any = copy.deepcopy(target)
-    for operation in operations:
-        if not isinstance(operation, dict) or "op" not in operation:
-            raise _unprocessable("each operation of a JSON patch needs an op and a path")
-        document = _apply(document, operation)
+    try:
+        for operation in operations:
+            document = _apply(document, operation)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise rejected() from error  # kube-apiserver does not tell the reason either
     if not isinstance(document, dict):
-        raise _unprocessable("the patched document is no object")
+        raise rejected()
     return document
-
-
-def _unprocessable(_why: str) -> ApiError:
-    """kube-apiserver does not tell why."""
-    return rejected()
 
 
 def _apply(document: Any, operation: Json) -> Any:
     op, path = operation["op"], _tokens(operation.get("path", ""))
     if op == "test":
         if _resolve(document, path) != operation.get("value"):
-            raise _unprocessable(f"testing path {operation.get('path')} failed")
+            raise ValueError(operation)
         return document
     if op == "remove":
         _remove(document, path)
         return document
     if op in {"add", "replace"}:
-        return _put(document, path, copy.deepcopy(operation.get("value")), op == "add")
+        return _put(document, path, copy.deepcopy(operation.get("value")), insert=op == "add")
     if op in {"move", "copy"}:
         source = _tokens(operation.get("from", ""))
         value = copy.deepcopy(_resolve(document, source))
         if op == "move":
             _remove(document, source)
         return _put(document, path, value, insert=True)
-    raise _unprocessable(f"unexpected JSON patch operation {op!r}")
+    raise ValueError(op)
 
 
 def _tokens(pointer: str) -> list[str]:
     if pointer and not pointer.startswith("/"):
-        raise _unprocessable(f"JSON pointer {pointer!r} must start with a slash")
+        raise ValueError(pointer)
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
 def _resolve(document: Any, path: list[str]) -> Any:
     for token in path:
-        if isinstance(document, dict) and token in document:
-            document = document[token]
-        elif isinstance(document, list):
-            document = document[_position(document, token, len(document) - 1)]
-        else:
-            raise _unprocessable(f"missing path /{'/'.join(path)}")
+        document = document[_key(document, token)]
     return document
 
 
-def _position(items: list[Any], token: str, highest: int) -> int:
-    if not token.isdigit() or int(token) > highest:
-        raise _unprocessable(f"invalid array index {token} of {len(items)}")
+def _key(holder: Any, token: str) -> str | int:
+    """The key of an object, or the index of an array, that a token means."""
+    if isinstance(holder, dict):
+        return token
+    if not isinstance(holder, list) or not token.isdigit():
+        raise TypeError(token)
     return int(token)
 
 
 def _remove(document: Any, path: list[str]) -> None:
-    if not path:
-        raise _unprocessable("cannot remove the whole document")
-    _resolve(document, path)
     holder = _resolve(document, path[:-1])
-    if isinstance(holder, list):
-        del holder[_position(holder, path[-1], len(holder) - 1)]
-    else:
-        del holder[path[-1]]
+    del holder[_key(holder, path[-1])]
 
 
-def _put(document: Any, path: list[str], value: Any, insert: bool) -> Any:
+def _put(document: Any, path: list[str], value: Any, *, insert: bool) -> Any:
     if not path:
         return value
     holder, token = _resolve(document, path[:-1]), path[-1]
-    if isinstance(holder, list):
-        if insert:
-            end = len(holder)
-            holder.insert(end if token == "-" else _position(holder, token, end), value)  # noqa: S105
-        else:
-            holder[_position(holder, token, len(holder) - 1)] = value
-    elif isinstance(holder, dict):
-        if not insert and token not in holder:
-            raise _unprocessable(f"replace operation does not apply: missing path {token}")
-        holder[token] = value
-    else:
-        raise _unprocessable(f"add operation does not apply: /{'/'.join(path)}")
+    if isinstance(holder, list) and insert:
+        position = len(holder) if token == "-" else _key(holder, token)  # noqa: S105
+        if not isinstance(position, int) or position > len(holder):
+            raise IndexError(token)
+        holder.insert(position, value)
+        return document
+    key = _key(holder, token)
+    if not insert:
+        _ = holder[key]  # replaces only values that exist
+    holder[key] = value
     return document

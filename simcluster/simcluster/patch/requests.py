@@ -1,4 +1,4 @@
-"""PATCH requests: which patch a content type means, applied to the current object."""
+"""Applies PATCH requests to the current object, by the kind of patch that they carry."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -7,19 +7,18 @@ import msgspec
 import yaml
 
 from simcluster.apiserver import errors
-from simcluster.apiserver.bodies import apply_type_of, conform_metadata, duplicate_fields, type_of
+from simcluster.apiserver.bodies import apply_type_of, conform_to, duplicate_fields, type_of
 from simcluster.apiserver.event_conversion import to_core, to_events_v1
 from simcluster.apiserver.json_errors import json_error
 from simcluster.apiserver.yaml_text import load_yaml
-from simcluster.crds.schema import unknown_fields
 from simcluster.kinds.resources import EVENTS_V1, Resource
-from simcluster.kinds.strategy_warnings import warnings_on_create, warnings_on_update
-from simcluster.patch.apply import Recorder, Writer, apply
+from simcluster.kinds.warnings import warnings_on_create, warnings_on_update
+from simcluster.patch.apply import Writer, apply
 from simcluster.patch.apply.field_sets import MissingKeyError
 from simcluster.patch.merge_patch import json_merge, json_patch
 from simcluster.patch.strategic_merge import go_text, strategic_merge
 from simcluster.schema import DecodingError, Struct, conform, num_keys
-from simcluster.store.registry import Registry
+from simcluster.store.registry import DIRECT, Registry, WriteOptions
 from simcluster.store.store import Stored
 
 Json = dict[str, Any]
@@ -33,17 +32,16 @@ ACCEPTED_OF_CUSTOM = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
 class PatchRequest(NamedTuple):
-    """A patch and how it is to be applied.
+    """A patch and how it is applied.
 
     Args:
-        content_type: which kind of patch it is.
+        content_type: the kind of patch.
         body: the patch.
-        writer: who sends it.
+        writer: returns the field manager.
         subresource: ``status``, or empty for the object itself.
-        directive: what is to be done about unknown fields: Strict, Warn or Ignore.
-        dry_run: nothing is to be stored.
+        directive: how unknown fields are treated: Strict, Warn or Ignore.
         force: an apply takes fields from other managers.
-        recorder: tells the managedFields of the result.
+        options: how the result is written.
     """
 
     content_type: str
@@ -51,18 +49,17 @@ class PatchRequest(NamedTuple):
     writer: Callable[[], Writer]
     subresource: str = ""
     directive: str = ""
-    dry_run: bool = False
     force: bool = False
-    recorder: Recorder | None = None
+    options: WriteOptions = DIRECT
 
 
 class Patched(NamedTuple):
-    """What a patch made.
+    """The result of a patch.
 
     Args:
         stored: the object.
         warnings: about its fields.
-        is_created: there was none before.
+        is_created: the object did not exist before.
     """
 
     stored: Stored
@@ -71,7 +68,7 @@ class Patched(NamedTuple):
 
 
 def check_content_type(resource: Resource, content_type: str) -> None:
-    """Refuse a patch that is none of the known kinds; custom resources have no strategies.
+    """Refuse unknown kinds of patches; custom resources have no strategic merge patches.
 
     Raises:
         ApiError: 415.
@@ -101,7 +98,7 @@ def decode_patch(content_type: str, body: bytes) -> object:
 
 
 def patched(obj: Json, content_type: str, patch: Any, struct: Struct | None) -> Json:
-    """The object a patch makes of ``obj``, which stays as it is.
+    """The object after a patch; ``obj`` is not changed.
 
     Raises:
         ApiError: 400 or 422.
@@ -128,9 +125,7 @@ def patch_object(
     before = {"kind": resource.kind, "apiVersion": resource.api_version, **shown}
     struct = type_of(resource)
     after = patched(before, request.content_type, patch, struct)
-    fresh, unknown = _conformed(before, after, request, struct)
-    if resource.custom is not None:
-        unknown = unknown_fields(fresh, resource.custom.schema)
+    fresh, unknown = _conformed(before, after, request, resource)
     warnings = _strict_errors(request, patch, unknown)
     if warnings and request.directive == "Strict":
         why = f"strict decoding error: {', '.join(warnings)}"
@@ -142,9 +137,9 @@ def patch_object(
 
 
 def _may_name_owners(request: PatchRequest) -> bool:
-    """Whether the managedFields, which hardly a patch is about, may be read or changed by it.
+    """Whether the patch may read or change the managedFields; few patches do.
 
-    A JSON patch reads whole objects, and what it or a merge patch makes is told in errors.
+    JSON patches read whole objects, and errors of JSON and merge patches show the whole result.
     """
     is_strategic = request.content_type == STRATEGIC_MERGE_PATCH
     return not is_strategic or b"managedFields" in request.body or b"\\u" in request.body
@@ -155,16 +150,16 @@ def _store(
 ) -> Stored:
     registry.check_address(resource, current.namespace, current.name, obj)
     replace = registry.replacement(request.subresource)
-    return replace(resource, current, obj, dry_run=request.dry_run, recorder=request.recorder)
+    return replace(resource, current, obj, request.options)
 
 
 def _conformed(
-    before: Json, after: Json, request: PatchRequest, struct: Struct | None
+    before: Json, after: Json, request: PatchRequest, resource: Resource
 ) -> tuple[Json, list[str]]:
-    """The result as an object of its type, fit to be changed, and the fields it does not have.
+    """A copy of the result that conforms to its type, and its unknown fields.
 
-    What the patch did not touch is of its type already; of a status patch it is not copied either,
-    for nothing but the status and the metadata is taken from it.
+    Fields that the patch did not touch conform already. A status patch does not even copy them,
+    because only the status and the metadata of its result are stored.
     """
     touched = {key: value for key, value in after.items() if value is not before.get(key)}
     rest = {key: value for key, value in after.items() if key not in touched}
@@ -174,13 +169,10 @@ def _conformed(
     else:
         rest = _decoded_again(rest)
     try:
-        if struct is None:
-            conform_metadata(touched)
-            return {**rest, **touched}, []
-        problems = conform(touched, struct)
+        unknown = conform_to(resource, touched)
     except DecodingError as error:
         raise _invalid_patch(request, after, str(error)) from error
-    return {**rest, **touched}, problems.unknown
+    return {**rest, **touched}, unknown
 
 
 def _strict_errors(request: PatchRequest, patch: object, unknown: list[str]) -> tuple[str, ...]:
@@ -215,13 +207,13 @@ def apply_object(
     current: Stored | None,
     request: PatchRequest,
 ) -> Patched:
-    """Apply a configuration to an object, which is made if there is none.
+    """Apply a configuration to an object, or create the object.
 
     Args:
-        registry: where it is stored.
+        registry: stores the object.
         resource: its kind.
         address: its namespace and name.
-        current: the object as it is, if it is.
+        current: the current object; ``None`` if it does not exist.
         request: the apply patch.
 
     Raises:
@@ -241,13 +233,12 @@ def apply_object(
         conform(fresh, known)
     stored_shape = to_core(fresh) if resource is EVENTS_V1 else fresh
     registry.check_address(resource, *address, stored_shape)
-    kept = request._replace(recorder=lambda _new, _old, _owners: applied.owners)
+    options = request.options._replace(recorder=lambda _new, _old, _owners: applied.managed_fields)
     if current is not None:
+        kept = request._replace(options=options)
         stored = _store(registry, resource, current, stored_shape, kept)
         return Patched(stored, warnings_on_update(resource, stored.obj, current.obj))
-    stored = registry.create(
-        resource, address[0], stored_shape, dry_run=request.dry_run, recorder=kept.recorder
-    )
+    stored = registry.create(resource, address[0], stored_shape, options)
     return Patched(stored, warnings_on_create(resource, stored.obj), is_created=True)
 
 
@@ -280,7 +271,7 @@ def _configuration(resource: Resource, address: tuple[str, str], request: PatchR
 
 
 def _only_named(value: Any, named: Any) -> Any:
-    """The decoded configuration without what decoding has filled in, which nobody applied."""
+    """The conformed configuration without the fields that decoding filled in."""
     if isinstance(value, dict) and isinstance(named, dict):
         return {key: _only_named(value[key], named[key]) for key in value if key in named}
     if isinstance(value, list) and isinstance(named, list):
@@ -289,23 +280,17 @@ def _only_named(value: Any, named: Any) -> Any:
 
 
 def _decoded_again(config: Json) -> Json:
-    """A copy made of JSON's types alone."""
+    """A copy that consists of JSON's types only."""
     copied: Json = msgspec.json.decode(msgspec.json.encode(config))
     return copied
 
 
 def _check_typed(resource: Resource, address: tuple[str, str], config: Json) -> None:
     """Refuse unknown fields and wrong types, whatever the fieldValidation."""
-    unknown: list[str] = []
     try:
-        if (struct := type_of(resource)) is not None:
-            unknown = conform(config, struct).unknown
-        else:
-            conform_metadata(config)
+        unknown = conform_to(resource, config)
     except DecodingError as error:
         raise errors.internal(_untyped(resource, address, str(error))) from error
-    if resource.custom is not None:
-        unknown = unknown_fields(config, resource.custom.schema)
     if unknown:
         listed = [f".{path}: field not declared in schema" for path in unknown]
         text = listed[0] if len(listed) == 1 else "errors:\n  " + "\n  ".join(listed)

@@ -1,4 +1,4 @@
-"""Strategic merge patch: lists merged by the keys the API types declare.
+"""Strategic merge patch: merges lists by the keys that the API types declare.
 
 Follows apimachinery's ``strategicpatch``: ``$patch``, ``$retainKeys``, ``$setElementOrder/<list>``
 and ``$deleteFromPrimitiveList/<list>``. A list without a declared key is replaced whole.
@@ -136,7 +136,7 @@ def go_text(value: object) -> str:
 def _reordered(
     merged: list[Any], server: list[Any], type_: Type | None, order: Sequence[Any]
 ) -> list[Any]:
-    """Items named by ``order`` in that order; the server's own keep their place between them."""
+    """Items in the order of ``order``; items that it does not name keep their places."""
     key = _patch_key(type_)
     if not key and not _is_set(type_):
         return merged

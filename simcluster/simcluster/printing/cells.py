@@ -1,105 +1,113 @@
-"""What the cells of a Table are made of: ages, labels, selectors, containers."""
+"""Columns of Tables, and the functions that turn values of an object into their cells."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from simcluster.clock import parse_timestamp
-from simcluster.printing.descriptions import description_of
+from simcluster.openapi.descriptions import field_description
+from simcluster.store.json_path import JsonPathError, compile_path
 from simcluster.store.selectors import selector_text
 
 Json = dict[str, Any]
 Cell = str | int | float | bool | None
+CellFunction = Callable[[Any, float], Cell]
+
 NONE = "<none>"
 UNKNOWN = "<unknown>"
 UNSET = "<unset>"
+MAX_LISTED = 3
+
+CELLS: dict[str, CellFunction] = {}
+"""Functions that columns name in ``show``: ``(value, seconds since the epoch) -> cell``."""
+_OF_ALL_VALUES: set[str] = set()
 
 
-@dataclass(frozen=True)
-class Column:
-    """One column: its definition and what it shows of an object.
+def cell(function: Callable[[Any], Cell]) -> Callable[[Any], Cell]:
+    """Register the function of a cell that does not depend on the time."""
+    CELLS[function.__name__] = lambda value, _now: function(value)
+    return function
+
+
+def timed_cell(function: CellFunction) -> CellFunction:
+    """Register the function of a cell that depends on the time."""
+    CELLS[function.__name__] = function
+    return function
+
+
+def cell_of_all(function: Callable[[list[Any]], Cell]) -> Callable[[list[Any]], Cell]:
+    """Register the function of a cell that shows all values at its path, not the first one."""
+    _OF_ALL_VALUES.add(function.__name__)
+    return cell(function)
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column: its definition and its cells.
 
     Args:
         name: heading.
-        cell: ``(object, seconds since the epoch) -> value``.
-        type: ``string`` or ``integer``.
+        path: JSON path of the value to show; empty for the whole object.
+        show: name of the function in ``CELLS`` that makes the cell; empty shows the value itself.
+        template: format of an object's fields, such as ``{kind}/{name}``, instead of ``show``.
+        default: the cell of an object that has no such value; empty text if there is no ``show``.
+        type: ``string``, ``integer``, ``boolean``, ``number`` or ``date``.
         format: ``name`` for the column that names the object.
         priority: 1 shows only with ``-o wide``.
-        description: what the column says of itself, where it is not one of a built-in kind.
+        description: text, or the field whose description it takes, such as ``V1PodStatus.podIP``.
     """
 
     name: str
-    cell: Callable[[Json, float], Cell]
+    path: str = ""
+    show: str = ""
+    template: str = ""
+    default: Cell | msgspec.UnsetType = msgspec.UNSET
     type: str = "string"
     format: str = ""
     priority: int = 0
     description: str = ""
 
-    def definition(self, collection: str) -> Json:
-        """A ``TableColumnDefinition`` of a kind's collection."""
+    def definition(self) -> Json:
+        """The ``TableColumnDefinition``."""
         return {
             "name": self.name,
             "type": self.type,
             "format": self.format,
-            "description": self.description or description_of(collection, self.name),
+            "description": field_description(self.description),
             "priority": self.priority,
         }
 
+    def cell(self, obj: Json, now: float) -> Cell:
+        """The cell of an object; ``<unknown>`` if the object lacks what its kind has."""
+        try:
+            return self._cell(obj, now)
+        except JsonPathError:
+            return None
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return UNKNOWN
 
-def column(name: str, cell: Callable[[Json], Cell], type_: str = "string") -> Column:
-    """A column whose cell does not depend on the time."""
-    return Column(name, lambda obj, _now: cell(obj), type_)
-
-
-def wide(name: str, cell: Callable[[Json], Cell], type_: str = "string") -> Column:
-    """A column shown only with ``-o wide``."""
-    return Column(name, lambda obj, _now: cell(obj), type_, priority=1)
-
-
-def at(*path: str, default: Cell = "") -> Callable[[Json], Cell]:
-    """The value at a path; ``default`` where there is none."""
-
-    def cell(obj: Json) -> Cell:
-        found: Any = obj
-        for key in path:
-            found = found.get(key) if isinstance(found, dict) else None
-        return default if found is None else found
-
-    return cell
-
-
-def name_of(obj: Json) -> str:
-    """``metadata.name``."""
-    name: str = obj["metadata"]["name"]
-    return name
+    def _cell(self, obj: Json, now: float) -> Cell:
+        if not self.path:
+            return CELLS[self.show](obj, now)
+        found = [value for value in compile_path(self.path)(obj) if value is not None]
+        if not found and self.default is not msgspec.UNSET:
+            return self.default
+        if self.show:
+            value: Any = found if self.show in _OF_ALL_VALUES else next(iter(found), None)
+            return CELLS[self.show](value, now)
+        shown: Any = found[0] if found else ""
+        return self.template.format_map(shown) if self.template and shown else shown
 
 
-def name_column() -> Column:
-    """The Name column."""
-    return Column("Name", lambda obj, _now: name_of(obj), format="name")
-
-
-def age(obj: Json, now: float) -> str:
-    """Time since the object's creation."""
-    return since(obj["metadata"].get("creationTimestamp"), now)
-
-
-def age_column() -> Column:
-    """The Age column."""
-    return Column("Age", age)
-
-
-def default_columns() -> list[Column]:
-    """Columns of a kind that has none of its own."""
-    created = Column(
-        "Created At", lambda obj, _now: obj["metadata"].get("creationTimestamp"), type="date"
-    )
-    return [name_column(), created]
-
-
-def since(timestamp: str | None, now: float) -> str:
+def elapsed(timestamp: str | None, now: float) -> str:
     """Time since a timestamp; ``<unknown>`` without one."""
     return human_duration(now - parse_timestamp(timestamp)) if timestamp else UNKNOWN
+
+
+@timed_cell
+def since(timestamp: str, now: float) -> str:
+    """Time since a timestamp."""
+    return elapsed(timestamp, now)
 
 
 def human_duration(seconds: float) -> str:
@@ -133,31 +141,62 @@ def _two(major: int, major_unit: str, minor: int, minor_unit: str) -> str:
     return f"{major}{major_unit}{minor}{minor_unit}" if minor else f"{major}{major_unit}"
 
 
+def listed(values: Sequence[str], none: str = NONE) -> str:
+    """At most three values, and how many more there are."""
+    if len(values) > MAX_LISTED:
+        return f"{','.join(values[:MAX_LISTED])} + {len(values) - MAX_LISTED} more..."
+    return ",".join(values) or none
+
+
+@cell_of_all
 def joined(values: list[str]) -> str:
-    """Values with commas; ``<none>`` for none."""
-    return ",".join(values) or NONE
+    """Values separated by commas."""
+    return ",".join(values)
 
 
-def labels_text(labels: Json | None) -> str:
-    """``a=b,c=d``; ``<none>`` for none."""
-    return joined([f"{key}={value}" for key, value in sorted((labels or {}).items())])
+@cell
+def count(values: Json | list[Any] | None) -> int:
+    """The number of items."""
+    return len(values or ())
 
 
-def selector_cell(selector: Json | None) -> str:
-    """A ``LabelSelector`` in selector syntax; ``<none>`` for none."""
-    return joined([selector_text(selector)] if selector else [])
+@cell
+def flag(value: bool | None) -> bool:
+    """A boolean that is false where it is not set."""
+    return bool(value)
 
 
-def containers_of_template(obj: Json) -> list[Json]:
-    """Containers of a workload's pod template."""
-    found: list[Json] = obj["spec"]["template"]["spec"].get("containers") or []
-    return found
+@cell
+def flag_text(value: bool | None) -> str:
+    """The same as a Python-like word."""
+    return str(bool(value))
 
 
-def template_columns() -> list[Column]:
-    """Containers, Images and Selector of a workload."""
-    return [
-        wide("Containers", lambda obj: ",".join(c["name"] for c in containers_of_template(obj))),
-        wide("Images", lambda obj: ",".join(c["image"] for c in containers_of_template(obj))),
-        wide("Selector", lambda obj: selector_cell(obj["spec"].get("selector"))),
-    ]
+@cell
+def text(value: int | str) -> str:
+    """A number or a text as text."""
+    return str(value)
+
+
+@cell
+def stripped(value: str | None) -> str:
+    """A text without surrounding space."""
+    return (value or "").strip()
+
+
+@cell
+def duration(seconds: int) -> str:
+    """A number of seconds."""
+    return human_duration(seconds)
+
+
+@cell
+def labels(pairs: Json | None) -> str:
+    """``a=b,c=d``."""
+    return ",".join(f"{key}={value}" for key, value in sorted((pairs or {}).items())) or NONE
+
+
+@cell
+def selector(label_selector: Json | None) -> str:
+    """A ``LabelSelector`` in selector syntax."""
+    return selector_text(label_selector) or NONE

@@ -1,10 +1,10 @@
-"""The columns of pods; the status in one word follows kubectl's own reading of a pod."""
+"""The cells of pods; the status in one word follows kube-apiserver's ``printPod``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simcluster.clock import parse_timestamp
-from simcluster.printing.cells import NONE, Column, age_column, column, name_column, since, wide
+from simcluster.printing.cells import NONE, cell, elapsed, timed_cell
 
 Json = dict[str, Any]
 
@@ -15,7 +15,7 @@ _FINISHED: Mapping[str, str] = {
 
 
 class _Summary(NamedTuple):
-    """What the columns tell of a pod's containers."""
+    """The state of a pod's containers that the columns show."""
 
     reason: str
     num_ready: int
@@ -62,14 +62,8 @@ def _sidecars(pod: Json) -> set[str]:
     }
 
 
-def _last_end(status: Json) -> list[str]:
-    ended = ((status.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
-    return [ended] if ended else []
-
-
-def _initializing(pod: Json) -> str:
-    """What the init containers wait for; empty once they are done."""
-    sidecars = _sidecars(pod)
+def _initializing(pod: Json, sidecars: set[str]) -> str:
+    """The state of the first init container that has not finished; empty if all have."""
     for index, status in enumerate(_of(pod, "initContainerStatuses")):
         state = status.get("state") or {}
         terminated, waiting = state.get("terminated"), state.get("waiting") or {}
@@ -89,7 +83,7 @@ def _summary(pod: Json) -> _Summary:
     sidecars = _sidecars(pod)
     init = _of(pod, "initContainerStatuses")
     num_containers = len(pod["spec"].get("containers") or ()) + len(sidecars)
-    initializing = _initializing(pod)
+    initializing = _initializing(pod, sidecars)
     started = [found for found in init if found["name"] in sidecars]
     num_ready = sum(bool(found.get("started") and found.get("ready")) for found in started)
     if initializing and not _is_true(pod, "Initialized"):
@@ -99,7 +93,8 @@ def _summary(pod: Json) -> _Summary:
         num_ready += num_running
         counted = [*started, *_of(pod, "containerStatuses")]
     restarts = sum(found.get("restartCount", 0) for found in counted)
-    ends = [end for found in counted for end in _last_end(found)]
+    last_states = [(found.get("lastState") or {}).get("terminated") or {} for found in counted]
+    ends = [state["finishedAt"] for state in last_states if state.get("finishedAt")]
     return _Summary(_final_reason(pod, reason), num_ready, num_containers, restarts, ends)
 
 
@@ -130,25 +125,32 @@ def _final_reason(pod: Json, reason: str) -> str:
     return reason
 
 
-def pod_reason(pod: Json) -> str:
+@cell
+def pod_status(pod: Json) -> str:
     """The pod's status in one word: its phase, or what keeps it from running."""
     return _summary(pod).reason
 
 
-def _ready(pod: Json) -> str:
+@cell
+def pod_ready(pod: Json) -> str:
+    """Ready containers of all containers."""
     found = _summary(pod)
     return f"{found.num_ready}/{found.num_containers}"
 
 
-def _restarts(pod: Json, now: float) -> str:
+@timed_cell
+def pod_restarts(pod: Json, now: float) -> str:
+    """The number of restarts, and the time since the last one."""
     found = _summary(pod)
     if found.num_restarts and found.last_restarts:
         last = max(found.last_restarts, key=parse_timestamp)
-        return f"{found.num_restarts} ({since(last, now)} ago)"
+        return f"{found.num_restarts} ({elapsed(last, now)} ago)"
     return str(found.num_restarts)
 
 
-def _gates(pod: Json) -> str:
+@cell
+def pod_gates(pod: Json) -> str:
+    """Readiness gates that are met of all readiness gates."""
     gates = pod["spec"].get("readinessGates") or ()
     if not gates:
         return NONE
@@ -156,27 +158,9 @@ def _gates(pod: Json) -> str:
     return f"{met}/{len(gates)}"
 
 
-def _status_field(key: str, pod: Json) -> str:
-    return (pod.get("status") or {}).get(key) or NONE
-
-
 def row_conditions(pod: Json) -> list[Json]:
-    """What a row says of a finished pod besides its cells."""
+    """The conditions of a pod's row: whether the pod has finished."""
     phase = (pod.get("status") or {}).get("phase") or ""
     if phase not in _FINISHED:
         return []
-    done = {"type": "Completed", "status": "True", "reason": phase, "message": _FINISHED[phase]}
-    return [done]
-
-
-POD_COLUMNS = (
-    name_column(),
-    column("Ready", _ready),
-    column("Status", pod_reason),
-    Column("Restarts", _restarts),
-    age_column(),
-    wide("IP", lambda pod: _status_field("podIP", pod)),
-    wide("Node", lambda pod: pod["spec"].get("nodeName") or NONE),
-    wide("Nominated Node", lambda pod: _status_field("nominatedNodeName", pod)),
-    wide("Readiness Gates", _gates),
-)
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": _FINISHED[phase]}]

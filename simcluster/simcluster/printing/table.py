@@ -1,15 +1,13 @@
-"""``meta.k8s.io/v1`` Tables: what ``kubectl get`` prints."""
+"""The Table format, which ``kubectl get`` asks for."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from simcluster.apiserver.errors import bad_request
 from simcluster.apiserver.formats import Format, partial_metadata
-from simcluster.crds.columns import custom_columns
 from simcluster.kinds.resources import PODS, Resource
-from simcluster.printing.cells import UNKNOWN, Cell, Column, default_columns
-from simcluster.printing.columns import COLUMNS
+from simcluster.printing.columns import columns_of
 from simcluster.printing.pods import row_conditions
 from simcluster.store.store import Stored, encode
 
@@ -18,28 +16,14 @@ Json = dict[str, Any]
 _INCLUDED = ("", "None", "Metadata", "Object")
 
 
-def _columns_of(resource: Resource) -> Sequence[Column]:
-    if resource.custom is not None:
-        return custom_columns(resource.custom)
-    return COLUMNS.get(resource.stored_in) or default_columns()
-
-
-def _cell(column: Column, obj: Json, now: float) -> Cell:
-    """A cell; one object that lacks what its kind has does not keep the others from being shown."""
-    try:
-        return column.cell(obj, now)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return UNKNOWN
-
-
 class TableFormat(Format):
     """Objects as rows; in a watch only the first table carries the column definitions.
 
     Args:
         resource: decides the columns.
-        include_object: ``None``, ``Metadata`` or ``Object``: what each row carries along.
+        include_object: ``None``, ``Metadata`` or ``Object``: the part of the object in each row.
         version: of ``meta.k8s.io``.
-        time_s: the present, for ages.
+        time_s: returns the current time, for ages.
 
     Raises:
         ApiError: 400, ``include_object`` is none of the three.
@@ -60,7 +44,7 @@ class TableFormat(Format):
         self._include_object = include_object
         self._version = version
         self._time_s = time_s
-        self._columns = _columns_of(resource)
+        self._columns = columns_of(resource)
         self._has_defined_columns = False
 
     def one(self, stored: Stored) -> bytes:
@@ -89,8 +73,7 @@ class TableFormat(Format):
     def _opening(self, metadata: Json, with_columns: bool) -> bytes:
         definitions: list[Json] | None = None
         if with_columns:
-            collection = self._resource.stored_in
-            definitions = [column.definition(collection) for column in self._columns]
+            definitions = [column.definition() for column in self._columns]
         head = {
             "kind": "Table",
             "apiVersion": f"meta.k8s.io/{self._version}",
@@ -100,8 +83,7 @@ class TableFormat(Format):
         return encode(head)[:-1] + b',"rows":['
 
     def _row(self, obj: Json, now: float) -> Json:
-        cells = [_cell(column, obj, now) for column in self._columns]
-        row: Json = {"cells": cells}
+        row: Json = {"cells": [column.cell(obj, now) for column in self._columns]}
         if self._resource is PODS and (conditions := row_conditions(obj)):
             row["conditions"] = conditions
         if self._include_object == "Object":

@@ -1,16 +1,25 @@
-"""The shape of every served kind: which fields it has, of which types, and how its lists merge.
+"""The types of the served kinds: their fields, and how their lists merge.
 
 - ``types.json`` holds the fields and types of API v1.36, written by ``tests.support.client_models``
   from the models of the kubernetes client; a test holds the two equal.
-- ``merging`` says which lists are maps or sets, for patches and server-side apply.
-- ``types`` reads both into ``Struct``, ``ListType``, ``MapType`` and scalars.
-- ``decoding`` makes an object of a request into one of its type: it drops what is unknown, null or
-  empty, makes quantities canonical, and tells what was wrong in the API server's words.
+- ``go_types`` holds declarations of Kubernetes' Go types: pointers, and how lists merge.
+- ``types`` resolves both into ``Struct``, ``ListType``, ``MapType`` and scalars.
+- ``decoding`` makes an object of a request into one of its type: it drops fields that are unknown,
+  null or empty, makes quantities canonical, and reports errors in the API server's words.
 """
 
 from simcluster.schema.decoding import Problems, conform, num_keys
 from simcluster.schema.scalars import DecodingError
-from simcluster.schema.types import DEDUCED, ListType, MapType, Scalar, Struct, Type, struct_of
+from simcluster.schema.types import (
+    DEDUCED,
+    ListType,
+    MapType,
+    Scalar,
+    Struct,
+    Type,
+    struct_of,
+    type_of_kind,
+)
 
 __all__ = [
     "DEDUCED",
@@ -24,4 +33,5 @@ __all__ = [
     "conform",
     "num_keys",
     "struct_of",
+    "type_of_kind",
 ]

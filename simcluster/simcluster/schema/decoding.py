@@ -1,7 +1,7 @@
-"""From decoded JSON to an object of its type, in the words of the API server where it is wrong.
+"""Makes decoded JSON conform to its type, with the API server's error messages.
 
-An object that has nothing wrong, null, unknown or empty in it, which is nearly every one, costs one
-quick look at each field. Any other is gone through again with the path of every field at hand.
+Nearly every object conforms already, and one quick check of each field finds that out. Any other
+object is visited again with the path of every field at hand.
 """
 
 import copy
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 
 class Problems:
-    """What was found in an object that was decoded all the same.
+    """Problems of an object that do not prevent decoding.
 
     Attributes:
         unknown: paths of fields the type does not have, in the object's order.
@@ -106,7 +106,7 @@ def _is_clean_map(value: Json, type_: MapType, problems: Problems) -> bool:
 
 
 def _are_clean(values: Iterable[Any], type_: Type, problems: Problems) -> bool:
-    for value in values:  # noqa: SIM110 - a generator costs more than all that it checks
+    for value in values:  # noqa: SIM110 - a generator is slower
         if not _is_clean(value, type_, problems):
             return False
     return True
@@ -139,7 +139,7 @@ def _is_clean_scalar(value: Any, kind: str, problems: Problems) -> bool:
 
 
 class _Key(str):
-    """A key of a map, which Go's decoder leaves out of the paths it tells."""
+    """A key of a map; Go's decoder leaves such keys out of paths."""
 
     __slots__ = ()
 
@@ -207,5 +207,5 @@ def _text(path: Path) -> str:
 
 
 def _place(path: Path) -> str:
-    """A path as Go's decoder tells it: names of fields alone."""
+    """A path as Go's decoder shows it: names of fields only."""
     return ".".join(part for part in path if isinstance(part, str) and type(part) is str)

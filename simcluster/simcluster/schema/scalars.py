@@ -1,4 +1,4 @@
-"""Single values: which JSON is right for which Go type, and what the decoder says otherwise."""
+"""Checks single values by their Go type, with the error messages of Go's decoder."""
 
 import datetime
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 from stowage.api.values.quantity import parse_quantity
 
-from simcluster.schema import go_types
+from simcluster.schema.go_types import go_type
 from simcluster.schema.types import ListType, MapType, Scalar, Struct, Type
 
 Owner = tuple[Struct, str]
@@ -25,7 +25,7 @@ _LAYOUTS = {
 
 
 class DecodingError(ValueError):
-    """A value that cannot be decoded into its type, in the words of Go's decoder."""
+    """A value cannot be decoded into its type; the message is that of Go's decoder."""
 
     @classmethod
     def of_type(cls, value: Any, place: str, owner: Owner, type_: Type) -> "DecodingError":
@@ -45,7 +45,7 @@ def _go_name(type_: Type) -> str:
         return "[]" + _go_name(type_.item)
     if isinstance(type_, MapType):
         return "map[string]" + _go_name(type_.value)
-    return go_types.go_type("", "", type_.kind)
+    return go_type("", "", type_.kind)
 
 
 def _word(value: Any) -> str:
@@ -69,17 +69,17 @@ def _canonical(text: str) -> str | None:
 
 
 def canonical_quantity(value: Any) -> str | None:
-    """A quantity as the server writes it (``1000m`` as ``1``); ``None`` if it is none."""
+    """A quantity in canonical form (``1`` for ``1000m``); ``None`` if it is malformed."""
     if value.__class__ is str or value.__class__ is int or value.__class__ is float:
         return _canonical(str(value))
     return None
 
 
 def checked_scalar(value: Any, kind: str, place: Callable[[], str], owner: Owner) -> Any:
-    """The value as it is stored.
+    """The value in its stored form.
 
     Raises:
-        DecodingError: it is of another type.
+        DecodingError: the value is of another type.
     """
     check = _CHECKS.get(kind)
     if check is not None:

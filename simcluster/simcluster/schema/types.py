@@ -1,4 +1,4 @@
-"""The types of the served kinds, read once from ``types.json`` and resolved on first use."""
+"""The types of the served kinds, read from ``types.json`` and resolved on first use."""
 
 from functools import cache
 from importlib.resources import files
@@ -6,43 +6,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from simcluster.schema import go_types
-from simcluster.schema.merging import ATOMIC, ATOMIC_MAPS, ATOMIC_STRUCTS, LISTS, ListMerge
+from simcluster.schema.go_types import (
+    ATOMIC,
+    GO_TYPES,
+    ListMerge,
+    go_type,
+    is_pointer,
+    list_merge,
+)
 
-PYTHON_TYPES: dict[str, type] = {
-    "string": str,
-    "bool": bool,
-    "int32": int,
-    "int64": int,
-    "float": float,
-}
-
-
-_NO_STATE: dict[str, Any] = {"state": {}, "lastState": {}}
-ALWAYS_WRITTEN: dict[str, dict[str, Any]] = {
-    "ContainerStatus": _NO_STATE,
-    "PersistentVolumeClaimSpec": {"resources": {}},
-    "ServiceStatus": {"loadBalancer": {}},
-    **{
-        name: dict.fromkeys(times)
-        for name, *times in (
-            ("PodCondition", "lastProbeTime", "lastTransitionTime"),
-            ("NodeCondition", "lastHeartbeatTime", "lastTransitionTime"),
-            ("PersistentVolumeClaimCondition", "lastProbeTime", "lastTransitionTime"),
-            ("JobCondition", "lastProbeTime", "lastTransitionTime"),
-            ("DeploymentCondition", "lastUpdateTime", "lastTransitionTime"),
-            ("ReplicaSetCondition", "lastTransitionTime"),
-            ("DaemonSetCondition", "lastTransitionTime"),
-            ("StatefulSetCondition", "lastTransitionTime"),
-            ("Condition", "lastTransitionTime"),
-            ("ContainerStateRunning", "startedAt"),
-            ("ContainerStateTerminated", "startedAt", "finishedAt"),
-            ("EventSeries", "lastObservedTime"),
-            ("events.EventSeries", "lastObservedTime"),
-        )
-    },
-}
-"""What is written even where it was not set: values that are no pointers in Go."""
+_PYTHON_TYPES: dict[str, type] = {"string": str, "bool": bool, "int32": int, "int64": int}
 
 
 class Scalar(NamedTuple):
@@ -57,11 +30,11 @@ class Scalar(NamedTuple):
 
 
 DEDUCED = Scalar("deduced")
-"""What no schema describes: its objects are owned in parts by whoever wrote those."""
+"""A value that no schema describes: server-side apply owns its objects field by field."""
 
 
 class MapType(NamedTuple):
-    """A map from strings to values of one type; ``is_atomic`` to server-side apply."""
+    """A map from strings to values of one type; server-side apply owns an atomic one as a whole."""
 
     value: "Type"
     is_atomic: bool = False
@@ -83,34 +56,36 @@ class Struct:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.is_atomic = name in ATOMIC_STRUCTS
+        self.is_atomic = name in GO_TYPES.atomic_structs
         self.fields: dict[str, Type] = {}
         self.others: Type | None = None
-        """The type of fields that are kept without being known."""
+        """The type of unknown fields that are preserved."""
         self.plain: dict[str, type] = {}
-        """The Python type of each field that holds a text, a truth or a whole number."""
+        """The Python type of each field that is a string, a boolean or an integer."""
+        self.required: frozenset[str] = frozenset()
         self.kept_empty: frozenset[str] = frozenset()
-        """Fields that are written even if they hold nothing."""
-        self.always_written: dict[str, Any] = ALWAYS_WRITTEN.get(name, {})
+        """Fields that are written even if they are empty."""
+        self.always_written: dict[str, Any] = GO_TYPES.always_written.get(name, {})
         self._go_types: dict[str, str] = {}
 
     def go_type(self, field: str) -> str:
         """The Go type of a field, as decoding errors name it."""
-        return self._go_types.get(field, "") or go_types.go_type(self.name, field)
+        return self._go_types.get(field, "") or go_type(self.name, field)
 
     def fill(self, described: dict[str, str]) -> None:
-        """Resolve the fields; apart from construction, for types refer to each other."""
+        """Resolve the fields; done after construction because types refer to each other."""
+        self.required = frozenset(key for key, text in described.items() if text.endswith("!"))
         kept = set()
-        for field, text in described.items():
-            is_required = text.endswith("!")
-            self.fields[field] = _resolve(self.name, field, text.rstrip("!"))
-            self._go_types[field] = go_types.go_type(self.name, field, text.rstrip("!"))
-            if is_required or go_types.is_pointer(self.name, field, text.rstrip("!")):
+        for field, declared in described.items():
+            text = declared.rstrip("!")
+            self.fields[field] = _resolve(self.name, field, text)
+            self._go_types[field] = go_type(self.name, field, text)
+            if field in self.required or is_pointer(self.name, field, text):
                 kept.add(field)
         self.kept_empty = frozenset(kept)
         for field, type_ in self.fields.items():
-            if isinstance(type_, Scalar) and type_.kind in {"string", "bool", "int32", "int64"}:
-                self.plain[field] = PYTHON_TYPES[type_.kind]
+            if isinstance(type_, Scalar) and type_.kind in _PYTHON_TYPES:
+                self.plain[field] = _PYTHON_TYPES[type_.kind]
 
 
 Type = Scalar | MapType | ListType | Struct
@@ -135,12 +110,16 @@ def struct_of(name: str) -> Struct | None:
     return found
 
 
+def type_of_kind(group: str, kind: str) -> Struct | None:
+    """The type of a built-in kind; a kind that several groups have is qualified by its group."""
+    return struct_of(f"{group.partition('.')[0]}.{kind}") or struct_of(kind)
+
+
 def _resolve(owner: str, field: str, text: str) -> Type:
     if text.startswith("[]"):
-        merge = LISTS.get(owner, {}).get(field, ATOMIC)
-        return ListType(_resolve(owner, "", text[2:]), merge)
+        return ListType(_resolve(owner, "", text[2:]), list_merge(owner, field))
     if text.startswith("{}"):
-        is_atomic = f"{owner}.{field}" in ATOMIC_MAPS
+        is_atomic = f"{owner}.{field}" in GO_TYPES.atomic_maps
         return MapType(_resolve(owner, "", text[2:]), is_atomic)
     found: Struct | None = struct_of(text) if text[0].isupper() or "." in text else None
     return found if found is not None else Scalar(text)

@@ -1,4 +1,4 @@
-"""The token that leads from one page of a list to the next."""
+"""The continue token: where the next page of a list starts."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ from simcluster.store.stored import encode
 _VERSION = "meta.k8s.io/v1"
 _ALPHABET = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 LATEST = -1
-"""Revision of a token that goes on with whatever there is now."""
+"""Revision of a token that continues with the current objects."""
 
 
 class ContinueToken(NamedTuple):
@@ -36,7 +36,7 @@ class _Fields(msgspec.Struct):
 
 
 def next_page(revision: int, last_key: str) -> ContinueToken:
-    """The token for what comes right after ``last_key``."""
+    """The token of the page after ``last_key``."""
     return ContinueToken(revision, f"{last_key}\0")
 
 
@@ -44,7 +44,7 @@ def parse_continue(text: str) -> ContinueToken:
     """Read a token.
 
     Raises:
-        ApiError: 400, it is none of ours.
+        ApiError: 400, the text is no continue token.
     """
     for position, byte in enumerate(text.encode()):
         if byte not in _ALPHABET:

@@ -1,4 +1,4 @@
-"""What deleting an object means: at once, after a grace period, or once its finalizers are gone."""
+"""Plans deletions: at once, after a grace period, or when the finalizers are gone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ _FOREGROUND = "foregroundDeletion"
 
 @dataclass(frozen=True)
 class DeleteOptions:
-    """``metav1.DeleteOptions`` as far as they matter here.
+    """The supported part of ``metav1.DeleteOptions``.
 
-    ``is_cascade_asked_for`` is the old way to say so, ``orphanDependents: false``: only then is
-    what is not gone at once answered with 202.
+    ``is_cascade_asked_for`` stands for the deprecated ``orphanDependents: false``; only then a
+    deletion that is not complete is answered 202.
     """
 
     grace_period_s: int | None = None
@@ -50,11 +50,11 @@ class DeleteOptions:
 
 @dataclass(frozen=True)
 class DeletionPlan:
-    """Which writes a deletion makes.
+    """The writes of a deletion.
 
     Args:
         marked: the object with its deletionTimestamp, to be stored first; ``None`` for no change.
-        removes: the object then goes.
+        removes: the object is removed then.
     """
 
     marked: Json | None
@@ -82,10 +82,10 @@ def options_of_query(query: Mapping[str, str]) -> Json:
 
 
 def parse_delete_options(options: Json) -> DeleteOptions:
-    """What ``metav1.DeleteOptions`` ask for.
+    """Parse ``metav1.DeleteOptions``.
 
     Raises:
-        ApiError: 422, a value that is not known, or one that contradicts another.
+        ApiError: 422, a value is unknown or contradicts another one.
     """
     preconditions = options.get("preconditions") or {}
     policy, orphan = options.get("propagationPolicy") or "", options.get("orphanDependents")
@@ -124,12 +124,11 @@ def plan_deletion(
 ) -> DeletionPlan:
     """Decide how ``current`` is deleted.
 
-    Pods are deleted in two writes, the mark and the removal, and wait between them for their grace
-    period when they are bound and running. Other kinds go at once unless a finalizer holds them.
+    A pod is deleted in two writes, the mark and the removal, and if it is bound and running, its
+    grace period lies between them. Other kinds are removed at once unless they have finalizers.
 
     Raises:
-        ApiError: 403, what no cluster can do without; 409, a precondition does not
-            hold.
+        ApiError: 403, the object must not be deleted; 409, a precondition does not hold.
     """
     if current.name in _IMMORTAL.get(resource.stored_in, ()):
         raise forbidden(resource, current.name, _WHY_IMMORTAL[resource.stored_in])

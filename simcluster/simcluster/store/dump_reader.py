@@ -1,18 +1,18 @@
-"""Reads what ``kubectl get ... -o json`` or ``-o yaml`` wrote, one object at a time.
+"""Reads the objects of files that ``kubectl get -o json`` or ``-o yaml`` wrote.
 
-A JSON list is cut into its items without decoding them, and a YAML list as kubectl prints it is cut
-at the lines where items begin, so that a large file is never in memory as a whole tree.
+The items of a JSON list are decoded one by one, so that a large file is never in memory as a whole
+tree. YAML is meant for small files.
 """
 
 import mmap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import yaml
 
-from simcluster.apiserver.yaml_text import load_yaml
+from simcluster.apiserver.yaml_text import load_yaml_documents
 
 Json = dict[str, Any]
 
@@ -20,7 +20,7 @@ _HEAD = 4096
 
 
 class DumpError(ValueError):
-    """A file that is no dump; the text names the file and what was expected."""
+    """A file is no dump; the text names the file and the expected content."""
 
 
 class _ListDocument(msgspec.Struct):
@@ -34,7 +34,7 @@ def read_dump(path: Path) -> Iterator[Json]:
 
     Raises:
         OSError: the file cannot be read.
-        DumpError: it holds something else.
+        DumpError: it holds something else than objects.
     """
     with path.open("rb") as file:
         head = file.read(_HEAD).lstrip()
@@ -73,52 +73,22 @@ def _item_type(kind: str, version: str) -> tuple[str, str]:
 
 
 def _read_yaml(path: Path) -> Iterator[Json]:
-    with path.open(encoding="utf-8") as lines:
-        for number, text in _chunks(lines):
-            try:
-                loaded = load_yaml(text)
-            except yaml.YAMLError as error:
-                raise DumpError(f"{path}: from line {number}: {error}") from error
-            for obj in loaded if isinstance(loaded, list) else [loaded]:
-                yield from _objects_in(path, number, obj)
+    try:
+        for number, document in enumerate(load_yaml_documents(path.read_bytes()), 1):
+            yield from _objects_in(f"{path}: document {number}", document)
+    except yaml.YAMLError as error:
+        raise DumpError(f"{path}: {error}") from error
 
 
-def _objects_in(path: Path, number: int, obj: Any) -> Iterator[Json]:
-    if obj is None:
+def _objects_in(where: str, document: Any) -> Iterator[Json]:
+    if document is None:
         return
-    if not isinstance(obj, dict):
-        found = type(obj).__name__
-        raise DumpError(f"{path}: from line {number}: {found} (expected a Kubernetes object)")
-    kind = obj.get("kind") or ""
-    if "items" not in obj:
-        if kind != "List":
-            yield obj
+    if not isinstance(document, dict):
+        found = type(document).__name__
+        raise DumpError(f"{where}: {found} (expected a Kubernetes object)")
+    if "items" not in document:
+        yield document
         return
-    item_kind, version = _item_type(kind, obj.get("apiVersion") or "")
-    for item in obj["items"] or ():
-        yield {"kind": item_kind, "apiVersion": version, **item} if item_kind else item
-
-
-def _chunks(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Documents with the number of their first line; of a list, its items one by one.
-
-    kubectl writes ``items:`` and its entries in the first column, and nothing inside an entry
-    starts there. What stands around the items says nothing that they do not say themselves.
-    """
-    chunk: list[str] = []
-    start, place = 1, "document"
-    for number, line in enumerate(lines, 1):
-        if line.startswith("---"):
-            yield start, "".join(chunk)
-            chunk, start, place = [line[3:]], number, "document"
-        elif place == "document" and line.rstrip() == "items:":
-            chunk, start, place = [], number + 1, "items"
-        elif place == "items" and line.startswith("- "):
-            yield start, "".join(chunk)
-            chunk, start = [line], number
-        elif place == "items" and line[:1] not in {" ", "-", "#", "\n", "\r"}:
-            yield start, "".join(chunk)
-            chunk, place = [], "tail"
-        elif place != "tail":
-            chunk.append(line)
-    yield start, "".join(chunk)
+    kind, version = _item_type(document.get("kind") or "", document.get("apiVersion") or "")
+    for item in document["items"] or ():
+        yield {"kind": kind, "apiVersion": version, **item} if kind else item

@@ -1,4 +1,4 @@
-"""The JSON paths of printer columns and scale subresources."""
+"""Compiles the JSON paths of printer columns and scale subresources."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ Step = Callable[[Any], Iterable[Any]]
 
 
 class JsonPathError(ValueError):
-    """A path that cannot be read."""
+    """A path is malformed."""
 
 
 def _field(name: str) -> Step:
@@ -64,13 +64,13 @@ def _plain(value: Any) -> str:
 
 @lru_cache(maxsize=1024)
 def compile_path(text: str) -> Callable[[Any], list[Any]]:
-    """Read a path such as ``.status.conditions[?(@.type=="Ready")].status``.
+    """Compile a path such as ``.status.conditions[?(@.type=="Ready")].status``.
 
     Returns:
-        What finds the values at the path, in order.
+        A function that finds the values at the path, in order.
 
     Raises:
-        JsonPathError: it is no path.
+        JsonPathError: the path is malformed.
     """
     steps = _steps(text.strip())
 
@@ -89,7 +89,7 @@ def _steps(text: str) -> list[Step]:
     while position < len(text):
         token = _TOKEN.match(text, position)
         if token is None:
-            raise JsonPathError(f"{text!r} is no JSON path: what is at {text[position:]!r}?")
+            raise JsonPathError(f"{text!r} is no JSON path: unexpected {text[position:]!r}")
         steps.append(_step(token))
         position = token.end()
     return steps

@@ -1,4 +1,4 @@
-"""Starts a cluster from the objects of another one: names, uids, nodes and statuses are kept."""
+"""Loads the objects of another cluster; keeps their names, uids, nodes and statuses."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -29,12 +29,12 @@ _DROPPED = ("managedFields", "selfLink")
 
 @dataclass
 class LoadReport:
-    """What became of the objects in the files.
+    """The result of loading files.
 
     Attributes:
-        loaded: how many of each kind are in the cluster.
-        skipped: how many of each kind (with its apiVersion) the cluster does not serve.
-        warnings: what else a reader should know, a sentence each.
+        loaded: number of loaded objects of each kind.
+        skipped: number of objects of each kind (with its apiVersion) that is not served.
+        warnings: further sentences for the user.
     """
 
     loaded: Counter[str] = field(default_factory=Counter)
@@ -53,20 +53,20 @@ class LoadReport:
 
 
 def load_files(registry: Registry, paths: Iterable[Path], *, strict: bool = False) -> LoadReport:
-    """Put the objects of dumps into an empty cluster, in whatever order they come.
+    """Put the objects of dumps into an empty cluster, in any order.
 
-    An object with a uid is taken over as it is, but for ``managedFields``; one without is a
-    manifest and is created, with defaults. Namespaces that are named but not there are made. Of two
-    objects of the same name the one with the higher resourceVersion stays.
+    An object with a uid is stored unchanged, except its ``managedFields``; an object without a uid
+    is a manifest and is created, with defaults. Missing namespaces are created. Of two objects of
+    the same name the one with the higher resourceVersion stays.
 
     Args:
-        registry: of the cluster; nothing follows it yet.
+        registry: of the cluster; nothing watches it yet.
         paths: files as :func:`read_dump` reads them.
-        strict: refuse kinds the cluster does not serve rather than leave them out.
+        strict: refuse kinds that are not served instead of skipping them.
 
     Raises:
         OSError: a file cannot be read.
-        DumpError: an object is none, a manifest is refused, or, with ``strict``, a kind is not
+        DumpError: an object is malformed, a manifest is refused, or, with ``strict``, a kind is not
             served.
     """
     loading = _Loading(registry, strict)
@@ -90,7 +90,7 @@ class _Loading:
         self._node_names: Counter[str] = Counter()
 
     def take(self, where: str, obj: Json) -> None:
-        """Put one object into the store, or remember it as a manifest or as of unknown kind."""
+        """Store an object, or keep it for later as a manifest or an object of unknown kind."""
         resource = self._resource(where, obj)
         if resource is None:
             self._unknown.append((where, obj))
@@ -133,7 +133,7 @@ class _Loading:
             self._node_names[obj["spec"]["nodeName"]] += 1
 
     def finish(self) -> LoadReport:
-        """Make what is missing, create the manifests, and tell how it went."""
+        """Create missing namespaces and the manifests; returns the report."""
         self._serve_definitions()
         for where, obj in self._unknown:
             resource = self._resource(where, obj)
@@ -151,7 +151,7 @@ class _Loading:
         return self._report
 
     def _serve_definitions(self) -> None:
-        """Serve what the files define, so that what is of those kinds can be taken over."""
+        """Serve the custom resources that the files define, so that their objects can be loaded."""
         for where, resource, obj in self._manifests:
             if resource is CUSTOM_RESOURCE_DEFINITIONS:
                 self._create(where, resource, obj)
@@ -170,7 +170,7 @@ class _Loading:
         self._report.skipped[f"{kind} ({version})"] += 1
 
     def _create(self, where: str, resource: Resource, obj: Json) -> None:
-        """Create what a manifest describes."""
+        """Create the object of a manifest."""
         struct = type_of(resource)
         try:
             if struct is not None:

@@ -1,18 +1,38 @@
-"""What the server writes into ``metadata``, and what it refuses there."""
+"""The part of ``metadata`` that the API server writes, and what it refuses there."""
 
 import random
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
-from simcluster.apiserver.errors import bad_request, internal
+from simcluster.apiserver.errors import FieldError, bad_request, internal, invalid_value
 from simcluster.clock import Clock
 from simcluster.kinds.resources import Resource
-from simcluster.store.owners import Owners, owners_of_entries
+from simcluster.store.managed_fields import ManagedFields, managed_fields_of_entries
 
 Json = dict[str, Any]
 
 _NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _MAX_GENERATED_PREFIX = 58
+_SET_BY_SERVER = (
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+    "managedFields",
+    "generation",
+    "resourceVersion",
+)
+_KEPT_ON_UPDATE = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generateName",
+    "resourceVersion",
+)
 
 
 def new_uid() -> str:
@@ -57,61 +77,62 @@ def fill_on_create(resource: Resource, obj: Json, namespace: str, clock: Clock) 
         metadata["namespace"] = namespace
     else:
         metadata.pop("namespace", None)
-    for owned_by_server in (
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "selfLink",
-        "managedFields",
-        "generation",
-        "resourceVersion",
-    ):
-        metadata.pop(owned_by_server, None)
+    for key in _SET_BY_SERVER:
+        metadata.pop(key, None)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = clock.now()
     if resource.has_generation:
         metadata["generation"] = 1
 
 
-def carry_over(new: Json, old: Json) -> None:
-    """Keep what a client can never change through an update."""
-    metadata, before = new["metadata"], old["metadata"]
-    metadata["name"] = before["name"]
-    for key in (
-        "namespace",
-        "uid",
-        "creationTimestamp",
-        "generation",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "generateName",
-        "resourceVersion",
-    ):
-        if key in before:
-            metadata[key] = before[key]
+def keep_fields(target: Json, source: Json, keys: Iterable[str]) -> None:
+    """Give ``target`` these keys as ``source`` has them, or has them not."""
+    for key in keys:
+        if key in source:
+            target[key] = source[key]
         else:
-            metadata.pop(key, None)
-    metadata.pop("selfLink", None)
+            target.pop(key, None)
 
 
-def take_owners(new: Json, owners: Owners | None, *, is_part: bool = False) -> Owners | None:
-    """Take the managedFields out of what a client sends, and tell those that count from then on.
+def carry_over(new: Json, old: Json) -> None:
+    """Keep the metadata that a client can never change through an update."""
+    keep_fields(new["metadata"], old["metadata"], _KEPT_ON_UPDATE)
+    new["metadata"].pop("selfLink", None)
 
-    They are what it sends, if it sends any, but for an update of a part; one empty entry stands
-    for none.
+
+def immutable_metadata_errors(new: Json, old: Json) -> list[FieldError]:
+    """Errors of metadata that a client set to another value, though it never changes."""
+    found = []
+    metadata, before = new["metadata"], old["metadata"]
+    for key in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        value = metadata.get(key)
+        is_ignored = key == "deletionTimestamp" and key in before
+        if value is not None and value != before.get(key) and not is_ignored:
+            found.append(invalid_value(f"metadata.{key}", value, "field is immutable"))
+    return found
+
+
+def take_managed_fields(
+    new: Json, managed_fields: ManagedFields | None, *, is_part: bool = False
+) -> ManagedFields | None:
+    """Take the managedFields out of an object that a client sends; returns those that hold now.
+
+    The ones that the client sends replace the current ones, except in an update of a part. One
+    empty entry removes them.
 
     Args:
-        new: the object it sends.
-        owners: of the object as it is.
-        is_part: it is an update of a part.
+        new: the object that the client sends.
+        managed_fields: of the current object.
+        is_part: the client updates a part of the object.
     """
     sent = new["metadata"].pop("managedFields", None)
     if sent == [{}]:
         return None
-    return owners if is_part or not _are_owners(sent) else owners_of_entries(sent)
+    return managed_fields if is_part or not _are_owners(sent) else managed_fields_of_entries(sent)
 
 
 def _are_owners(entries: object) -> bool:
-    """Whether these are managedFields that can be read; others are not listened to."""
+    """Whether these are well-formed managedFields; others are ignored."""
     return (
         isinstance(entries, list)
         and bool(entries)

@@ -1,50 +1,79 @@
-"""Create, read, update and delete objects by the API server's rules, whoever asks.
+"""Creates, reads, updates and deletes objects by the API server's rules.
 
-HTTP handlers, the kubelet stand-in and the controllers all write through here, so that an
-in-process write is checked, numbered and watched exactly like one over HTTP.
+HTTP handlers, the kubelet simulation and the controllers all write through the registry, so an
+in-process write is checked, numbered and watched exactly like a write over HTTP.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from simcluster.apiserver import errors
 from simcluster.clock import Clock
 from simcluster.kinds.catalog import Catalog
-from simcluster.kinds.pod_defaults import set_pod_defaults
-from simcluster.kinds.pod_parts import ephemeral_containers, resized, validate_part
+from simcluster.kinds.defaults.pods import set_pod_defaults
 from simcluster.kinds.resources import NAMESPACES, Resource
 from simcluster.kinds.rules import rules_of
+from simcluster.kinds.subresources.pod_parts import ephemeral_containers, resized, validate_part
 from simcluster.patch.apply import Recorder
-from simcluster.store.deletion import DeleteOptions, DeletionPlan, plan_deletion
-from simcluster.store.object_meta import carry_over, check_addressed, fill_on_create, take_owners
-from simcluster.store.owners import Owners
+from simcluster.store.deletion import DeleteOptions, plan_deletion
+from simcluster.store.managed_fields import ManagedFields
+from simcluster.store.object_meta import (
+    carry_over,
+    check_addressed,
+    fill_on_create,
+    immutable_metadata_errors,
+    keep_fields,
+    take_managed_fields,
+)
 from simcluster.store.store import Store, Stored
 from simcluster.validation.metadata import validate_metadata, validate_metadata_update
 
 Json = dict[str, Any]
 Transform = Callable[[Json], Json]
 
-Replace = Callable[..., Stored]
-
 WHOLE_OBJECT_SUBRESOURCES = frozenset(("status", "approval", "ephemeralcontainers", "resize"))
-"""Those that are read and written as the object itself, and change a part of it."""
-_KEPT_BY_STATUS = ("ownerReferences", "finalizers")
+"""Subresources that are read and written as the object itself, and change a part of it."""
 _METADATA = frozenset(("metadata",))
 _UNCOUNTED = frozenset(("metadata", "status"))
+
+
+class WriteOptions(NamedTuple):
+    """How an object is written.
+
+    Args:
+        dry_run: nothing is stored.
+        recorder: computes the managedFields; without it an object keeps those it has.
+    """
+
+    dry_run: bool = False
+    recorder: Recorder | None = None
+
+    def managed_fields(
+        self, obj: Json, before: Json | None, managed_fields: ManagedFields | None
+    ) -> ManagedFields | None:
+        """The managedFields after a write."""
+        return (
+            managed_fields if self.recorder is None else self.recorder(obj, before, managed_fields)
+        )
+
+
+DIRECT = WriteOptions()
+"""A write by a component inside the cluster."""
+Replace = Callable[[Resource, Stored, Json, WriteOptions], Stored]
 
 
 class Registry:
     """The objects of the cluster.
 
     Args:
-        store: where they are kept.
+        store: keeps the objects.
         clock: for creation and deletion timestamps.
         taint_new_nodes: give nodes that are created the not-ready taint, as the API server's
             admission does.
 
     Attributes:
-        catalog: which resources there are.
+        catalog: the served resources.
     """
 
     def __init__(self, store: Store, clock: Clock, *, taint_new_nodes: bool = True) -> None:
@@ -65,13 +94,7 @@ class Registry:
         return stored
 
     def create(
-        self,
-        resource: Resource,
-        namespace: str,
-        obj: Json,
-        *,
-        dry_run: bool = False,
-        recorder: Recorder | None = None,
+        self, resource: Resource, namespace: str, obj: Json, options: WriteOptions = DIRECT
     ) -> Stored:
         """Admit, complete, validate and store a new object; ``obj`` becomes the registry's.
 
@@ -79,40 +102,41 @@ class Registry:
             ApiError: 403, 404, 409, 422 or 500, as the API server refuses.
         """
         check_addressed(resource, obj, namespace)
-        obj.pop("kind", None)
-        obj.pop("apiVersion", None)
+        _drop_type(obj)
         fill_on_create(resource, obj, namespace, self.clock)
         name = obj["metadata"].get("name", "")
         if resource.namespaced:
             self._check_namespace(resource, namespace, name)
-        owners = self._complete(resource, obj, recorder)
+        managed_fields = self._complete(resource, obj, options)
         if self.store.get(resource.stored_in, namespace, name) is not None:
             raise errors.already_exists(resource, name)
         if resource.has_status and resource.stored_in not in {"pods", "nodes", "namespaces"}:
-            self._reset_status(resource, obj)
-        if dry_run:
-            return Stored(obj, 0, owners=owners)
-        return self.store.put(resource.stored_in, obj, owners)
+            # A posted status is dropped; the defaults fill a fresh one.
+            obj.pop("status", None)
+            rules_of(resource).set_defaults(obj)
+        if options.dry_run:
+            return Stored(obj, 0, managed_fields=managed_fields)
+        return self.store.put(resource.stored_in, obj, managed_fields)
 
-    def _complete(self, resource: Resource, obj: Json, recorder: Recorder | None) -> Owners | None:
-        """Set defaults, let admission decide, and refuse what is not valid.
+    def _complete(
+        self, resource: Resource, obj: Json, options: WriteOptions
+    ) -> ManagedFields | None:
+        """Set defaults, run admission and validate.
 
         Returns:
-            The managedFields: what its creator owns is settled before admission adds to it.
+            The managedFields, which are computed before admission adds fields.
         """
-        rules = rules_of(resource)
+        rules, name = rules_of(resource), obj["metadata"].get("name", "")
         for part in ("spec", "status") if resource.custom is None else ():
             if part in obj and not isinstance(obj[part], dict):
                 error = errors.invalid_value(part, obj[part], "must be an object")
-                raise errors.invalid_object(resource, obj["metadata"].get("name", ""), [error])
+                raise errors.invalid_object(resource, name, [error])
         rules.set_defaults(obj)
-        owners = None if recorder is None else recorder(obj, None, None)
+        managed_fields = options.managed_fields(obj, None, None)
         if resource.stored_in != "nodes" or self._taint_new_nodes:
             rules.admit(self.store, obj)
-        found = validate_metadata(resource, obj["metadata"]) + rules.validate(obj)
-        if found:
-            raise errors.invalid_object(resource, obj["metadata"].get("name", ""), found)
-        return owners
+        _refuse(resource, name, validate_metadata(resource, obj["metadata"]) + rules.validate(obj))
+        return managed_fields
 
     def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
         found = self.store.get(NAMESPACES.stored_in, "", namespace)
@@ -120,12 +144,6 @@ class Registry:
             raise errors.not_found(NAMESPACES, namespace)
         if found.obj["metadata"].get("deletionTimestamp"):
             raise errors.namespace_terminating(resource, name, namespace)
-
-    @staticmethod
-    def _reset_status(resource: Resource, obj: Json) -> None:
-        """A posted status is dropped; the defaults fill a fresh one."""
-        obj.pop("status", None)
-        rules_of(resource).set_defaults(obj)
 
     def check_address(self, resource: Resource, namespace: str, name: str, obj: Json) -> None:
         """Refuse an object that is not the one the URL names.
@@ -151,9 +169,7 @@ class Registry:
         namespace: str,
         name: str,
         obj: Json,
-        *,
-        dry_run: bool = False,
-        recorder: Recorder | None = None,
+        options: WriteOptions = DIRECT,
     ) -> tuple[Stored, bool]:
         """Replace an object; returns the result and whether it was created.
 
@@ -167,71 +183,45 @@ class Registry:
             if not resource.create_on_update:
                 raise errors.not_found(resource, name)
             metadata.pop("resourceVersion", None)
-            return self.create(resource, namespace, obj, dry_run=dry_run, recorder=recorder), True
-        self._check_uid_precondition(resource, current, metadata)
-        if not metadata.get("resourceVersion") and not resource.unconditional_update:
-            error = errors.invalid_value(
-                "metadata.resourceVersion", 0, "must be specified for an update"
-            )
-            raise errors.invalid(resource.group, resource.plural, name, [error])
-        return self.replace(resource, current, obj, dry_run=dry_run, recorder=recorder), False
-
-    @staticmethod
-    def _check_uid_precondition(resource: Resource, current: Stored, metadata: Json) -> None:
-        uid = metadata.get("uid")
-        actual = current.obj["metadata"]["uid"]
+            return self.create(resource, namespace, obj, options), True
+        uid, actual = metadata.get("uid"), current.obj["metadata"]["uid"]
         if uid and uid != actual:
             why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {actual}"
-            raise errors.conflict(resource, current.name, why)
+            raise errors.conflict(resource, name, why)
+        if not metadata.get("resourceVersion") and not resource.unconditional_update:
+            field, detail = "metadata.resourceVersion", "must be specified for an update"
+            error = errors.invalid_value(field, 0, detail)
+            raise errors.invalid(resource.group, resource.plural, name, [error])
+        return self.replace(resource, current, obj, options), False
+
+    def replacement(self, subresource: str) -> Replace:
+        """The method that replaces an object, or the part that a subresource stands for."""
+        if subresource in {"status", "approval"}:
+            return self.replace_status
+        return self.replace if not subresource else partial(self._replace_part, subresource)
 
     def replace(
-        self,
-        resource: Resource,
-        current: Stored,
-        obj: Json,
-        *,
-        dry_run: bool = False,
-        recorder: Recorder | None = None,
+        self, resource: Resource, current: Stored, obj: Json, options: WriteOptions = DIRECT
     ) -> Stored:
         """Store ``obj`` in place of ``current``, keeping what an update may not touch.
 
         Raises:
             ApiError: 409, ``obj`` names another revision; 422.
         """
-        self._check_revision(resource, current, obj)
-        obj.pop("kind", None)
-        obj.pop("apiVersion", None)
+        _check_revision(resource, current, obj)
         old = current.obj
-        found = _immutable_metadata(obj, old)
+        found = immutable_metadata_errors(obj, old)
+        _drop_type(obj)
         carry_over(obj, old)
-        owners = take_owners(obj, current.owners)
+        managed_fields = take_managed_fields(obj, current.managed_fields)
         if resource.has_status:
-            if "status" in old:
-                obj["status"] = old["status"]
-            else:
-                obj.pop("status", None)
+            keep_fields(obj, old, ("status",))
         rules = rules_of(resource)
         rules.set_defaults(obj)
         rules.keep_on_update(obj, old)
         found += validate_metadata_update(resource, obj["metadata"], old["metadata"])
         found += rules.validate_update(obj, old)
-        if found:
-            raise errors.invalid_object(resource, current.name, found)
-        _count_generation(resource, obj, old)
-        owners = _record(recorder, obj, old, owners)
-        return self._commit(resource, current, obj, owners, dry_run=dry_run)
-
-    @staticmethod
-    def _check_revision(resource: Resource, current: Stored, obj: Json) -> None:
-        asked = obj["metadata"].get("resourceVersion")
-        if asked and asked not in {"0", str(current.revision)}:
-            raise errors.conflict(resource, current.name)
-
-    def replacement(self, subresource: str) -> Replace:
-        """How what is sent to a subresource, or to the object itself, replaces what is there."""
-        if subresource in {"status", "approval"}:
-            return self.replace_status
-        return self.replace if not subresource else partial(self._replace_part, subresource)
+        return self._commit(resource, current, obj, managed_fields, found, options)
 
     def _replace_part(
         self,
@@ -239,100 +229,60 @@ class Registry:
         resource: Resource,
         current: Stored,
         obj: Json,
-        *,
-        dry_run: bool = False,
-        recorder: Recorder | None = None,
+        options: WriteOptions = DIRECT,
     ) -> Stored:
-        """Store the ephemeral containers of ``obj``, or its containers' resources."""
-        self._check_revision(resource, current, obj)
-        old = current.obj
-        found = _immutable_metadata(obj, old)
+        """Store the ephemeral containers of ``obj``, or the resources of its containers."""
+        _check_revision(resource, current, obj)
+        found = immutable_metadata_errors(obj, current.obj)
         part = ephemeral_containers if subresource == "ephemeralcontainers" else resized
-        new = {**editable(current), "spec": part(obj.get("spec") or {}, editable(current)["spec"])}
+        new = editable(current)
+        new["spec"] = part(obj.get("spec") or {}, new["spec"])
         set_pod_defaults(new)
-        found += validate_part(new, old, subresource)
-        if found:
-            raise errors.invalid_object(resource, current.name, found)
-        _count_generation(resource, new, old)
-        owners = _record(recorder, new, old, current.owners)
-        return self._commit(resource, current, new, owners, dry_run=dry_run)
+        found += validate_part(new, current.obj, subresource)
+        return self._commit(resource, current, new, current.managed_fields, found, options)
 
     def replace_status(
-        self,
-        resource: Resource,
-        current: Stored,
-        obj: Json,
-        *,
-        dry_run: bool = False,
-        recorder: Recorder | None = None,
+        self, resource: Resource, current: Stored, obj: Json, options: WriteOptions = DIRECT
     ) -> Stored:
-        """Store the status, labels and annotations of ``obj``; everything else stays.
+        """Store the status, labels and annotations of ``obj``; of a custom resource the status.
 
         Raises:
             ApiError: 409, ``obj`` names another revision; 422, another uid.
         """
-        self._check_revision(resource, current, obj)
-        old = current.obj
-        found = _immutable_metadata(obj, old)
+        _check_revision(resource, current, obj)
+        old, managed_fields, rules = current.obj, current.managed_fields, rules_of(resource)
+        found = immutable_metadata_errors(obj, old)
         if resource.custom is not None:
-            return self._replace_custom_status(
-                resource, current, obj, found, dry_run=dry_run, recorder=recorder
-            )
+            new = editable(current)
+            keep_fields(new, obj, ("status",))
+            rules.set_defaults(new)
+            found += rules.validate(new)
+            return self._commit(resource, current, new, managed_fields, found, options)
         carry_over(obj, old)
-        owners = take_owners(obj, current.owners, is_part=True)
-        for key in _KEPT_BY_STATUS:
-            if key in old["metadata"]:
-                obj["metadata"][key] = old["metadata"][key]
-            else:
-                obj["metadata"].pop(key, None)
-        new = {key: value for key, value in old.items() if key != "status"}
-        new["metadata"] = obj["metadata"]
-        if "status" in obj:
-            new["status"] = obj["status"]
-        rules = rules_of(resource)
+        managed_fields = take_managed_fields(obj, managed_fields, is_part=True)
+        keep_fields(obj["metadata"], old["metadata"], ("ownerReferences", "finalizers"))
+        new = {**old, "metadata": obj["metadata"]}
+        keep_fields(new, obj, ("status",))
         rules.keep_on_status_update(new, old)
         found += validate_metadata_update(resource, new["metadata"], old["metadata"])
         found += rules.validate_status(new, old)
-        if found:
-            raise errors.invalid_object(resource, current.name, found)
-        owners = _record(recorder, new, old, owners)
-        return self._commit(resource, current, new, owners, dry_run=dry_run)
-
-    def _replace_custom_status(
-        self,
-        resource: Resource,
-        current: Stored,
-        obj: Json,
-        found: list[errors.FieldError],
-        *,
-        dry_run: bool,
-        recorder: Recorder | None,
-    ) -> Stored:
-        """Of a custom resource the status alone is stored, not even labels besides."""
-        new = editable(current)
-        new.pop("status", None)
-        if "status" in obj:
-            new["status"] = obj["status"]
-        rules = rules_of(resource)
-        rules.set_defaults(new)
-        found = found + rules.validate(new)
-        if found:
-            raise errors.invalid_object(resource, current.name, found)
-        owners = _record(recorder, new, current.obj, current.owners)
-        return self._commit(resource, current, new, owners, dry_run=dry_run)
+        return self._commit(resource, current, new, managed_fields, found, options)
 
     def _commit(
         self,
         resource: Resource,
         current: Stored,
         obj: Json,
-        owners: Owners | None,
-        *,
-        dry_run: bool,
+        managed_fields: ManagedFields | None,
+        found: list[errors.FieldError],
+        options: WriteOptions,
     ) -> Stored:
-        """Write a changed object; one whose last finalizer went while it was deleted goes."""
-        if dry_run:
-            return Stored(obj, current.revision, owners=owners)
+        """Store a changed object unless it has errors; it goes if its last finalizer went."""
+        _refuse(resource, current.name, found)
+        _count_generation(resource, obj, current.obj)
+        managed_fields = options.managed_fields(obj, current.obj, managed_fields)
+        if options.dry_run:
+            return Stored(obj, current.revision, managed_fields=managed_fields)
         metadata = obj["metadata"]
         is_finalized = current.obj["metadata"].get("finalizers") and not metadata.get("finalizers")
         is_waiting = metadata.get("deletionTimestamp") and not metadata.get(
@@ -340,13 +290,13 @@ class Registry:
         )
         if is_finalized and is_waiting and not (obj.get("spec") or {}).get("finalizers"):
             self.store.remove(resource.stored_in, current)
-            return Stored(obj, current.revision, owners=owners)
-        return self.store.put(resource.stored_in, obj, owners)
+            return Stored(obj, current.revision, managed_fields=managed_fields)
+        return self.store.put(resource.stored_in, obj, managed_fields)
 
     def change_status(
         self, resource: Resource, namespace: str, name: str, transform: Transform
     ) -> Stored | None:
-        """Set a status computed from the current object; ``None`` if it is gone meanwhile.
+        """Set a status computed from the current object; ``None`` if the object is gone.
 
         ``transform`` gets the object and returns its new status; it must not change the object.
         """
@@ -365,15 +315,12 @@ class Registry:
         """
         current = self.get(resource, namespace, name)
         plan = plan_deletion(resource, current, options, self.clock)
-        return self._carry_out(resource, current, plan, options)
-
-    def _carry_out(
-        self, resource: Resource, current: Stored, plan: DeletionPlan, options: DeleteOptions
-    ) -> tuple[Stored, bool]:
         if options.dry_run:
             if plan.marked is None:
                 return current, True
-            return Stored(plan.marked, current.revision, owners=current.owners), True
+            return Stored(
+                plan.marked, current.revision, managed_fields=current.managed_fields
+            ), True
         if plan.marked is not None:
             current = self.store.put(resource.stored_in, plan.marked)
         if not plan.removes:
@@ -387,32 +334,33 @@ class Registry:
             self.store.remove(resource.stored_in, stored)
 
 
-def _immutable_metadata(obj: Json, old: Json) -> list[errors.FieldError]:
-    """Errors of fields that a client set to something else, though they never change."""
-    found = []
-    metadata, before = obj["metadata"], old["metadata"]
-    for key in ("uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        value = metadata.get(key)
-        is_ignored = key == "deletionTimestamp" and key in before
-        if value is not None and value != before.get(key) and not is_ignored:
-            found.append(errors.invalid_value(f"metadata.{key}", value, "field is immutable"))
-    return found
+def _drop_type(obj: Json) -> None:
+    """Drop the kind and apiVersion, which stored objects do not carry."""
+    obj.pop("kind", None)
+    obj.pop("apiVersion", None)
 
 
-def _record(
-    recorder: Recorder | None, obj: Json, old: Json, owners: Owners | None
-) -> Owners | None:
-    return owners if recorder is None else recorder(obj, old, owners)
+def _refuse(resource: Resource, name: str, found: list[errors.FieldError]) -> None:
+    if found:
+        raise errors.invalid_object(resource, name, found)
+
+
+def _check_revision(resource: Resource, current: Stored, obj: Json) -> None:
+    asked = obj["metadata"].get("resourceVersion")
+    if asked and asked not in {"0", str(current.revision)}:
+        raise errors.conflict(resource, current.name)
 
 
 def _count_generation(resource: Resource, obj: Json, old: Json) -> None:
     if not resource.has_generation:
         return
     uncounted = _UNCOUNTED if resource.has_status else _METADATA
-    if {key: value for key, value in obj.items() if key not in uncounted} != {
-        key: value for key, value in old.items() if key not in uncounted
-    }:
+    if _without(obj, uncounted) != _without(old, uncounted):
         obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def _without(obj: Json, keys: Iterable[str]) -> Json:
+    return {key: value for key, value in obj.items() if key not in keys}
 
 
 def editable(stored: Stored) -> Json:

@@ -1,4 +1,4 @@
-"""Writes a cluster's objects to a file that a cluster can start from."""
+"""Writes the objects of a cluster to a file from which a cluster can start."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -14,14 +14,14 @@ _TAIL = b"\n]}\n"
 
 
 class SavedObject(NamedTuple):
-    """An object as it was at the moment of saving."""
+    """An object at the moment of saving."""
 
     resource: Resource
     stored: Stored
 
 
 def everything_in(registry: Registry) -> list[SavedObject]:
-    """All objects, kind by kind; cheap, and nothing that is written later changes it."""
+    """All current objects, kind by kind; later writes do not change the list."""
     return [
         SavedObject(resource, stored)
         for resource in registry.catalog.collections()

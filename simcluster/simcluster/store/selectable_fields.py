@@ -1,4 +1,4 @@
-"""Which fields each kind can be selected by, read out of an object once, when it is stored."""
+"""The fields of each kind that field selectors support; read when an object is stored."""
 
 import sys
 from collections.abc import Mapping
@@ -7,74 +7,68 @@ from typing import Any
 Json = dict[str, Any]
 Path = tuple[str, ...]
 
-_EVENT_SUBJECT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_OF_SUBJECT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _EVENT_SOURCE = ("source", "component")
-_PATHS: Mapping[str, Mapping[str, Path]] = {
-    "pods": {
-        "spec.nodeName": ("spec", "nodeName"),
-        "spec.restartPolicy": ("spec", "restartPolicy"),
-        "spec.schedulerName": ("spec", "schedulerName"),
-        "spec.serviceAccountName": ("spec", "serviceAccountName"),
-        "spec.hostNetwork": ("spec", "hostNetwork"),
-        "status.phase": ("status", "phase"),
-        "spec.host": ("spec", "nodeName"),
-        "status.podIP": ("status", "podIP"),
-        "status.nominatedNodeName": ("status", "nominatedNodeName"),
-    },
-    "nodes": {"spec.unschedulable": ("spec", "unschedulable")},
-    "namespaces": {"status.phase": ("status", "phase")},
-    "secrets": {"type": ("type",)},
-    "services": {"spec.clusterIP": ("spec", "clusterIP"), "spec.type": ("spec", "type")},
-    "replicationcontrollers": {"status.replicas": ("status", "replicas")},
-    "jobs.batch": {"status.successful": ("status", "succeeded")},
-    "events": {
-        **{f"involvedObject.{key}": ("involvedObject", key) for key in _EVENT_SUBJECT},
-        "reason": ("reason",),
-        "type": ("type",),
-        "source": _EVENT_SOURCE,
-        "reportingComponent": ("reportingComponent",),
-    },
-    "certificatesigningrequests.certificates.k8s.io": {"spec.signerName": ("spec", "signerName")},
-    "resourceslices.resource.k8s.io": {
-        "spec.nodeName": ("spec", "nodeName"),
-        "spec.driver": ("spec", "driver"),
-    },
+_FIELDS: Mapping[str, tuple[str, ...]] = {
+    "pods": (
+        "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
+        "spec.hostNetwork", "status.phase", "spec.host", "status.podIP", "status.nominatedNodeName",
+    ),
+    "nodes": ("spec.unschedulable",),
+    "namespaces": ("status.phase",),
+    "secrets": ("type",),
+    "services": ("spec.clusterIP", "spec.type"),
+    "replicationcontrollers": ("status.replicas",),
+    "jobs.batch": ("status.successful",),
+    "events": (
+        *(f"involvedObject.{key}" for key in _OF_SUBJECT),
+        "reason", "type", "source", "reportingComponent",
+    ),
+    "certificatesigningrequests.certificates.k8s.io": ("spec.signerName",),
+    "resourceslices.resource.k8s.io": ("spec.nodeName", "spec.driver"),
+}  # fmt: skip
+_RENAMED: Mapping[tuple[str, str], Path] = {
+    ("pods", "spec.host"): ("spec", "nodeName"),
+    ("jobs.batch", "status.successful"): ("status", "succeeded"),
+    ("events", "source"): _EVENT_SOURCE,
 }
+"""Fields whose path is not their name."""
 _OF_EVENTS_V1: Mapping[str, str] = {
-    **{f"regarding.{key}": f"involvedObject.{key}" for key in _EVENT_SUBJECT},
+    **{f"regarding.{key}": f"involvedObject.{key}" for key in _OF_SUBJECT},
     "reason": "reason",
     "type": "type",
     "reportingController": "reportingComponent",
 }
-"""The fields of events.k8s.io/v1 Events by their names in the core Events that are stored."""
-_PATHS_READ: Mapping[str, tuple[Path, ...]] = {
-    collection: tuple(dict.fromkeys(fields.values())) for collection, fields in _PATHS.items()
+"""Fields of events.k8s.io/v1 Events, and their names in the core Events that are stored."""
+_PATHS: Mapping[str, tuple[Path, ...]] = {
+    collection: tuple(_RENAMED.get((collection, each), tuple(each.split("."))) for each in fields)
+    for collection, fields in _FIELDS.items()
 }
 _FALSE_WHEN_UNSET = frozenset((("spec", "unschedulable"), ("spec", "hostNetwork")))
 
 
 def field_position(collection: str, field: str, *, events_v1: bool = False) -> int | None:
-    """Where in :func:`field_values` a field is found; ``None`` if objects have no such field.
+    """The index of a field in :func:`field_values`; ``None`` if it is not supported.
 
     Args:
-        collection: where the objects are.
+        collection: of the objects.
         field: its name in the version that is served.
         events_v1: that version is events.k8s.io/v1.
     """
     if events_v1:
         field = _OF_EVENTS_V1.get(field, "")
-    path = _PATHS.get(collection, {}).get(field)
-    return None if path is None else _PATHS_READ[collection].index(path)
+    fields = _FIELDS.get(collection, ())
+    return fields.index(field) if field in fields else None
 
 
 def has_fields(collection: str) -> bool:
-    """Whether objects can be selected by more than name and namespace."""
-    return collection in _PATHS
+    """Whether a collection supports fields besides name and namespace."""
+    return collection in _FIELDS
 
 
 def field_values(collection: str, obj: Json) -> tuple[str, ...]:
     """The selectable fields of an object besides name and namespace, as selectors compare them."""
-    return tuple([_value(obj, path) for path in _PATHS_READ.get(collection, ())])
+    return tuple([_value(obj, path) for path in _PATHS.get(collection, ())])
 
 
 def _value(obj: Json, path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Which objects a list or watch asks for: namespace, label selector and field selector."""
+"""The objects that a list or watch selects, by namespace, labels and fields."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from simcluster.store.store import Change, ChangeType, Stored
 
 
 class Selection:
-    """The objects of one resource that a request wants.
+    """The objects of one resource that a request selects.
 
     Args:
         namespace: ``None`` for all namespaces.
@@ -32,7 +32,7 @@ class Selection:
         self.is_selective = self._labels is not None or self._fields is not None
 
     def matches(self, stored: Stored) -> bool:
-        """Whether an object is selected; its dict tree is not looked at."""
+        """Whether an object is selected; does not decode its dict tree."""
         if self.namespace is not None and stored.namespace != self.namespace:
             return False
         if self._labels is not None and not self._labels(stored.labels):
@@ -40,13 +40,13 @@ class Selection:
         return self._fields is None or self._fields(stored)
 
     def select(self, items: Iterable[Stored]) -> list[Stored]:
-        """Those of ``items`` that are selected, in their order."""
+        """The selected ones of ``items``, in their order."""
         if self.namespace is None and not self.is_selective:
             return list(items)
         return [stored for stored in items if self.matches(stored)]
 
     def view(self, change: Change) -> tuple[ChangeType, Stored] | None:
-        """What a change looks like from inside this selection; ``None`` if it does not show.
+        """The event that a change causes in this selection; ``None`` for none.
 
         An object that enters is ADDED; one that leaves is DELETED in its last matching state under
         the change's revision.

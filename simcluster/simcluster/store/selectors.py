@@ -1,4 +1,4 @@
-"""Label and field selectors, compiled once into tests of stored objects."""
+"""Compiles label and field selectors into tests of stored objects."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -68,13 +68,13 @@ def selector_text(selector: Json | None) -> str:
 
 
 class _Fields(NamedTuple):
-    """Which fields a kind can be selected by.
+    """The fields of a kind that selectors support.
 
     Args:
-        collection: where its objects are.
-        api_version: of the kind as it is served.
-        namespaced: they can be selected by namespace.
-        paths: the selectable fields of a custom kind; ``None`` for any other.
+        collection: of its objects.
+        api_version: of the served kind.
+        namespaced: whether objects have a namespace.
+        paths: the selectable fields of a custom kind; ``None`` for a built-in kind.
     """
 
     collection: str
@@ -84,11 +84,11 @@ class _Fields(NamedTuple):
 
     @property
     def has_own_fields(self) -> bool:
-        """They can be selected by more than name and namespace."""
+        """Whether there are fields besides name and namespace."""
         return self.paths is not None or has_fields(self.collection)
 
     def refusal(self, field: str) -> str:
-        """What is said of another field; not every kind says it in the same words."""
+        """The error of an unsupported field; the API server words it differently for some kinds."""
         if self.collection == "jobs.batch":
             return f'field label "{field}" not supported for batchv1.Job'
         if self.collection == "resourceslices.resource.k8s.io":
@@ -105,7 +105,7 @@ def field_test(text: str, resource: Resource) -> FieldTest | None:
     """Compile a field selector of ``resource``; ``None`` selects everything.
 
     Raises:
-        ApiError: 400, it cannot be parsed or names a field the resource does not index.
+        ApiError: 400, the selector cannot be parsed or names an unsupported field.
     """
     if not text:
         return None
@@ -145,6 +145,6 @@ def _field_test(requirement: FieldRequirement, fields: _Fields) -> FieldTest:
 
 
 def _text(found: list[Any]) -> str:
-    """A field as selectors compare it."""
+    """The text of a field that selectors compare."""
     value = found[0] if found else ""
     return str(value).lower() if isinstance(value, bool) else str(value)

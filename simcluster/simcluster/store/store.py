@@ -1,8 +1,8 @@
-"""The memory of the cluster: revisions of objects as encoded bytes, and a bounded history.
+"""The store: revisions of objects as encoded bytes, and a bounded history of changes.
 
-Objects come as plain dicts without ``kind`` and ``apiVersion`` and are never changed once stored.
-Each revision is encoded once; lists, gets and watch events reuse those bytes. One counter numbers
-all writes, as etcd's revision does.
+Objects are dicts without ``kind`` and ``apiVersion`` and are never changed once stored. Each
+revision is encoded once; lists, gets and watch events reuse the bytes. One counter numbers all
+writes, as etcd's revision does.
 """
 
 import bisect
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
-from simcluster.store.owners import Owners
+from simcluster.store.managed_fields import ManagedFields
 from simcluster.store.selectable_fields import field_values
 from simcluster.store.stored import Stored, encode, object_key
 
@@ -34,7 +34,7 @@ Subscriber = Callable[["Change"], None]
 
 
 class Kept(Enum):
-    """Said instead of owners: those an object has already."""
+    """Stands for the managedFields that an object has already."""
 
     KEPT = "kept"
 
@@ -44,7 +44,7 @@ _AFTER_SLASH = chr(ord("/") + 1)
 
 
 class Change:
-    """One write as watchers see it.
+    """One write.
 
     Args:
         type: ADDED, MODIFIED or DELETED.
@@ -71,13 +71,13 @@ class Change:
         return self.current.revision
 
     def departed(self) -> Stored:
-        """The last matching state under this write's revision, for one that left a selector."""
+        """The previous state under this revision, for a selector that the object has left."""
         if self.type == "DELETED" or self.previous is None:
             return self.current
         if self._departed is None:
             before = self.previous
             obj = _with_revision(before.obj, self.revision)
-            self._departed = Stored(obj, self.revision, before.fields, before.owners)
+            self._departed = Stored(obj, self.revision, before.fields, before.managed_fields)
         return self._departed
 
 
@@ -99,7 +99,7 @@ def _with_revision(obj: Json, revision: int) -> Json:
 class Range:
     """Objects of a collection as they were at one revision, in key order.
 
-    It must be read before the next write, or told of each write until it is read.
+    Read it before the next write, or pass each write to :meth:`outlive` until it is read.
     """
 
     def __init__(
@@ -117,25 +117,25 @@ class Range:
         return (past.get(key) or objects[key] for key in self._keys)
 
     def outlive(self, change: Change) -> None:
-        """Remember what a write has replaced."""
+        """Keep the revision that a write replaces."""
         self._past.setdefault(change.current.key, change.previous)
 
 
 class Index(Protocol):
-    """What is kept of the objects of a collection besides them; made empty."""
+    """Data derived from the objects of a collection."""
 
     def add(self, stored: Stored) -> None:
-        """An object came, or came to be this."""
+        """Take in a new revision."""
 
     def drop(self, stored: Stored) -> None:
-        """An object went, or was this until now."""
+        """Take out a revision that was replaced or removed."""
 
 
 AnyIndex = TypeVar("AnyIndex", bound=Index)
 
 
 class Collection:
-    """All objects of one resource, their recent changes and who follows them."""
+    """All objects of one resource, their recent changes and their subscribers."""
 
     def __init__(self, name: str, history_size: int) -> None:
         self.name = name
@@ -143,7 +143,7 @@ class Collection:
         self.last_revision = 0
         self._objects: dict[str, Stored] = {}
         self._keys: list[str] = []
-        # What became of the keys since they were put in order.
+        # Keys that were added and removed since the last sort.
         self._added: dict[str, None] = {}
         self._removed: set[str] = set()
         self._history: deque[Change] = deque(maxlen=history_size)
@@ -152,7 +152,7 @@ class Collection:
         self._indexes: dict[type[Index], Index] = {}
 
     def index(self, kind: type[AnyIndex]) -> AnyIndex:
-        """The index of a kind; made on first use, and up to date from then on."""
+        """The index of a class; created on first use and kept up to date."""
         found = self._indexes.get(kind)
         if found is None:
             found = self._indexes[kind] = kind()
@@ -232,10 +232,10 @@ class Collection:
         self._in_order = None
 
     def remove(self, stored: Stored) -> None:
-        """Let an object be gone.
+        """Remove an object.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: the object does not exist.
         """
         key = stored.key
         for index in self._indexes.values():
@@ -248,7 +248,7 @@ class Collection:
         self._in_order = None
 
     def record(self, change: Change) -> None:
-        """Remember a change and tell every subscriber."""
+        """Append a change to the history and call every subscriber."""
         if len(self._history) == self._history.maxlen:
             self._forgotten_revision = self._history[0].revision
         self._history.append(change)
@@ -257,7 +257,7 @@ class Collection:
             subscriber(change)
 
     def forget_history(self, revision: int) -> None:
-        """Drop the whole history, as a compaction would: older watches answer 410."""
+        """Drop the history, as a compaction does: older watches answer 410."""
         self._history.clear()
         self._forgotten_revision = revision
 
@@ -279,7 +279,7 @@ class Collection:
 class Store:
     """Every collection under one revision counter.
 
-    Writes are synchronous and tell subscribers before they return; a subscriber must not write.
+    Writes are synchronous and call subscribers before they return; a subscriber must not write.
 
     Args:
         history_size: changes kept per collection for watches that start in the past.
@@ -292,7 +292,7 @@ class Store:
         self._next_subscription = 0
 
     def collection(self, name: str) -> Collection:
-        """The named collection; made on first use."""
+        """The collection of a name; created on first use."""
         found = self._collections.get(name)
         if found is None:
             found = self._collections[name] = Collection(name, self._history_size)
@@ -302,35 +302,37 @@ class Store:
         """The current revision of an object, if it exists."""
         return self.collection(collection).get(namespace, name)
 
-    def put(self, collection: str, obj: Json, owners: Owners | Kept | None = KEPT) -> Stored:
-        """Store an object under a new revision; equal content keeps its revision, silently.
+    def put(
+        self, collection: str, obj: Json, managed_fields: ManagedFields | Kept | None = KEPT
+    ) -> Stored:
+        """Store an object under a new revision; equal content keeps its revision.
 
         Args:
-            collection: where.
-            obj: the object, without its managedFields.
-            owners: these; without them an object keeps what it had.
+            collection: of the object.
+            obj: the object without its managedFields.
+            managed_fields: its managedFields; by default those that it has.
         """
         target = self.collection(collection)
         metadata = obj["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         previous = target.get(namespace, name)
-        if owners is KEPT:
-            owners = None if previous is None else previous.owners
-        if previous is not None and _is_same(previous, obj, owners):
+        if managed_fields is KEPT:
+            managed_fields = None if previous is None else previous.managed_fields
+        if previous is not None and _is_same(previous, obj, managed_fields):
             return previous
         self.revision += 1
         fields = field_values(collection, obj)
-        stored = Stored(_with_revision(obj, self.revision), self.revision, fields, owners)
+        stored = Stored(_with_revision(obj, self.revision), self.revision, fields, managed_fields)
         target.put(stored)
         kind: ChangeType = "ADDED" if previous is None else "MODIFIED"
         target.record(Change(collection, kind, stored, previous))
         return stored
 
     def load(self, collection: str, obj: Json) -> None:
-        """Take over an object that has lived elsewhere, under the resourceVersion it has there.
+        """Store an object of another cluster under its resourceVersion there.
 
-        Nobody is told and nothing is kept of it for watches, so this is for the time before anybody
-        follows; :meth:`forget_history` ends that time. An object without a usable resourceVersion
+        No subscriber is called and no change is recorded, so this is for the time before the first
+        watch; call :meth:`forget_history` afterwards. An object without a usable resourceVersion
         gets the next one.
         """
         target, metadata = self.collection(collection), obj["metadata"]
@@ -348,12 +350,12 @@ class Store:
         target.remove(stored)
         self.revision += 1
         obj = _with_revision(stored.obj, self.revision)
-        last = Stored(obj, self.revision, stored.fields, stored.owners)
+        last = Stored(obj, self.revision, stored.fields, stored.managed_fields)
         target.record(Change(collection, "DELETED", last, stored))
         return last
 
     def subscribe(self, collection: str, subscriber: Subscriber) -> Callable[[], None]:
-        """Call ``subscriber`` with each change of a collection; returns how to stop that."""
+        """Call ``subscriber`` with each change of a collection; returns the function to stop it."""
         subscribers = self.collection(collection).subscribers
         token = self._next_subscription
         self._next_subscription += 1
@@ -370,9 +372,11 @@ class Store:
             collection.forget_history(self.revision)
 
 
-def _is_same(previous: Stored, obj: Json, owners: Owners | None) -> bool:
-    if owners is not previous.owners and (
-        owners is None or previous.owners is None or owners.text != previous.owners.text
+def _is_same(previous: Stored, obj: Json, managed_fields: ManagedFields | None) -> bool:
+    if managed_fields is not previous.managed_fields and (
+        managed_fields is None
+        or previous.managed_fields is None
+        or managed_fields.text != previous.managed_fields.text
     ):
         return False
     metadata, before = obj["metadata"], previous.obj

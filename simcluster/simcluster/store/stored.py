@@ -1,9 +1,9 @@
-"""One revision of one object, small enough to hold a hundred thousand of.
+"""One revision of one object, encoded to save memory.
 
-What is kept is the encoded object and the few values that requests choose objects by. The dict
-tree, three times the size and of work for the garbage collector, is made from the bytes when it is
-asked for; the trees asked for last stay. The managedFields, often half of an object and alike in
-many, are kept beside it and put in when it is answered.
+A revision keeps the encoded object and the few values that selectors compare. The dict tree, three
+times the size and work for the garbage collector, is decoded on demand; the most recent trees are
+kept. The managedFields, often half of an object and equal for many objects, are kept separately and
+inserted into answers.
 """
 
 import sys
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from simcluster.store.owners import Owners
+from simcluster.store.managed_fields import ManagedFields
 
 Json = dict[str, Any]
 
@@ -26,7 +26,7 @@ _OWNERS_KEY = b',"managedFields":'
 
 
 class _RecentTrees:
-    """A ring of the revisions that hold a dict tree; the oldest gives its tree up."""
+    """A ring of the revisions that keep a dict tree; the oldest one drops its tree."""
 
     def __init__(self, size: int) -> None:
         self._holders: list[Stored | None] = [None] * size
@@ -46,13 +46,13 @@ _label_sets: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
 
 
 class Stored(msgspec.Struct, gc=False, eq=False):
-    """One revision of one object: ``Stored(obj, revision, fields, owners)``.
+    """One revision of one object: ``Stored(obj, revision, fields, managed_fields)``.
 
     Args:
-        tree: the object without its managedFields; read-only from here on.
+        tree: the object without its managedFields; must not be changed any more.
         revision: its resourceVersion.
-        fields: what field selectors compare, see :mod:`simcluster.store.selectable_fields`.
-        owners: its managedFields, if it has any.
+        fields: values of its selectable fields, see :mod:`simcluster.store.selectable_fields`.
+        managed_fields: its managedFields, if it has any.
 
     Attributes:
         content: the object encoded, without kind, apiVersion and managedFields.
@@ -64,7 +64,7 @@ class Stored(msgspec.Struct, gc=False, eq=False):
     tree: Json | None
     revision: int
     fields: tuple[str, ...] = ()
-    owners: Owners | None = None
+    managed_fields: ManagedFields | None = None
     content: bytes = b""
     name: str = ""
     namespace: str = ""
@@ -77,7 +77,7 @@ class Stored(msgspec.Struct, gc=False, eq=False):
         self.name = metadata["name"]
         self.namespace = sys.intern(metadata.get("namespace") or "")
         self.labels = _shared_labels(metadata.get("labels"))
-        if self.owners is None:
+        if self.managed_fields is None:
             self.content = encode(obj)
         else:
             self.content, self._metadata_end = _encoded(obj)
@@ -85,23 +85,23 @@ class Stored(msgspec.Struct, gc=False, eq=False):
 
     @property
     def key(self) -> str:
-        """``namespace/name``, or the name alone: what lists are ordered by."""
+        """``namespace/name``, or the name alone; lists are in this order."""
         return object_key(self.namespace, self.name)
 
     @property
     def body(self) -> bytes:
         """The object encoded, without kind and apiVersion."""
-        owners, content = self.owners, self.content
-        if owners is None:
+        managed_fields, content = self.managed_fields, self.content
+        if managed_fields is None:
             return content
         end = self._metadata_end
-        return b"".join((content[:end], _OWNERS_KEY, owners.text, content[end:]))
+        return b"".join((content[:end], _OWNERS_KEY, managed_fields.text, content[end:]))
 
     @property
     def obj(self) -> Json:
-        """The object as a dict, to be read and never changed; hold on to it rather than ask twice.
+        """The object without its managedFields as a dict that must not be changed.
 
-        It has no managedFields, and may be another dict the next time, with the same content.
+        Each access may decode it again.
         """
         tree = self.tree
         if tree is None:
@@ -111,24 +111,24 @@ class Stored(msgspec.Struct, gc=False, eq=False):
 
     @property
     def whole(self) -> Json:
-        """The object with its managedFields as a dict, to be read and never changed."""
+        """The object with its managedFields as a dict that must not be changed."""
         obj = self.obj
-        if self.owners is None:
+        if self.managed_fields is None:
             return obj
-        metadata = {**obj["metadata"], "managedFields": self.owners.entries()}
+        metadata = {**obj["metadata"], "managedFields": self.managed_fields.entries()}
         return {**obj, "metadata": metadata}
 
     def copy_of_obj(self) -> Json:
-        """The object without its managedFields as a dict of the caller's own."""
+        """The object without its managedFields as a new dict."""
         return _decode(self.content)
 
     def drop_tree(self) -> None:
-        """Keep the bytes only."""
+        """Keep only the encoded object."""
         self.tree = None
 
 
 def _encoded(obj: Json) -> tuple[bytes, int]:
-    """An object encoded, and where its metadata end."""
+    """An encoded object, and the offset of the end of its metadata."""
     rest = dict(obj)
     opening = b'{"metadata":' + encode(rest.pop("metadata"))
     closing = b"," + encode(rest)[1:] if rest else b"}"
@@ -136,18 +136,18 @@ def _encoded(obj: Json) -> tuple[bytes, int]:
 
 
 def object_key(namespace: str, name: str) -> str:
-    """The key of an object in its collection; a server's lists are in the order of these."""
+    """The key of an object in its collection; lists are in the order of keys."""
     return f"{namespace}/{name}" if namespace else name
 
 
 def _shared_labels(labels: object) -> Mapping[str, str]:
-    """Labels as selectors look at them; what is no map, which only faults bring in, has none."""
+    """One mapping for equal labels; none for malformed labels, which fault injection creates."""
     if not isinstance(labels, dict) or not labels:
         return _NO_LABELS
     pairs = tuple(labels.items())
     try:
         found = _label_sets.get(pairs)
-    except TypeError:  # a value that cannot be hashed is not shared
+    except TypeError:  # values that cannot be hashed are not shared
         return dict(labels)
     if found is None:
         if len(_label_sets) >= _MAX_LABEL_SETS:

@@ -1,8 +1,8 @@
-"""Watchers: what one watch request still has to be sent, and when its stream ends.
+"""Watchers: the events of one watch request that are to be sent, and the end of its stream.
 
-The store hands every change to every watcher of the collection synchronously; a watcher queues
-encoded frames and never makes the store wait. One that falls too far behind is closed, as the API
-server does, and its client starts over.
+The store passes every change to every watcher of the collection synchronously; a watcher queues
+encoded frames and never makes the store wait. A watcher that falls too far behind is closed, as the
+API server does, and its client starts over.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ Json = dict[str, Any]
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 BOOKMARK_INTERVAL_S = 60.0
 FRAMES_PER_CHUNK = 200
-"""Frames of one watch that are sent, or objects looked at for it, before others get their turn."""
+"""Frames of one watch that are sent, or objects that are tested, before other requests run."""
 _LARGE_CHUNK_BYTES = 65_536
 
 
 class ByteSink(Protocol):
-    """Where frames go: the body of a streamed answer."""
+    """The body of a streamed answer."""
 
     async def write(self, data: bytes) -> None:
         """Send bytes; returns when the transport can take more."""
@@ -34,7 +34,7 @@ class ByteSink(Protocol):
 
 
 def _do_nothing() -> None:
-    """Where nobody wants to know."""
+    """The callback of a watcher without a listener."""
 
 
 def frame(type_: str, body: bytes) -> bytes:
@@ -46,13 +46,13 @@ class Watcher:
     """The open watch of one client.
 
     Args:
-        selection: what it wants to see.
-        format_: how objects are written.
+        selection: the watched objects.
+        format_: format of the objects.
         max_pending: frames that may wait before the watcher is closed as too slow.
         after_revision: changes up to this one are not sent.
 
     Attributes:
-        is_closed: the stream is to end.
+        is_closed: the stream ends.
         on_overflow: called when the watcher is closed as too slow.
     """
 
@@ -71,7 +71,7 @@ class Watcher:
         self._wake = asyncio.Event()
 
     def offer(self, change: Change) -> None:
-        """Queue a change if it shows in the selection."""
+        """Queue a change if it concerns the selection."""
         if self.is_closed or change.revision <= self._after_revision:
             return
         seen = self._selection.view(change)
@@ -96,8 +96,8 @@ class Watcher:
     def send_initial(self, items: Iterable[Stored], release: Callable[[], None]) -> None:
         """Send an ADDED frame for each selected object before anything else.
 
-        They are encoded as they are sent, whatever their number; ``items`` must not change until
-        ``release`` is called.
+        The frames are encoded when they are sent; ``items`` must not change until ``release`` is
+        called.
         """
         self._release_backlog = release
         format_, matches = self._format, self._selection.matches
@@ -106,7 +106,7 @@ class Watcher:
         )
 
     def send_missed(self, changes: Iterable[Change]) -> None:
-        """Send what happened before the watch was opened before anything else."""
+        """Send the changes before the watch was opened before anything else."""
         seen = ((change, self._selection.view(change)) for change in changes)
         self._backlog = (
             b"" if view is None else self._encoded(change, *view) for change, view in seen
@@ -118,29 +118,29 @@ class Watcher:
         self._wake.set()
 
     def wake(self) -> None:
-        """Let the stream look at its timers."""
+        """Make the stream check its timers."""
         self._wake.set()
 
     def close(self) -> None:
-        """End the stream after what is queued is dropped."""
+        """Drop all queued frames and end the stream."""
         self.is_closed = True
         self.drop_backlog()
         self._pending.clear()
         self._wake.set()
 
     def drop_backlog(self) -> None:
-        """Leave what is left of what was to be sent first."""
+        """Drop the rest of the initial or missed events."""
         self._backlog = None
         self._release_backlog()
         self._release_backlog = _do_nothing
 
     @property
     def has_backlog(self) -> bool:
-        """Of what was to be sent before anything else something may be left."""
+        """Whether initial or missed events may be left."""
         return self._backlog is not None
 
     def take(self) -> bytes:
-        """What is to be sent, up to a limit, as one chunk; empty if nothing is found at once."""
+        """The next frames as one chunk, up to a limit; empty if there are none yet."""
         if self._backlog is not None:
             if frames := list(islice(self._backlog, FRAMES_PER_CHUNK)):
                 return b"".join(frames)
@@ -152,7 +152,7 @@ class Watcher:
         return chunk
 
     async def wait(self) -> None:
-        """Return once something is queued or a timer wants attention."""
+        """Wait until a frame is queued or a timer expires."""
         await self._wake.wait()
         self._wake.clear()
 
@@ -161,10 +161,10 @@ class WatchStream:
     """Sends a watcher's frames, bookmarks and end.
 
     Args:
-        store: read for the revision a bookmark names.
-        watcher: the queue to send from.
-        format_: how bookmarks are written.
-        timeout_s: after this the stream ends by itself.
+        store: has the revision of bookmarks.
+        watcher: the queue of frames.
+        format_: format of bookmarks.
+        timeout_s: duration of the stream.
         with_bookmarks: the client asked for bookmarks.
     """
 
@@ -183,7 +183,7 @@ class WatchStream:
         self._with_bookmarks = with_bookmarks
 
     async def run(self, sink: ByteSink) -> None:
-        """Send until the time is over, the watcher is closed or the sink fails."""
+        """Send until the timeout, the end of the watcher or an error of the sink."""
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._timeout_s
         bookmark_at = self._next_bookmark(loop.time(), ends_at)
@@ -191,7 +191,7 @@ class WatchStream:
             if chunk := self._watcher.take():
                 await sink.write(chunk)
                 if len(chunk) > _LARGE_CHUNK_BYTES:
-                    await asyncio.sleep(0)  # a sink that takes everything would never yield
+                    await asyncio.sleep(0)  # a sink that never blocks would never yield
                 continue
             if self._watcher.has_backlog:
                 await asyncio.sleep(0)
@@ -234,7 +234,7 @@ def error_frame(error: ApiError) -> bytes:
 
 
 class WatcherRegistry:
-    """Every open watch, so that faults and shutdown can end them."""
+    """Every open watch; fault injection and shutdown close them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -244,18 +244,18 @@ class WatcherRegistry:
         return len(self._open)
 
     def open(self, collection: str, watcher: Watcher) -> None:
-        """Let a watcher follow a collection."""
+        """Subscribe a watcher to a collection."""
         self._open[watcher] = self._store.subscribe(collection, watcher.offer)
 
     def release(self, watcher: Watcher) -> None:
-        """Stop following."""
+        """Unsubscribe a watcher."""
         watcher.drop_backlog()
         unsubscribe = self._open.pop(watcher, None)
         if unsubscribe is not None:
             unsubscribe()
 
     def close_all(self) -> int:
-        """End every open watch; returns how many there were."""
+        """End every open watch; returns their number."""
         watchers = list(self._open)
         for watcher in watchers:
             watcher.close()

@@ -1,18 +1,17 @@
-"""How two specs differ, as kube-apiserver adds to its refusal of a change.
+"""The difference of two specs, as kube-apiserver adds it to its refusal of a change.
 
 It prints the unified difference of its internal objects as JSON, whose fields are named and ordered
-as in Go, set or not. A claim is shown in full here; of a pod's spec, what is set.
+as in Go, set or not. A claim is shown in full here; of a pod's spec only the fields that are set.
 """
 
 import difflib
 import json
-from collections.abc import Sequence
 from typing import Any
 
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _CONTEXT_LINES = 10
-_AS_THEY_ARE = frozenset(("Requests", "Limits", "NodeSelector", "Overhead", "LabelSelector"))
+_UNNAMED = frozenset(("Requests", "Limits", "NodeSelector", "Overhead", "LabelSelector"))
 """Maps, and types that are the same inside and out: their keys are no names of Go fields."""
 _CLAIM: Json = {
     "accessModes": None,
@@ -25,6 +24,15 @@ _CLAIM: Json = {
     "dataSourceRef": None,
     "volumeAttributesClassName": None,
 }
+_POD_FIELDS = """
+volumes initContainers containers ephemeralContainers restartPolicy terminationGracePeriodSeconds
+activeDeadlineSeconds dnsPolicy nodeSelector serviceAccountName automountServiceAccountToken
+nodeName securityContext imagePullSecrets hostname subdomain setHostnameAsFQDN affinity
+schedulerName tolerations hostAliases priorityClassName priority preemptionPolicy dnsConfig
+readinessGates runtimeClassName overhead enableServiceLinks topologySpreadConstraints os
+schedulingGates resourceClaims resources
+"""
+"""The fields of ``core.PodSpec`` in their order."""
 
 
 def claim_difference(old: Json, new: Json) -> str:
@@ -34,36 +42,32 @@ def claim_difference(old: Json, new: Json) -> str:
 
 def _whole_claim(spec: Json) -> Json:
     resources = {**_CLAIM["resources"], **(spec.get("resources") or {})}
-    selector = spec.get("selector")
     whole = {key: spec.get(key, default) for key, default in _CLAIM.items()}
     shown: Json = _in_go({**whole, "resources": resources, "selector": None})
-    shown["Selector"] = selector
-    return shown
+    return {**shown, "Selector": spec.get("selector")}
 
 
-def pod_difference(old: Json, new: Json, order: Sequence[str]) -> str:
-    """The difference of two pod specs, their fields in the given order."""
-    return _difference(_in_go(_ordered(old, order)), _in_go(_ordered(new, order)))
+def pod_difference(old: Json, new: Json) -> str:
+    """The difference of two pod specs."""
+    return _difference(_in_go(_ordered(old)), _in_go(_ordered(new)))
 
 
-def _ordered(spec: Json, order: Sequence[str]) -> Json:
-    known = [key for key in order if key in spec]
+def _ordered(spec: Json) -> Json:
+    known = [key for key in _POD_FIELDS.split() if key in spec]
     return {key: spec[key] for key in [*known, *sorted(spec.keys() - set(known))]}
 
 
 def _in_go(value: Any) -> Any:
     if isinstance(value, dict):
-        named = {_go_name(key): inner for key, inner in value.items()}
+        fields = {_go_name(key): inner for key, inner in value.items()}
         return {
-            name: inner if name in _AS_THEY_ARE else _in_go(inner) for name, inner in named.items()
+            name: inner if name in _UNNAMED else _in_go(inner) for name, inner in fields.items()
         }
     return [_in_go(item) for item in value] if isinstance(value, list) else value
 
 
 def _go_name(key: str) -> str:
-    if key.startswith("dns"):
-        return "DNS" + key[3:]
-    return key[:1].upper() + key[1:]
+    return "DNS" + key[3:] if key.startswith("dns") else key[:1].upper() + key[1:]
 
 
 def _difference(old: Json, new: Json) -> str:

@@ -1,86 +1,70 @@
-"""Events: their namespace, and the fields the newer API asks for."""
+"""Events: their namespace, and the fields that events.k8s.io/v1 requires."""
 
-from typing import Any
+from simcluster.apiserver import errors
+from simcluster.validation import rules
+from simcluster.validation.rules import Errors
+from simcluster.values import Json
 
-from simcluster.apiserver.errors import FieldError, invalid_value, required, too_long
-
-Json = dict[str, Any]
-
-_TYPES = ("Normal", "Warning")
 _REASON_LIMIT = 128
 _NOTE_LIMIT = 1024
-
-
-def validate_event(event: Json) -> list[FieldError]:
-    """Errors of a new Event, in its stored (core) shape.
-
-    One with an ``eventTime`` was written through events.k8s.io/v1, or might have been, and has to
-    hold to its rules; any other need only be in its object's namespace.
-    """
-    found = _validate_namespace(event)
-    if not event.get("eventTime"):
-        return found
-    if not event.get("reportingComponent"):
-        found.append(required("reportingController"))
-    if not event.get("reportingInstance"):
-        found.append(required("reportingInstance"))
-    elif len(event["reportingInstance"]) > _REASON_LIMIT:
-        found.append(_over("reportingInstance", _REASON_LIMIT))
-    for field in ("action", "reason"):
-        if not event.get(field):
-            found.append(required(field))
-        elif len(event[field]) > _REASON_LIMIT:
-            found.append(_over(field, _REASON_LIMIT))
-    if len(event.get("message", "")) > _NOTE_LIMIT:
-        found.append(_over("message", _NOTE_LIMIT))
-    return found
-
-
-def _over(field: str, limit: int) -> FieldError:
-    return invalid_value(field, "", f"can have at most {limit} characters")
-
-
-def _validate_namespace(event: Json) -> list[FieldError]:
-    namespace = event["metadata"].get("namespace", "")
-    of_object = (event.get("involvedObject") or {}).get("namespace", "")
-    if of_object:
-        if namespace != of_object:
-            detail = "does not match event.namespace"
-            return [invalid_value("involvedObject.namespace", of_object, detail)]
-    elif namespace not in {"", "default", "kube-system"}:
-        detail = "does not match event.namespace"
-        return [invalid_value("involvedObject.namespace", of_object, detail)]
-    return []
-
-
 _FIXED = ("involvedObject", "reason", "reportingComponent", "reportingInstance", "action", "type")
 
 
-def validate_event_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed Event: of one with an ``eventTime``, only the series goes on."""
-    found = _validate_namespace(new)
-    if not (new.get("eventTime") and old.get("eventTime")):
-        return found
-    return found + [
-        invalid_value(field, new.get(field), "field is immutable")
-        for field in _FIXED
-        if new.get(field) != old.get(field)
-    ]
+def _limited(event: Json, field: str, limit: int) -> Errors:
+    if len(event.get(field, "")) > limit:
+        yield errors.invalid_value(field, "", f"can have at most {limit} characters")
 
 
-def validate_event_of_new_api(event: Json) -> list[FieldError]:
+def _namespace(event: Json, _path: str) -> Errors:
+    namespace = event["metadata"].get("namespace", "")
+    of_object = (event.get("involvedObject") or {}).get("namespace", "")
+    allowed = {of_object} if of_object else {"", "default", "kube-system"}
+    if namespace not in allowed:
+        yield errors.invalid_value(
+            "involvedObject.namespace", of_object, "does not match event.namespace"
+        )
+
+
+def _reporting(event: Json, _path: str) -> Errors:
+    """The rules of events.k8s.io/v1, which an Event with an ``eventTime`` has to keep."""
+    if not event.get("eventTime"):
+        return
+    if not event.get("reportingComponent"):
+        yield errors.required("reportingController")
+    for field in ("reportingInstance", "action", "reason"):
+        if not event.get(field):
+            yield errors.required(field)
+        yield from _limited(event, field, _REASON_LIMIT)
+    yield from _limited(event, "message", _NOTE_LIMIT)
+
+
+def _only_series(new: Json, old: Json) -> Errors:
+    """Of an Event with an ``eventTime`` only the series may change."""
+    yield from _namespace(new, "")
+    if new.get("eventTime") and old.get("eventTime"):
+        for field in _FIXED:
+            yield from rules.fixed(field)(new, old)
+
+
+EVENTS = {
+    "events": rules.validation(_namespace, _reporting, after=(_only_series,), revalidates=False)
+}
+
+
+def validate_event_of_new_api(event: Json) -> list[errors.FieldError]:
     """Errors of an Event posted to events.k8s.io/v1, in its stored shape."""
     found = []
     if not event.get("eventTime"):
-        found.append(required("eventTime"))
-    if event.get("type") not in _TYPES:
-        detail = f"has invalid value: {event.get('type', '')}"
-        found.append(invalid_value("type", "", detail))
+        found.append(errors.required("eventTime"))
+    if event.get("type") not in {"Normal", "Warning"}:
+        found.append(
+            errors.invalid_value("type", "", f"has invalid value: {event.get('type', '')}")
+        )
     found += [
-        invalid_value(field, "", "needs to be unset")
+        errors.invalid_value(field, "", "needs to be unset")
         for field in ("firstTimestamp", "lastTimestamp", "count")
         if event.get(field)
     ]
     if len(event.get("message", "")) > _NOTE_LIMIT:
-        found.append(too_long("message", _NOTE_LIMIT))
+        found.append(errors.too_long("message", _NOTE_LIMIT))
     return found

@@ -1,337 +1,258 @@
-"""The kinds with few rules: nodes, services, configuration, budgets, classes, leases, storage."""
+"""Kinds with few rules: nodes, services, configuration, budgets, classes, leases, storage."""
 
 import ipaddress
-from typing import Any
 
-from simcluster.apiserver.errors import (
-    FieldError,
-    duplicate_value,
-    forbidden_field,
-    invalid_value,
-    required,
-    too_long,
-    unsupported_value,
-)
-from simcluster.validation import names
-from simcluster.validation.containers import validate_port_or_name
-from simcluster.validation.resources import validate_amounts
-from simcluster.validation.selectors import validate_label_selector, validate_taints
-from simcluster.validation.workloads import validate_count_or_percent
-
-Json = dict[str, Any]
+from simcluster.apiserver import errors
+from simcluster.validation import names, rules
+from simcluster.validation.containers import port
+from simcluster.validation.resources import amounts
+from simcluster.validation.rules import Errors, Rule, UpdateRule
+from simcluster.validation.selectors import LABEL_SELECTOR, validate_taints
+from simcluster.validation.workloads import count_or_percent
+from simcluster.values import Json
 
 _MAX_DATA = 1024 * 1024
-_IMMUTABLE = "field is immutable"
-_IMMUTABLE_WHEN_SET = "field is immutable when `immutable` is set"
-_NO_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _USER_PRIORITY_MAX = 1_000_000_000
-_SYSTEM_CLASSES = {
-    "system-cluster-critical": 2_000_000_000,
-    "system-node-critical": 2_000_001_000,
-}
+_SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
-def validate_node(node: Json) -> list[FieldError]:
-    """Errors of a Node."""
-    found = validate_taints(node["spec"].get("taints") or [], "metadata.taints")
+def _node_spec(node: Json, _path: str) -> Errors:
+    yield from validate_taints(node["spec"].get("taints") or [], "metadata.taints")
     for position, cidr in enumerate(node["spec"].get("podCIDRs") or ()):
-        if not _is_cidr(cidr):
-            found.append(invalid_value(f"spec.podCIDRs[{position}]", cidr, _NO_CIDR))
-    for field in ("capacity", "allocatable"):
-        amounts = (node.get("status") or {}).get(field) or {}
-        found += validate_amounts(amounts, f"status.{field}")
-    return found
+        try:
+            ipaddress.ip_network(cidr if "/" in cidr else "", strict=False)
+        except ValueError:
+            detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+            yield errors.invalid_value(f"spec.podCIDRs[{position}]", cidr, detail)
 
 
-def _is_cidr(text: str) -> bool:
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return "/" in text
-
-
-def validate_node_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed Node."""
-    found = validate_node(new)
-    spec, before = new["spec"], old["spec"]
+def _node_kept(new: Json, old: Json) -> Errors:
     for field, name in (("podCIDRs", "podCIDR"), ("providerID", "providerID")):
-        if before.get(field) and spec.get(field) != before[field]:
+        before = old["spec"].get(field)
+        if before and new["spec"].get(field) != before:
             detail = f'node updates may not change {name} except from "" to valid'
-            found.append(forbidden_field(f"spec.{field}", detail))
-    return found
+            yield errors.forbidden_field(f"spec.{field}", detail)
 
 
-def validate_config_map(config_map: Json) -> list[FieldError]:
-    """Errors of a ConfigMap."""
-    data, binary = config_map.get("data") or {}, config_map.get("binaryData") or {}
-    found = _validate_keys(data, "data")
-    for key in data:
-        if key in binary:
-            found.append(
-                invalid_value(f"data[{key}]", key, "duplicate of key present in binaryData")
+def _keys(field: str) -> Rule:
+    def rule(obj: Json, _path: str) -> Errors:
+        for key in obj.get(field) or ():
+            yield from rules.named(key, names.config_key, f"{field}[{key}]")
+
+    return rule
+
+
+def _not_in_both(config_map: Json, _path: str) -> Errors:
+    for key in config_map.get("data") or ():
+        if key in (config_map.get("binaryData") or ()):
+            yield errors.invalid_value(
+                f"data[{key}]", key, "duplicate of key present in binaryData"
             )
-    found += _validate_keys(binary, "binaryData")
-    if _data_size(data, binary) > _MAX_DATA:
-        found.append(too_long("[]", _MAX_DATA))
-    return found
 
 
-def _validate_keys(data: Json, path: str) -> list[FieldError]:
-    return [
-        invalid_value(f"{path}[{key}]", key, message)
-        for key in data
-        for message in names.config_key(key)
-    ]
+def _size(text: str, binary: str, path: str) -> Rule:
+    """A limit for the data of two fields, of which the second is base64."""
+
+    def rule(obj: Json, _path: str) -> Errors:
+        size = sum(len(value.encode()) for value in (obj.get(text) or {}).values())
+        size += sum(len(value) * 3 // 4 for value in (obj.get(binary) or {}).values())
+        if size > _MAX_DATA:
+            yield errors.too_long(path, _MAX_DATA)
+
+    return rule
 
 
-def _data_size(text: Json, binary: Json) -> int:
-    return sum(len(value.encode()) for value in text.values()) + sum(
-        len(value) * 3 // 4 for value in binary.values()
-    )
+def _secret_type(secret: Json, _path: str) -> Errors:
+    keys = {
+        "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+        "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    }
+    for key in keys.get(secret.get("type", ""), ()):
+        if key not in (secret.get("data") or {}):
+            yield errors.required(f"data[{key}]")
 
 
-def validate_config_map_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed ConfigMap; one that is immutable stays as it is."""
-    return _validate_immutable(new, old, ("data", "binaryData")) + validate_config_map(new)
+def _immutable_when_set(*fields: str) -> UpdateRule:
+    detail = "field is immutable when `immutable` is set"
+    kept = [rules.fixed(field, detail, forbidden=True, is_map=True) for field in fields]
+
+    def rule(new: Json, old: Json) -> Errors:
+        if not old.get("immutable"):
+            return
+        if not new.get("immutable"):
+            yield errors.forbidden_field("immutable", detail)
+        for each_field in kept:
+            yield from each_field(new, old)
+
+    return rule
 
 
-def _validate_immutable(new: Json, old: Json, fields: tuple[str, ...]) -> list[FieldError]:
-    if not old.get("immutable"):
-        return []
-    found = []
-    if not new.get("immutable"):
-        found.append(forbidden_field("immutable", _IMMUTABLE_WHEN_SET))
-    return found + [
-        forbidden_field(field, _IMMUTABLE_WHEN_SET)
-        for field in fields
-        if (new.get(field) or {}) != (old.get(field) or {})
-    ]
+def _has_ports(spec: Json, path: str) -> Errors:
+    kind = spec.get("type", "ClusterIP")
+    if not spec.get("ports") and kind != "ExternalName" and spec.get("clusterIP") != "None":
+        yield errors.required(f"{path}.ports")
+    if kind == "ExternalName":
+        yield from rules.need("externalName")(spec, path)
 
 
-def validate_secret(secret: Json) -> list[FieldError]:
-    """Errors of a Secret."""
-    data = secret.get("data") or {}
-    found = _validate_keys(data, "data")
-    if _data_size({}, data) > _MAX_DATA:
-        found.append(too_long("data", _MAX_DATA))
-    if secret.get("type") == "kubernetes.io/dockerconfigjson" and ".dockerconfigjson" not in data:
-        found.append(required("data[.dockerconfigjson]"))
-    if secret.get("type") == "kubernetes.io/tls":
-        found += [required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in data]
-    return found
+def _port_number(port: Json, path: str) -> Errors:
+    return rules.named(port.get("port", 0), names.port_number, f"{path}.port")
 
 
-def validate_secret_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed Secret; its type is fixed."""
-    found = []
-    if new.get("type") != old.get("type"):
-        found.append(invalid_value("type", new.get("type"), _IMMUTABLE))
-    return found + _validate_immutable(new, old, ("data",)) + validate_secret(new)
+_SERVICE_PORT = (
+    _port_number,
+    rules.one_of("protocol", "SCTP", "TCP", "UDP"),
+    port("targetPort", fallback="port"),
+)
 
 
-_SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
-
-
-def validate_service(service: Json) -> list[FieldError]:
-    """Errors of a Service."""
-    spec = service["spec"]
-    kind, ports = spec.get("type", "ClusterIP"), spec.get("ports") or []
-    found: list[FieldError] = []
-    if not ports and kind != "ExternalName" and spec.get("clusterIP") != "None":
-        found.append(required("spec.ports"))
-    if kind == "ExternalName" and not spec.get("externalName"):
-        found.append(required("spec.externalName"))
-    found += _validate_service_ports(ports)
-    affinity = spec.get("sessionAffinity", "None")
-    if affinity not in {"None", "ClientIP"}:
-        found.append(unsupported_value("spec.sessionAffinity", affinity, ("ClientIP", "None")))
-    if kind not in _SERVICE_TYPES:
-        found.append(unsupported_value("spec.type", kind, _SERVICE_TYPES))
-    return found
-
-
-def _validate_service_ports(ports: list[Json]) -> list[FieldError]:
-    found: list[FieldError] = []
-    named: set[str] = set()
+def _service_ports(spec: Json, path: str) -> Errors:
+    ports = spec.get("ports") or ()
+    named_ports: set[str] = set()
     numbers: set[tuple[int, str]] = set()
-    for position, port in enumerate(ports):
-        path, name = f"spec.ports[{position}]", port.get("name", "")
-        if not name and len(ports) > 1:
-            found.append(required(f"{path}.name"))
-        elif name:
-            found += [invalid_value(f"{path}.name", name, each) for each in names.dns_label(name)]
-            if name in named:
-                found.append(duplicate_value(f"{path}.name", name))
-        named.add(name)
-        number, protocol = port.get("port", 0), port.get("protocol", "TCP")
-        found += [invalid_value(f"{path}.port", number, each) for each in names.port_number(number)]
-        if protocol not in _PROTOCOLS:
-            found.append(unsupported_value(f"{path}.protocol", protocol, _PROTOCOLS))
-        found += validate_port_or_name(port.get("targetPort") or number, f"{path}.targetPort")
+    for position, entry in enumerate(ports):
+        place, name = f"{path}.ports[{position}]", entry.get("name", "")
+        if name or len(ports) > 1:
+            yield from rules.need_form("name", names.dns_label)(entry, place)
+        if name:
+            yield from rules.Distinct("name").errors(entry, place, named_ports)
+        yield from rules.check(entry, place, _SERVICE_PORT)
+        number, protocol = entry.get("port", 0), entry.get("protocol", "TCP")
         if (number, protocol) in numbers:
-            shown = {"protocol": protocol, "port": number, "targetPort": 0}
-            found.append(duplicate_value(path, shown))
+            yield errors.duplicate_value(
+                place, {"protocol": protocol, "port": number, "targetPort": 0}
+            )
         numbers.add((number, protocol))
-    return found
 
 
-def validate_service_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed Service; its address is fixed."""
-    found: list[FieldError] = []
+def _cluster_ip_kept(new: Json, old: Json) -> Errors:
     before, address = old["spec"].get("clusterIP"), new["spec"].get("clusterIP")
     keeps = "ExternalName" not in {new["spec"].get("type"), old["spec"].get("type")}
     if keeps and before and address != before:
-        found.append(
-            invalid_value(
-                "spec.clusterIPs[0]", [address] if address else None, "may not change once set"
-            )
-        )
-    return found + validate_service(new)
+        shown = [address] if address else None
+        yield errors.invalid_value("spec.clusterIPs[0]", shown, "may not change once set")
 
 
-def validate_budget(budget: Json) -> list[FieldError]:
-    """Errors of a PodDisruptionBudget."""
-    spec = budget.get("spec") or {}
-    found: list[FieldError] = []
+def _one_bound(spec: Json, path: str) -> Errors:
     if "minAvailable" in spec and "maxUnavailable" in spec:
         shown = {"minAvailable": spec["minAvailable"], "maxUnavailable": spec["maxUnavailable"]}
-        detail = "minAvailable and maxUnavailable cannot be both set"
-        found.append(invalid_value("spec", shown, detail))
-    for field in ("minAvailable", "maxUnavailable"):
-        if field in spec:
-            found += validate_count_or_percent(spec[field], f"spec.{field}")
-    policy, known = spec.get("unhealthyPodEvictionPolicy"), ("AlwaysAllow", "IfHealthyBudget")
-    if policy is not None and policy not in known:
-        found.append(unsupported_value("spec.unhealthyPodEvictionPolicy", policy, known))
-    return found + validate_label_selector(spec.get("selector"), "spec.selector")
+        yield errors.invalid_value(
+            path, shown, "minAvailable and maxUnavailable cannot be both set"
+        )
 
 
-def validate_priority_class(priority_class: Json) -> list[FieldError]:
-    """Errors of a PriorityClass."""
+def _priority(priority_class: Json, _path: str) -> Errors:
     name, value = priority_class["metadata"].get("name", ""), priority_class.get("value", 0)
-    found: list[FieldError] = []
-    if name.startswith("system-"):
-        if _SYSTEM_CLASSES.get(name) != value:
-            detail = (
-                "priority class names with 'system-' prefix are reserved for system use only. "
-                f"error: {_why_not_system(name)}"
-            )
-            found.append(forbidden_field("metadata.name", detail))
-    elif value > _USER_PRIORITY_MAX:
-        detail = f"maximum allowed value of a user defined priority is {_USER_PRIORITY_MAX}"
-        found.append(forbidden_field("value", detail))
-    policy, known = priority_class.get("preemptionPolicy"), ("PreemptLowerPriority", "Never")
-    if policy is not None and policy not in known:
-        found.append(unsupported_value("preemptionPolicy", policy, known))
-    return found
-
-
-def _why_not_system(name: str) -> str:
+    if not name.startswith("system-"):
+        if value > _USER_PRIORITY_MAX:
+            detail = f"maximum allowed value of a user defined priority is {_USER_PRIORITY_MAX}"
+            yield errors.forbidden_field("value", detail)
+        return
     expected = _SYSTEM_CLASSES.get(name)
+    if expected == value:
+        return
+    why = f"value of {name} PriorityClass must be {expected}"
     if expected is None:
-        return f"{name} is not a known system priority class"
-    return f"value of {name} PriorityClass must be {expected}"
+        why = f"{name} is not a known system priority class"
+    detail = "priority class names with 'system-' prefix are reserved for system use only. error: "
+    yield errors.forbidden_field("metadata.name", detail + why)
 
 
-def validate_priority_class_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed PriorityClass; its priority is fixed."""
-    found = []
-    if new.get("value") != old.get("value"):
-        found.append(forbidden_field("value", "may not be changed in an update."))
-    if new.get("preemptionPolicy") != old.get("preemptionPolicy"):
-        value = new.get("preemptionPolicy")
-        found.append(invalid_value("preemptionPolicy", value, _IMMUTABLE))
-    return found
-
-
-def validate_lease(lease: Json) -> list[FieldError]:
-    """Errors of a Lease."""
-    spec = lease.get("spec") or {}
-    found = []
-    if spec.get("leaseDurationSeconds", 1) <= 0:
-        detail = "must be greater than 0"
-        value = spec["leaseDurationSeconds"]
-        found.append(invalid_value("spec.leaseDurationSeconds", value, detail))
-    if spec.get("leaseTransitions", 0) < 0:
-        detail = "must be greater than or equal to 0"
-        found.append(invalid_value("spec.leaseTransitions", spec["leaseTransitions"], detail))
-    return found
-
-
-_BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
-
-
-def validate_storage_class(storage_class: Json) -> list[FieldError]:
-    """Errors of a StorageClass."""
-    found: list[FieldError] = []
-    if not storage_class.get("provisioner"):
-        found.append(required("provisioner"))
-    policy, known = storage_class.get("reclaimPolicy", "Delete"), ("Delete", "Retain")
-    if policy not in known:
-        found.append(unsupported_value("reclaimPolicy", policy, known))
-    mode = storage_class.get("volumeBindingMode", "Immediate")
-    if mode not in _BINDING_MODES:
-        found.append(unsupported_value("volumeBindingMode", mode, _BINDING_MODES))
-    return found
-
-
-def validate_storage_class_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed StorageClass; how it makes volumes is fixed."""
-    found = validate_storage_class(new)
-    if (new.get("parameters") or {}) != (old.get("parameters") or {}):
-        found.append(forbidden_field("parameters", "updates to parameters are forbidden."))
-    if new.get("provisioner") != old.get("provisioner"):
-        found.append(forbidden_field("provisioner", "updates to provisioner are forbidden."))
-    if new.get("reclaimPolicy") != old.get("reclaimPolicy"):
-        found.append(forbidden_field("reclaimPolicy", "updates to reclaimPolicy are forbidden."))
-    if new.get("volumeBindingMode") != old.get("volumeBindingMode"):
-        value = new.get("volumeBindingMode")
-        found.append(invalid_value("volumeBindingMode", value, _IMMUTABLE))
-    return found
-
-
-def validate_attachment(attachment: Json) -> list[FieldError]:
-    """Errors of a VolumeAttachment."""
-    spec = attachment.get("spec") or {}
-    found = [required(f"spec.{field}") for field in ("attacher", "nodeName") if not spec.get(field)]
+def _attachment_source(spec: Json, path: str) -> Errors:
     source = spec.get("source") or {}
     if not source.get("persistentVolumeName") and "inlineVolumeSpec" not in source:
-        found.append(
-            required(
-                "spec.source",
-                "must specify exactly one of inlineVolumeSpec and persistentVolumeName",
-            )
+        detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+        yield errors.required(f"{path}.source", detail)
+
+
+def _parameters_kept(field: str) -> UpdateRule:
+    detail = f"updates to {field} are forbidden."
+    return rules.fixed(field, detail, forbidden=True, is_map=field == "parameters")
+
+
+KINDS = {
+    "nodes": rules.validation(
+        _node_spec,
+        rules.inside("status", amounts("capacity"), amounts("allocatable")),
+        after=(_node_kept,),
+    ),
+    "configmaps": rules.validation(
+        _keys("data"),
+        _not_in_both,
+        _keys("binaryData"),
+        _size("data", "binaryData", "[]"),
+        before=(_immutable_when_set("data", "binaryData"),),
+    ),
+    "secrets": rules.validation(
+        _keys("data"),
+        _size("", "data", "data"),
+        _secret_type,
+        before=(rules.fixed("type"), _immutable_when_set("data")),
+    ),
+    "services": rules.validation(
+        rules.inside(
+            "spec",
+            _has_ports,
+            _service_ports,
+            rules.one_of("sessionAffinity", "ClientIP", "None"),
+            rules.one_of("type", "ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
+        ),
+        before=(_cluster_ip_kept,),
+    ),
+    "poddisruptionbudgets.policy": rules.validation(
+        rules.inside(
+            "spec",
+            _one_bound,
+            count_or_percent("minAvailable"),
+            count_or_percent("maxUnavailable"),
+            rules.one_of("unhealthyPodEvictionPolicy", "AlwaysAllow", "IfHealthyBudget"),
+            rules.inside("selector", *LABEL_SELECTOR),
         )
-    return found
-
-
-def validate_attachment_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed VolumeAttachment; its spec is fixed."""
-    if (new.get("spec") or {}) == (old.get("spec") or {}):
-        return []
-    return [invalid_value("spec", new.get("spec"), _IMMUTABLE)]
-
-
-def validate_capacity(capacity: Json) -> list[FieldError]:
-    """Errors of a CSIStorageCapacity."""
-    if not capacity.get("storageClassName"):
-        return [required("storageClassName")]
-    return []
-
-
-def validate_csi_node(node: Json) -> list[FieldError]:
-    """Errors of a CSINode."""
-    found: list[FieldError] = []
-    seen: set[str] = set()
-    for position, driver in enumerate((node.get("spec") or {}).get("drivers") or ()):
-        path, name = f"spec.drivers[{position}]", driver.get("name", "")
-        if not name:
-            found.append(required(f"{path}.name"))
-        elif name in seen:
-            found.append(duplicate_value(f"{path}.name", name))
-        seen.add(name)
-        if not driver.get("nodeID"):
-            found.append(required(f"{path}.nodeID"))
-    return found
+    ),
+    "priorityclasses.scheduling.k8s.io": rules.validation(
+        _priority,
+        rules.one_of("preemptionPolicy", "PreemptLowerPriority", "Never"),
+        after=(
+            rules.fixed("value", "may not be changed in an update.", forbidden=True),
+            rules.fixed("preemptionPolicy"),
+        ),
+        revalidates=False,
+    ),
+    "leases.coordination.k8s.io": rules.validation(
+        rules.inside(
+            "spec",
+            rules.holds(
+                "leaseDurationSeconds", lambda number: number > 0, "must be greater than 0"
+            ),
+            *rules.not_negative("leaseTransitions"),
+        )
+    ),
+    "storageclasses.storage.k8s.io": rules.validation(
+        rules.need("provisioner"),
+        rules.one_of("reclaimPolicy", "Delete", "Retain"),
+        rules.one_of("volumeBindingMode", "Immediate", "WaitForFirstConsumer"),
+        after=(
+            *map(_parameters_kept, ("parameters", "provisioner", "reclaimPolicy")),
+            rules.fixed("volumeBindingMode"),
+        ),
+    ),
+    "volumeattachments.storage.k8s.io": rules.validation(
+        rules.inside(
+            "spec", rules.need("attacher"), rules.need("nodeName"), _attachment_source, always=True
+        ),
+        after=(rules.fixed("spec", is_map=True),),
+        revalidates=False,
+    ),
+    "csistoragecapacities.storage.k8s.io": rules.validation(rules.need("storageClassName")),
+    "csinodes.storage.k8s.io": rules.validation(
+        rules.inside(
+            "spec",
+            rules.each(
+                "drivers",
+                rules.need("name"),
+                rules.Distinct("name", counts_empty=False),
+                rules.need("nodeID"),
+            ),
+        )
+    ),
+}

@@ -1,4 +1,4 @@
-"""Names, labels and keys: the forms they must have, and what is said when they have not.
+"""Forms of names, labels and keys, and the messages about a wrong form.
 
 Follows apimachinery's ``util/validation``: each check returns messages, none for a good value.
 """
@@ -6,103 +6,104 @@ Follows apimachinery's ``util/validation``: each check returns messages, none fo
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
-NameCheck = Callable[[str], Sequence[str]]
+NameCheck = Callable[[Any], Sequence[str]]
+"""Messages about a text, or a number."""
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_DNS_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_LABEL_VALUE = f"({_QUALIFIED})?"
-_CONFIG_KEY = "[-._a-zA-Z0-9]+"
-_ALPHANUMERIC = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-    "alphanumeric character"
-)
+_EDGES = "must start and end with an alphanumeric character"
 
 
 def max_length(length: int) -> str:
-    """What is said of a text that is too long."""
+    """The message about a text that is too long."""
     return f"must be no more than {length} bytes"
 
 
 def in_range(lowest: int, highest: int) -> str:
-    """What is said of a number out of range."""
+    """The message about a number out of range."""
     return f"must be between {lowest} and {highest}, inclusive"
 
 
-def _wrong(message: str, pattern: str, *examples: str) -> str:
-    shown = " or ".join(f"'{example}', " for example in examples)
-    return f"{message} (e.g. {shown}regex used for validation is '{pattern}')"
+class _Form:
+    """A pattern, the longest text it takes, and the message about a text that does not match."""
+
+    def __init__(self, limit: int, message: str, pattern: str, *examples: str) -> None:
+        self._limit = limit
+        self.matches = re.compile(pattern).fullmatch
+        shown = " or ".join(f"'{example}', " for example in examples)
+        self.rule = f"{message} (e.g. {shown}regex used for validation is '{pattern}')"
+
+    def too_long(self, text: str) -> list[str]:
+        return [max_length(self._limit)] if len(text.encode()) > self._limit else []
+
+    def errors(self, text: str) -> list[str]:
+        return self.too_long(text) + ([] if self.matches(text) else [self.rule])
 
 
-_LABEL_RULE = _wrong(
+_label = _Form(
+    63,
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
-    "must start and end with an alphanumeric character",
+    + _EDGES,
     _LABEL,
     "my-name",
     "123-abc",
 )
-_SUBDOMAIN_RULE = _wrong(
+_subdomain = _Form(
+    253,
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
-    "'.', and must start and end with an alphanumeric character",
+    f"'.', and {_EDGES}",
     _SUBDOMAIN,
     "example.com",
 )
-_DNS_1035_RULE = _wrong(
+_dns_1035 = _Form(
+    63,
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
     "alphabetic character, and end with an alphanumeric character",
-    _DNS_1035,
+    "[a-z]([-a-z0-9]*[a-z0-9])?",
     "my-name",
     "abc-123",
 )
-_QUALIFIED_RULE = _wrong(_ALPHANUMERIC, _QUALIFIED, "MyName", "my.name", "123-abc")
-_LABEL_VALUE_RULE = _wrong(
+_qualified = _Form(
+    63,
+    f"must consist of alphanumeric characters, '-', '_' or '.', and {_EDGES}",
+    _QUALIFIED,
+    "MyName",
+    "my.name",
+    "123-abc",
+)
+_value = _Form(
+    63,
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
-    "'.', and must start and end with an alphanumeric character",
-    _LABEL_VALUE,
+    f"'.', and {_EDGES}",
+    f"({_QUALIFIED})?",
     "MyValue",
     "my_value",
     "12345",
 )
-_CONFIG_KEY_RULE = _wrong(
+_config_key = _Form(
+    253,
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
-    _CONFIG_KEY,
+    "[-._a-zA-Z0-9]+",
     "key.name",
     "KEY_NAME",
     "key-name",
 )
-
-_is_label = re.compile(_LABEL).fullmatch
-_is_subdomain = re.compile(_SUBDOMAIN).fullmatch
-_is_dns_1035 = re.compile(_DNS_1035).fullmatch
-_is_qualified = re.compile(_QUALIFIED).fullmatch
-_is_label_value = re.compile(_LABEL_VALUE).fullmatch
-_is_config_key = re.compile(_CONFIG_KEY).fullmatch
-
-
-def _size(text: str) -> int:
-    return len(text.encode())
+dns_subdomain: NameCheck = _subdomain.errors
+"""RFC 1123 subdomain, the usual name."""
+dns_1035_label: NameCheck = _dns_1035.errors
+"""RFC 1035 label, such as a service's name."""
+label_value: NameCheck = lru_cache(maxsize=4096)(_value.errors)
+"""A label's value."""
 
 
 def dns_label(text: str) -> list[str]:
     """RFC 1123 label, such as a namespace's name."""
-    found = [max_length(63)] if _size(text) > 63 else []
-    if not _is_label(text):
-        found.append("must not contain dots" if _is_subdomain(text) else _LABEL_RULE)
-    return found
-
-
-def dns_subdomain(text: str) -> list[str]:
-    """RFC 1123 subdomain, the usual name."""
-    found = [max_length(253)] if _size(text) > 253 else []
-    return found if _is_subdomain(text) else [*found, _SUBDOMAIN_RULE]
-
-
-def dns_1035_label(text: str) -> list[str]:
-    """RFC 1035 label, such as a service's name."""
-    found = [max_length(63)] if _size(text) > 63 else []
-    return found if _is_dns_1035(text) else [*found, _DNS_1035_RULE]
+    if not _label.matches(text) and _subdomain.matches(text):
+        return [*_label.too_long(text), "must not contain dots"]
+    return _label.errors(text)
 
 
 def path_segment(text: str) -> list[str]:
@@ -115,44 +116,29 @@ def path_segment(text: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def qualified_name(text: str) -> Sequence[str]:
     """A label key: a name, perhaps behind ``example.com/``."""
-    parts = text.split("/")
-    if len(parts) > 2:
-        rule = f"a qualified name {_QUALIFIED_RULE}"
+    prefix, has_prefix, name = text.rpartition("/")
+    if "/" in prefix:
+        rule = f"a qualified name {_qualified.rule}"
         return (
             f"{rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
         )
     found: list[str] = []
-    if len(parts) == 2:
-        if not parts[0]:
-            found.append("prefix part must be non-empty")
-        else:
-            found += [f"prefix part {message}" for message in dns_subdomain(parts[0])]
-    name = parts[-1]
+    if has_prefix and not prefix:
+        found.append("prefix part must be non-empty")
+    elif has_prefix:
+        found += [f"prefix part {message}" for message in dns_subdomain(prefix)]
     if not name:
         found.append("name part must be non-empty")
-    elif _size(name) > 63:
-        found.append(f"name part {max_length(63)}")
-    if not _is_qualified(name):
-        found.append(f"name part {_QUALIFIED_RULE}")
-    return tuple(found)
-
-
-@lru_cache(maxsize=4096)
-def label_value(text: str) -> Sequence[str]:
-    """A label's value."""
-    found = (max_length(63),) if _size(text) > 63 else ()
-    return found if _is_label_value(text) else (*found, _LABEL_VALUE_RULE)
+    return (*found, *(f"name part {message}" for message in _qualified.errors(name)))
 
 
 def config_key(text: str) -> list[str]:
     """A key of a ConfigMap or Secret."""
-    found = [max_length(253)] if _size(text) > 253 else []
-    if not _is_config_key(text):
-        found.append(_CONFIG_KEY_RULE)
-    elif text == ".":
-        found.append("must not be '.'")
-    elif text.startswith(".."):
-        found.append("must not be '..'" if text == ".." else "must not start with '..'")
+    found = _config_key.errors(text)
+    if text in {".", ".."}:
+        found.append(f"must not be '{text}'")
+    elif text.startswith("..") and _config_key.matches(text):
+        found.append("must not start with '..'")
     return found
 
 
@@ -178,8 +164,6 @@ def port_name(text: str) -> list[str]:
 
 def environment_name(text: str) -> list[str]:
     """An environment variable's name, as of v1.30: printable ASCII other than ``=``."""
-    if not text:
-        return ["environment variable name must be non-empty"]
     if all(" " <= character <= "~" and character != "=" for character in text):
         return []
     rule = "a valid environment variable name must consist only of printable ASCII characters"

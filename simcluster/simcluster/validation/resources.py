@@ -1,17 +1,13 @@
 """Amounts of resources: names, signs, whole numbers, and requests within limits."""
 
-from typing import Any
-
 from stowage.api.values.quantity import parse_quantity
 
-from simcluster.apiserver.errors import FieldError, invalid_value, required
-from simcluster.validation import names
-
-Json = dict[str, Any]
+from simcluster.apiserver import errors
+from simcluster.validation import names, rules
+from simcluster.validation.rules import Errors, Rule
+from simcluster.values import Json
 
 _STANDARD = frozenset(("cpu", "memory", "ephemeral-storage"))
-_NATIVE_PREFIX = "kubernetes.io/"
-_NOT_NEGATIVE = "must be greater than or equal to 0"
 
 
 def _is_huge_page(name: str) -> bool:
@@ -19,92 +15,83 @@ def _is_huge_page(name: str) -> bool:
 
 
 def _is_native(name: str) -> bool:
-    return "/" not in name or _NATIVE_PREFIX in name
+    return "/" not in name or "kubernetes.io/" in name
 
 
-def _is_extended(name: str) -> bool:
-    return not _is_native(name) and not name.startswith("requests.")
-
-
-def may_be_overcommitted(name: str) -> bool:
-    """A request below its limit makes sense."""
-    return _is_native(name) and not _is_huge_page(name)
-
-
-def validate_amount(name: str, amount: str, path: str) -> list[FieldError]:
-    """Errors of one amount: negative, or a part of something that comes in pieces."""
-    found = []
+def validate_amount(name: str, amount: str, path: str) -> Errors:
+    """Errors of one amount: negative, or a fraction of a resource that is counted in pieces."""
     if amount.startswith("-"):
-        found.append(invalid_value(path, amount, _NOT_NEGATIVE))
-    if name == "pods" or _is_extended(name):
-        quantity = parse_quantity(amount)
-        if quantity.milli_value() % 1000:
-            found.append(invalid_value(path, amount, "must be an integer"))
-    return found
+        yield errors.invalid_value(path, amount, "must be greater than or equal to 0")
+    is_extended = not _is_native(name) and not name.startswith("requests.")
+    if (name == "pods" or is_extended) and parse_quantity(amount).milli_value() % 1000:
+        yield errors.invalid_value(path, amount, "must be an integer")
 
 
-def validate_amounts(amounts: Json, path: str) -> list[FieldError]:
-    """Errors of a map of amounts without rules for its names, such as a node's capacity."""
-    return [
-        error
-        for name, amount in amounts.items()
-        for error in validate_amount(name, amount, f"{path}.{name}")
-    ]
+def amounts(field: str, shown: str = "{path}.{name}") -> Rule:
+    """A map of amounts without rules for its names, such as a node's capacity."""
+
+    def rule(obj: Json, path: str) -> Errors:
+        for name, amount in (obj.get(field) or {}).items():
+            place = shown.format(path=rules.below(path, field), name=name)
+            yield from validate_amount(name, amount, place)
+
+    return rule
 
 
-def _validate_container_resource(name: str, path: str) -> list[FieldError]:
-    found = [invalid_value(path, name, message) for message in names.qualified_name(name)]
+def _container_resource(name: str, path: str) -> list[errors.FieldError]:
+    found = [errors.invalid_value(path, name, message) for message in names.qualified_name(name)]
     if found:
         return found
     if "/" not in name:
         if name not in _STANDARD and not _is_huge_page(name):
             if name not in {"storage", "pods"}:
                 detail = "must be a standard resource type or fully qualified"
-                found.append(invalid_value(path, name, detail))
-            found.append(invalid_value(path, name, "must be a standard resource for containers"))
+                found.append(errors.invalid_value(path, name, detail))
+            found.append(
+                errors.invalid_value(path, name, "must be a standard resource for containers")
+            )
     elif not _is_native(name) and name.startswith("requests."):
-        found.append(invalid_value(path, name, "doesn't follow extended resource name standard"))
+        found.append(
+            errors.invalid_value(path, name, "doesn't follow extended resource name standard")
+        )
     return found
 
 
-def validate_requirements(resources: Json, path: str) -> list[FieldError]:
-    """Errors of a container's requests and limits."""
-    found: list[FieldError] = []
+def requirements(resources: Json, path: str) -> Errors:
+    """Errors of requests and limits; a rule for :func:`inside`."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    for kind, amounts in (("limits", limits), ("requests", requests)):
-        for name, amount in amounts.items():
+    for kind, amounts_of in (("limits", limits), ("requests", requests)):
+        for name, amount in amounts_of.items():
             place = f"{path}.{kind}[{name}]"
-            found += _validate_container_resource(name, place)
-            found += validate_amount(name, amount, place)
+            yield from _container_resource(name, place)
+            yield from validate_amount(name, amount, place)
             if kind == "requests":
-                found += _validate_within(name, amount, limits.get(name), path)
-    has_core = any(name in {"cpu", "memory"} for name in (*limits, *requests))
-    if not has_core and any(map(_is_huge_page, (*limits, *requests))):
-        detail = "HugePages require cpu or memory"
-        found.append(FieldError(path, "FieldValueForbidden", f"Forbidden: {detail}"))
-    return found
+                yield from _within(name, amount, limits.get(name), path)
+    asked = {*limits, *requests}
+    if any(map(_is_huge_page, asked)) and not asked & {"cpu", "memory"}:
+        message = "Forbidden: HugePages require cpu or memory"
+        yield errors.FieldError(path, "FieldValueForbidden", message)
 
 
-def _validate_within(name: str, request: str, limit: str | None, path: str) -> list[FieldError]:
+def _within(name: str, request: str, limit: str | None, path: str) -> Errors:
+    may_be_overcommitted = _is_native(name) and not _is_huge_page(name)
     if limit is None:
-        if may_be_overcommitted(name):
-            return []
-        return [required(f"{path}.limits", "Limit must be set for non overcommitable resources")]
-    if request == limit:
-        return []
-    wanted, allowed = parse_quantity(request), parse_quantity(limit)
-    difference = _compare(wanted, allowed)
-    if difference and not may_be_overcommitted(name):
+        if not may_be_overcommitted:
+            detail = "Limit must be set for non overcommitable resources"
+            yield errors.required(f"{path}.limits", detail)
+        return
+    difference = 0 if request == limit else _compare(request, limit)
+    if difference and not may_be_overcommitted:
         detail = f"must be equal to {name} limit of {limit}"
-        return [invalid_value(f"{path}.requests", request, detail)]
-    if difference > 0:
+        yield errors.invalid_value(f"{path}.requests", request, detail)
+    elif difference > 0:
         detail = f"must be less than or equal to {name} limit of {limit}"
-        return [invalid_value(f"{path}.requests", request, detail)]
-    return []
+        yield errors.invalid_value(f"{path}.requests", request, detail)
 
 
-def _compare(left: Any, right: Any) -> int:
-    lowest = min(left.exponent, right.exponent)
-    one = left.mantissa * 10 ** (left.exponent - lowest)
-    other = right.mantissa * 10 ** (right.exponent - lowest)
-    return int((one > other) - (one < other))
+def _compare(left: str, right: str) -> int:
+    one, other = parse_quantity(left), parse_quantity(right)
+    lowest = min(one.exponent, other.exponent)
+    difference = one.mantissa * 10 ** (one.exponent - lowest)
+    difference -= other.mantissa * 10 ** (other.exponent - lowest)
+    return int(difference > 0) - int(difference < 0)

@@ -1,264 +1,249 @@
 """Workloads: selectors that match their templates, counts, strategies, and what stays fixed."""
 
-from typing import Any
-
-from simcluster.apiserver.errors import (
-    FieldError,
-    forbidden_field,
-    invalid_value,
-    required,
-    unsupported_value,
-)
+from simcluster.apiserver import errors
 from simcluster.store.selectors import match_label_selector
-from simcluster.validation.pods import validate_template, validate_template_metadata
-from simcluster.validation.selectors import validate_label_selector
+from simcluster.validation import rules
+from simcluster.validation.pods import no_deadline, template
+from simcluster.validation.rules import Errors, Rule
+from simcluster.validation.selectors import LABEL_SELECTOR
+from simcluster.values import Json
 
-Json = dict[str, Any]
-
-_NOT_NEGATIVE = "must be greater than or equal to 0"
-_EMPTY_SELECTOR = "empty selector is invalid for {kind}"
 _MISMATCH = "`selector` does not match template `labels`"
+_CHANGEABLE_STATEFUL_SET = (
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+)
 _IMMUTABLE_STATEFUL_SET = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
     "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
     "'minReadySeconds' are forbidden"
 )
-_CHANGEABLE_STATEFUL_SET = frozenset(
-    [
-        "replicas",
-        "ordinals",
-        "template",
-        "updateStrategy",
-        "revisionHistoryLimit",
-        "persistentVolumeClaimRetentionPolicy",
-        "minReadySeconds",
-    ]
-)
 
 
-def not_negative(spec: Json, field: str, path: str = "spec") -> list[FieldError]:
-    """Errors of a count that must not be negative."""
-    value = spec.get(field, 0)
-    return [invalid_value(f"{path}.{field}", value, _NOT_NEGATIVE)] if value < 0 else []
+def _selector(kind: str) -> Rule:
+    def rule(spec: Json, path: str) -> Errors:
+        selector, place = spec.get("selector"), f"{path}.selector"
+        if selector is None:
+            yield errors.required(place)
+            return
+        yield from rules.check(selector, place, LABEL_SELECTOR)
+        if not any(selector.get(field) for field in ("matchLabels", "matchExpressions")):
+            yield errors.invalid_value(place, selector, f"empty selector is invalid for {kind}")
+
+    return rule
 
 
-def _validate_selector(spec: Json, kind: str) -> list[FieldError]:
-    selector = spec.get("selector")
-    if selector is None:
-        return [required("spec.selector")]
-    found = validate_label_selector(selector, "spec.selector")
-    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-        detail = _EMPTY_SELECTOR.format(kind=kind)
-        found.append(invalid_value("spec.selector", selector, detail))
-    return found
+def _labels(spec: Json) -> Json:
+    return ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
 
 
-def _validate_template(spec: Json, kind: str) -> list[FieldError]:
-    template, selector = spec.get("template") or {}, spec.get("selector")
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    found: list[FieldError] = []
+def _selects_template(spec: Json, path: str) -> Errors:
+    selector, labels = spec.get("selector"), _labels(spec)
     takes_all = selector is not None and not any(selector.values())
     if not takes_all and not (selector and match_label_selector(selector, labels)):
-        found.append(invalid_value("spec.template.metadata.labels", labels or None, _MISMATCH))
-    # A StatefulSet's volumes are claims still to be made: its pods are checked one by one.
-    check = validate_template_metadata if kind == "StatefulSet" else validate_template
-    found += check(template, "spec.template")
-    policy = (template.get("spec") or {}).get("restartPolicy", "Always")
-    if policy != "Always":
-        found.append(unsupported_value("spec.template.spec.restartPolicy", policy, ("Always",)))
-    if "activeDeadlineSeconds" in (template.get("spec") or {}):
-        detail = f"activeDeadlineSeconds in {kind} is not Supported"
-        found.append(forbidden_field("spec.template.spec.activeDeadlineSeconds", detail))
-    return found
+        yield errors.invalid_value(f"{path}.template.metadata.labels", labels or None, _MISMATCH)
 
 
-def validate_deployment(deployment: Json) -> list[FieldError]:
-    """Errors of a Deployment."""
-    spec = deployment["spec"]
-    found = not_negative(spec, "replicas")
-    found += _validate_selector(spec, "deployment")
-    found += _validate_template(spec, "ReplicaSet")
-    found += _validate_strategy(spec.get("strategy") or {})
-    for field in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
-        found += not_negative(spec, field)
-    deadline = spec.get("progressDeadlineSeconds")
-    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
-        detail = "must be greater than minReadySeconds"
-        found.append(invalid_value("spec.progressDeadlineSeconds", deadline, detail))
-    return found
+def _template(kind: str, *, has_spec: bool = True) -> tuple[Rule, ...]:
+    restarts = rules.one_of("restartPolicy", "Always")
+    return _selects_template, template(restarts, no_deadline(kind), has_spec=has_spec)
 
 
-def _validate_strategy(strategy: Json) -> list[FieldError]:
-    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
-    if kind == "Recreate":
-        if rolling is None:
-            return []
-        detail = "may not be specified when strategy `type` is 'Recreate'"
-        return [forbidden_field("spec.strategy.rollingUpdate", detail)]
-    if kind != "RollingUpdate":
-        known = ("Recreate", "RollingUpdate")
-        return [unsupported_value("spec.strategy.type", kind, known)]
-    path, found = "spec.strategy.rollingUpdate", []
-    for field in ("maxUnavailable", "maxSurge"):
-        found += validate_count_or_percent((rolling or {}).get(field, 0), f"{path}.{field}")
-    if all(_is_nothing((rolling or {}).get(field)) for field in ("maxUnavailable", "maxSurge")):
-        detail = "may not be 0 when `maxSurge` is 0"
-        value = (rolling or {}).get("maxUnavailable", 0)
-        found.append(invalid_value(f"{path}.maxUnavailable", value, detail))
-    return found
+def count_or_percent(field: str) -> Rule:
+    """A number of pods, or a percentage of all."""
+
+    def rule(obj: Json, path: str) -> Errors:
+        value, place = obj.get(field), f"{path}.{field}"
+        if value is None or isinstance(value, int):
+            yield from rules.check(obj, path, rules.not_negative(field))
+        elif not (value.endswith("%") and value[:-1].isdigit()):
+            detail = (
+                "a valid percent string must be a numeric string followed by an ending '%' (e.g. "
+                "'1%',  or '93%', regex used for validation is '[0-9]+%')"
+            )
+            yield errors.invalid_value(place, value, detail)
+        elif int(value[:-1]) > 100 and field.endswith("Unavailable"):
+            yield errors.invalid_value(place, value, "must not be greater than 100%")
+
+    return rule
+
+
+_BOUNDS = (count_or_percent("maxUnavailable"), count_or_percent("maxSurge"))
 
 
 def _is_nothing(value: object) -> bool:
     return value in {0, "0%", None}
 
 
-def validate_count_or_percent(value: int | str, path: str) -> list[FieldError]:
-    """Errors of a number of pods, or a part of all in percent."""
-    if isinstance(value, int):
-        return [invalid_value(path, value, _NOT_NEGATIVE)] if value < 0 else []
-    if value.endswith("%") and value[:-1].isdigit():
-        if int(value[:-1]) > 100 and path.endswith("Unavailable"):
-            return [invalid_value(path, value, "must not be greater than 100%")]
-        return []
-    detail = (
-        "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or "
-        "'93%', regex used for validation is '[0-9]+%')"
-    )
-    return [invalid_value(path, value, detail)]
+def _deployment_strategy(spec: Json, path: str) -> Errors:
+    strategy, path = spec.get("strategy") or {}, f"{path}.strategy"
+    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
+    if kind == "Recreate":
+        if rolling is not None:
+            detail = "may not be specified when strategy `type` is 'Recreate'"
+            yield errors.forbidden_field(f"{path}.rollingUpdate", detail)
+        return
+    if kind != "RollingUpdate":
+        yield errors.unsupported_value(f"{path}.type", kind, ("Recreate", "RollingUpdate"))
+        return
+    rolling, path = rolling or {}, f"{path}.rollingUpdate"
+    yield from rules.check(rolling, path, _BOUNDS)
+    if _is_nothing(rolling.get("maxUnavailable")) and _is_nothing(rolling.get("maxSurge")):
+        detail, value = "may not be 0 when `maxSurge` is 0", rolling.get("maxUnavailable", 0)
+        yield errors.invalid_value(f"{path}.maxUnavailable", value, detail)
 
 
-def validate_replica_set(workload: Json) -> list[FieldError]:
-    """Errors of a ReplicaSet."""
-    spec = workload["spec"]
-    found = not_negative(spec, "replicas") + not_negative(spec, "minReadySeconds")
-    return found + _validate_selector(spec, "replica set") + _validate_template(spec, "ReplicaSet")
+def _progress_deadline(spec: Json, path: str) -> Errors:
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
+        detail = "must be greater than minReadySeconds"
+        yield errors.invalid_value(f"{path}.progressDeadlineSeconds", deadline, detail)
 
 
-def validate_replication_controller(workload: Json) -> list[FieldError]:
-    """Errors of a ReplicationController, whose selector is a plain map."""
-    spec = workload["spec"]
-    found = not_negative(spec, "minReadySeconds")
-    if not spec.get("selector"):
-        found.append(required("spec.selector"))
-    found += not_negative(spec, "replicas")
-    selector = {"matchLabels": spec.get("selector") or {}}
-    return found + _validate_template({**spec, "selector": selector}, "ReplicationController")
+def _daemon_strategy(spec: Json, path: str) -> Errors:
+    strategy, path = spec.get("updateStrategy") or {}, f"{path}.updateStrategy"
+    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
+    if kind == "OnDelete":
+        return
+    if kind != "RollingUpdate":
+        shown = {"Type": kind, "RollingUpdate": rolling}
+        yield errors.unsupported_value(path, shown, ("RollingUpdate", "OnDelete"))
+        return
+    rolling, path = rolling or {}, f"{path}.rollingUpdate"
+    yield from rules.check(rolling, path, _BOUNDS)
+    surge = rolling.get("maxSurge")
+    are_nothing = [_is_nothing(rolling.get("maxUnavailable")), _is_nothing(surge)]
+    if all(are_nothing):
+        yield errors.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+    elif not any(are_nothing):
+        detail = "may not be set when maxUnavailable is non-zero"
+        yield errors.invalid_value(f"{path}.maxSurge", surge, detail)
 
 
-def validate_stateful_set(workload: Json) -> list[FieldError]:
-    """Errors of a StatefulSet."""
-    spec = workload["spec"]
-    found: list[FieldError] = []
-    policies = ("OrderedReady", "Parallel")
+def _stateful_strategies(spec: Json, path: str) -> Errors:
     policy = spec.get("podManagementPolicy", "OrderedReady")
-    if policy not in policies:
-        detail = f"must be '{policies[0]}' or '{policies[1]}'"
-        found.append(invalid_value("spec.podManagementPolicy", policy, detail))
+    if policy not in {"OrderedReady", "Parallel"}:
+        detail = "must be 'OrderedReady' or 'Parallel'"
+        yield errors.invalid_value(f"{path}.podManagementPolicy", policy, detail)
     update = spec.get("updateStrategy") or {}
     if update.get("type") not in {"RollingUpdate", "OnDelete"}:
         shown = {"Type": update.get("type", ""), "RollingUpdate": update.get("rollingUpdate")}
         detail = "must be 'RollingUpdate' or 'OnDelete'"
-        found.append(invalid_value("spec.updateStrategy", shown, detail))
-    found += not_negative(spec, "replicas") + not_negative(spec, "minReadySeconds")
-    return found + _validate_selector(spec, "statefulset") + _validate_template(spec, "StatefulSet")
+        yield errors.invalid_value(f"{path}.updateStrategy", shown, detail)
 
 
-def validate_daemon_set(workload: Json) -> list[FieldError]:
-    """Errors of a DaemonSet."""
-    spec = workload["spec"]
-    found = [] if "selector" not in spec else _validate_selector(spec, "daemonset")
-    found += _validate_template(spec, "DaemonSet") + not_negative(spec, "minReadySeconds")
-    found += _validate_daemon_strategy(spec.get("updateStrategy") or {})
-    return found + not_negative(spec, "revisionHistoryLimit")
+def _controller_template(spec: Json, path: str) -> Errors:
+    """A ReplicationController's selector is a plain map."""
+    selector = {"matchLabels": spec.get("selector") or {}}
+    shown = {**spec, "selector": selector}
+    return rules.check(shown, path, _template("ReplicationController"))
 
 
-def _validate_daemon_strategy(strategy: Json) -> list[FieldError]:
-    kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
-    path = "spec.updateStrategy"
-    if kind == "OnDelete":
-        return []
-    if kind != "RollingUpdate":
-        shown = {"Type": kind, "RollingUpdate": rolling}
-        return [unsupported_value(path, shown, ("RollingUpdate", "OnDelete"))]
-    counts = {field: (rolling or {}).get(field) for field in ("maxUnavailable", "maxSurge")}
-    found: list[FieldError] = []
-    for field, count in counts.items():
-        found += validate_count_or_percent(count or 0, f"{path}.rollingUpdate.{field}")
-    place = f"{path}.rollingUpdate"
-    if all(map(_is_nothing, counts.values())):
-        found.append(required(f"{place}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
-    elif not any(map(_is_nothing, counts.values())):
-        detail = "may not be set when maxUnavailable is non-zero"
-        found.append(invalid_value(f"{place}.maxSurge", counts["maxSurge"], detail))
-    return found
+def _daemon_selector(spec: Json, path: str) -> Errors:
+    if "selector" in spec:
+        yield from _selector("daemonset")(spec, path)
 
 
-def validate_selector_kept(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed selector, which is fixed."""
-    selector = new["spec"].get("selector")
-    if selector == old["spec"].get("selector"):
-        return []
-    return [invalid_value("spec.selector", selector, "field is immutable")]
+def _completions(spec: Json, path: str) -> Errors:
+    if spec.get("completionMode") == "Indexed" and "completions" not in spec:
+        yield errors.required(f"{path}.completions", "when completion mode is Indexed")
 
 
-def validate_stateful_set_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed StatefulSet."""
-    found = validate_stateful_set(new)
-    spec, before = new["spec"], old["spec"]
-    if any(
-        spec.get(field) != before.get(field)
-        for field in {*spec, *before}
-        if field not in _CHANGEABLE_STATEFUL_SET
-    ):
-        found.append(forbidden_field("spec", _IMMUTABLE_STATEFUL_SET))
-    return found
+def _job_restarts(spec: Json, path: str) -> Errors:
+    if spec.get("restartPolicy", "") == "Always":
+        yield errors.required(f"{path}.restartPolicy", 'valid values: "OnFailure", "Never"')
 
 
-def validate_job(job: Json) -> list[FieldError]:
-    """Errors of a Job."""
-    spec = job["spec"]
-    found: list[FieldError] = []
-    for field in (
+def _job_selector(spec: Json, path: str) -> Errors:
+    selector, labels = spec.get("selector"), _labels(spec)
+    if selector and not match_label_selector(selector, labels):
+        yield errors.invalid_value(f"{path}.template.metadata.labels", labels, _MISMATCH)
+
+
+_DEPLOYMENT = rules.inside(
+    "spec",
+    *rules.not_negative("replicas"),
+    _selector("deployment"),
+    *_template("ReplicaSet"),
+    _deployment_strategy,
+    *rules.not_negative("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"),
+    _progress_deadline,
+)
+_REPLICA_SET = rules.inside(
+    "spec",
+    *rules.not_negative("replicas", "minReadySeconds"),
+    _selector("replica set"),
+    *_template("ReplicaSet"),
+)
+_REPLICATION_CONTROLLER = rules.inside(
+    "spec",
+    *rules.not_negative("minReadySeconds"),
+    rules.need("selector"),
+    *rules.not_negative("replicas"),
+    _controller_template,
+)
+_STATEFUL_SET = rules.inside(
+    "spec",
+    _stateful_strategies,
+    *rules.not_negative("replicas", "minReadySeconds"),
+    _selector("statefulset"),
+    *_template("StatefulSet", has_spec=False),
+)
+_DAEMON_SET = rules.inside(
+    "spec",
+    _daemon_selector,
+    *_template("DaemonSet"),
+    *rules.not_negative("minReadySeconds"),
+    _daemon_strategy,
+    *rules.not_negative("revisionHistoryLimit"),
+)
+_JOB = rules.inside(
+    "spec",
+    *rules.not_negative(
         "parallelism",
         "completions",
         "activeDeadlineSeconds",
         "backoffLimit",
         "ttlSecondsAfterFinished",
-    ):
-        found += not_negative(spec, field)
-    mode, known = spec.get("completionMode", "NonIndexed"), ("NonIndexed", "Indexed")
-    if mode not in known:
-        found.append(unsupported_value("spec.completionMode", mode, known))
-    elif mode == "Indexed" and "completions" not in spec:
-        detail = "when completion mode is Indexed"
-        found.append(required("spec.completions", detail))
-    template = spec.get("template") or {}
-    found += validate_template(template, "spec.template")
-    policy = (template.get("spec") or {}).get("restartPolicy", "")
-    if policy == "Always":
-        path, known = "spec.template.spec.restartPolicy", ("OnFailure", "Never")
-        found.append(required(path, "valid values: " + ", ".join(f'"{word}"' for word in known)))
-    labels = (template.get("metadata") or {}).get("labels") or {}
-    if spec.get("selector") and not match_label_selector(spec["selector"], labels):
-        found.append(invalid_value("spec.template.metadata.labels", labels, _MISMATCH))
-    return found
+    ),
+    rules.one_of("completionMode", "NonIndexed", "Indexed"),
+    _completions,
+    template(_job_restarts),
+    _job_selector,
+)
 
 
-def validate_job_update(new: Json, old: Json) -> list[FieldError]:
-    """Errors of a changed Job: what it runs stays as it is."""
-    found = validate_job(new)
-    spec, before = new["spec"], old["spec"]
-    fixed = ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
-    if spec.get("completionMode") != "Indexed":
-        fixed.insert(0, "completions")
-    if not _may_change_template(old):
-        fixed.insert(2, "template")
-    for field in fixed:
-        if spec.get(field) != before.get(field):
-            found.append(invalid_value(f"spec.{field}", spec.get(field), "field is immutable"))
-    return found
+def _stateful_set_kept(new: Json, old: Json) -> Errors:
+    specs = [
+        {key: value for key, value in obj["spec"].items() if key not in _CHANGEABLE_STATEFUL_SET}
+        for obj in (new, old)
+    ]
+    if specs[0] != specs[1]:
+        yield errors.forbidden_field("spec", _IMMUTABLE_STATEFUL_SET)
 
 
-def _may_change_template(job: Json) -> bool:
-    """A suspended Job that has not run yet may still be told where to run."""
-    return bool(job["spec"].get("suspend")) and not (job.get("status") or {}).get("startTime")
+def _job_kept(new: Json, old: Json) -> Errors:
+    """The pods of a Job stay as they are; one that is suspended and has not run may be changed."""
+    spec = new["spec"]
+    fields = [] if spec.get("completionMode") == "Indexed" else ["completions"]
+    fields += ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
+    if not old["spec"].get("suspend") or (old.get("status") or {}).get("startTime"):
+        fields.insert(2, "template")
+    for field in fields:
+        yield from rules.fixed(f"spec.{field}")(new, old)
+
+
+_SELECTOR_KEPT = (rules.fixed("spec.selector"),)
+WORKLOADS = {
+    "deployments.apps": rules.validation(_DEPLOYMENT, after=_SELECTOR_KEPT),
+    "replicasets.apps": rules.validation(_REPLICA_SET, after=_SELECTOR_KEPT),
+    "replicationcontrollers": rules.validation(_REPLICATION_CONTROLLER),
+    "statefulsets.apps": rules.validation(_STATEFUL_SET, after=(_stateful_set_kept,)),
+    "daemonsets.apps": rules.validation(_DAEMON_SET, after=_SELECTOR_KEPT),
+    "jobs.batch": rules.validation(_JOB, after=(_job_kept,)),
+}

@@ -96,10 +96,10 @@ class NodeState:
             with_them = self._copy()
             for other in nominated:
                 with_them.add(other)
-            reasons = with_them._filter()
+            reasons = with_them.judge()
             if reasons:
                 return reasons
-        return self._filter()
+        return self.judge()
 
     def _copy(self) -> NodeState:
         twin = copy.copy(self)
@@ -114,7 +114,8 @@ class NodeState:
         if self.affinity is not None:
             ipa.count_change(self.cluster, self.affinity, self.pod, (other, self.node, sign))
 
-    def _filter(self) -> Reasons:
+    def judge(self) -> Reasons:
+        """The reasons of every Filter plugin, stopping at the first plugin that rejects."""
         pod, node = self.pod, self.node
         here = PlainCluster(nodes={node.metadata.name: node})
         here.pods = {str(index): each for index, each in enumerate(self._placed_here())}

@@ -22,6 +22,7 @@ from stowage.framework import (
     AdaptedPlugin,
     PluginFactory,
     PluginFailed,
+    PluginTraits,
     PluginUnusable,
     build_profile,
     plugin_factory,
@@ -125,7 +126,7 @@ def test_a_scalar_score_rates_each_node(cluster: MirroredCluster) -> None:
 def test_undeclared_reads_count_as_everything() -> None:
     plugin = AdaptedPlugin(PreferSsd())
     assert isinstance(plugin, ScorePlugin)
-    assert plugin.score_reads is Reads.CLUSTER
+    assert plugin.traits == PluginTraits()
 
 
 def test_declared_reads_let_answers_be_kept() -> None:
@@ -134,7 +135,7 @@ def test_declared_reads_let_answers_be_kept() -> None:
     asked: list[str] = []
 
     class Counting(PreferSsd):
-        score_reads = Reads.NODE
+        traits = PluginTraits(score_reads=Reads.NODE)
 
         def score_node(self, pod: PodInfo, node: NodeInfo) -> int:
             asked.append(node.name)
@@ -211,7 +212,7 @@ def test_a_node_has_amounts_and_pods(cluster: MirroredCluster) -> None:
 
 def test_the_vectorised_form_counts_where_both_are_there(cluster: MirroredCluster) -> None:
     class Both(Says):
-        filter_reads = Reads.NODE
+        traits = PluginTraits(filter_reads=Reads.NODE)
 
         def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
             return FilterVerdict((Rejection("all at once", nodes.exists),))
@@ -306,15 +307,23 @@ class _Awaiting:
 
 
 class _Reading(PreferSsd):
-    score_reads = "node"
+    traits = {"score_reads": Reads.NODE}  # noqa: RUF012 - what an author may write
 
 
-class _Unsure(PreferSsd):
-    refuses_per_class = "mostly"
+class _Misspelt(PreferSsd):
+    trait = PluginTraits()
+
+
+class _Bare(PreferSsd):
+    row_local = True
+
+
+class _BareMisspelt(PreferSsd):
+    score_read = Reads.NODE
 
 
 class _Even(PreferSsd):
-    refuses_per_class = True
+    traits = PluginTraits(rejects_per_class=True, pre_enqueue_per_class=True)
 
 
 class _Greedy(PreferSsd):
@@ -358,8 +367,10 @@ class _Valued:
         (_Idle, "takes part in no extension point.*score_node"),
         (_Blocking, "its pre_bind is of the wrong kind, expected async def"),
         (_Awaiting, "its permit is of the wrong kind, expected def"),
-        (_Reading, "its score_reads is 'node', expected one of"),
-        (_Unsure, "its refuses_per_class is 'mostly', expected True or False"),
+        (_Reading, "its traits is {.*}, expected a PluginTraits"),
+        (_Misspelt, "its trait is a PluginTraits, expected the name traits"),
+        (_Bare, "its row_local is not read, .* PluginTraits.filters_what_ifs=True"),
+        (_BareMisspelt, "its score_read is not read, .* PluginTraits.score_reads=Reads.NODE"),
         (_Greedy, "its constructor wants client, expected no other"),
         (_Forgetful, "a parameter args and an attribute Args, or neither"),
         (_Unset, "no default for key"),
@@ -378,9 +389,28 @@ def test_a_plugin_that_cannot_work_is_refused_with_the_reason(made_by: Any, word
         make()
 
 
-def test_a_plugin_may_say_that_it_refuses_pods_by_their_class() -> None:
+def test_a_plugin_keeps_the_traits_its_author_declares() -> None:
     factory = plugin_factory(_Even)
-    assert getattr(factory.construct(factory.args()), "refuses_per_class", False)
+    assert factory.construct(factory.args()).traits is _Even.traits
+
+
+def test_a_filter_of_single_nodes_filters_what_ifs() -> None:
+    assert AdaptedPlugin(Says()).traits == PluginTraits(filters_what_ifs=True)
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ({"row_local": True}, "row_local"),
+        ({"filter_reads": "node"}, "PluginTraits.filter_reads is 'node', expected a Reads"),
+        ({"rejects_per_class": 1}, "PluginTraits.rejects_per_class is 1, expected a bool"),
+    ],
+)
+def test_traits_with_an_unknown_field_or_a_wrong_type_are_refused(
+    field: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(TypeError, match=words):
+        PluginTraits(**field)
 
 
 def _make_prefer_ssd() -> PreferSsd:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from stowage.framework import CycleState, FilterVerdict, Framework, PluginFailed, Reads, Rejection
+from stowage.framework import (
+    CycleState,
+    FilterVerdict,
+    Framework,
+    PluginFailed,
+    PluginTraits,
+    Reads,
+    Rejection,
+)
 from stowage.framework.verdict import Int64Array
 from stowage.state import NodeView, PodInfo
 
@@ -15,6 +23,9 @@ from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import framework_of
 
 NUM_NODES = 64
+
+USAGE = PluginTraits(filter_reads=Reads.USAGE, score_reads=Reads.USAGE)
+BY_AMOUNTS = replace(USAGE, reads_only_amounts=True)
 
 
 @dataclass
@@ -26,11 +37,9 @@ class ByPods:
         asked: How many nodes it was asked about, for each time.
     """
 
-    by_amounts: bool
+    traits: PluginTraits
     wild: int = -1
     name: str = "ByPods"
-    filter_reads: Reads = Reads.USAGE
-    score_reads: Reads = Reads.USAGE
     asked: list[int] = field(default_factory=list)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
@@ -57,7 +66,7 @@ def _ask(framework: Framework, cluster: MirroredCluster) -> tuple[list[int], lis
 
 
 def test_amounts_seen_before_are_not_asked_about_again(cluster: MirroredCluster) -> None:
-    plugin = ByPods(by_amounts=True)
+    plugin = ByPods(BY_AMOUNTS)
     framework = framework_of(plugin)
     _ask(framework, cluster)
     for index in range(6):
@@ -68,7 +77,7 @@ def test_amounts_seen_before_are_not_asked_about_again(cluster: MirroredCluster)
         cluster.bind(make_pod(f"second{index}"), f"n{index}")
         _ask(framework, cluster)
     assert plugin.asked[2:] == [1]
-    cluster.pod_gone("uid-second0")
+    cluster.remove_pod("uid-second0")
     rows, totals = _ask(framework, cluster)
     assert plugin.asked[3:] == []
     names = cluster.snapshot().node_names
@@ -78,7 +87,7 @@ def test_amounts_seen_before_are_not_asked_about_again(cluster: MirroredCluster)
 
 
 def test_what_is_looked_up_is_what_would_be_answered(cluster: MirroredCluster) -> None:
-    by_amounts, asked = (framework_of(ByPods(by_amounts=each)) for each in (True, False))
+    by_amounts, asked = (framework_of(ByPods(each)) for each in (BY_AMOUNTS, USAGE))
     for index in range(120):
         where = index * 7 % 23 if index % 3 else index * 5 % NUM_NODES
         cluster.bind(make_pod(f"p{index}"), f"n{where}")
@@ -87,7 +96,7 @@ def test_what_is_looked_up_is_what_would_be_answered(cluster: MirroredCluster) -
 
 
 def test_many_changed_nodes_are_asked_about_at_once(cluster: MirroredCluster) -> None:
-    plugin = ByPods(by_amounts=True)
+    plugin = ByPods(BY_AMOUNTS)
     framework = framework_of(plugin)
     for count in (0, 16, 17, 33):
         for index in range(count):
@@ -98,12 +107,12 @@ def test_many_changed_nodes_are_asked_about_at_once(cluster: MirroredCluster) ->
 
 
 def test_a_score_out_of_bounds_is_found_as_often_as_it_comes(cluster: MirroredCluster) -> None:
-    framework = framework_of(ByPods(by_amounts=True, wild=1))
+    framework = framework_of(ByPods(BY_AMOUNTS, wild=1))
     _ask(framework, cluster)
     for index in range(3):
         cluster.bind(make_pod(f"p{index}"), f"n{index}")
         with pytest.raises(PluginFailed, match="invalid score"):
             _ask(framework, cluster)
     for index in range(3):
-        cluster.pod_gone(f"uid-p{index}")
+        cluster.remove_pod(f"uid-p{index}")
     assert _ask(framework, cluster)[1] == [50] * NUM_NODES

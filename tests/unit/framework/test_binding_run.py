@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import pytest
 from stowage.api.instructions import BindPod
 from stowage.api.status import SKIP, SUCCESS, Code, Status, error, unschedulable
-from stowage.framework import CycleState, PluginFailed
+from stowage.framework import CycleState, PluginFailed, PluginTraits
 from stowage.framework.runtime.binding_run import MAX_PERMIT_WAIT_S
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 
 from tests.support.builders import make_pod
-from tests.support.small_plugins import framework_of
+from tests.support.small_plugins import NO_TRAITS, framework_of
 
 WAIT = Status(Code.WAIT)
 STATE = CycleState()
@@ -27,6 +27,7 @@ class Book:
     timeout_s: float = 0.0
     binds: bool = True
     breaks: bool = False
+    traits: PluginTraits = NO_TRAITS
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         self._note("reserve")
@@ -67,7 +68,7 @@ def pod() -> PodInfo:
 def test_a_failed_reserve_gives_everything_back_in_reverse_order(pod: PodInfo) -> None:
     log: list[str] = []
     plugins = [Book("A", log), Book("B", log, unschedulable("taken")), Book("C", log)]
-    status = framework_of(*plugins).run_reserve(STATE, pod, "n0")
+    status = framework_of(*plugins).run_reserve(STATE, pod, "n0").status
     assert (status.plugin, status.message) == ("B", "taken")
     assert log == ["reserve A", "reserve B", "unreserve C", "unreserve B", "unreserve A"]
 
@@ -101,7 +102,7 @@ def test_a_rejection_by_permit_wins_over_waiting(pod: PodInfo) -> None:
 def test_errors_after_the_decision_are_worded_as_kube_scheduler_does(pod: PodInfo) -> None:
     broken = framework_of(Book("A", breaks=True))
     failing = framework_of(Book("A", status=error("lost")))
-    assert broken.run_reserve(STATE, pod, "n0").reasons == (
+    assert broken.run_reserve(STATE, pod, "n0").status.reasons == (
         'running Reserve plugin "A": out of ink',
         'running Unreserve plugin "A": out of ink',
     )

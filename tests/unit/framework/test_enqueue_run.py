@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Code, Status, unresolvable
-from stowage.framework import EventRegistration, Framework
+from stowage.framework import EventRegistration, PluginTraits
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 
 from tests.support.builders import make_pod
-from tests.support.small_plugins import Rates, Refuses, framework_of
+from tests.support.small_plugins import NO_TRAITS, Rates, Refuses, framework_of
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_LABEL = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)
@@ -25,6 +25,7 @@ class Gate:
     name: str
     status: Status = SUCCESS
     registrations: Sequence[EventRegistration] = field(default_factory=tuple)
+    traits: PluginTraits = NO_TRAITS
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         if self.status.code is Code.WAIT:
@@ -52,15 +53,16 @@ def test_a_gate_that_raises_keeps_the_pod_out_with_its_words(pod: PodInfo) -> No
     assert (status.code, status.message) == (Code.ERROR, 'running PreEnqueue plugin "A": stuck')
 
 
-class ClassGate(Gate):
-    pre_enqueue_per_class = True
+PER_CLASS = PluginTraits(pre_enqueue_per_class=True)
 
 
 def test_a_gate_that_judges_by_class_is_not_asked_again_for_pods_alike(pod: PodInfo) -> None:
-    by_class = framework_of(ClassGate("A", unresolvable("shut")))
+    by_class = framework_of(Gate("A", unresolvable("shut"), traits=PER_CLASS))
     assert not by_class.gates_per_pod
     assert by_class.run_pre_enqueue_again(pod).is_success
-    mixed = framework_of(ClassGate("A", unresolvable("shut")), Gate("B", unresolvable("no")))
+    mixed = framework_of(
+        Gate("A", unresolvable("shut"), traits=PER_CLASS), Gate("B", unresolvable("no"))
+    )
     assert mixed.gates_per_pod
     assert mixed.run_pre_enqueue_again(pod).plugin == "B"
 
@@ -77,12 +79,10 @@ def test_a_plugin_that_registers_nothing_hears_of_everything_if_it_can_reject() 
     assert "DefaultBinder" not in framework.events_by_plugin
 
 
-def test_who_waits_for_nodes_hears_of_taints_too_without_being_asked(pod: PodInfo) -> None:
-    framework = framework_of(Gate("A", registrations=(EventRegistration(NODE_ADD, _skips),)))
-    events = [each.event for each in framework.events_by_plugin["A"]]
-    assert events == [NODE_ADD, NODE_TAINT]
-    assert framework.hint("A", NODE_ADD, pod, None, None) is QueueingHint.SKIP
-    assert framework.hint("A", NODE_TAINT, pod, None, None) is QueueingHint.QUEUE
+def test_a_plugin_that_registers_added_nodes_is_registered_for_taints_without_a_hint() -> None:
+    added = EventRegistration(NODE_ADD, _skips)
+    framework = framework_of(Gate("A", registrations=(added,)))
+    assert framework.events_by_plugin["A"] == (added, EventRegistration(NODE_TAINT))
 
 
 def test_who_waits_for_taints_anyway_is_asked_about_them() -> None:
@@ -96,36 +96,3 @@ def test_a_plugin_that_says_it_waits_for_nothing_hears_of_nothing() -> None:
 
 def _skips(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
     return QueueingHint.SKIP
-
-
-def _with_hint(answer: QueueingHint | None) -> Framework:
-    def hint(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
-        if answer is None:
-            raise RuntimeError("no idea")
-        return answer
-
-    return framework_of(Gate("A", registrations=(EventRegistration(NODE_ADD, hint),)))
-
-
-@pytest.mark.parametrize(
-    ("answer", "want"),
-    [
-        (QueueingHint.SKIP, QueueingHint.SKIP),
-        (QueueingHint.QUEUE, QueueingHint.QUEUE),
-        (None, QueueingHint.QUEUE),
-    ],
-)
-def test_a_hint_decides_and_one_that_fails_counts_as_queue(
-    pod: PodInfo, answer: QueueingHint | None, want: QueueingHint
-) -> None:
-    assert _with_hint(answer).hint("A", NODE_ADD, pod, None, None) is want
-
-
-def test_an_event_nobody_registered_for_does_not_help(pod: PodInfo) -> None:
-    framework = _with_hint(QueueingHint.QUEUE)
-    assert framework.hint("A", NODE_LABEL, pod, None, None) is QueueingHint.SKIP
-
-
-def test_a_registration_without_a_hint_always_helps(pod: PodInfo) -> None:
-    framework = framework_of(Gate("A", registrations=(EventRegistration(NODE_LABEL),)))
-    assert framework.hint("A", NODE_LABEL, pod, None, None) is QueueingHint.QUEUE

@@ -9,6 +9,7 @@ from stowage.framework import (
     FilterVerdict,
     Framework,
     PluginFailed,
+    PluginTraits,
     PreFilterOutcome,
     Reads,
     Rejection,
@@ -43,7 +44,9 @@ def _names(cluster: MirroredCluster, rows: Int64Array) -> list[str]:
 
 
 def test_a_node_is_feasible_if_no_plugin_refuses_it(cluster: MirroredCluster, pod: PodInfo) -> None:
-    framework = framework_of(Refuses("A", {"n1"}), Refuses("B", {"n2"}, filter_reads=Reads.NODE))
+    framework = framework_of(
+        Refuses("A", {"n1"}), Refuses("B", {"n2"}, traits=PluginTraits(filter_reads=Reads.NODE))
+    )
     result = framework.run_filter(CycleState(), pod, cluster.snapshot())
     assert _names(cluster, result.rows) == ["n0", "n3"]
     assert result.num_evaluated == 4
@@ -102,8 +105,8 @@ def test_only_the_nodes_named_by_pre_filter_are_asked(
 
 def test_a_second_pod_of_the_class_asks_only_about_changed_nodes(pod: PodInfo) -> None:
     cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
-    reads_nodes = Refuses("Node", {"n3"}, filter_reads=Reads.NODE)
-    reads_usage = Refuses("Usage", {"n4"}, filter_reads=Reads.USAGE)
+    reads_nodes = Refuses("Node", {"n3"}, traits=PluginTraits(filter_reads=Reads.NODE))
+    reads_usage = Refuses("Usage", {"n4"}, traits=PluginTraits(filter_reads=Reads.USAGE))
     framework = framework_of(reads_nodes, reads_usage)
     first, second = (cluster.info(make_pod(name)) for name in ("p", "q"))
     framework.run_filter(CycleState(), first, cluster.snapshot())
@@ -112,7 +115,7 @@ def test_a_second_pod_of_the_class_asks_only_about_changed_nodes(pod: PodInfo) -
     rows = cluster.snapshot().num_rows
     assert reads_nodes.asked == [rows]
     assert reads_usage.asked == [rows, 1]
-    cluster.node_seen(make_node("n8", labels={"new": "label"}))
+    cluster.update_node(make_node("n8", labels={"new": "label"}))
     result = framework.run_filter(CycleState(), first, cluster.snapshot())
     assert reads_nodes.asked == [rows, 1]
     assert reads_usage.asked == [rows, 1, 1]
@@ -122,7 +125,7 @@ def test_a_second_pod_of_the_class_asks_only_about_changed_nodes(pod: PodInfo) -
 def test_a_what_if_snapshot_neither_uses_nor_feeds_the_cache(
     cluster: MirroredCluster, pod: PodInfo
 ) -> None:
-    plugin = Refuses("Usage", {"n1"}, filter_reads=Reads.USAGE)
+    plugin = Refuses("Usage", {"n1"}, traits=PluginTraits(filter_reads=Reads.USAGE))
     framework = framework_of(plugin)
     framework.run_filter(CycleState(), pod, cluster.snapshot())
     added = [cluster.info(make_pod("q", cpu="1"))]
@@ -135,7 +138,7 @@ def test_a_what_if_snapshot_neither_uses_nor_feeds_the_cache(
 def test_another_cluster_does_not_get_this_ones_answers(
     cluster: MirroredCluster, pod: PodInfo
 ) -> None:
-    framework = framework_of(Refuses("A", {"n1"}, filter_reads=Reads.NODE))
+    framework = framework_of(Refuses("A", {"n1"}, traits=PluginTraits(filter_reads=Reads.NODE)))
     framework.run_filter(CycleState(), pod, cluster.snapshot())
     other = MirroredCluster([make_node("n1")])
     result = framework.run_filter(CycleState(), other.info(make_pod("p")), other.snapshot())
@@ -154,7 +157,7 @@ def test_a_skipped_plugin_is_not_asked(cluster: MirroredCluster, pod: PodInfo) -
 def test_a_plugin_that_raises_is_named_with_its_words(
     cluster: MirroredCluster, pod: PodInfo, reads: Reads
 ) -> None:
-    framework = framework_of(Raises(filter_reads=reads))
+    framework = framework_of(Raises(traits=PluginTraits(filter_reads=reads)))
     with pytest.raises(PluginFailed) as caught:
         framework.run_filter(CycleState(), pod, cluster.snapshot())
     status = caught.value.status
@@ -167,7 +170,7 @@ def test_masks_of_a_wrong_length_are_the_plugins_fault(
 ) -> None:
     class TooShort:
         name = "TooShort"
-        filter_reads = Reads.CLUSTER
+        traits = PluginTraits()
 
         def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
             return FilterVerdict((Rejection("why", np.ones(1, dtype=np.bool_)),))

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 from stowage.api.config.loading import ConfigError, InvalidConfiguration, KubeSchedulerProfile
 from stowage.api.decoding.strict_decoding import decode_struct
-from stowage.framework import ExtensionPoint, Profile, Registry, build_profile
+from stowage.framework import CycleState, ExtensionPoint, Profile, Registry, build_profile
 from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, PROTOCOLS, takes_part
 from stowage.plugins import in_tree_registry
+
+from tests.support.builders import make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
 
 
 def _profile(registry: Registry | None = None, **fields: Any) -> Profile:
@@ -113,8 +116,13 @@ def test_a_weight_of_zero_counts_as_one() -> None:
 def test_arguments_reach_the_plugin() -> None:
     args = {"apiVersion": "v1", "kind": "X", "ignoredResources": ["example.com/foo"]}
     profile = _profile(pluginConfig=[{"name": "NodeResourcesFit", "args": args}])
+    cluster = MirroredCluster([make_node("n")])
+    pod = cluster.info(make_pod("p", requests={"example.com/foo": "1"}))
+    state, snapshot = CycleState(), cluster.snapshot()
     fit: Any = profile.instances["NodeResourcesFit"]
-    assert fit._ignored == frozenset({"example.com/foo"})
+    fit.pre_filter(state, pod, snapshot)
+    nodes = existing_nodes(snapshot)
+    assert verdicts_by_node(fit.filter(state, pod, nodes), nodes) == {}
 
 
 def test_all_mistakes_are_reported_at_once_with_path_value_and_expectation() -> None:

@@ -9,6 +9,7 @@ from stowage.framework import (
     CycleState,
     Framework,
     PluginFailed,
+    PluginTraits,
     Reads,
     ScoreResult,
     default_normalize_score,
@@ -50,8 +51,8 @@ def _score(framework: Framework, cluster: MirroredCluster, *names: str) -> Score
 def test_totals_are_weighted_sums_of_normalised_scores(
     cluster: MirroredCluster, reads: Reads, cache_size: int
 ) -> None:
-    plain = Rates("Plain", {"n0": 100, "n1": 40}, reads)
-    wide = Normalized("Wide", {"n1": 500, "n2": 1000}, reads)
+    plain = Rates("Plain", {"n0": 100, "n1": 40}, PluginTraits(score_reads=reads))
+    wide = Normalized("Wide", {"n1": 500, "n2": 1000}, PluginTraits(score_reads=reads))
     framework = framework_of(
         plain, wide, weights={"Plain": 2, "Wide": 3}, class_cache_size=cache_size
     )
@@ -66,22 +67,27 @@ def test_totals_are_weighted_sums_of_normalised_scores(
 def test_scores_are_normalised_over_the_feasible_nodes_only() -> None:
     cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
     scores = {f"n{index}": index for index in range(60)}
-    framework = framework_of(Normalized("A", scores, Reads.NODE))
+    framework = framework_of(Normalized("A", scores, PluginTraits(score_reads=Reads.NODE)))
     names = [f"n{index}" for index in range(51)]
     total = _score(framework, cluster, *names).total
     assert (total[25], total[50]) == (50, 100)
 
 
 def test_equal_raw_scores_of_all_nodes_are_normalised_once(cluster: MirroredCluster) -> None:
-    framework = framework_of(Normalized("A", dict.fromkeys(NODES, 7), Reads.NODE))
+    framework = framework_of(
+        Normalized("A", dict.fromkeys(NODES, 7), PluginTraits(score_reads=Reads.NODE))
+    )
     assert _score(framework, cluster).total.tolist() == [100, 100, 100]
 
 
 def test_a_second_pod_of_the_class_asks_only_about_changed_nodes() -> None:
     cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
     names = [f"n{index}" for index in range(60)]
-    node, usage = Rates("Node", {}, Reads.NODE), Rates("Usage", {"n3": 5}, Reads.USAGE)
-    every = Rates("Nodes", {}, Reads.NODES)
+    node, usage = (
+        Rates("Node", {}, PluginTraits(score_reads=Reads.NODE)),
+        Rates("Usage", {"n3": 5}, PluginTraits(score_reads=Reads.USAGE)),
+    )
+    every = Rates("Nodes", {}, PluginTraits(score_reads=Reads.NODES))
     framework = framework_of(node, usage, every)
     first = cluster.info(make_pod("p"))  # keeps the class alive
     _score(framework, cluster, *names)
@@ -90,7 +96,7 @@ def test_a_second_pod_of_the_class_asks_only_about_changed_nodes() -> None:
     result = _score(framework, cluster, *names)
     assert (node.asked, usage.asked, every.asked) == ([rows], [rows, 1], [rows])
     assert result.total.sum() == 5
-    cluster.node_seen(make_node("n8", labels={"new": "label"}))
+    cluster.update_node(make_node("n8", labels={"new": "label"}))
     _score(framework, cluster, *names)
     assert first.pod_class is cluster.info(make_pod("q")).pod_class
     assert node.asked == [rows, rows], "a plugin that reads all nodes makes all be scored anew"
@@ -101,7 +107,7 @@ def test_a_second_pod_of_the_class_asks_only_about_changed_nodes() -> None:
 def test_a_score_out_of_range_is_an_error(
     cluster: MirroredCluster, reads: Reads, score: int
 ) -> None:
-    framework = framework_of(Rates("Wild", {"n1": score}, reads))
+    framework = framework_of(Rates("Wild", {"n1": score}, PluginTraits(score_reads=reads)))
     with pytest.raises(PluginFailed, match="plugin returned an invalid score") as caught:
         _score(framework, cluster)
     assert (caught.value.status.code, caught.value.status.plugin) == (Code.ERROR, "Wild")
@@ -109,7 +115,7 @@ def test_a_score_out_of_range_is_an_error(
 
 def test_a_wild_score_of_an_infeasible_node_harms_nobody() -> None:
     cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
-    framework = framework_of(Rates("Wild", {"n59": 1000}, Reads.USAGE))
+    framework = framework_of(Rates("Wild", {"n59": 1000}, PluginTraits(score_reads=Reads.USAGE)))
     names = [f"n{index}" for index in range(59)]
     assert _score(framework, cluster, *names).total.tolist() == [0] * 59
 
@@ -119,14 +125,14 @@ def test_a_plugin_that_raises_is_named_with_its_words(
     cluster: MirroredCluster, reads: Reads
 ) -> None:
     with pytest.raises(PluginFailed) as caught:
-        _score(framework_of(Raises(score_reads=reads)), cluster)
+        _score(framework_of(Raises(traits=PluginTraits(score_reads=reads))), cluster)
     assert caught.value.status.message == 'plugin "Raises" failed with: the disk is on fire'
 
 
 def test_scores_of_a_wrong_type_are_the_plugins_fault(cluster: MirroredCluster) -> None:
     class Fractions:
         name = "Fractions"
-        score_reads = Reads.CLUSTER
+        traits = PluginTraits()
 
         def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
             return np.zeros(len(nodes))  # type: ignore[return-value]

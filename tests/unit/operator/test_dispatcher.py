@@ -7,12 +7,9 @@ import asyncio
 import pytest
 from stowage.api.events import BindSucceeded, Event, NodeSeen, PendingPodGone, PendingPodSeen
 from stowage.api.instructions import ReportProblem
-from stowage.engine import Engine
-from stowage.framework import plugin_factory
 from stowage.framework.authoring import SUCCESS, CycleState, PodInfo, Status
 from stowage.operator.inbox import Inbox
 from stowage.operator.metrics.scheduler_metrics import Metrics
-from stowage.plugins import in_tree_registry
 from structlog.testing import capture_logs
 
 from tests.support.builders import make_node, make_pod
@@ -46,21 +43,9 @@ class _Shell:
 
     def __init__(self) -> None:
         self.notary, self.inbox, self.client = Notary(), Inbox(), FakeApiClient(post=[b"{}"])
-        self.engine = self._make_engine()
+        self.engine = default_engine(plugins=[self.notary])
         self.metrics, time = Metrics(lambda: 0.0), FakeTime()
         self.dispatcher = make_dispatcher(self.engine, self.inbox, self.client, time, self.metrics)
-
-    def _make_engine(self) -> Engine:
-        def make_notary() -> Notary:
-            return self.notary
-
-        profile = {
-            "schedulerName": "default-scheduler",
-            "plugins": {"multiPoint": {"enabled": [{"name": "Notary"}]}},
-        }
-        factory = plugin_factory(make_notary, name="Notary")
-        registry = in_tree_registry().merged_with(factory)
-        return default_engine(profile=profile, registry=registry)
 
     def schedule(self) -> None:
         """A pod arrives and gets a node."""

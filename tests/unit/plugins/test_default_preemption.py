@@ -10,7 +10,12 @@ import pytest
 from msgspec import convert
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.status import Status, unschedulable
-from stowage.engine.scheduling import Unschedulable, schedule_pod
+from stowage.engine.scheduling import (
+    SchedulingRequest,
+    TieBreaker,
+    Unschedulable,
+    schedule_pod,
+)
 from stowage.framework import (
     ACCEPT_ALL,
     CycleState,
@@ -18,7 +23,6 @@ from stowage.framework import (
     Framework,
     PluginFactory,
     PreFilterResult,
-    Reads,
     Rejection,
     build_profile,
     plugin_factory,
@@ -64,7 +68,9 @@ def _preempt(
     framework: Framework, cluster: MirroredCluster, choose: Callable[[int], int] = lambda _: 0
 ) -> Unschedulable:
     pod = cluster.info(make_pod("preemptor", cpu="1", priority=100))
-    result = schedule_pod(framework, cluster.snapshot(), pod, CycleState(), choose)
+    result = schedule_pod(
+        SchedulingRequest(framework, cluster.snapshot(), pod, CycleState(), TieBreaker(choose))
+    )
     assert isinstance(result, Unschedulable)
     return result
 
@@ -107,7 +113,6 @@ class Jealous:
     """Wants at most one other pod in the cluster; counts at PreFilter, judges all nodes alike."""
 
     name = "Jealous"
-    filter_reads = Reads.CLUSTER
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         del pod
@@ -131,7 +136,7 @@ class Counted:
 def test_a_plugin_that_knows_nothing_of_what_ifs_is_asked_about_one_node_at_a_time() -> None:
     cluster = MirroredCluster([make_node(name, cpu="4") for name in ("n0", "n1", "n2")])
     for name, node in (("a", "n0"), ("b", "n0"), ("c", "n1")):
-        cluster.pod_seen(make_pod(name, cpu="1", node=node, priority=1))
+        cluster.update_pod(make_pod(name, cpu="1", node=node, priority=1))
     result = _preempt(_framework(plugin_factory(Jealous)), cluster)
     assert result.preemption is not None
     (candidate,) = result.preemption.find_candidates().values()
@@ -154,7 +159,7 @@ def test_a_plugin_of_single_nodes_sees_each_with_the_pods_that_are_left() -> Non
     cluster = MirroredCluster([make_node("n0", cpu="4")])
     for name, noise in (("a", "low"), ("b", "loud"), ("c", "low")):
         pod = make_pod(name, cpu="1", node="n0", priority=1, labels={"noise": noise})
-        cluster.pod_seen(pod)
+        cluster.update_pod(pod)
     result = _preempt(_framework(plugin_factory(Quiet)), cluster)
     assert result.preemption is not None
     chosen = result.preemption.chosen

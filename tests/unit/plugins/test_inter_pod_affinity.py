@@ -207,9 +207,9 @@ def test_a_namespace_selector_covers_the_namespaces_whose_labels_match() -> None
     term = affinity_term(ZONE, WEB, namespace_selector=label_selector({"team": "x"}))
     pod = make_pod("p", affinity=far(term))
     assert refused(cluster, pod) == {}
-    cluster.namespace_seen(make_namespace("other", labels={"team": "x"}))
+    cluster.update_namespace(make_namespace("other", labels={"team": "x"}))
     assert refused(cluster, pod) == {"a1": ANTI_AFFINITY, "a2": ANTI_AFFINITY}
-    cluster.namespace_gone("other")
+    cluster.remove_namespace("other")
     assert refused(cluster, pod) == {}
 
 
@@ -233,7 +233,7 @@ def test_a_what_if_snapshot_is_judged_by_what_it_holds() -> None:
 
 def test_pods_on_a_node_that_is_gone_count_for_nobody() -> None:
     cluster = MirroredCluster(zones(), [web("a1")])
-    cluster.node_gone("a1")
+    cluster.remove_node("a1")
     assert refused(cluster, make_pod("p", affinity=far(NEAR_WEB))) == {}
 
 

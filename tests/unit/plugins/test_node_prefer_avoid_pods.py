@@ -102,11 +102,11 @@ def test_a_node_is_asked_again_only_when_it_changed() -> None:
     cluster = MirroredCluster([annotated("n1", None), annotated("n2", avoiding(WEB))])
     plugin = NodePreferAvoidPods(NoArgs())
     assert scores(cluster, plugin, owned(*WEB)) == [100, 0]
-    cluster.node_seen(annotated("n1", avoiding(WEB)))
+    cluster.update_node(annotated("n1", avoiding(WEB)))
     assert scores(cluster, plugin, owned(*WEB)) == [0, 0]
-    cluster.node_seen(annotated("n2", avoiding(OLD_WEB)))
+    cluster.update_node(annotated("n2", avoiding(OLD_WEB)))
     assert scores(cluster, plugin, owned(*WEB)) == [0, 100]
-    cluster.node_gone("n1")
+    cluster.remove_node("n1")
     assert scores(cluster, plugin, owned(*WEB)) == [100]
 
 
@@ -114,8 +114,8 @@ def test_the_row_of_a_deleted_node_says_nothing_about_the_next_one() -> None:
     cluster = MirroredCluster([annotated("n1", avoiding(WEB))])
     plugin = NodePreferAvoidPods(NoArgs())
     assert scores(cluster, plugin, owned(*WEB)) == [0]
-    cluster.node_gone("n1")
-    cluster.node_seen(annotated("n2", None))
+    cluster.remove_node("n1")
+    cluster.update_node(annotated("n2", None))
     assert scores(cluster, plugin, owned(*WEB)) == [100]
 
 
@@ -123,9 +123,9 @@ def test_nodes_beyond_the_memory_of_the_change_log_are_all_read_again() -> None:
     cluster = MirroredCluster([annotated("n1", avoiding(WEB)), annotated("n2", None)])
     requests = AvoidanceRequests()
     assert requests.rows_avoiding(WEB, cluster.snapshot()) == {cluster.snapshot().row_of("n1")}
-    cluster.node_seen(annotated("n1", None))
+    cluster.update_node(annotated("n1", None))
     for index in range(10_000):
-        cluster.node_seen(annotated("n2", avoiding(("ReplicaSet", str(index)))))
+        cluster.update_node(annotated("n2", avoiding(("ReplicaSet", str(index)))))
     assert requests.rows_avoiding(WEB, cluster.snapshot()) == set()
     assert len(requests.rows_avoiding(("ReplicaSet", "9999"), cluster.snapshot())) == 1
 

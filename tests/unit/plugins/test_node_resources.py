@@ -9,7 +9,7 @@ from stowage.api.config.types import UtilizationShapePoint
 from stowage.api.decoding.strict_decoding import decode_struct
 from stowage.api.objects.pod import ResourceRequirements
 from stowage.framework import CycleState
-from stowage.framework.runtime.node_verdicts import PluginVerdict
+from stowage.framework.node_verdicts import PluginVerdict
 from stowage.plugins.node_resources import (
     BalancedAllocation,
     NodeResourcesBalancedAllocationArgs,

@@ -229,11 +229,11 @@ def test_nodes_that_come_and_go_change_the_domains() -> None:
         return verdicts_by_node(plugin.filter(state, info, nodes), nodes)
 
     assert verdicts() == {"bare": UNLABELLED}
-    cluster.node_seen(make_node("c1", zone="c"))
+    cluster.update_node(make_node("c1", zone="c"))
     assert verdicts() == {"a1": SKEWED, "a2": SKEWED, "b1": SKEWED, "bare": UNLABELLED}
-    cluster.node_seen(make_node("bare", zone="b"))
+    cluster.update_node(make_node("bare", zone="b"))
     assert verdicts() == {"a1": SKEWED, "a2": SKEWED, "b1": SKEWED, "bare": SKEWED}
-    cluster.node_gone("c1")
+    cluster.remove_node("c1")
     assert verdicts() == {}
 
 
@@ -331,13 +331,13 @@ SELECTED_CASES: dict[str, tuple[str, LabelSelector | None, OwnerReference | None
 def test_built_in_defaults_hold_for_pods_that_workloads_select(sentence: str) -> None:
     kind, selector, owner, selected = SELECTED_CASES[sentence]
     cluster = MirroredCluster(zones(), placed("a1"))
-    cluster.workload_seen(kind, "default", "web", selector)
+    cluster.update_workload(kind, "default", "web", selector)
     assert (scored(cluster, web("p", owner=owner)) is not None) is selected
 
 
 def test_built_in_defaults_rate_nodes_without_a_zone_by_their_hostname() -> None:
     cluster = MirroredCluster(zones(), placed("a1"))
-    cluster.workload_seen("Service", "default", "web", WEB)
+    cluster.update_workload("Service", "default", "web", WEB)
     # own pod: 1 * log(4 nodes + 2) = 1.79, + 2; zone: 1 * log(3 + 2) = 1.61, + 4, where having
     # no zone counts as a third zone but adds nothing: 9.4, 7.6, 6 and 2
     assert scored(cluster, web("p")) == {
@@ -351,7 +351,7 @@ def test_built_in_defaults_rate_nodes_without_a_zone_by_their_hostname() -> None
 def test_built_in_defaults_take_having_no_zone_and_an_empty_zone_for_the_same() -> None:
     nodes = [make_node("bare"), make_node("empty", zone=""), make_node("b1", zone="b")]
     cluster = MirroredCluster(nodes, placed("bare"))
-    cluster.workload_seen("Service", "default", "web", WEB)
+    cluster.update_workload("Service", "default", "web", WEB)
     # zones "" and "b": the pod on "bare" is in zone "": 1 * log(2 + 2) = 1.39, + 4, + 2;
     # "bare" itself has only its hostname: 1 * log(3 + 2) = 1.61, + 2
     scores = scored(cluster, web("p"))
@@ -366,9 +366,9 @@ def test_a_service_that_comes_and_goes_changes_the_defaults_of_the_next_pod() ->
         return plugin.pre_score(CycleState(), info, existing_nodes(cluster.snapshot())).is_skip
 
     assert is_skipped()
-    cluster.workload_seen("Service", "default", "web", WEB)
+    cluster.update_workload("Service", "default", "web", WEB)
     assert not is_skipped()
-    cluster.workload_gone("Service", "default", "web")
+    cluster.remove_workload("Service", "default", "web")
     assert is_skipped()
 
 
@@ -376,8 +376,8 @@ def test_services_and_owner_select_together() -> None:
     cluster = MirroredCluster(
         zones(), [*placed("a1", "a1"), web("other", "b1", labels={"app": "web", "v": "1"})]
     )
-    cluster.workload_seen("Service", "default", "web", WEB)
-    cluster.workload_seen("ReplicaSet", "default", "web", label_selector({"v": "1"}))
+    cluster.update_workload("Service", "default", "web", WEB)
+    cluster.update_workload("ReplicaSet", "default", "web", label_selector({"v": "1"}))
     args = PodTopologySpreadArgs((DefaultConstraint(1, ZONE, "ScheduleAnyway"),), "List")
     pod = web("p", owner=REPLICA_SET, labels={"app": "web", "v": "1"})
     # only the pod in zone b has both labels: 1 * log(2 + 2) = 1.39 -> 1
@@ -391,7 +391,7 @@ def test_services_and_owner_select_together() -> None:
 
 def test_a_pod_with_own_constraints_gets_no_defaults() -> None:
     cluster = MirroredCluster(zones(), placed("a1"))
-    cluster.workload_seen("Service", "default", "web", WEB)
+    cluster.update_workload("Service", "default", "web", WEB)
     assert scored(cluster, incoming(spread())) is None
 
 
@@ -399,7 +399,7 @@ def test_listed_defaults_can_be_hard() -> None:
     cluster = MirroredCluster(zones(), placed("a1"))
     args = PodTopologySpreadArgs((DefaultConstraint(1, ZONE, "DoNotSchedule"),), "List")
     assert refused(cluster, web("p"), args) is None
-    cluster.workload_seen("Service", "default", "web", WEB)
+    cluster.update_workload("Service", "default", "web", WEB)
     assert refused(cluster, web("p"), args) == {
         "a1": SKEWED,
         "a2": SKEWED,

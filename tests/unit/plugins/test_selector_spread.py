@@ -41,7 +41,7 @@ def scored(
     """Matching pods and score by node."""
     cluster = MirroredCluster(nodes, placed)
     for index, (kind, selector) in enumerate(workloads):
-        cluster.workload_seen(kind, "default", f"w{index}", selector)
+        cluster.update_workload(kind, "default", f"w{index}", selector)
     return scores_of(cluster, SelectorSpread(NoArgs()), pod or web(""))
 
 
@@ -199,7 +199,7 @@ def test_zones(nodes: list[Node], placed: list[Pod], want: list[tuple[int, int]]
 
 def test_only_nodes_that_are_left_have_a_say() -> None:
     cluster = MirroredCluster(bare("a", "b", "c"), pods(a=4, b=2, c=1))
-    cluster.workload_seen("Service", "default", "web", SERVICE[1])
+    cluster.update_workload("Service", "default", "web", SERVICE[1])
     plugin, state, info = SelectorSpread(NoArgs()), CycleState(), cluster.info(web(""))
     everywhere = existing_nodes(cluster.snapshot())
     without_a = cluster.snapshot().view(everywhere.rows[[name != "a" for name in everywhere.names]])
@@ -213,11 +213,11 @@ def test_what_changes_meanwhile_is_seen() -> None:
     plugin, pod = SelectorSpread(NoArgs()), web("")
     held = cluster.info(pod)  # or its class would vanish in between
     assert scores_of(cluster, plugin, pod) == {"a": (0, 100), "b": (0, 100)}
-    cluster.workload_seen("Service", "default", "web", SERVICE[1])
+    cluster.update_workload("Service", "default", "web", SERVICE[1])
     assert scores_of(cluster, plugin, pod) == {"a": (1, 0), "b": (0, 30)}
-    cluster.node_seen(in_zone("b", zone="y"))
+    cluster.update_node(in_zone("b", zone="y"))
     assert scores_of(cluster, plugin, pod) == {"a": (1, 0), "b": (0, 100)}
-    cluster.workload_gone("Service", "default", "web")
+    cluster.remove_workload("Service", "default", "web")
     assert scores_of(cluster, plugin, pod) == {"a": (0, 100), "b": (0, 100)}
     assert cluster.info(pod).pod_class is held.pod_class
 

@@ -21,7 +21,7 @@ from stowage.api.objects.volume import (
     VolumeAttachment,
 )
 from stowage.api.status import Code
-from stowage.framework import CycleState, ExtensionPoint, NoArgs, build_profile
+from stowage.framework import CycleState, ExtensionPoint, NoArgs, ReservePlan, build_profile
 from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
 from stowage.framework.runtime.row_filter import judges_rows
 from stowage.plugins import in_tree_registry
@@ -103,7 +103,7 @@ def test_every_filter_plugin_of_the_project_can_be_asked_about_many_what_ifs_at_
 def _say(plugin: PreFilterPlugin, volume: Volume, *objects: StorageObject) -> str:
     """What PreFilter says of a pod with this volume: a rejection's text, else its code."""
     cluster = MirroredCluster([make_node("n0")])
-    cluster.storage_seen(*objects)
+    cluster.update_storage(*objects)
     status = pre_filter(plugin, cluster, make_pod("p", volumes=(volume,))).status
     if status.is_rejected:
         assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -209,7 +209,7 @@ def test_a_missing_claim_is_refused_on_every_node_where_nobody_did_so_before() -
 
 def test_a_volume_that_two_pods_share_is_attached_once() -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
-    cluster.storage_seen(
+    cluster.update_storage(
         make_csi_node("n0", csi_example_com=1),
         make_csi_node("n1", csi_example_com=0),
         make_claim("data", volume="d"),
@@ -225,15 +225,15 @@ def test_a_volume_that_two_pods_share_is_attached_once() -> None:
 
 def test_nothing_new_fits_even_where_there_is_too_much_already() -> None:
     cluster = MirroredCluster([make_node("n0")])
-    cluster.storage_seen(make_claim("data", volume="d"), make_volume("d"))
+    cluster.update_storage(make_claim("data", volume="d"), make_volume("d"))
     cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
-    cluster.storage_seen(make_csi_node("n0", csi_example_com=0))
+    cluster.update_storage(make_csi_node("n0", csi_example_com=0))
     assert refused(LIMITS, cluster, make_pod("p", volumes=(DATA,))) == {}
 
 
 def test_what_is_attached_counts_once_and_is_new_for_a_pod_all_the_same() -> None:
     cluster = MirroredCluster([make_node("n0")])
-    cluster.storage_seen(
+    cluster.update_storage(
         make_csi_node("n0", csi_example_com=2),
         make_claim("data", volume="d"),
         make_claim("more", volume="e"),
@@ -245,20 +245,20 @@ def test_what_is_attached_counts_once_and_is_new_for_a_pod_all_the_same() -> Non
     assert refused(LIMITS, cluster, more) == {}
     cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
     assert refused(LIMITS, cluster, more) == {}
-    cluster.storage_seen(make_attachment("b", "n0", "e"))
+    cluster.update_storage(make_attachment("b", "n0", "e"))
     assert list(refused(LIMITS, cluster, more)) == ["n0"]
-    cluster.storage_gone(VolumeAttachment, "b")
+    cluster.remove_storage(VolumeAttachment, "b")
     assert refused(LIMITS, cluster, more) == {}
 
 
 def test_an_attachment_counts_from_when_its_volume_is_known_and_its_node_is_there() -> None:
     cluster = MirroredCluster()
-    cluster.storage_seen(make_attachment("a", "n0", "d"), make_csi_node("n0", csi_example_com=1))
-    cluster.node_seen(make_node("n0"))
-    cluster.storage_seen(make_claim("more", volume="e"), make_volume("e"))
+    cluster.update_storage(make_attachment("a", "n0", "d"), make_csi_node("n0", csi_example_com=1))
+    cluster.update_node(make_node("n0"))
+    cluster.update_storage(make_claim("more", volume="e"), make_volume("e"))
     more = make_pod("q", volumes=(claim_volume("more"),))
     assert refused(LIMITS, cluster, more) == {}
-    cluster.storage_seen(make_volume("d"))
+    cluster.update_storage(make_volume("d"))
     assert list(refused(LIMITS, cluster, more)) == ["n0"]
     cluster.cache.validate()
 
@@ -283,7 +283,7 @@ def test_in_tree_volumes_count_for_the_csi_driver_that_took_over(
     """Whatever the node says about migration: it is on wherever there is a CSINode."""
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
     source = AWSElasticBlockStoreVolumeSource("vol-1")
-    cluster.storage_seen(
+    cluster.update_storage(
         EBS_CLASS,
         make_class("files", provisioner="kubernetes.io/azure-file"),
         make_claim("given", "ebs", volume="d"),
@@ -299,7 +299,7 @@ def test_in_tree_volumes_count_for_the_csi_driver_that_took_over(
 def test_an_inline_volume_and_a_claimed_one_may_be_the_same() -> None:
     cluster = MirroredCluster([make_node("n0")])
     source = AWSElasticBlockStoreVolumeSource("vol-1")
-    cluster.storage_seen(
+    cluster.update_storage(
         make_claim("given", "ebs", volume="d"),
         make_volume("d", "ebs", driver="", aws_elastic_block_store=source),
         make_csi_node("n0", ebs_csi_aws_com=1),
@@ -310,22 +310,22 @@ def test_an_inline_volume_and_a_claimed_one_may_be_the_same() -> None:
 
 def test_a_volume_keeps_its_place_when_its_claim_is_bound() -> None:
     cluster = MirroredCluster([make_node("n0")])
-    cluster.storage_seen(
+    cluster.update_storage(
         make_csi_node("n0", csi_example_com=1), make_class(), make_claim("data"), make_claim("more")
     )
     cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
     asking = make_pod("p", volumes=(claim_volume("more"),))
     assert list(refused(LIMITS, cluster, asking)) == ["n0"]
-    cluster.storage_seen(make_volume("d"), make_claim("data", volume="d"))
+    cluster.update_storage(make_volume("d"), make_claim("data", volume="d"))
     assert list(refused(LIMITS, cluster, asking)) == ["n0"]
     cluster.cache.validate()
-    cluster.pod_gone("uid-first")
+    cluster.remove_pod("uid-first")
     assert refused(LIMITS, cluster, asking) == {}
 
 
 def test_a_claim_for_one_pod_is_free_again_when_that_pod_goes() -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
-    cluster.storage_seen(make_claim("data", volume="d", modes=["ReadWriteOncePod"]))
+    cluster.update_storage(make_claim("data", volume="d", modes=["ReadWriteOncePod"]))
     cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
     asking = make_pod("p", volumes=(DATA,))
     assert list(refused(RESTRICTIONS, cluster, asking)) == ["n0", "n1"]
@@ -333,13 +333,13 @@ def test_a_claim_for_one_pod_is_free_again_when_that_pod_goes() -> None:
     status = RESTRICTIONS.pre_filter(CycleState(), cluster.info(asking), without).status
     assert status.is_skip
     assert list(refused(RESTRICTIONS, cluster, asking)) == ["n0", "n1"]
-    cluster.pod_gone("uid-first")
+    cluster.remove_pod("uid-first")
     assert pre_filter(RESTRICTIONS, cluster, asking).status.is_skip
 
 
 def test_claims_of_a_pod_find_two_volumes_in_one_place() -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
-    cluster.storage_seen(
+    cluster.update_storage(
         make_class(provisioner="kubernetes.io/no-provisioner"),
         make_claim("one"),
         make_claim("two"),
@@ -353,7 +353,7 @@ def test_claims_of_a_pod_find_two_volumes_in_one_place() -> None:
 
 def test_claims_of_a_pod_get_different_volumes_the_smallest_that_fit() -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
-    cluster.storage_seen(
+    cluster.update_storage(
         make_class(provisioner="kubernetes.io/no-provisioner"),
         make_claim("small", size="1Gi"),
         make_claim("large", size="2Gi"),
@@ -365,12 +365,11 @@ def test_claims_of_a_pod_get_different_volumes_the_smallest_that_fit() -> None:
     assert list(refused(BINDING, cluster, pod)) == ["n1"]
     state, snapshot = CycleState(), cluster.snapshot()
     BINDING.pre_filter(state, cluster.info(pod), snapshot)
-    assert BINDING.reserve(state, cluster.info(pod), "n0").is_success
-    volumes = snapshot.storage.volumes
-    assumed = {name: each.object.spec.claim_ref for name, each in volumes.assumptions()}
-    assert {name: ref.name for name, ref in assumed.items() if ref} == {"a": "small", "b": "large"}
-    BINDING.unreserve(state, cluster.info(pod), "n0")
-    assert list(volumes.assumptions()) == []
+    plan = BINDING.reserve(state, cluster.info(pod), "n0")
+    assert isinstance(plan, ReservePlan)
+    given = {volume.metadata.name: volume.spec.claim_ref for volume in plan.volumes}
+    assert {name: ref.name for name, ref in given.items() if ref} == {"a": "small", "b": "large"}
+    assert list(snapshot.storage.volumes.assumptions()) == []
 
 
 def _hint(hint: Any, volumes: tuple[Volume, ...], old: Any, new: Any) -> QueueingHint:

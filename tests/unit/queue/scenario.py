@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Status, unresolvable
-from stowage.queue import Place, QueuedPod, SchedulingQueue
+from stowage.queue import QueuedPod, QueueRules, QueueState, SchedulingQueue
 from stowage.queue.event_registrations import Hint
 from stowage.state.pods.pod_info import PodClasses, PodInfo, make_pod_info
 
@@ -89,13 +90,22 @@ def make_queue(
     **timing: float,
 ) -> SchedulingQueue:
     """A queue ordered by priority; `events` replaces what some plugins registered."""
+    return SchedulingQueue(make_rules(events, pre_enqueue, **timing))
+
+
+def make_rules(
+    events: Mapping[str, Sequence[tuple[ClusterEvent, Hint | None]]] | None = None,
+    pre_enqueue: Callable[[PodInfo], Status] | None = None,
+    **timing: float,
+) -> QueueRules:
+    """The rules of `make_queue`."""
     registered = {**DEFAULT_EVENTS, **(events or {})}
-    return SchedulingQueue(
+    rules = QueueRules(
         by_priority,
         pre_enqueue or Gate(),
         {(PROFILE, plugin): wanted for plugin, wanted in registered.items()},
-        **timing,
     )
+    return msgspec.structs.replace(rules, **timing)
 
 
 def pop(queue: SchedulingQueue, now: float = 0.0) -> QueuedPod:
@@ -126,7 +136,7 @@ def reject(
     queue.add(info, now)
     queued = pop(queue, now)
     assert queued.info.uid == info.uid
-    assert queue.add_unschedulable(queued, now, by, pending=pending_on) is Place.UNSCHEDULABLE
+    assert queue.add_unschedulable(queued, now, by, pending=pending_on) is QueueState.UNSCHEDULABLE
     queue.validate()
     return queued
 
@@ -135,6 +145,6 @@ def fail(queue: SchedulingQueue, info: PodInfo, now: float = 0.0) -> QueuedPod:
     """Add a pod, pop it and have it fail with an error."""
     queue.add(info, now)
     queued = pop(queue, now)
-    assert queue.add_unschedulable(queued, now, is_error=True) is Place.BACKOFF
+    assert queue.add_unschedulable(queued, now, is_error=True) is QueueState.BACKOFF
     queue.validate()
     return queued

@@ -25,7 +25,7 @@ def _filled(*pods: QueuedPod) -> BackoffQueue:
     queue = BackoffQueue(1.0, 10.0)
     for queued in pods:
         queue.put(queued, by_priority(queued.info, queued.queued_at))
-    assert list(queue.problems()) == []
+    assert list(queue.inconsistencies()) == []
     return queue
 
 
@@ -112,4 +112,6 @@ def test_problems_names_an_error_that_could_be_popped_early() -> None:
     queued = _rejected("p")
     queue = _filled(queued)
     queued.unschedulable_plugins.clear()
-    assert list(queue.problems()) == ["pod default/p failed with an error but may be popped early"]
+    assert list(queue.inconsistencies()) == [
+        "pod default/p failed with an error but may be popped early"
+    ]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from stowage.api.events import ClusterEvent
 from stowage.queue import QueuedPod, Registrations
-from stowage.queue.event_registrations import EventRegistrations, Happened, Hint, Requeue
+from stowage.queue.event_registrations import EventRegistrations, Hint, ObjectEvent, Requeue
 from stowage.queue.queue_events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
 
 from tests.unit.queue.scenario import NODE_ADD, POD_DELETE, PROFILE, Hints, broken, pending, skip
@@ -27,35 +27,40 @@ def _rejected(*plugins: str, pending_on: tuple[str, ...] = ()) -> QueuedPod:
 
 def test_only_plugins_that_registered_for_an_event_are_concerned() -> None:
     registrations, _ = _registrations(("Fit", NODE_ADD, None), ("Ports", POD_DELETE, None))
-    assert list(registrations.concerned_by(NODE_ADD)) == [(PROFILE, "Fit")]
-    assert list(registrations.concerned_by(POD_DELETE)) == [(PROFILE, "Ports")]
+    assert list(registrations.registered_for(NODE_ADD)) == [(PROFILE, "Fit")]
+    assert list(registrations.registered_for(POD_DELETE)) == [(PROFILE, "Ports")]
 
 
 def test_a_plugin_that_registered_nothing_known_waits_for_everything() -> None:
     registrations, _ = _registrations(("Fit", NODE_ADD, None))
-    assert list(registrations.concerned_by(POD_DELETE)) == []
-    registrations.note_rejection(PROFILE, ["Stranger"])
-    assert list(registrations.concerned_by(POD_DELETE)) == [(PROFILE, "Stranger")]
-    assert registrations.judge(_rejected("Stranger"), Happened(NODE_ADD)) is Requeue.AFTER_BACKOFF
+    assert list(registrations.registered_for(POD_DELETE)) == []
+    registrations.register_unknown(PROFILE, ["Stranger"])
+    assert list(registrations.registered_for(POD_DELETE)) == [(PROFILE, "Stranger")]
+    assert (
+        registrations.strategy_for(_rejected("Stranger"), ObjectEvent(NODE_ADD))
+        is Requeue.AFTER_BACKOFF
+    )
 
 
 def test_an_event_without_a_hint_helps_every_pod_of_the_plugin() -> None:
     registrations, _ = _registrations(("Fit", NODE_ADD, None))
-    assert registrations.judge(_rejected("Fit"), Happened(NODE_ADD)) is Requeue.AFTER_BACKOFF
-    assert registrations.judge(_rejected("Fit"), Happened(POD_DELETE)) is Requeue.SKIP
+    assert (
+        registrations.strategy_for(_rejected("Fit"), ObjectEvent(NODE_ADD)) is Requeue.AFTER_BACKOFF
+    )
+    assert registrations.strategy_for(_rejected("Fit"), ObjectEvent(POD_DELETE)) is Requeue.SKIP
 
 
 def test_only_plugins_that_rejected_the_pod_are_asked() -> None:
     other = Hints()
     registrations, _ = _registrations(("Fit", NODE_ADD, skip()), ("Ports", NODE_ADD, other))
-    assert registrations.judge(_rejected("Fit"), Happened(NODE_ADD)) is Requeue.SKIP
+    assert registrations.strategy_for(_rejected("Fit"), ObjectEvent(NODE_ADD)) is Requeue.SKIP
     assert other.asked == []
 
 
 def test_a_hint_is_given_the_pod_and_the_object_before_and_after() -> None:
     hint = Hints()
     registrations, _ = _registrations(("Fit", NODE_ADD, hint))
-    registrations.judge(_rejected("Fit"), Happened(NODE_ADD, "before", "after"))
+    registrations.strategy_for(_rejected("Fit"), ObjectEvent(NODE_ADD, "before", "after"))
     assert (hint.asked, hint.objects) == (["p"], [("before", "after")])
 
 
@@ -63,31 +68,31 @@ def test_one_queue_among_several_hints_is_enough() -> None:
     registrations, _ = _registrations(
         ("Fit", NODE_ADD, skip()), ("Fit", NODE_ADD, Hints()), ("Ports", NODE_ADD, skip())
     )
-    judged = registrations.judge(_rejected("Fit", "Ports"), Happened(NODE_ADD))
+    judged = registrations.strategy_for(_rejected("Fit", "Ports"), ObjectEvent(NODE_ADD))
     assert judged is Requeue.AFTER_BACKOFF
 
 
 def test_queue_from_a_pending_plugin_skips_the_backoff() -> None:
     registrations, _ = _registrations(("Claims", NODE_ADD, None), ("Fit", NODE_ADD, None))
     queued = _rejected("Fit", pending_on=("Claims",))
-    assert registrations.judge(queued, Happened(NODE_ADD)) is Requeue.IMMEDIATELY
+    assert registrations.strategy_for(queued, ObjectEvent(NODE_ADD)) is Requeue.IMMEDIATELY
 
 
 def test_queue_from_another_than_the_pending_plugin_keeps_the_backoff() -> None:
     registrations, _ = _registrations(("Claims", NODE_ADD, skip()), ("Fit", NODE_ADD, None))
     queued = _rejected("Fit", pending_on=("Claims",))
-    assert registrations.judge(queued, Happened(NODE_ADD)) is Requeue.AFTER_BACKOFF
+    assert registrations.strategy_for(queued, ObjectEvent(NODE_ADD)) is Requeue.AFTER_BACKOFF
 
 
 def test_a_pod_that_nobody_rejected_is_worth_another_attempt_at_any_event() -> None:
     registrations, _ = _registrations()
-    assert registrations.judge(_rejected(), Happened(NODE_ADD)) is Requeue.AFTER_BACKOFF
+    assert registrations.strategy_for(_rejected(), ObjectEvent(NODE_ADD)) is Requeue.AFTER_BACKOFF
 
 
 def test_a_wildcard_event_helps_without_asking_anybody() -> None:
     hint = skip()
     registrations, _ = _registrations(("Fit", NODE_ADD, hint))
-    judged = registrations.judge(_rejected("Fit"), Happened(UNSCHEDULABLE_TIMEOUT))
+    judged = registrations.strategy_for(_rejected("Fit"), ObjectEvent(UNSCHEDULABLE_TIMEOUT))
     assert judged is Requeue.AFTER_BACKOFF
     assert hint.asked == []
 
@@ -95,15 +100,17 @@ def test_a_wildcard_event_helps_without_asking_anybody() -> None:
 def test_a_wildcard_event_about_a_pod_helps_that_pod_only() -> None:
     registrations, _ = _registrations()
     queued = _rejected("Fit")
-    mine = Happened(FORCE_ACTIVATE, None, pending("p"))
-    other = Happened(FORCE_ACTIVATE, None, pending("other"))
-    assert registrations.judge(queued, mine) is Requeue.AFTER_BACKOFF
-    assert registrations.judge(queued, other) is Requeue.SKIP
+    mine = ObjectEvent(FORCE_ACTIVATE, None, pending("p"))
+    other = ObjectEvent(FORCE_ACTIVATE, None, pending("other"))
+    assert registrations.strategy_for(queued, mine) is Requeue.AFTER_BACKOFF
+    assert registrations.strategy_for(queued, other) is Requeue.SKIP
 
 
 def test_a_hint_that_raises_counts_as_queue_and_is_reported() -> None:
     registrations, problems = _registrations(("Fit", NODE_ADD, broken))
-    assert registrations.judge(_rejected("Fit"), Happened(NODE_ADD)) is Requeue.AFTER_BACKOFF
+    assert (
+        registrations.strategy_for(_rejected("Fit"), ObjectEvent(NODE_ADD)) is Requeue.AFTER_BACKOFF
+    )
     assert problems == [
         (
             "pod default/p: the queueing hint of plugin Fit failed for event NodeAdd: "

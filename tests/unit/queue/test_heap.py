@@ -3,8 +3,20 @@ from __future__ import annotations
 from stowage.queue.heap import KeyedHeap
 
 
-def _heap(*members: tuple[str, int]) -> KeyedHeap[str]:
-    heap: KeyedHeap[str] = KeyedHeap()
+class _OpenHeap(KeyedHeap[str]):
+    """A heap that shows its entries and can be damaged."""
+
+    @property
+    def num_entries(self) -> int:
+        return len(self._entries)
+
+    def damage(self) -> None:
+        self._entries.reverse()
+        self._members["d"] = ((4,), 99, "d", "d")
+
+
+def _heap(*members: tuple[str, int]) -> _OpenHeap:
+    heap = _OpenHeap()
     for uid, key in members:
         heap.push(uid, (key,), uid)
     return heap
@@ -75,15 +87,14 @@ def test_garbage_stays_bounded_however_often_members_change() -> None:
         heap.push("a", (turn,), "a")
         heap.push("x", (turn,), "x")
         heap.remove("x")
-    assert list(heap.problems()) == []
-    assert len(heap._entries) <= 2 * len(heap) + 64
+    assert list(heap.inconsistencies()) == []
+    assert heap.num_entries <= 2 * len(heap) + 64
 
 
 def test_problems_names_a_member_without_entry_and_a_disorder() -> None:
     heap = _heap(("a", 1), ("b", 2), ("c", 3))
-    heap._entries.reverse()
-    heap._members["d"] = ((4,), 99, "d", "d")
-    assert list(heap.problems()) == [
+    heap.damage()
+    assert list(heap.inconsistencies()) == [
         "entry 1 is smaller than its parent",
         "entry 2 is smaller than its parent",
         "member d has no entry",
@@ -98,12 +109,12 @@ def test_many_members_added_at_once_are_as_if_added_one_by_one() -> None:
         for uid, key, member in added:
             one_by_one.push(uid, key, member)
         at_once.push_all(*map(list, zip(*added, strict=True)))
-        assert list(at_once.problems()) == []
+        assert list(at_once.inconsistencies()) == []
         assert _drain(at_once) == _drain(one_by_one)
 
 
 def test_a_member_that_is_there_is_replaced_when_many_are_added() -> None:
     heap = _heap(("a", 1), ("b", 2))
     heap.push_all(["b", "c"], [(0,), (3,)], ["b", "c"])
-    assert list(heap.problems()) == []
+    assert list(heap.inconsistencies()) == []
     assert _drain(heap) == ["b", "a", "c"]

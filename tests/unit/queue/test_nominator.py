@@ -84,8 +84,13 @@ def test_the_generation_grows_with_each_change_and_with_nothing_else() -> None:
     assert before < after < nominator.generation
 
 
-def test_problems_names_books_that_differ() -> None:
-    nominator = Nominator()
+class _ForgetfulNominator(Nominator):
+    def forget_nodes(self) -> None:
+        self._node_of.clear()
+
+
+def test_inconsistencies_between_the_indices_are_reported() -> None:
+    nominator = _ForgetfulNominator()
     nominator.nominate(pending("a"), "n1")
-    nominator._node_of.clear()
-    assert list(nominator.problems()) == ["nominations by pod and by node differ"]
+    nominator.forget_nodes()
+    assert list(nominator.inconsistencies()) == ["nominations by pod and by node differ"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from stowage.queue import Place, SchedulingQueue
+from stowage.queue import QueueState, SchedulingQueue
 from stowage.state.pods.pod_info import PodInfo
 
 from tests.unit.queue.scenario import (
@@ -41,19 +41,19 @@ def _in_flight(queue: SchedulingQueue, info: PodInfo) -> None:
     pop(queue)
 
 
-PLACES: list[tuple[Bring, Place]] = [
-    (_active, Place.ACTIVE),
-    (_backing_off, Place.BACKOFF),
-    (fail, Place.BACKOFF),
-    (reject, Place.UNSCHEDULABLE),
-    (_in_flight, Place.IN_FLIGHT),
+PLACES: list[tuple[Bring, QueueState]] = [
+    (_active, QueueState.ACTIVE),
+    (_backing_off, QueueState.BACKOFF),
+    (fail, QueueState.BACKOFF),
+    (reject, QueueState.UNSCHEDULABLE),
+    (_in_flight, QueueState.IN_FLIGHT),
 ]
 in_each_place = pytest.mark.parametrize(("bring", "place"), PLACES)
 
 
 @in_each_place
 def test_an_update_that_helps_nothing_replaces_the_pod_where_it_is(
-    bring: Bring, place: Place
+    bring: Bring, place: QueueState
 ) -> None:
     queue = make_queue()
     bring(queue, pending("p"))
@@ -61,12 +61,12 @@ def test_an_update_that_helps_nothing_replaces_the_pod_where_it_is(
     queue.validate()
     queued = queue.get("uid-p")
     assert queued is not None
-    if place is not Place.IN_FLIGHT:
+    if place is not QueueState.IN_FLIGHT:
         assert queued.info.labels == {"a": "b"}
 
 
 @in_each_place
-def test_a_deleted_pod_does_not_come_out_any_more(bring: Bring, place: Place) -> None:
+def test_a_deleted_pod_does_not_come_out_any_more(bring: Bring, place: QueueState) -> None:
     queue = make_queue()
     bring(queue, pending("p", nominated_node="n"))
     queue.delete("uid-p")
@@ -76,43 +76,45 @@ def test_a_deleted_pod_does_not_come_out_any_more(bring: Bring, place: Place) ->
     queue.flush(1000.0)
     assert pop_names(queue, 1000.0) == []
     # A pod in flight stays until its attempt ends, so that the attempt's events can be dropped.
-    assert queue.place_of("uid-p") is (place if place is Place.IN_FLIGHT else None)
+    assert queue.state_of("uid-p") is (place if place is QueueState.IN_FLIGHT else None)
 
 
 @in_each_place
-def test_an_event_moves_unschedulable_pods_only(bring: Bring, place: Place) -> None:
+def test_an_event_moves_unschedulable_pods_only(bring: Bring, place: QueueState) -> None:
     queue = make_queue()
     bring(queue, pending("p"))
     moved = queue.move_on_event(NODE_ADD, None, None, 0.5)
     queue.validate()
-    if place is Place.UNSCHEDULABLE:
-        assert (moved, queue.place_of("uid-p")) == (1, Place.BACKOFF)
+    if place is QueueState.UNSCHEDULABLE:
+        assert (moved, queue.state_of("uid-p")) == (1, QueueState.BACKOFF)
     else:
-        assert (moved, queue.place_of("uid-p")) == (0, place)
+        assert (moved, queue.state_of("uid-p")) == (0, place)
 
 
 @in_each_place
-def test_activation_makes_every_waiting_pod_active_at_once(bring: Bring, place: Place) -> None:
+def test_activation_makes_every_waiting_pod_active_at_once(bring: Bring, place: QueueState) -> None:
     queue = make_queue()
     bring(queue, pending("p"))
     queue.activate(["uid-p", "uid-of-nobody"], 0.5)
     queue.validate()
-    expected = Place.IN_FLIGHT if place is Place.IN_FLIGHT else Place.ACTIVE
-    assert queue.place_of("uid-p") is expected
+    expected = QueueState.IN_FLIGHT if place is QueueState.IN_FLIGHT else QueueState.ACTIVE
+    assert queue.state_of("uid-p") is expected
 
 
 @in_each_place
-def test_one_to_be_tried_again_backs_off_whatever_it_waits_for(bring: Bring, place: Place) -> None:
+def test_one_to_be_tried_again_backs_off_whatever_it_waits_for(
+    bring: Bring, place: QueueState
+) -> None:
     queue = make_queue()
     bring(queue, pending("p"))
     queue.try_again(["uid-p", "uid-of-nobody"], NODE_ADD, 0.5)
     queue.validate()
-    expected = Place.BACKOFF if place is Place.UNSCHEDULABLE else place
-    assert queue.place_of("uid-p") is expected
+    expected = QueueState.BACKOFF if place is QueueState.UNSCHEDULABLE else place
+    assert queue.state_of("uid-p") is expected
 
 
 @in_each_place
-def test_a_resync_of_the_same_version_changes_nothing(bring: Bring, place: Place) -> None:
+def test_a_resync_of_the_same_version_changes_nothing(bring: Bring, place: QueueState) -> None:
     queue = make_queue({"NodeResourcesFit": [(NODE_ADD, None), (POD_LABEL, None)]})
     bring(queue, pending("p", resource_version="7"))
     before = dict(queue.incoming_counts)
@@ -123,7 +125,7 @@ def test_a_resync_of_the_same_version_changes_nothing(bring: Bring, place: Place
 
 def test_an_update_of_an_unknown_pod_adds_it() -> None:
     queue = make_queue()
-    assert queue.update(pending("p"), 0.0) is Place.ACTIVE
+    assert queue.update(pending("p"), 0.0) is QueueState.ACTIVE
     assert queue.incoming_counts == {("active", "UnschedulablePodUpdate"): 1}
 
 
@@ -156,7 +158,7 @@ def test_an_update_moves_a_pod_that_backs_off_within_its_second() -> None:
 def test_an_update_that_helps_moves_an_unschedulable_pod() -> None:
     queue = make_queue({"NodeResourcesFit": [(POD_LABEL, Hints())]})
     reject(queue, pending("p"))
-    assert queue.update(pending("p", labels={"a": "b"}), 0.5) is Place.BACKOFF
+    assert queue.update(pending("p", labels={"a": "b"}), 0.5) is QueueState.BACKOFF
     queue.validate()
     assert queue.incoming_counts["backoff", "UnschedulablePodUpdatePodLabel"] == 1
 
@@ -164,7 +166,7 @@ def test_an_update_that_helps_moves_an_unschedulable_pod() -> None:
 def test_an_update_after_the_backoff_makes_the_pod_active() -> None:
     queue = make_queue({"NodeResourcesFit": [(POD_LABEL, Hints())]})
     reject(queue, pending("p"))
-    assert queue.update(pending("p", labels={"a": "b"}), 2.0) is Place.ACTIVE
+    assert queue.update(pending("p", labels={"a": "b"}), 2.0) is QueueState.ACTIVE
     queue.validate()
 
 
@@ -173,7 +175,7 @@ def test_a_hint_on_an_update_sees_the_old_and_the_new_pod() -> None:
     queue = make_queue({"NodeResourcesFit": [(POD_LABEL, hint)]})
     old, new = pending("p"), pending("p", labels={"a": "b"})
     reject(queue, old)
-    assert queue.update(new, 2.0) is Place.UNSCHEDULABLE
+    assert queue.update(new, 2.0) is QueueState.UNSCHEDULABLE
     assert hint.objects == [(old, new)]
 
 
@@ -181,7 +183,7 @@ def test_an_update_is_offered_to_the_rejecting_plugins_only() -> None:
     other = Hints()
     queue = make_queue({"InterPodAffinity": [(POD_LABEL, other)]})
     reject(queue, pending("p"))
-    assert queue.update(pending("p", labels={"a": "b"}), 2.0) is Place.UNSCHEDULABLE
+    assert queue.update(pending("p", labels={"a": "b"}), 2.0) is QueueState.UNSCHEDULABLE
     assert other.asked == []
 
 
@@ -192,7 +194,7 @@ def test_a_deleted_pod_in_flight_does_not_come_back() -> None:
     queue.delete(queued.uid)
     assert queue.add_unschedulable(queued, 1.0, ["NodeResourcesFit"]) is None
     queue.validate()
-    assert queue.place_of(queued.uid) is None
+    assert queue.state_of(queued.uid) is None
 
 
 def test_a_pod_seen_again_after_its_deletion_in_flight_comes_back() -> None:
@@ -200,8 +202,8 @@ def test_a_pod_seen_again_after_its_deletion_in_flight_comes_back() -> None:
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
     queue.delete(queued.uid)
-    assert queue.add(pending("p"), 0.5) is Place.IN_FLIGHT
-    assert queue.add_unschedulable(queued, 1.0, ["NodeResourcesFit"]) is Place.UNSCHEDULABLE
+    assert queue.add(pending("p"), 0.5) is QueueState.IN_FLIGHT
+    assert queue.add_unschedulable(queued, 1.0, ["NodeResourcesFit"]) is QueueState.UNSCHEDULABLE
 
 
 def test_a_pod_updated_in_flight_comes_back_in_its_latest_version() -> None:

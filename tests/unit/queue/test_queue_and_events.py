@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stowage.api.events import ActionType, ClusterEvent, EventResource
-from stowage.queue import Place
+from stowage.queue import QueueState
 
 from tests.unit.queue.scenario import (
     CLAIM_ADD,
@@ -51,10 +51,10 @@ def test_a_pod_goes_to_backoff_while_it_backs_off_and_to_active_afterwards() -> 
     queue = make_queue()
     reject(queue, pending("early"), now=0.0)
     queue.move_on_event(NODE_ADD, None, None, 1.9)
-    assert queue.place_of("uid-early") is Place.BACKOFF
+    assert queue.state_of("uid-early") is QueueState.BACKOFF
     reject(queue, pending("late", priority=1), now=0.0)
     queue.move_on_event(NODE_ADD, None, None, 2.0)
-    assert queue.place_of("uid-late") is Place.ACTIVE
+    assert queue.state_of("uid-late") is QueueState.ACTIVE
 
 
 def test_queue_from_a_pending_plugin_makes_the_pod_active_at_once() -> None:
@@ -62,7 +62,7 @@ def test_queue_from_a_pending_plugin_makes_the_pod_active_at_once() -> None:
     reject(queue, pending("p"), by=(), pending_on=["DynamicResources"])
     queue.move_on_event(CLAIM_ADD, None, None, 0.0)
     queue.validate()
-    assert queue.place_of("uid-p") is Place.ACTIVE
+    assert queue.state_of("uid-p") is QueueState.ACTIVE
 
 
 def test_a_hint_that_says_skip_leaves_the_pod_where_it_is() -> None:
@@ -70,7 +70,7 @@ def test_a_hint_that_says_skip_leaves_the_pod_where_it_is() -> None:
     reject(queue, pending("p"))
     assert queue.move_on_event(NODE_ADD, None, None, 5.0) == 0
     queue.validate()
-    assert queue.place_of("uid-p") is Place.UNSCHEDULABLE
+    assert queue.state_of("uid-p") is QueueState.UNSCHEDULABLE
 
 
 def test_a_hint_that_raises_moves_the_pod_and_is_reported() -> None:
@@ -112,9 +112,9 @@ def test_an_event_while_in_flight_is_replayed_once_the_rejection_is_known() -> N
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
     queue.move_on_event(NODE_ADD, None, None, 0.1)
-    assert queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"]) is Place.BACKOFF
+    assert queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"]) is QueueState.BACKOFF
     queue.validate()
-    assert queue.num_in_flight_events == 0
+    assert not queue.in_flight_event_counts()
 
 
 def test_an_event_before_the_pop_or_of_no_interest_is_not_replayed() -> None:
@@ -123,7 +123,7 @@ def test_an_event_before_the_pop_or_of_no_interest_is_not_replayed() -> None:
     queue.move_on_event(NODE_ADD, None, None, 0.1)
     queued = pop(queue)
     queue.move_on_event(CLAIM_ADD, None, None, 0.2)
-    assert queue.add_unschedulable(queued, 0.3, ["NodeResourcesFit"]) is Place.UNSCHEDULABLE
+    assert queue.add_unschedulable(queued, 0.3, ["NodeResourcesFit"]) is QueueState.UNSCHEDULABLE
 
 
 def test_each_pod_in_flight_is_asked_about_the_events_since_its_own_pop() -> None:
@@ -160,7 +160,7 @@ def test_replaying_goes_on_while_a_pending_plugin_could_still_say_queue() -> Non
     queue.move_on_event(NODE_ADD, None, None, 0.1)
     queue.move_on_event(CLAIM_ADD, None, None, 0.1)
     place = queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"], pending=["DynamicResources"])
-    assert place is Place.ACTIVE
+    assert place is QueueState.ACTIVE
 
 
 def test_an_error_needs_no_event_to_be_tried_again() -> None:
@@ -168,8 +168,8 @@ def test_an_error_needs_no_event_to_be_tried_again() -> None:
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
     queue.move_on_event(NODE_ADD, None, None, 0.1)
-    assert queue.add_unschedulable(queued, 0.2, is_error=True) is Place.BACKOFF
-    assert queue.num_in_flight_events == 0
+    assert queue.add_unschedulable(queued, 0.2, is_error=True) is QueueState.BACKOFF
+    assert not queue.in_flight_event_counts()
 
 
 def test_a_pod_activated_in_flight_does_not_wait_when_it_comes_back() -> None:
@@ -178,8 +178,8 @@ def test_a_pod_activated_in_flight_does_not_wait_when_it_comes_back() -> None:
     queue.add(pending("b"), 0.0)
     activated, other = pop(queue), pop(queue)
     queue.activate([activated.uid], 0.1)
-    assert queue.add_unschedulable(activated, 0.2, ["NodeResourcesFit"]) is Place.BACKOFF
-    assert queue.add_unschedulable(other, 0.2, ["NodeResourcesFit"]) is Place.UNSCHEDULABLE
+    assert queue.add_unschedulable(activated, 0.2, ["NodeResourcesFit"]) is QueueState.BACKOFF
+    assert queue.add_unschedulable(other, 0.2, ["NodeResourcesFit"]) is QueueState.UNSCHEDULABLE
 
 
 def test_a_pod_to_be_tried_again_in_flight_does_not_wait_when_it_comes_back() -> None:
@@ -187,7 +187,7 @@ def test_a_pod_to_be_tried_again_in_flight_does_not_wait_when_it_comes_back() ->
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
     queue.try_again([queued.uid], NODE_ADD, 0.1)
-    assert queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"]) is Place.BACKOFF
+    assert queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"]) is QueueState.BACKOFF
 
 
 def test_an_update_in_flight_is_replayed_like_an_event() -> None:
@@ -197,7 +197,7 @@ def test_an_update_in_flight_is_replayed_like_an_event() -> None:
     queued = pop(queue)
     new = pending("p", labels={"a": "b"})
     queue.update(new, 0.1)
-    assert queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"]) is Place.BACKOFF
+    assert queue.add_unschedulable(queued, 0.2, ["NodeResourcesFit"]) is QueueState.BACKOFF
     assert hint.objects == [(pending("p"), new)]
 
 
@@ -206,9 +206,9 @@ def test_a_done_pod_releases_the_events_kept_for_it() -> None:
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
     queue.move_on_event(NODE_ADD, None, None, 0.1)
-    assert queue.num_in_flight_events == 1
+    assert queue.in_flight_event_counts() == {"PodPop": 1, "NodeAdd": 1}
     queue.done(queued.uid)
-    assert queue.num_in_flight_events == 0
+    assert not queue.in_flight_event_counts()
     queue.validate()
 
 

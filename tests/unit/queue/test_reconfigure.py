@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowage.queue.queued_pod import Place
+from stowage.queue.queued_pod import QueueState
 from stowage.queue.rules import QueueRules
 from stowage.state.pods.pod_info import PodInfo
 
@@ -58,7 +58,7 @@ def test_a_new_gate_closes_for_pods_that_were_let_in() -> None:
     queue.validate()
     assert queue.pending_counts()["gated"] == 1
     queue.reconfigure(rules(), 2.0)
-    assert queue.place_of(info.uid) is Place.ACTIVE
+    assert queue.state_of(info.uid) is QueueState.ACTIVE
 
 
 def test_a_pod_backing_off_waits_as_long_as_the_new_rules_say() -> None:
@@ -76,9 +76,9 @@ def test_a_rejected_pod_gets_another_chance() -> None:
     info = pending("p")
     queue.add(info, 0.0)
     queue.add_unschedulable(pop(queue), 0.0, rejected_by={"NodeResourcesFit"})
-    assert queue.place_of(info.uid) is Place.UNSCHEDULABLE
+    assert queue.state_of(info.uid) is QueueState.UNSCHEDULABLE
     queue.reconfigure(rules(), 0.5)
-    assert queue.place_of(info.uid) is Place.BACKOFF
+    assert queue.state_of(info.uid) is QueueState.BACKOFF
     assert queue.incoming_counts["backoff", "ConfigurationChanged"] == 1
 
 
@@ -88,9 +88,9 @@ def test_a_pod_in_flight_is_told_when_it_comes_back() -> None:
     queue.add(info, 0.0)
     in_flight = pop(queue)
     queue.reconfigure(rules(keeps=lambda _pod: False), 0.5)
-    assert queue.place_of(info.uid) is Place.IN_FLIGHT
+    assert queue.state_of(info.uid) is QueueState.IN_FLIGHT
     queue.add_unschedulable(in_flight, 1.0, rejected_by={"NodeResourcesFit"})
-    assert queue.place_of(info.uid) is Place.BACKOFF
+    assert queue.state_of(info.uid) is QueueState.BACKOFF
 
 
 def test_pods_that_only_move_house_are_not_counted_as_incoming() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from stowage.queue import Place, QueueInconsistentError
+from stowage.queue import QueueInconsistentError, QueueState, SchedulingQueue
+from stowage.queue.sub_queues import SubQueues
 
 from tests.unit.queue.scenario import (
     NODE_ADD,
@@ -11,6 +12,7 @@ from tests.unit.queue.scenario import (
     Gate,
     fail,
     make_queue,
+    make_rules,
     pending,
     pop,
     pop_names,
@@ -50,13 +52,13 @@ def test_a_popped_pod_is_in_flight_until_it_is_done() -> None:
     queued = pop(queue, 1.0)
     assert queued.attempts == 1
     assert queue.in_flight() == [info.uid]
-    assert queue.place_of(info.uid) is Place.IN_FLIGHT
+    assert queue.state_of(info.uid) is QueueState.IN_FLIGHT
     assert queue.get(info.uid) is queued
     assert len(queue) == 0
     queue.done(info.uid)
     queue.done(info.uid)
     assert queue.get(info.uid) is None
-    assert queue.place_of(info.uid) is None
+    assert queue.state_of(info.uid) is None
 
 
 def test_a_rejected_pod_waits_and_is_not_popped() -> None:
@@ -64,7 +66,7 @@ def test_a_rejected_pod_waits_and_is_not_popped() -> None:
     queued = reject(queue, pending("p"), now=3.0)
     assert queue.pending_counts() == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 0}
     assert queue.unschedulable_counts() == {(PROFILE, "NodeResourcesFit"): 1}
-    assert (queued.unschedulable_count, queued.last_failure_at, queued.queued_at) == (1, 3.0, 3.0)
+    assert (queued.unschedulable_count, queued.queued_at) == (1, 3.0)
     assert pop_names(queue) == []
 
 
@@ -81,7 +83,7 @@ def test_a_pod_that_failed_with_an_error_backs_off() -> None:
 def test_a_rejection_by_nobody_is_an_error() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
-    assert queue.add_unschedulable(pop(queue), 0.0) is Place.BACKOFF
+    assert queue.add_unschedulable(pop(queue), 0.0) is QueueState.BACKOFF
     assert pop_names(queue) == []
 
 
@@ -90,7 +92,7 @@ def test_an_error_counts_as_such_whoever_rejected_the_pod_before() -> None:
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
     assert queue.add_unschedulable(queued, 0.0, ["NodeResourcesFit"], is_error=True) is (
-        Place.BACKOFF
+        QueueState.BACKOFF
     )
     assert not queued.was_rejected
 
@@ -136,22 +138,22 @@ def test_a_pod_that_was_done_may_come_back_and_backs_off() -> None:
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
     queue.done(queued.uid)
-    assert queue.add_unschedulable(queued, 0.0, ["NodeResourcesFit"]) is Place.BACKOFF
+    assert queue.add_unschedulable(queued, 0.0, ["NodeResourcesFit"]) is QueueState.BACKOFF
     queue.validate()
 
 
 def test_a_pod_that_comes_back_although_it_waits_is_reported_and_left_alone() -> None:
     queue = make_queue()
     queued = reject(queue, pending("p"))
-    assert queue.add_unschedulable(queued, 9.0, is_error=True) is Place.UNSCHEDULABLE
-    assert queue.drain_problems() == ["pod default/p: came back but waits already; ignored"]
+    assert queue.add_unschedulable(queued, 9.0, is_error=True) is QueueState.UNSCHEDULABLE
+    assert queue.drain_problems() == ["pod default/p: returned but waits already; ignored"]
     assert queued.consecutive_errors == 0
 
 
 def test_adding_a_known_pod_updates_it() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
-    assert queue.add(pending("p", labels={"a": "b"}), 1.0) is Place.ACTIVE
+    assert queue.add(pending("p", labels={"a": "b"}), 1.0) is QueueState.ACTIVE
     assert len(queue) == 1
     assert pop(queue).info.labels == {"a": "b"}
 
@@ -161,7 +163,7 @@ def test_a_pod_of_the_same_name_with_another_uid_is_another_pod() -> None:
     reject(queue, pending("p", uid="old"))
     queue.add(pending("p", uid="new"), 1.0)
     queue.validate()
-    assert queue.place_of("old") is Place.UNSCHEDULABLE
+    assert queue.state_of("old") is QueueState.UNSCHEDULABLE
     assert pop(queue, 1.0).uid == "new"
     queue.delete("old")
     assert queue.in_flight() == ["new"]
@@ -195,10 +197,10 @@ def test_contents_lists_every_pod_by_place() -> None:
         place: [queued.info.name for queued in pods] for place, pods in queue.contents().items()
     }
     assert names == {
-        Place.ACTIVE: ["first", "second"],
-        Place.BACKOFF: ["failed"],
-        Place.UNSCHEDULABLE: ["waiting"],
-        Place.IN_FLIGHT: ["flying"],
+        QueueState.ACTIVE: ["first", "second"],
+        QueueState.BACKOFF: ["failed"],
+        QueueState.UNSCHEDULABLE: ["waiting"],
+        QueueState.IN_FLIGHT: ["flying"],
     }
 
 
@@ -208,14 +210,20 @@ def test_a_pod_becoming_active_is_nominated_as_its_status_says() -> None:
     assert [info.name for info in queue.nominator.pods_on("n1")] == ["p"]
 
 
-def test_validate_names_a_pod_that_is_in_two_places() -> None:
-    queue = make_queue()
+class _OpenQueue(SchedulingQueue):
+    @property
+    def sub_queues(self) -> SubQueues:
+        return self._waiting
+
+
+def test_validate_reports_a_pod_that_is_in_two_queues() -> None:
+    queue = _OpenQueue(make_rules())
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
-    queue._waiting.active.put(queued, (0, 0.0))
+    queue.sub_queues.active.put(queued, (0, 0.0))
     with pytest.raises(QueueInconsistentError, match="default/p also waits as active"):
         queue.validate()
     queue.done(queued.uid)
-    queue._waiting.backoff.put(queued, (0, 0.0))
-    with pytest.raises(QueueInconsistentError, match="uid-p waits in 2 places"):
+    queue.sub_queues.backoff.put(queued, (0, 0.0))
+    with pytest.raises(QueueInconsistentError, match="uid-p waits in 2 sub-queues"):
         queue.validate()

@@ -19,7 +19,7 @@ def _filled(*pods: QueuedPod) -> UnschedulablePods:
     waiting = UnschedulablePods(300.0)
     for queued in pods:
         waiting.put(queued)
-    assert list(waiting.problems()) == []
+    assert list(waiting.inconsistencies()) == []
     return waiting
 
 
@@ -66,12 +66,12 @@ def test_a_pod_that_changes_is_put_among_those_it_equals_now() -> None:
     one.info = pending("a", labels={"app": "b"})
     waiting.put(one)
     assert _listed_under(waiting, "Fit") == [["b", "a"]]
-    assert list(waiting.problems()) == []
+    assert list(waiting.inconsistencies()) == []
 
 
 def test_a_gated_pod_is_found_by_its_gating_plugin_only() -> None:
     queued = _rejected("a", "Fit")
-    queued.close_gate("Gatekeeper", ())
+    queued.gate("Gatekeeper", ())
     waiting = _filled(queued)
     assert waiting.num_gated == 1
     assert _listed_under(waiting, "Fit") == []
@@ -80,20 +80,20 @@ def test_a_gated_pod_is_found_by_its_gating_plugin_only() -> None:
 
 def test_a_gated_pod_has_no_deadline_unless_its_gate_waits_for_everything() -> None:
     queued = _rejected("a")
-    queued.close_gate("Gatekeeper", (CLAIM_ADD,))
+    queued.gate("Gatekeeper", (CLAIM_ADD,))
     assert _filled(queued).next_deadline() is None
-    queued.close_gate("Stranger", (ClusterEvent(EventResource.WILDCARD, ActionType.ALL),))
+    queued.gate("Stranger", (ClusterEvent(EventResource.WILDCARD, ActionType.ALL),))
     assert _filled(queued).next_deadline() == 300.0
 
 
 def test_putting_a_pod_again_lists_it_under_those_who_reject_it_now() -> None:
     queued = _rejected("a", "Fit")
     waiting = _filled(queued)
-    queued.close_gate("Gatekeeper", ())
+    queued.gate("Gatekeeper", ())
     waiting.put(queued)
     assert waiting.counts_by_plugin() == {(PROFILE, "Gatekeeper"): 1}
     assert len(waiting) == 1
-    assert list(waiting.problems()) == []
+    assert list(waiting.inconsistencies()) == []
 
 
 def test_a_removed_pod_is_found_nowhere() -> None:
@@ -103,7 +103,7 @@ def test_a_removed_pod_is_found_nowhere() -> None:
     assert waiting.remove(queued.uid) is None
     assert waiting.counts_by_plugin() == {}
     assert waiting.next_deadline() is None
-    assert list(waiting.problems()) == []
+    assert list(waiting.inconsistencies()) == []
 
 
 def test_a_pod_is_overdue_after_five_minutes_at_the_next_half_minute() -> None:
@@ -124,7 +124,7 @@ def test_problems_names_an_index_that_differs_from_a_recount() -> None:
     queued = _rejected("a", "Fit")
     waiting = _filled(queued)
     queued.unschedulable_plugins.add("Ports")
-    assert list(waiting.problems()) == [
+    assert list(waiting.inconsistencies()) == [
         "pod default/a is not listed under the plugins that reject it",
         "the index from plugins to pods differs from a recount",
     ]

@@ -20,7 +20,7 @@ from tests.support.volume_builders import claim_volume
 def cache() -> ClusterCache:
     cache = ClusterCache()
     for name in ("n1", "n2"):
-        cache.node_seen(make_node(name))
+        cache.update_node(make_node(name))
     return cache
 
 
@@ -54,7 +54,7 @@ def test_a_pod_is_not_assumed_twice(cache: ClusterCache) -> None:
 def test_the_watch_confirms_an_assumed_pod(cache: ClusterCache) -> None:
     cache.assume_pod(info(cache), "n1")
     usage = cache.snapshot().usage_changes.generation
-    change = cache.pod_seen(info(cache, node="n1"))
+    change = cache.update_pod(info(cache, node="n1"))
     assert change.confirmed
     assert change.actions == ActionType.ADD
     assert not cache.is_assumed("uid-p")
@@ -65,7 +65,7 @@ def test_the_watch_confirms_an_assumed_pod(cache: ClusterCache) -> None:
 
 def test_a_pod_bound_elsewhere_than_assumed_moves(cache: ClusterCache) -> None:
     cache.assume_pod(info(cache), "n1")
-    change = cache.pod_seen(info(cache, node="n2"))
+    change = cache.update_pod(info(cache, node="n2"))
     assert change.moved_from == "n1"
     assert not change.confirmed
     assert (requested(cache, "n1"), requested(cache, "n2")) == (0, 1000)
@@ -74,14 +74,14 @@ def test_a_pod_bound_elsewhere_than_assumed_moves(cache: ClusterCache) -> None:
 
 def test_an_assumed_pod_that_is_deleted_is_gone(cache: ClusterCache) -> None:
     cache.assume_pod(info(cache), "n1")
-    assert cache.pod_gone("uid-p") is not None
-    assert cache.pod_gone("uid-p") is None
+    assert cache.remove_pod("uid-p") is not None
+    assert cache.remove_pod("uid-p") is None
     assert cache.counts() == {"nodes": 2, "pods": 0, "assumed_pods": 0}
 
 
 def test_news_of_an_assumed_pod_without_a_node_keep_it_where_it_is(cache: ClusterCache) -> None:
     cache.assume_pod(info(cache), "n1")
-    change = cache.pod_seen(info(cache, labels={"app": "new"}))
+    change = cache.update_pod(info(cache, labels={"app": "new"}))
     assert change.actions == ActionType.UPDATE_POD_LABEL
     assert cache.is_assumed("uid-p")
     pod = cache.get_pod("uid-p")
@@ -92,27 +92,27 @@ def test_news_of_an_assumed_pod_without_a_node_keep_it_where_it_is(cache: Cluste
 
 def test_a_pod_without_a_node_that_nobody_assumed_is_refused(cache: ClusterCache) -> None:
     with pytest.raises(ValueError, match="has no node and is not assumed"):
-        cache.pod_seen(info(cache))
+        cache.update_pod(info(cache))
 
 
 def test_an_update_replaces_what_the_pod_used(cache: ClusterCache) -> None:
-    cache.pod_seen(info(cache, node="n1", cpu="2"))
-    change = cache.pod_seen(info(cache, node="n1", cpu="1"))
+    cache.update_pod(info(cache, node="n1", cpu="2"))
+    change = cache.update_pod(info(cache, node="n1", cpu="1"))
     assert change.actions == ActionType.UPDATE_POD_SCALE_DOWN
     assert requested(cache, "n1") == 1000
 
 
 def test_an_update_older_than_what_is_known_is_ignored(cache: ClusterCache) -> None:
-    cache.pod_seen(info(cache, node="n1", cpu="2", resource_version="10"))
-    change = cache.pod_seen(info(cache, node="n1", cpu="1", resource_version="9"))
+    cache.update_pod(info(cache, node="n1", cpu="2", resource_version="10"))
+    change = cache.update_pod(info(cache, node="n1", cpu="1", resource_version="9"))
     assert change.ignored
     assert change.actions == 0
     assert requested(cache, "n1") == 2000
 
 
 def test_a_pod_in_a_terminal_phase_uses_nothing(cache: ClusterCache) -> None:
-    cache.pod_seen(info(cache, node="n1"))
-    change = cache.pod_seen(info(cache, node="n1", phase="Succeeded"))
+    cache.update_pod(info(cache, node="n1"))
+    change = cache.update_pod(info(cache, node="n1", phase="Succeeded"))
     assert change.actions == ActionType.DELETE
     assert change.old is not None
     assert change.new is None
@@ -120,62 +120,62 @@ def test_a_pod_in_a_terminal_phase_uses_nothing(cache: ClusterCache) -> None:
 
 
 def test_a_pod_first_seen_in_a_terminal_phase_is_ignored(cache: ClusterCache) -> None:
-    change = cache.pod_seen(info(cache, node="n1", phase="Failed"))
+    change = cache.update_pod(info(cache, node="n1", phase="Failed"))
     assert change.ignored
     assert cache.counts()["pods"] == 0
 
 
 def test_an_update_of_labels_leaves_the_usage_alone(cache: ClusterCache) -> None:
-    cache.pod_seen(info(cache, node="n1"))
+    cache.update_pod(info(cache, node="n1"))
     before = cache.snapshot().usage_changes.generation
-    change = cache.pod_seen(info(cache, node="n1", labels={"app": "b"}))
+    change = cache.update_pod(info(cache, node="n1", labels={"app": "b"}))
     assert change.actions == ActionType.UPDATE_POD_LABEL
     assert cache.snapshot().usage_changes.generation == before
     cache.validate()
 
 
 def test_a_terminating_pod_still_uses_its_node(cache: ClusterCache) -> None:
-    cache.pod_seen(info(cache, node="n1", terminating=True))
+    cache.update_pod(info(cache, node="n1", terminating=True))
     assert requested(cache, "n1") == 1000
 
 
 def test_a_pod_seen_before_its_node_is_accounted_for_once_the_node_comes(
     cache: ClusterCache,
 ) -> None:
-    cache.pod_seen(info(cache, node="late"))
+    cache.update_pod(info(cache, node="late"))
     assert cache.snapshot().row_of("late") is None
     assert cache.snapshot().num_nodes == 2
     assert len(cache.pods_on("late")) == 1
     cache.validate()
-    assert cache.node_seen(make_node("late")).actions == ActionType.ADD
+    assert cache.update_node(make_node("late")).actions == ActionType.ADD
     assert requested(cache, "late") == 1000
 
 
 def test_a_deleted_node_keeps_its_pods_until_they_go(cache: ClusterCache) -> None:
-    cache.pod_seen(info(cache, node="n1"))
-    assert cache.node_gone("n1") is not None
-    assert cache.node_gone("n1") is None
+    cache.update_pod(info(cache, node="n1"))
+    assert cache.remove_node("n1") is not None
+    assert cache.remove_node("n1") is None
     assert cache.snapshot().num_nodes == 1
     assert cache.get_pod("uid-p") is not None
     cache.validate()
-    cache.node_seen(make_node("n1"))
+    cache.update_node(make_node("n1"))
     assert requested(cache, "n1") == 1000
-    cache.node_gone("n1")
-    cache.pod_gone("uid-p")
+    cache.remove_node("n1")
+    cache.remove_pod("uid-p")
     assert cache.snapshot().node_names.count("n1") == 0
 
 
 def test_two_pods_of_one_name_are_told_apart(cache: ClusterCache) -> None:
-    cache.pod_seen(info(cache, "p", uid="old", node="n1"))
-    cache.pod_seen(info(cache, "p", uid="new", node="n1"))
-    cache.pod_gone("old")
+    cache.update_pod(info(cache, "p", uid="old", node="n1"))
+    cache.update_pod(info(cache, "p", uid="new", node="n1"))
+    cache.remove_pod("old")
     assert [pod.uid for pod in cache.pods_on("n1")] == ["new"]
 
 
 def test_a_heartbeat_of_the_kubelet_changes_no_column(cache: ClusterCache) -> None:
     before = cache.snapshot().node_changes.generation
     beat = make_node("n1", conditions=(Condition("Ready", "True"),))
-    change = cache.node_seen(beat)
+    change = cache.update_node(beat)
     assert change.actions == ActionType.UPDATE_NODE_CONDITION
     snapshot = cache.snapshot()
     assert snapshot.node_changes.generation == before
@@ -188,7 +188,7 @@ def test_a_new_annotation_is_a_change_of_the_node(cache: ClusterCache) -> None:
     before = cache.snapshot().node_changes.generation
     node = make_node("n1")
     metadata = msgspec.structs.replace(node.metadata, annotations={"a": "b"})
-    change = cache.node_seen(msgspec.structs.replace(node, metadata=metadata))
+    change = cache.update_node(msgspec.structs.replace(node, metadata=metadata))
     assert change.actions == ActionType.UPDATE_NODE_ANNOTATION
     changed = cache.snapshot().node_changes.since(before)
     assert changed is not None
@@ -196,12 +196,12 @@ def test_a_new_annotation_is_a_change_of_the_node(cache: ClusterCache) -> None:
 
 
 def test_a_node_older_than_what_is_known_is_ignored(cache: ClusterCache) -> None:
-    cache.node_seen(make_node("n1", cpu="8", resource_version="10"))
-    assert cache.node_seen(make_node("n1", cpu="4", resource_version="9")).ignored
+    cache.update_node(make_node("n1", cpu="8", resource_version="10"))
+    assert cache.update_node(make_node("n1", cpu="4", resource_version="9")).ignored
     reborn = msgspec.structs.replace(
         make_node("n1", cpu="2", resource_version="9").metadata, uid="another"
     )
-    change = cache.node_seen(Node(metadata=reborn))
+    change = cache.update_node(Node(metadata=reborn))
     assert not change.ignored
 
 
@@ -214,11 +214,18 @@ def test_the_snapshot_is_the_same_until_something_changes(cache: ClusterCache) -
     assert current == [True, False, True]
 
 
-def test_validate_finds_what_does_not_add_up(cache: ClusterCache) -> None:
+class _OpenCache(ClusterCache):
+    def count_unknown_pod(self) -> None:
+        """Count a pod in row 0 that is in no other part of the cache."""
+        self._state.columns.add_pod(0, make_pod_info(make_pod(cpu="3"), PodClasses()).pod_class)
+
+
+def test_validate_finds_what_does_not_add_up() -> None:
+    cache = _OpenCache()
+    cache.update_node(make_node("n1"))
     cache.assume_pod(info(cache), "n1")
     cache.validate()
-    stranger = make_pod_info(make_pod(cpu="3"), PodClasses())
-    cache._state.columns.add_pod(0, stranger.pod_class)
+    cache.count_unknown_pod()
     with pytest.raises(InvariantViolation, match="requested of node n1 in row 0"):
         cache.validate()
 
@@ -229,7 +236,7 @@ def test_a_pod_that_comes_again_in_another_namespace_uses_the_claim_of_that_one(
     """No API server says so of one UID; what is counted has to add up all the same."""
     for namespace in ("a", "b"):
         pod = info(cache, namespace=namespace, node="n1", volumes=(claim_volume("data"),))
-        cache.pod_seen(pod)
+        cache.update_pod(pod)
         cache.validate()
-    assert cache.pod_gone("uid-p") is not None
+    assert cache.remove_pod("uid-p") is not None
     cache.validate()

@@ -12,8 +12,8 @@ from stowage.api.values.selectors import Operator, Requirement, Selector
 from stowage.state.namespaces import Namespaces
 from stowage.state.nodes.host_ports import HostPorts
 from stowage.state.nodes.label_columns import LabelColumn, LabelColumns
-from stowage.state.pods.carrier_counts import CarrierCounts
 from stowage.state.pods.pod_counts import DomainTracking
+from stowage.state.pods.term_counts import TermCounts
 
 NUM_ROWS = 1024
 PORT = ("0.0.0.0", "TCP", 80)
@@ -25,7 +25,7 @@ def test_carriers_are_counted_alike(num_rows_used: int) -> None:
     labels = LabelColumns(lambda row: zones.get(row, {}), NUM_ROWS, keeps_unused=True)
     for row, each in zones.items():
         labels.update(row, {}, each)
-    counts = CarrierCounts(labels, lambda: NUM_ROWS, DomainTracking(labels))
+    counts = TermCounts(labels, lambda: NUM_ROWS, DomainTracking(labels))
     rng, want = Random(3), np.zeros(NUM_ROWS, dtype=np.int64)
     for step in range(num_rows_used * 4):
         row = rng.randrange(num_rows_used)
@@ -80,11 +80,11 @@ def test_namespaces_are_matched_as_one_by_one() -> None:
     for _ in range(400):
         name = f"ns{rng.randrange(120)}"
         if name in known and rng.random() < 0.4:
-            namespaces.gone(name)
+            namespaces.remove(name)
             del known[name]
         else:
             known[name] = {"team": f"t{rng.randrange(4)}"} if rng.random() < 0.8 else {}
-            namespaces.seen(Namespace(ObjectMeta(name=name, labels=known[name])))
+            namespaces.update(Namespace(ObjectMeta(name=name, labels=known[name])))
         for requirement in (
             Requirement("team", Operator.IN, ("t1", "t2")),
             Requirement("team", Operator.NOT_IN, ("t1",)),

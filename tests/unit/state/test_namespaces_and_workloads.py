@@ -13,12 +13,12 @@ TEAM_X = selector_from_labels({"team": "x"})
 
 def test_namespaces_are_found_by_label() -> None:
     namespaces = Namespaces()
-    namespaces.seen(make_namespace("red", labels={"team": "x"}))
-    namespaces.seen(make_namespace("blue", labels={"team": "y"}))
+    namespaces.update(make_namespace("red", labels={"team": "x"}))
+    namespaces.update(make_namespace("blue", labels={"team": "y"}))
     assert namespaces.matching(TEAM_X) == {"red"}
-    namespaces.seen(make_namespace("blue", labels={"team": "x"}))
+    namespaces.update(make_namespace("blue", labels={"team": "x"}))
     assert namespaces.matching(TEAM_X) == {"red", "blue"}
-    namespaces.gone("red")
+    namespaces.remove("red")
     assert namespaces.matching(TEAM_X) == {"blue"}
 
 
@@ -28,18 +28,18 @@ def test_a_namespace_that_is_not_known_has_no_labels() -> None:
 
 def test_the_answer_stays_the_same_object_while_it_stays_equal() -> None:
     namespaces = Namespaces()
-    namespaces.seen(make_namespace("red", labels={"team": "x"}))
+    namespaces.update(make_namespace("red", labels={"team": "x"}))
     first = namespaces.matching(TEAM_X)
-    namespaces.seen(make_namespace("blue", labels={"team": "y"}))
+    namespaces.update(make_namespace("blue", labels={"team": "y"}))
     assert namespaces.matching(TEAM_X) is first
 
 
 def test_the_generation_grows_only_with_changes() -> None:
     namespaces = Namespaces()
-    assert namespaces.seen(make_namespace("red"))
+    assert namespaces.update(make_namespace("red"))
     generation = namespaces.generation
-    assert not namespaces.seen(make_namespace("red"))
-    assert not namespaces.gone("blue")
+    assert not namespaces.update(make_namespace("red"))
+    assert not namespaces.remove("blue")
     assert namespaces.generation == generation
     assert namespaces.matching(compile_label_selector(label_selector())) == {"red"}
 
@@ -47,12 +47,12 @@ def test_the_generation_grows_only_with_changes() -> None:
 def test_workloads_are_kept_by_kind_and_namespace() -> None:
     workloads = Workloads()
     selector = label_selector({"app": "a"})
-    assert workloads.seen("Service", "red", "web", selector)
-    assert not workloads.seen("Service", "red", "web", selector)
-    assert workloads.seen("Service", "red", "headless", None)
+    assert workloads.update("Service", "red", "web", selector)
+    assert not workloads.update("Service", "red", "web", selector)
+    assert workloads.update("Service", "red", "headless", None)
     assert workloads.selector_of("Service", "red", "web") == selector
     assert workloads.selector_of("ReplicaSet", "red", "web") is None
     assert dict(workloads.in_namespace("Service", "red")) == {"web": selector, "headless": None}
-    assert workloads.gone("Service", "red", "web")
-    assert not workloads.gone("Service", "red", "web")
+    assert workloads.remove("Service", "red", "web")
+    assert not workloads.remove("Service", "red", "web")
     assert workloads.generation == 3

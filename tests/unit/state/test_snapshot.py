@@ -15,10 +15,10 @@ from tests.support.builders import ZONE, make_node, make_pod
 def cache() -> ClusterCache:
     cache = ClusterCache()
     for index in range(4):
-        cache.node_seen(make_node(f"n{index}", cpu=str(index + 1), zone="xy"[index % 2]))
+        cache.update_node(make_node(f"n{index}", cpu=str(index + 1), zone="xy"[index % 2]))
     for index in range(3):
         pod = make_pod(f"p{index}", cpu="1", labels={"app": "a"}, node=f"n{index}", host_ports=[80])
-        cache.pod_seen(make_pod_info(pod, cache.classes))
+        cache.update_pod(make_pod_info(pod, cache.classes))
     return cache
 
 

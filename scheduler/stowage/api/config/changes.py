@@ -1,4 +1,4 @@
-"""Which parts of a configuration can change while the scheduler runs."""
+"""Configuration fields that can change while the scheduler runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from stowage.api.config.errors import ConfigError
 from stowage.api.config.types import KubeSchedulerConfiguration
 
-#: Fields whose new values hold from the next cycle on; all others are read at the start only.
+#: Fields that apply from the next cycle on; all others are read only at the start.
 LIVE_FIELDS = frozenset(
     {
         "percentageOfNodesToScore",
@@ -24,9 +24,10 @@ LIVE_FIELDS = frozenset(
 def restart_errors(
     running: KubeSchedulerConfiguration, wanted: KubeSchedulerConfiguration
 ) -> list[ConfigError]:
-    """What `wanted` changes that cannot change while `running` runs.
+    """The changes from `running` to `wanted` that need a restart.
 
-    A configuration is taken over as a whole or not at all, so that its hash says what holds.
+    A configuration is applied as a whole or not at all, so that its hash identifies the fields in
+    effect.
     """
     old, new = (msgspec.to_builtins(each, enc_hook=str) for each in (running, wanted))
     errors: list[ConfigError] = []

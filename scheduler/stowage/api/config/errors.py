@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, so that its author can put all of it right at once."""
+"""Errors in a configuration; all of them are reported at once."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import msgspec
 
 _SHOWN_CHARACTERS = 60
 _PRIVATE = "keyData"
-"""A field that is never shown: mistakes are told in logs, Events and open health checks."""
+"""A field that is never shown: errors appear in logs, Events and public health checks."""
 _NOT_SHOWN = "(not shown)"
 _CREDENTIALS = re.compile(r"//[^/?#]*@")
 _CREDENTIALS_IN_JSON = re.compile(r"""//(?:[^/?#"\\]|\\.)*@""")
 
 
 def without_credentials(url: str) -> str:
-    """A URL as it may be shown: without user name and password."""
+    """A URL without user name and password."""
     return _CREDENTIALS.sub("//", url)
 
 
 class ConfigError(msgspec.Struct, frozen=True):
-    """One mistake in the configuration.
+    """An error in a configuration.
 
     Attributes:
-        path: Where, e.g. ``profiles[0].pluginConfig[0].args.scoringStrategy.type``.
-        value: What stands there.
-        expectation: What should stand there.
+        path: The field, e.g. ``profiles[0].pluginConfig[0].args.scoringStrategy.type``.
+        value: The value of the field.
+        expectation: What the field should be.
     """
 
     path: str
@@ -39,14 +39,14 @@ class ConfigError(msgspec.Struct, frozen=True):
 
     @property
     def shown_value(self) -> str:
-        """The value as the author would recognise it, on one line, shortened, without secrets."""
+        """The value on one line, shortened and without secrets."""
         value = _NOT_SHOWN if self.path.endswith(f".{_PRIVATE}") else _without_keys(self.value)
         encoded = msgspec.json.encode(value, enc_hook=str).decode()
         text = _CREDENTIALS_IN_JSON.sub("//", encoded)
         return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
     def under(self, prefix: str) -> ConfigError:
-        """The same mistake, its path seen from further up."""
+        """The same error with a prefix to its path."""
         return ConfigError(f"{prefix}.{self.path}", self.value, self.expectation)
 
 
@@ -60,7 +60,7 @@ def _without_keys(value: Any) -> Any:
 
 
 class InvalidConfiguration(ValueError):  # noqa: N818 - as InvalidObject: it names the finding
-    """A configuration that cannot be used; `errors` holds every mistake found."""
+    """A configuration that cannot be used; `errors` lists all errors."""
 
     def __init__(self, errors: Iterable[ConfigError]) -> None:
         self.errors = tuple(errors)

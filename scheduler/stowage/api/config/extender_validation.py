@@ -1,7 +1,7 @@
-"""What is wrong with ``extenders`` of a configuration.
+"""Validation of ``extenders`` in a configuration.
 
-``validateExtenders`` of v1.36, and what kube-scheduler only finds out when it makes its client:
-URLs and TLS settings that cannot work.
+``validateExtenders`` of v1.36, and invalid URLs and TLS settings, which kube-scheduler reports when
+it creates the client.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from stowage.api.config.errors import ConfigError, without_credentials
 from stowage.api.config.types import Extender, ExtenderTLSConfig
 from stowage.api.values.resource_names import is_extended_resource_name
-from stowage.api.values.selectors import key_problem
+from stowage.api.values.selectors import key_error
 
 
 def extender_errors(extenders: Sequence[Extender]) -> Iterator[ConfigError]:
-    """Every mistake in ``extenders``."""
+    """All errors in ``extenders``."""
     first_manager: dict[str, str] = {}
     for index, extender in enumerate(extenders):
         path = f"extenders[{index}]"
@@ -39,7 +39,7 @@ def _url_errors(path: str, extender: Extender) -> Iterator[ConfigError]:
     try:
         parts = urlsplit(extender.url_prefix)
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-        # Reading the port checks it.
+        # Reading the port validates it.
         is_usable = is_usable and parts.port != 0 and not parts.query and not parts.fragment
     except ValueError:
         is_usable = False
@@ -66,7 +66,7 @@ def _managed_resource_errors(
 ) -> Iterator[ConfigError]:
     for index, resource in enumerate(extender.managed_resources):
         where = f"{path}.managedResources[{index}].name"
-        if key_problem(resource.name) or not is_extended_resource_name(resource.name):
+        if key_error(resource.name) or not is_extended_resource_name(resource.name):
             yield ConfigError(where, resource.name, "an extended resource such as example.com/foo")
         elif resource.name in first_manager:
             expectation = f"a resource of its own, {first_manager[resource.name]} is the same"

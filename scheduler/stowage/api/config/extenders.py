@@ -1,7 +1,7 @@
-"""Which scheduler extenders have a say about a pod, in which order.
+"""The configured extenders: which are called for a pod, and in which order.
 
-An extender is a program of its own, asked over HTTP to filter and rate nodes for a pod or to bind
-it. Here is only what the configuration says; asking them is the shell's.
+An extender is a program that filters and scores nodes for a pod, or binds it, over HTTP. This
+module only reads the configuration; the operator calls extenders.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import msgspec
 from stowage.api.config.types import Extender
 from stowage.api.objects.pod import PodSpec
 
-#: Who rejected a pod that an extender kept off its nodes; ``framework.ExtenderName`` of v1.36.
+#: The plugin name of rejections by extenders; ``framework.ExtenderName`` of v1.36.
 EXTENDER_PLUGIN = "Extender"
 DEFAULT_MAX_CONSULTATIONS = 16
 
 
 def is_interested(extender: Extender, spec: PodSpec) -> bool:
-    """Whether an extender wants to see a pod (``HTTPExtender.IsInterested`` of v1.36).
+    """Whether an extender is called for a pod (``HTTPExtender.IsInterested`` of v1.36).
 
-    One without ``managedResources`` wants all; else some container or init container has to name
-    one of them, in its requests or limits.
+    An extender without ``managedResources`` is called for every pod. Otherwise a container or init
+    container must request or limit one of them.
     """
     if not extender.managed_resources:
         return True
@@ -35,18 +35,18 @@ def is_interested(extender: Extender, spec: PodSpec) -> bool:
 
 
 class BindingExtender(msgspec.Struct, frozen=True):
-    """An extender that binds a pod; an ignorable one may fail, the Bind plugins bind then."""
+    """An extender that binds a pod; if an ignorable one fails, the Bind plugins bind the pod."""
 
     index: int
     is_ignorable: bool
 
 
 class Extenders:
-    """The extenders of a configuration, named by their index in it.
+    """The extenders of a configuration, identified by their index in it.
 
     Args:
-        configured: In the configuration's order.
-        max_consultations: How many pods may be with them at a time.
+        configured: The extenders, in the order of the configuration.
+        max_consultations: For how many pods extenders are called at a time.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Extenders:
     ) -> None:
         self.configured: Sequence[Extender] = tuple(configured)
         self.max_consultations = max_consultations
-        # Upstream puts those that may be ignored last, so that they see the shortest list.
+        # Ignorable extenders come last and get the shortest list of nodes, as in kube-scheduler.
         self._order = sorted(
             range(len(self.configured)), key=lambda index: self.configured[index].ignorable
         )
@@ -65,7 +65,7 @@ class Extenders:
         return bool(self.configured)
 
     def to_consult(self, spec: PodSpec) -> tuple[int, ...]:
-        """Those that filter or rate nodes for such a pod, in the order in which to ask them."""
+        """The extenders that filter or score nodes for a pod, in the order of the calls."""
         return tuple(
             index
             for index in self._order
@@ -92,25 +92,25 @@ class Extenders:
 
     @property
     def want_nodes(self) -> bool:
-        """Whether one of them is sent whole nodes rather than their names."""
+        """Whether an extender is sent whole nodes instead of their names."""
         return any(
             not extender.node_cache_capable and (extender.filter_verb or extender.prioritize_verb)
             for extender in self.configured
         )
 
     def any_filters(self, indices: Iterable[int]) -> bool:
-        """Whether one of these may reject nodes."""
+        """Whether one of these extenders filters nodes."""
         return any(self.configured[index].filter_verb for index in indices)
 
     def binder_of(self, spec: PodSpec) -> BindingExtender | None:
-        """The one that binds such a pod in place of the Bind plugins."""
+        """The extender that binds a pod instead of the Bind plugins; None if there is none."""
         for index, extender in enumerate(self.configured):
             if extender.bind_verb and is_interested(extender, spec):
                 return BindingExtender(index, extender.ignorable)
         return None
 
     def ignored_resources(self) -> tuple[str, ...]:
-        """Managed resources with ``ignoredByScheduler``: NodeResourcesFit leaves them alone."""
+        """Managed resources with ``ignoredByScheduler``, which NodeResourcesFit ignores."""
         return tuple(
             resource.name
             for extender in self.configured

@@ -1,10 +1,8 @@
-"""KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) in, typed configuration out.
+"""Loads a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) from builtins.
 
-Three defaults are Stowage's own, so that it can run beside kube-scheduler without an argument:
-a single profile without a name is ``stowage``, the Lease is ``stowage``, and the client's rate is
-not limited (``qps`` 0: a priority level of the API server limits it better).
-
-Files are read elsewhere: what comes in here are builtins.
+Three defaults differ from kube-scheduler's, so that both can run in one cluster without flags: the
+name of a single profile without a name is ``stowage``, the Lease is ``stowage``, and the client has
+no rate limit (``qps`` 0: priority levels of the API server limit it better).
 """
 
 import hashlib
@@ -58,7 +56,7 @@ HASH_DIGITS = 12
 
 
 class InvalidFields(InvalidConfiguration):
-    """A configuration with mistakes in it; `decoded` is the rest, with defaults in their place."""
+    """A configuration with errors; `decoded` has defaults instead of the invalid fields."""
 
     def __init__(self, errors: Iterable[ConfigError], decoded: KubeSchedulerConfiguration) -> None:
         super().__init__(errors)
@@ -72,7 +70,7 @@ def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
         builtins: A parsed YAML document; None is the default configuration.
 
     Raises:
-        InvalidFields: with every unknown field, wrong type and value out of range.
+        InvalidFields: It lists every unknown field, wrong type and value out of range.
     """
     if builtins is None:
         return KubeSchedulerConfiguration()
@@ -84,7 +82,7 @@ def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
             if not builtins.get(name)
         ]
     configuration = _with_defaults(decode_struct(builtins, KubeSchedulerConfiguration, "", errors))
-    # What did not decode holds its default now; judging that too would only confuse.
+    # Fields that were not decoded hold defaults: errors about these would be misleading.
     undecoded = tuple(error.path for error in errors)
     errors += [
         error
@@ -97,7 +95,7 @@ def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
 
 
 def settings_without_effect(configuration: KubeSchedulerConfiguration) -> tuple[str, ...]:
-    """What a configuration asks for that is accepted and changes nothing, with the reason."""
+    """Fields that are accepted and have no effect, with the reason."""
     if configuration.delay_cache_until_active:
         return ("delayCacheUntilActive: a standby always keeps its cache warm",)
     return ()
@@ -110,9 +108,9 @@ def to_builtins(configuration: KubeSchedulerConfiguration) -> dict[str, Any]:
 
 
 def without_private_keys(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
-    """The same without the ``keyData`` of extenders, and the passwords in their URLs.
+    """The configuration without ``keyData`` of extenders and passwords in their URLs.
 
-    It may be shown to anybody who asks.
+    The result may be published.
     """
     extenders = tuple(_without_secrets(extender) for extender in configuration.extenders)
     return msgspec.structs.replace(configuration, extenders=extenders)
@@ -128,19 +126,19 @@ def _without_secrets(extender: Extender) -> Extender:
 
 
 def configuration_hash(builtins: Mapping[str, Any]) -> str:
-    """What a configuration is called: the start of the SHA-256 of its canonical JSON.
+    """The hash of a configuration: the first digits of the SHA-256 of its canonical JSON.
 
-    Canonical is sorted by key and without white space; the order of a list counts.
+    Canonical JSON is sorted by key and has no white space; the order of lists counts.
 
     Args:
-        builtins: In the shape of a file.
+        builtins: The configuration in the shape of its file.
     """
     canonical = msgspec.json.encode(builtins, order="sorted", enc_hook=str)
     return hashlib.sha256(canonical).hexdigest()[:HASH_DIGITS]
 
 
 def _with_defaults(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
-    """Give the profiles their defaults (``SetDefaults_KubeSchedulerConfiguration``)."""
+    """Set the defaults of profiles (``SetDefaults_KubeSchedulerConfiguration``)."""
     profiles = configuration.profiles or (KubeSchedulerProfile(),)
     if len(profiles) == 1 and not profiles[0].scheduler_name:
         named = msgspec.structs.replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME)

@@ -22,21 +22,21 @@ class ConfigStruct(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PluginSetting(ConfigStruct, frozen=True, omit_defaults=True):
-    """A plugin by name; the weight counts at Score only, absent or 0 means the plugin's own."""
+    """A plugin; the weight applies to Score, absent or 0 stands for the plugin's default."""
 
     name: str = ""
     weight: int | None = None
 
 
 class PluginSet(ConfigStruct, frozen=True, omit_defaults=True):
-    """Plugins added to, and taken from, the defaults of one extension point; ``*`` takes all."""
+    """Plugins enabled and disabled at an extension point; ``*`` disables all defaults."""
 
     enabled: tuple[PluginSetting, ...] = ()
     disabled: tuple[PluginSetting, ...] = ()
 
 
 class PluginSets(ConfigStruct, frozen=True, omit_defaults=True):
-    """One set an extension point; ``multi_point`` reaches all points a plugin implements."""
+    """A plugin set per extension point; ``multi_point`` applies to all points of a plugin."""
 
     multi_point: PluginSet = PluginSet()
     pre_enqueue: PluginSet = PluginSet()
@@ -54,7 +54,7 @@ class PluginSets(ConfigStruct, frozen=True, omit_defaults=True):
 
 
 class PluginConfig(ConfigStruct, frozen=True, omit_defaults=True):
-    """Arguments of one plugin, as written; the plugin's own args type reads them."""
+    """Arguments of a plugin as written; the args type of the plugin decodes them."""
 
     name: str = ""
     args: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -70,7 +70,7 @@ class KubeSchedulerProfile(ConfigStruct, frozen=True, omit_defaults=True):
 
 
 class LeaderElectionConfiguration(ConfigStruct, frozen=True):
-    """The Lease by which one of several replicas leads."""
+    """Leader election by a Lease."""
 
     leader_elect: bool = True
     lease_duration: Duration = Duration(15)
@@ -82,7 +82,7 @@ class LeaderElectionConfiguration(ConfigStruct, frozen=True):
 
 
 class ClientConnectionConfiguration(ConfigStruct, frozen=True):
-    """How to reach the API server; ``qps`` 0 or less sets no limit."""
+    """The client of the API server; ``qps`` 0 or less sets no limit."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -92,7 +92,7 @@ class ClientConnectionConfiguration(ConfigStruct, frozen=True):
 
 
 class ExtenderTLSConfig(ConfigStruct, frozen=True, omit_defaults=True):
-    """TLS towards an extender."""
+    """TLS settings of the connection to an extender."""
 
     insecure: bool = False
     server_name: str = ""
@@ -104,19 +104,19 @@ class ExtenderTLSConfig(ConfigStruct, frozen=True, omit_defaults=True):
     ca_data: bytes = b""
 
     def __repr__(self) -> str:
-        """Without the private key: what is shown of a value may end up in a log."""
+        """Without the private key: the text may be logged."""
         return f"ExtenderTLSConfig(server_name={self.server_name!r}, insecure={self.insecure})"
 
 
 class ExtenderManagedResource(ConfigStruct, frozen=True, omit_defaults=True):
-    """An extended resource whose pods the extender wants to see."""
+    """An extended resource; the extender is called for pods that request it."""
 
     name: str = ""
     ignored_by_scheduler: bool = False
 
 
 class Extender(ConfigStruct, frozen=True, omit_defaults=True):
-    """A scheduler extender, reached over HTTP."""
+    """A scheduler extender, called over HTTP."""
 
     url_prefix: str = ""
     filter_verb: str = ""
@@ -133,7 +133,7 @@ class Extender(ConfigStruct, frozen=True, omit_defaults=True):
 
 
 class KubeSchedulerConfiguration(ConfigStruct, frozen=True):
-    """Everything that is configured; `stowage.api.config.loading.load_configuration` makes one."""
+    """A KubeSchedulerConfiguration; see `stowage.api.config.loading.load_configuration`."""
 
     api_version: str = API_VERSION
     kind: str = KIND
@@ -153,7 +153,7 @@ class KubeSchedulerConfiguration(ConfigStruct, frozen=True):
 
 
 class UtilizationShapePoint(ConfigStruct, frozen=True):
-    """A point of a function from utilization in percent to a score of 0..10."""
+    """A point of a function from utilization in percent to a score from 0 to 10."""
 
     utilization: int = 0
     score: int = 0

@@ -1,7 +1,6 @@
-"""What kube-scheduler v1.36 refuses in a configuration, and what Stowage cannot honour.
+"""Validation of a configuration: the rules of kube-scheduler v1.36, and unsupported fields.
 
-Plugin names and arguments are judged where the plugins are known, when a profile is built; here
-only what the configuration says by itself.
+Plugin names and arguments are validated when a profile is built, where the plugins are known.
 """
 
 from collections.abc import Iterator
@@ -20,11 +19,11 @@ from stowage.api.config.types import (
 )
 
 REMOVED_PLUGINS = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
-"""Plugins that v1 of the configuration no longer knows (``invalidPluginsByVersion``)."""
+"""Plugins that v1 of the configuration does not allow (``invalidPluginsByVersion``)."""
 
 
 def configuration_errors(configuration: KubeSchedulerConfiguration) -> list[ConfigError]:
-    """Everything wrong with a decoded configuration (``ValidateKubeSchedulerConfiguration``)."""
+    """All errors in a decoded configuration (``ValidateKubeSchedulerConfiguration``)."""
     return [
         *_general_errors(configuration),
         *_leader_election_errors(configuration.leader_election),
@@ -137,7 +136,7 @@ def _removed(path: str, name: str) -> ConfigError:
 
 
 def _queue_sort_errors(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[ConfigError]:
-    """All profiles share one queue, so they must agree on its order."""
+    """All profiles share one queue, so they must have the same QueueSort plugin."""
     first = profiles[0]
     enabled = first.plugins.queue_sort.enabled
     if len(enabled) > 1:

@@ -75,9 +75,9 @@ _TYPE_NAMES = {"null": "NoneType", "array": "list", "object": "dict"}
 
 
 class WatchEvent(msgspec.Struct, Generic[ObjectT], frozen=True, gc=False):
-    """One line of a watch: type ADDED, MODIFIED, DELETED or BOOKMARK, and the object.
+    """A line of a watch: type ADDED, MODIFIED, DELETED or BOOKMARK, and the object.
 
-    A BOOKMARK's object has nothing but ``metadata.resource_version``.
+    The object of a BOOKMARK has only ``metadata.resource_version``.
     """
 
     type: str
@@ -85,7 +85,7 @@ class WatchEvent(msgspec.Struct, Generic[ObjectT], frozen=True, gc=False):
 
 
 class WatchError(msgspec.Struct, frozen=True, gc=False):
-    """How a watch ends when the API server gives up on it; `code` 410 asks for a new list."""
+    """The error that ends a watch; `code` 410 means that a new list is needed."""
 
     code: int = 0
     reason: str = ""
@@ -93,7 +93,7 @@ class WatchError(msgspec.Struct, frozen=True, gc=False):
 
 
 class ObjectList(msgspec.Struct, Generic[ObjectT], frozen=True):
-    """One page of a list; objects that cannot be used are set aside in `invalid`."""
+    """A page of a list; objects that cannot be decoded are in `invalid`."""
 
     metadata: ListMeta = ListMeta()
     items: list[ObjectT] = msgspec.field(default_factory=list)
@@ -118,7 +118,7 @@ def decode_pod(data: bytes) -> Pod:
     """Decode a pod.
 
     Raises:
-        InvalidObject: The bytes are not JSON, or a field is not of its type.
+        InvalidObject: The bytes are not JSON, or a field has the wrong type.
     """
     try:
         return _decode_pod(data)
@@ -130,7 +130,7 @@ def decode_object(kind: type[ObjectT], data: bytes) -> ObjectT:
     """Decode an object of a kind, e.g. ``decode_object(Node, data)``.
 
     Raises:
-        InvalidObject: The bytes are not JSON, or a field is not of its type.
+        InvalidObject: The bytes are not JSON, or a field has the wrong type.
     """
     try:
         decoded: ObjectT = _object_decoder(kind).decode(data)
@@ -140,17 +140,17 @@ def decode_object(kind: type[ObjectT], data: bytes) -> ObjectT:
 
 
 def decode_watch_event(kind: type[ObjectT], line: bytes) -> WatchEvent[ObjectT] | WatchError:
-    """Decode one line of a watch on a kind.
+    """Decode a line of a watch on a kind.
 
     Raises:
-        InvalidObject: The line is not JSON, or a field of its object is not of its type.
+        InvalidObject: The line is not JSON, or a field of its object has the wrong type.
     """
     try:
         event = _watch_decoder(kind).decode(line)
         if event.type != "ERROR":
             return event
     except _UNREADABLE:
-        pass  # the slow path below tells an error from an object with nulls from a bad object
+        pass  # the lenient path distinguishes an ERROR event, nulls and an invalid object
     event_type, found = _event_parts(_lenient_json(kind.__name__, line))
     if event_type == "ERROR":
         return msgspec.convert(_cleaned(found), WatchError, strict=False)
@@ -177,17 +177,17 @@ def _event_parts(event: Any) -> tuple[str, Any]:
 
 
 def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
-    """Decode one page of a list of a kind; a bad object does not spoil the page.
+    """Decode a page of a list of a kind; invalid objects are returned apart.
 
     Raises:
-        InvalidObject: The page itself is not what the API server sends, or of another kind.
+        InvalidObject: The page itself is invalid, or a list of another kind.
     """
     try:
         page = _list_decoder(kind).decode(data)
         _check_kind(kind, page.kind)
         return ObjectList(page.metadata, page.items)
     except _UNREADABLE:
-        pass  # the slow path below decodes the objects one by one
+        pass  # the lenient path decodes the objects one by one
     name = f"{kind.__name__}List"
     raw = _lenient_json(name, data)
     items = raw.pop("items", None) if isinstance(raw, dict) else None
@@ -205,27 +205,27 @@ def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
 
 
 def _check_kind(kind: type[ApiStruct], listed: str) -> None:
-    """Refuse a list of something else, as far as it says what of: all its fields are optional."""
+    """Refuse a list of another kind; ``kind`` may be missing, as all fields are optional."""
     expected = f"{kind.__name__}List"
     if listed not in ("", "List", expected):
         raise InvalidObject(expected, "", "kind", shown(listed), expected)
 
 
 def check_is_versioned(page: ObjectList[ObjectT]) -> None:
-    """Refuse a list without a resource version, such as ``{}``: an API server always says it.
+    """Check that a list has a resource version; the API server always sends one.
 
     Raises:
-        InvalidObject: it has none.
+        InvalidObject: It has none.
     """
     if not page.metadata.resource_version:
         raise InvalidObject("List", "", "metadata.resourceVersion", '""', "a resource version")
 
 
 def convert_object(kind: type[ObjectT], builtins: Mapping[str, Any]) -> ObjectT:
-    """Make an object of a kind from dicts and lists, as Kopf and YAML files give them.
+    """Convert dicts and lists, as from Kopf and YAML files, to an object of a kind.
 
     Raises:
-        InvalidObject: A field is not of its type.
+        InvalidObject: A field has the wrong type.
     """
     try:
         return msgspec.convert(builtins, kind)
@@ -257,7 +257,7 @@ def _lenient_json(kind: str, data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
     except _UNREADABLE:
-        pass  # it may still be readable without what is no text, and with NaN
+        pass  # the standard library accepts NaN and control characters
     try:
         return json.loads(data.decode("utf-8-sig", errors="replace"), strict=False)
     except (ValueError, RecursionError) as error:
@@ -276,7 +276,7 @@ def _convert_leniently(kind: type[StructT], builtins: Any, name: str = "") -> St
 
 
 def _cleaned(value: Any) -> Any:
-    """Without nulls and without halves of surrogate pairs."""
+    """A copy without nulls and without lone surrogates."""
     if isinstance(value, Mapping):
         return {_cleaned(key): _cleaned(each) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):
@@ -300,7 +300,7 @@ def _invalid(kind: str, value: Any, error: msgspec.ValidationError) -> InvalidOb
 
 
 def _found(value: Any, steps: list[str], path: str) -> Iterator[tuple[str, Any]]:
-    """All values a refusal's path may mean; it names no list index and no dict key."""
+    """All values at the path of a msgspec error, which omits list indices and dict keys."""
     if not steps:
         yield path, value
     elif steps[0] == "..." and isinstance(value, dict):

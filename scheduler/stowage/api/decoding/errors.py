@@ -1,15 +1,15 @@
-"""What is wrong with an object, said so that its author can put it right."""
+"""Errors about objects; they name object, field, value and expectation."""
 
 from itertools import islice
 
 QUANTITY_EXPECTATION = "a Kubernetes quantity such as 500m or 1Gi"
 MAX_SHOWN = 200
-"""Characters of a value that are shown: an object may hold a megabyte where a number should be."""
+"""Longest text shown of a value, which may be a megabyte long where a number is expected."""
 
 
 def shown(value: object) -> str:
-    """The value as text, short enough for a log line and an Event."""
-    # A whole container would be written out only to be cut.
+    """A value as text, shortened for logs and Events."""
+    # A large container is not converted to text only to be cut.
     text = str(value) if isinstance(value, str | int | float | bool) else _shape(value)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}... ({len(text)} characters)"
 
@@ -21,7 +21,7 @@ def _shape(value: object) -> str:
 
 
 def _size(value: object) -> int:
-    """About how long the value is as text; counts no further than matters."""
+    """The approximate length of a value as text; stops counting at the limit."""
     total, left = 0, [value]
     while left and total <= MAX_SHOWN:
         each = left.pop()
@@ -42,19 +42,19 @@ class QuantityError(ValueError):
 
 
 class SelectorError(ValueError):
-    """A selector with an operator, key or values that Kubernetes does not allow."""
+    """A selector with an invalid operator, key or value."""
 
 
 class InvalidObject(ValueError):  # noqa: N818 - it names the finding, as ObjectInvalid events do
-    """An object of the API that cannot be used as it is.
+    """An API object that cannot be used.
 
     Attributes:
         kind: ``Pod``, ``Node``, ...
         name: ``namespace/name`` of the object, or just its name; empty where it has none.
         field: Path within the object, e.g. ``spec.containers[0].resources.requests[cpu]``.
-        value: What is there, as text.
-        expectation: What should be there.
-        uid: Of the object, where known.
+        value: The value of the field, as text.
+        expectation: What the field should be.
+        uid: The UID of the object, if known.
     """
 
     def __init__(
@@ -69,16 +69,6 @@ class InvalidObject(ValueError):  # noqa: N818 - it names the finding, as Object
         self.expectation = expectation
         self.uid = uid
 
-    @property
-    def namespace(self) -> str:
-        """The namespace in `name`, empty for an object without one."""
-        return self.name.rpartition("/")[0]
-
-    @property
-    def object_name(self) -> str:
-        """`name` without its namespace."""
-        return self.name.rpartition("/")[2]
-
     def __str__(self) -> str:
         return (
             f"{self.kind} {self.name or '<unknown>'}: {self.field}: "
@@ -87,10 +77,10 @@ class InvalidObject(ValueError):  # noqa: N818 - it names the finding, as Object
 
 
 def require_identity(kind: str, namespaced_name: str, name: str, uid: str) -> None:
-    """Refuse an object that cannot be told from others.
+    """Check that an object has a name and a UID.
 
     Raises:
-        InvalidObject: Its name or its UID is missing; the API server sends no such object.
+        InvalidObject: One is missing; the API server sends no such object.
     """
     for field, value in (("metadata.name", name), ("metadata.uid", uid)):
         if not value:

@@ -1,7 +1,6 @@
-"""Builtins into msgspec structs, with every mistake reported instead of the first one.
+"""Strict decoding of hand-written configuration: reports every error, with its path.
 
-The API server's own objects are decoded leniently and fast; what a person wrote by hand
-(configuration) is decoded here: an unknown field is a mistake, and each mistake names its path.
+An unknown field is an error here, unlike in objects of the API server (`decode`).
 """
 
 import types
@@ -31,13 +30,13 @@ _EXPECTATIONS: dict[object, str] = {
 def decode_struct(
     value: object, struct: type[StructT], path: str, errors: list[ConfigError]
 ) -> StructT:
-    """Read a mapping as ``struct``; mistakes go to ``errors`` and leave the field's default.
+    """Decode a mapping to ``struct``; invalid fields are added to ``errors`` and keep defaults.
 
     Args:
         value: Builtins, e.g. parsed YAML. A null field counts as absent, as in Go.
-        struct: Its fields must all have defaults.
-        path: Path of ``value``, "" for the root.
-        errors: Receives one entry per mistake.
+        struct: The type; all its fields must have defaults.
+        path: The path of ``value``, "" for the root.
+        errors: Receives the errors.
     """
     if not isinstance(value, Mapping):
         errors.append(ConfigError(path or "<root>", value, _MAPPING))

@@ -1,13 +1,13 @@
-"""What every API object has: its metadata, and the pieces several kinds share."""
+"""Metadata of API objects, and structs that several kinds share."""
 
 from typing import Annotated
 
 import msgspec
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""Any integer of the API; JSON can hold larger ones, arrays of them cannot."""
+"""An integer of the API; JSON may hold larger ones, arrays cannot."""
 Quantities = dict[str, str | Int64 | float]
-"""Resource name -> quantity as sent; `stowage.api.values.quantity` reads the values."""
+"""Resource name -> quantity as sent; `stowage.api.values.quantity` parses quantities."""
 
 
 class ApiStruct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
@@ -19,7 +19,7 @@ class ApiStruct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True,
 
 
 class OwnerReference(ApiStruct, frozen=True):
-    """Who owns an object."""
+    """metav1.OwnerReference."""
 
     kind: str = ""
     name: str = ""
@@ -29,7 +29,7 @@ class OwnerReference(ApiStruct, frozen=True):
 
 
 class ObjectMeta(ApiStruct, frozen=True):
-    """metav1.ObjectMeta, without what scheduling never reads. Timestamps are RFC 3339 strings."""
+    """metav1.ObjectMeta; timestamps are RFC 3339 strings."""
 
     name: str = ""
     namespace: str = ""
@@ -64,7 +64,7 @@ class LabelSelector(ApiStruct, frozen=True):
 
 
 class ObjectReference(ApiStruct, frozen=True):
-    """Names another object, as ``PersistentVolume.spec.claimRef`` does."""
+    """A reference to another object, such as ``PersistentVolume.spec.claimRef``."""
 
     kind: str = ""
     namespace: str = ""

@@ -4,6 +4,6 @@ from stowage.api.objects.meta import ApiStruct, ObjectMeta
 
 
 class Namespace(ApiStruct, frozen=True):
-    """A namespace; only its labels matter to scheduling."""
+    """A namespace; scheduling reads its labels."""
 
     metadata: ObjectMeta = ObjectMeta()

@@ -1,4 +1,4 @@
-"""Nodes and the node selectors that pods and volumes carry."""
+"""Nodes, and node selectors of pods and volumes."""
 
 import msgspec
 
@@ -27,7 +27,7 @@ class NodeSelector(ApiStruct, frozen=True):
 
 
 class Taint(ApiStruct, frozen=True):
-    """A taint of a node; ``time_added`` plays no part in matching."""
+    """A taint of a node; tolerations do not read ``time_added``."""
 
     key: str = ""
     value: str = ""
@@ -36,7 +36,7 @@ class Taint(ApiStruct, frozen=True):
 
 
 class NodeSpec(ApiStruct, frozen=True):
-    """What the node is meant to take."""
+    """NodeSpec."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
@@ -51,7 +51,7 @@ class ContainerImage(ApiStruct, frozen=True):
 
 
 class NodeStatus(ApiStruct, frozen=True):
-    """What the node has."""
+    """NodeStatus."""
 
     allocatable: Quantities = msgspec.field(default_factory=dict)
     capacity: Quantities = msgspec.field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Pods, as far as scheduling reads them."""
+"""Pods, with the fields that scheduling reads."""
 
 import msgspec
 
@@ -30,7 +30,7 @@ class ResourceRequirements(ApiStruct, frozen=True):
 
 
 class ContainerPort(ApiStruct, frozen=True):
-    """A port; only one with a ``host_port`` competes for the node."""
+    """A port; scheduling reads those with a ``host_port``."""
 
     container_port: Int64 = 0
     host_port: Int64 = 0
@@ -39,7 +39,7 @@ class ContainerPort(ApiStruct, frozen=True):
 
 
 class ContainerRestartRule(ApiStruct, frozen=True):
-    """What a container's exit sets off, e.g. ``RestartAllContainers``."""
+    """The action when a container exits, e.g. ``RestartAllContainers``."""
 
     action: str = ""
 
@@ -63,7 +63,7 @@ class PreferredSchedulingTerm(ApiStruct, frozen=True):
 
 
 class NodeAffinity(ApiStruct, frozen=True):
-    """Required and preferred node selector terms; kube-scheduler tells none from an empty list."""
+    """Required and preferred node selector terms; absent and empty required terms differ."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: (
@@ -72,7 +72,7 @@ class NodeAffinity(ApiStruct, frozen=True):
 
 
 class PodAffinityTerm(ApiStruct, frozen=True):
-    """Pods to be near to, or far from, within one value of ``topology_key``."""
+    """A term of pod affinity or anti-affinity within one value of ``topology_key``."""
 
     topology_key: str = ""
     label_selector: LabelSelector | None = None
@@ -105,7 +105,7 @@ class Affinity(ApiStruct, frozen=True):
 
 
 class Toleration(ApiStruct, frozen=True):
-    """Taints the pod may ignore; an empty operator means Equal, an empty effect all effects."""
+    """The taints that a pod tolerates; no operator means Equal, no effect means all effects."""
 
     key: str = ""
     operator: str = ""
@@ -128,7 +128,7 @@ class TopologySpreadConstraint(ApiStruct, frozen=True):
 
 
 class PodSchedulingGate(ApiStruct, frozen=True):
-    """A gate that keeps the pod out of the queue until it is removed."""
+    """A scheduling gate: the pod is not scheduled until the gate is removed."""
 
     name: str = ""
 
@@ -142,13 +142,13 @@ class PodResourceClaim(ApiStruct, frozen=True):
 
 
 class PodSchedulingGroup(ApiStruct, frozen=True):
-    """The pod group the pod is scheduled with."""
+    """A reference to the pod group of the pod."""
 
     pod_group_name: str | None = None
 
 
 class PodSpec(ApiStruct, frozen=True):
-    """What the pod asks for; kube-scheduler tells no ``node_selector`` from an empty one."""
+    """PodSpec; an absent and an empty ``node_selector`` differ."""
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -173,7 +173,7 @@ class PodSpec(ApiStruct, frozen=True):
 
 
 class ContainerStatus(ApiStruct, frozen=True):
-    """What the kubelet has allocated to a container and put into effect (in-place resize)."""
+    """Resources that the kubelet allocated to a container and has put into effect."""
 
     name: str = ""
     allocated_resources: Quantities | None = None
@@ -181,14 +181,14 @@ class ContainerStatus(ApiStruct, frozen=True):
 
 
 class PodResourceClaimStatus(ApiStruct, frozen=True):
-    """The claim made for one entry of ``spec.resource_claims``."""
+    """The claim generated for an entry of ``spec.resource_claims``."""
 
     name: str = ""
     resource_claim_name: str | None = None
 
 
 class PodStatus(ApiStruct, frozen=True):
-    """What became of the pod."""
+    """PodStatus."""
 
     phase: str = ""
     conditions: tuple[Condition, ...] = ()

@@ -1,4 +1,4 @@
-"""Disruption budgets and priorities: what preemption has to respect."""
+"""PodDisruptionBudgets and PriorityClasses."""
 
 import msgspec
 
@@ -6,13 +6,13 @@ from stowage.api.objects.meta import ApiStruct, Int64, LabelSelector, ObjectMeta
 
 
 class PodDisruptionBudgetSpec(ApiStruct, frozen=True):
-    """The pods a budget covers; no selector covers none, an empty one all of the namespace."""
+    """The pods that a budget covers; no selector covers none, an empty one the namespace."""
 
     selector: LabelSelector | None = None
 
 
 class PodDisruptionBudgetStatus(ApiStruct, frozen=True):
-    """How many disruptions are still allowed, and the pods already being evicted."""
+    """The number of allowed disruptions, and the pods that are being evicted."""
 
     disruptions_allowed: Int64 = 0
     disrupted_pods: dict[str, str | None] = msgspec.field(default_factory=dict)
@@ -27,7 +27,7 @@ class PodDisruptionBudget(ApiStruct, frozen=True):
 
 
 class PriorityClass(ApiStruct, frozen=True):
-    """A named priority."""
+    """A PriorityClass."""
 
     metadata: ObjectMeta = ObjectMeta()
     value: Int64 = 0

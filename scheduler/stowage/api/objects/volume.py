@@ -106,7 +106,7 @@ class ImageVolumeSource(ApiStruct, frozen=True):
 
 
 class Volume(ApiStruct, frozen=True):
-    """A volume of a pod; sources that scheduling never asks about leave all fields None."""
+    """A volume of a pod; all fields are None for sources that scheduling does not read."""
 
     name: str = ""
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
@@ -144,7 +144,7 @@ class VolumeNodeAffinity(ApiStruct, frozen=True):
 
 
 class PersistentVolumeSpec(ApiStruct, frozen=True):
-    """What a persistent volume offers and where."""
+    """PersistentVolumeSpec."""
 
     capacity: Quantities = msgspec.field(default_factory=dict)
     access_modes: tuple[str, ...] = ()
@@ -182,20 +182,20 @@ class PersistentVolume(ApiStruct, frozen=True):
 
 
 class VolumeResourceRequirements(ApiStruct, frozen=True):
-    """How much a claim asks for."""
+    """The resources that a claim requests."""
 
     requests: Quantities = msgspec.field(default_factory=dict)
 
 
 class TypedReference(ApiStruct, frozen=True):
-    """Where a claim's content comes from."""
+    """The data source of a claim."""
 
     kind: str = ""
     name: str = ""
 
 
 class PersistentVolumeClaimSpec(ApiStruct, frozen=True):
-    """What a claim asks for; ``storage_class_name`` None and ``""`` differ."""
+    """PersistentVolumeClaimSpec; ``storage_class_name`` None and ``""`` differ."""
 
     access_modes: tuple[str, ...] = ()
     resources: VolumeResourceRequirements = VolumeResourceRequirements()
@@ -208,7 +208,7 @@ class PersistentVolumeClaimSpec(ApiStruct, frozen=True):
 
 
 class PersistentVolumeClaimStatus(ApiStruct, frozen=True):
-    """Phase of a claim, and the size and class it has in effect."""
+    """The phase of a claim, and its current capacity and class."""
 
     phase: str = ""
     capacity: Quantities = msgspec.field(default_factory=dict)
@@ -224,7 +224,7 @@ class PersistentVolumeClaim(ApiStruct, frozen=True):
 
 
 class TopologySelectorLabelRequirement(ApiStruct, frozen=True):
-    """A label and the values it may have."""
+    """A label and its allowed values."""
 
     key: str = ""
     values: tuple[str, ...] = ()
@@ -246,7 +246,7 @@ class StorageClass(ApiStruct, frozen=True):
 
 
 class VolumeNodeResources(ApiStruct, frozen=True):
-    """How many volumes of a driver a node takes; no count means no limit."""
+    """The volume limit of a driver on a node; no count means no limit."""
 
     count: Int64 | None = None
 
@@ -267,14 +267,14 @@ class CSINodeSpec(ApiStruct, frozen=True):
 
 
 class CSINode(ApiStruct, frozen=True):
-    """What CSI drivers told about a node; it bears the node's name."""
+    """The CSI drivers of the node of the same name."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: CSINodeSpec = CSINodeSpec()
 
 
 class CSIDriverSpec(ApiStruct, frozen=True):
-    """What a CSI driver does."""
+    """CSIDriverSpec."""
 
     attach_required: bool | None = None
     storage_capacity: bool | None = None
@@ -289,7 +289,7 @@ class CSIDriver(ApiStruct, frozen=True):
 
 
 class CSIStorageCapacity(ApiStruct, frozen=True):
-    """How much a storage class can still provision in a part of the cluster."""
+    """The capacity that a storage class can provision in a part of the cluster."""
 
     metadata: ObjectMeta = ObjectMeta()
     storage_class_name: str = ""
@@ -299,13 +299,13 @@ class CSIStorageCapacity(ApiStruct, frozen=True):
 
 
 class VolumeAttachmentSource(ApiStruct, frozen=True):
-    """What is attached."""
+    """The source of an attachment."""
 
     persistent_volume_name: str | None = None
 
 
 class VolumeAttachmentSpec(ApiStruct, frozen=True):
-    """What is attached by whom to which node."""
+    """VolumeAttachmentSpec."""
 
     attacher: str = ""
     node_name: str = ""

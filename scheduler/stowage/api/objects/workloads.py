@@ -1,4 +1,4 @@
-"""Owners of pods: what default topology spreading and gang scheduling read of them."""
+"""Services and controllers for default topology spreading, and pod groups."""
 
 import msgspec
 
@@ -6,13 +6,13 @@ from stowage.api.objects.meta import ApiStruct, Condition, Int64, LabelSelector,
 
 
 class SelectingSpec(ApiStruct, frozen=True):
-    """A spec that picks pods by plain labels."""
+    """A spec that selects pods by equality of labels."""
 
     selector: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class LabelSelectingSpec(ApiStruct, frozen=True):
-    """A spec that picks pods by a label selector."""
+    """A spec that selects pods by a label selector."""
 
     selector: LabelSelector | None = None
 
@@ -46,7 +46,7 @@ class StatefulSet(ApiStruct, frozen=True):
 
 
 class GangSchedulingPolicy(ApiStruct, frozen=True):
-    """All or nothing: at least ``min_count`` pods must fit at once."""
+    """Gang scheduling: at least ``min_count`` pods must fit at once."""
 
     min_count: Int64 = 0
 
@@ -63,13 +63,13 @@ class PodGroupSchedulingPolicy(ApiStruct, frozen=True):
 
 
 class TopologyConstraint(ApiStruct, frozen=True):
-    """All pods of the group go to nodes with one value of this label."""
+    """All pods of the group go to nodes with the same value of this label."""
 
     key: str = ""
 
 
 class PodGroupSchedulingConstraints(ApiStruct, frozen=True):
-    """Where the group as a whole may go."""
+    """Constraints on the placement of a group."""
 
     topology: tuple[TopologyConstraint, ...] = ()
 
@@ -85,7 +85,7 @@ class PodGroupSpec(ApiStruct, frozen=True):
 
 
 class PodGroupStatus(ApiStruct, frozen=True):
-    """What became of the group."""
+    """PodGroupStatus."""
 
     conditions: tuple[Condition, ...] = ()
 

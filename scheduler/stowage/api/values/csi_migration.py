@@ -1,4 +1,4 @@
-"""In-tree volumes as the CSI volumes they have become (``csi-translation-lib``, v1.36)."""
+"""Migration of in-tree volumes to CSI volumes (``csi-translation-lib`` v1.36)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _EBS_ID = re.compile(r"vol-[^/]*")
 
 
 class AttachedVolume(NamedTuple):
-    """A volume as a node counts it: two pods that use the same one count once.
+    """A volume attached to a node; equal values are the same volume and count once.
 
     Attributes:
-        driver: The CSI driver's name, whose limit counts.
-        handle: What the driver calls the volume.
+        driver: The name of the CSI driver.
+        handle: The driver's name for the volume.
     """
 
     driver: str
@@ -45,11 +45,10 @@ class InTreePlugin(NamedTuple):
     """A kind of in-tree volume.
 
     Attributes:
-        field: Where pods and persistent volumes have it.
-        driver: The CSI driver that took over.
+        field: The field of the source in pods and persistent volumes.
+        driver: The CSI driver to which it is migrated.
         topology_key: The driver's node label for zones; empty if it has none.
-        handle: (source, zone label of the volume) -> the driver's name of it; None if there is
-            none.
+        handle: (source, zone label of the volume) -> the driver's name for the volume, if any.
         is_counted: Whether its volumes count against the driver's limit.
     """
 
@@ -61,7 +60,7 @@ class InTreePlugin(NamedTuple):
 
 
 def csi_volume_of_pod(volume: Volume) -> AttachedVolume | None:
-    """What an inline volume counts as on nodes with a CSINode; None if as nothing."""
+    """The CSI volume of an inline volume on nodes with a CSINode; None if there is none."""
     found = _plugin_of(volume)
     if found is None or not found[1].is_counted:
         return None
@@ -71,7 +70,7 @@ def csi_volume_of_pod(volume: Volume) -> AttachedVolume | None:
 
 
 def csi_volume_of(volume: PersistentVolume) -> AttachedVolume | None:
-    """What a persistent volume counts as on nodes with a CSINode; None if as nothing."""
+    """The CSI volume of a persistent volume on nodes with a CSINode; None if there is none."""
     spec = volume.spec
     if spec.csi is not None:
         driver, handle = spec.csi.driver, spec.csi.volume_handle
@@ -87,7 +86,7 @@ def csi_volume_of(volume: PersistentVolume) -> AttachedVolume | None:
 
 
 def csi_driver_of(provisioner: str) -> str:
-    """The driver whose volumes a storage class makes; empty if its volumes do not count."""
+    """The CSI driver of a provisioner; empty if its volumes do not count."""
     plugin = IN_TREE_PLUGINS.get(provisioner)
     if plugin is None:
         return provisioner
@@ -95,27 +94,27 @@ def csi_driver_of(provisioner: str) -> str:
 
 
 def is_migratable(volume: Volume) -> bool:
-    """Whether an inline volume is of a kind that a CSI driver took over."""
+    """Whether an inline volume is of a migrated kind."""
     return _plugin_of(volume) is not None
 
 
 def migrated_plugin_of(volume: PersistentVolume) -> str | None:
-    """The in-tree plugin of a persistent volume, if nodes may have migrated it."""
+    """The in-tree plugin of a persistent volume, if it is of a migrated kind."""
     found = _plugin_of(volume.spec)
     return found[0] if found is not None and found[1].is_counted else None
 
 
 def migrated_plugins(csi_node: CSINode) -> frozenset[str]:
-    """The in-tree plugins that a node says a CSI driver took over."""
+    """The in-tree plugins that are migrated on a node."""
     text = csi_node.metadata.annotations.get(MIGRATED_PLUGINS, "")
     return frozenset(text.split(",")) if text else frozenset()
 
 
 def migrated_affinity(volume: PersistentVolume) -> VolumeNodeAffinity | None:
-    """Where a volume can be reached on nodes whose in-tree plugin is migrated.
+    """The node affinity of a persistent volume for nodes on which its plugin is migrated.
 
-    ``translateTopologyFromInTreeToCSI``: zones move to the driver's own label, or are taken from
-    the volume's zone label; the beta region becomes the region.
+    ``translateTopologyFromInTreeToCSI``: zones move to the driver's topology label, or come from
+    the zone label of the volume; the beta region label becomes the region label.
     """
     found = _plugin_of(volume.spec)
     affinity = volume.spec.node_affinity
@@ -140,7 +139,7 @@ Terms = tuple[NodeSelectorTerm, ...]
 
 
 def _zone_key(terms: Terms, labels: Mapping[str, str]) -> tuple[str, bool]:
-    """The label that tells the volume's zone, and whether the old labels are in use."""
+    """The zone label of a volume, and whether the beta labels are in use."""
     named = {each.key for term in terms for each in term.match_expressions}
     for keys in (named, labels.keys()):
         if ZONE in keys:
@@ -233,7 +232,7 @@ IN_TREE_PLUGINS: Mapping[str, InTreePlugin] = {
     "kubernetes.io/portworx-volume": InTreePlugin(
         "portworx_volume", "pxd.portworx.com", "", _volume_id
     ),
-    # Migrated, but nodes are not asked about it and its volumes do not count.
+    # Migrated, but not per node, and its volumes do not count.
     "kubernetes.io/azure-file": InTreePlugin(
         "azure_file", "file.csi.azure.com", "", _no_handle, is_counted=False
     ),
@@ -241,4 +240,4 @@ IN_TREE_PLUGINS: Mapping[str, InTreePlugin] = {
         "vsphere_volume", "csi.vsphere.vmware.com", "", _no_handle, is_counted=False
     ),
 }
-"""Name of an in-tree plugin, also as a provisioner -> what became of it."""
+"""Name of an in-tree plugin, also as a provisioner -> its migration."""

@@ -1,4 +1,4 @@
-"""Durations as metav1.Duration writes them: ``15s``, ``1m30s``, ``500ms``."""
+"""Durations in the notation of metav1.Duration: ``15s``, ``1m30s``, ``500ms``."""
 
 import re
 from decimal import Decimal
@@ -20,7 +20,7 @@ _PART = re.compile(rf"({_NUMBER})({_UNIT})")
 
 
 class Duration(float):
-    """A length of time in seconds, decoded from and encoded to Go's notation."""
+    """A duration in seconds; decoded from and encoded to Go's notation."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class Duration(float):
 
 
 def parse_duration(text: str) -> Duration:
-    """Read Go's notation (``time.ParseDuration``).
+    """Parse Go's notation (``time.ParseDuration``).
 
     Raises:
         ValueError: ``text`` is not a duration.
@@ -51,7 +51,7 @@ def parse_duration(text: str) -> Duration:
 
 
 def format_duration(seconds: float) -> str:
-    """Write seconds in Go's notation.
+    """Format seconds in Go's notation.
 
     Examples:
         >>> format_duration(90), format_duration(0.5), format_duration(3600)

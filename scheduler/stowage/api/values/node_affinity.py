@@ -1,4 +1,4 @@
-"""Node selectors and preferred terms, compiled (component-helpers' ``nodeaffinity``, v1.36)."""
+"""Compiled node selectors and preferred terms (``component-helpers/nodeaffinity`` v1.36)."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from stowage.api.values.selectors import (
     Operator,
     Requirement,
     Selector,
-    joined_problems,
+    joined_errors,
     selector_from_labels,
     valid_requirement,
 )
 
 NODE_NAME_FIELD = "metadata.name"
-"""The one field of a node that ``matchFields`` can ask about; any other counts as empty."""
+"""The only node field that ``matchFields`` supports; others count as empty."""
 
 
 class NodeTerm(msgspec.Struct, frozen=True, gc=False):
     """A node selector term: label and field requirements that must all hold.
 
-    A term with a `problem` cannot be judged; it matches nothing.
+    A term with an `error` is invalid and matches nothing.
     """
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
-    problem: str = ""
+    error: str = ""
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
         """Whether a node with these labels and this name matches."""
-        if self.problem:
+        if self.error:
             return False
         return all(each.matches_value(labels.get(each.key)) for each in self.labels) and (
             self.matches_name(node_name)
         )
 
     def matches_name(self, node_name: str) -> bool:
-        """Whether the field requirements hold; a node without a name passes them, as upstream."""
+        """Whether the field requirements hold; they do for a node without a name, as in v1.36."""
         return not node_name or all(
             each.matches_value(node_name if each.key == NODE_NAME_FIELD else "")
             for each in self.fields
@@ -54,35 +54,35 @@ class NodeTerms(msgspec.Struct, frozen=True, gc=False):
     terms: tuple[NodeTerm, ...] = ()
 
     @property
-    def problem(self) -> str:
-        """What is wrong with the terms; empty if nothing."""
-        problems = [term.problem for term in self.terms if term.problem]
-        return joined_problems(problems) if problems else ""
+    def error(self) -> str:
+        """The errors of invalid terms; empty if there are none."""
+        errors = [term.error for term in self.terms if term.error]
+        return joined_errors(errors) if errors else ""
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
         """Whether some term matches a node.
 
         Raises:
-            SelectorError: No term matches, and some could not be judged.
+            SelectorError: No term matches, and some are invalid.
         """
         if any(term.matches(labels, node_name) for term in self.terms):
             return True
-        if self.problem:
-            raise SelectorError(self.problem)
+        if self.error:
+            raise SelectorError(self.error)
         return False
 
 
 class RequiredNodeAffinity(msgspec.Struct, frozen=True, gc=False):
-    """Where a pod may go by ``nodeSelector`` and required node affinity; None asks nothing."""
+    """``nodeSelector`` and required node affinity of a pod; None requires nothing."""
 
     node_selector: Selector | None = None
     terms: NodeTerms | None = None
 
     def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
-        """Whether the pod may go to a node.
+        """Whether a node matches.
 
         Raises:
-            SelectorError: No term of the affinity matches, and some could not be judged.
+            SelectorError: No term of the affinity matches, and some are invalid.
         """
         if self.node_selector is not None and not self.node_selector.matches(labels):
             return False
@@ -97,7 +97,7 @@ class PreferredTerm(msgspec.Struct, frozen=True, gc=False):
 
 
 def compile_node_selector(selector: NodeSelector, path: str = "") -> NodeTerms:
-    """Compile a node selector; faulty terms are kept with their problem, empty ones dropped."""
+    """Compile a node selector; invalid terms are kept with their error, empty ones dropped."""
     prefix = f"{path}." if path else ""
     return NodeTerms(
         tuple(
@@ -121,18 +121,18 @@ def required_node_affinity(spec: PodSpec) -> RequiredNodeAffinity:
 
 
 def compile_preferred_terms(terms: Iterable[PreferredSchedulingTerm]) -> tuple[PreferredTerm, ...]:
-    """Compile preferred terms; those of weight 0 and empty ones are dropped unread.
+    """Compile preferred terms; empty ones and those of weight 0 are dropped.
 
     Raises:
-        SelectorError: Some other term is faulty.
+        SelectorError: Another term is invalid.
     """
     compiled = tuple(
         PreferredTerm(term.weight, _compile_term(term.preference, f"[{index}]"))
         for index, term in enumerate(terms)
         if term.weight and not _is_empty(term.preference)
     )
-    if problems := [each.term.problem for each in compiled if each.term.problem]:
-        raise SelectorError(joined_problems(problems))
+    if errors := [each.term.error for each in compiled if each.term.error]:
+        raise SelectorError(joined_errors(errors))
     return compiled
 
 
@@ -148,22 +148,22 @@ def _is_empty(term: NodeSelectorTerm) -> bool:
 
 
 def _compile_term(term: NodeSelectorTerm, path: str) -> NodeTerm:
-    problems: list[str] = []
-    labels = _compile_all(term.match_expressions, f"{path}.matchExpressions", problems)
-    fields = _compile_fields(term.match_fields, f"{path}.matchFields", problems)
-    if problems:
-        return NodeTerm(problem=joined_problems(problems))
+    errors: list[str] = []
+    labels = _compile_all(term.match_expressions, f"{path}.matchExpressions", errors)
+    fields = _compile_fields(term.match_fields, f"{path}.matchFields", errors)
+    if errors:
+        return NodeTerm(error=joined_errors(errors))
     return NodeTerm(tuple(sorted(set(labels))), tuple(sorted(set(fields))))
 
 
 def _compile_all(
-    expressions: Iterable[NodeSelectorRequirement], path: str, problems: list[str]
+    expressions: Iterable[NodeSelectorRequirement], path: str, errors: list[str]
 ) -> list[Requirement]:
     requirements = []
     for index, expression in enumerate(expressions):
         where = f"{path}[{index}]"
         if expression.operator not in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"):
-            problems.append(
+            errors.append(
                 f'{where}.operator: Unsupported value: "{expression.operator}": supported values: '
                 '"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"'
             )
@@ -174,24 +174,24 @@ def _compile_all(
                 valid_requirement(expression.key, operator, expression.values, where)
             )
         except SelectorError as error:
-            problems.append(str(error))
+            errors.append(str(error))
     return requirements
 
 
 def _compile_fields(
-    expressions: Iterable[NodeSelectorRequirement], path: str, problems: list[str]
+    expressions: Iterable[NodeSelectorRequirement], path: str, errors: list[str]
 ) -> list[Requirement]:
     requirements = []
     for index, expression in enumerate(expressions):
         where = f"{path}[{index}]"
         if expression.operator not in ("In", "NotIn"):
-            problems.append(
+            errors.append(
                 f'{where}.operator: Unsupported value: "{expression.operator}": '
                 'supported values: "In", "NotIn"'
             )
         elif len(expression.values) != 1:
             shown = "[" + ",".join(f'"{value}"' for value in expression.values) + "]"
-            problems.append(f"{where}.values: Invalid value: {shown}: must have one element")
+            errors.append(f"{where}.values: Invalid value: {shown}: must have one element")
         else:
             operator = Operator(expression.operator)
             requirements.append(Requirement(expression.key, operator, expression.values))

@@ -1,7 +1,7 @@
 """Kubernetes quantities ("500m", "1.5Gi", "2e3") as exact integers.
 
-The semantics are those of apimachinery's ``resource.Quantity`` (v1.36), down to the text it prints.
-No floating point takes part: an amount is ``mantissa * 10**exponent`` with Python integers.
+The semantics, including the printed text, are those of ``resource.Quantity`` (v1.36). There is no
+floating point: an amount is ``mantissa * 10**exponent`` with Python integers.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _BINARY_SUFFIX_OF = {0: "", **{power: suffix for suffix, power in _BINARY_SUFFIX
 _NANO = -9
 _MILLI = -3
 _NARROW_DIGITS = 18
-"""Longest number that upstream keeps in an int64 while parsing; longer ones become big decimals."""
+"""Longest number that v1.36 parses to an int64; longer ones become big decimals."""
 _MAX_LENGTH = 4_000
-"""Of a written quantity; Python neither reads nor prints integers of 4,300 digits and more."""
+"""Maximum length of a quantity; Python refuses integers of more than 4,300 digits."""
 _BEYOND_INT64 = 28
 """10**28 nano units are more than an int64 of whole units, whatever the mantissa."""
 
 
 class Format(Enum):
-    """How a quantity was written, hence how it is printed."""
+    """The notation of a quantity, in which it is printed."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -59,10 +59,10 @@ class Quantity(msgspec.Struct, frozen=True):
     Attributes:
         mantissa: Any integer.
         exponent: -9 or more.
-        format: Decides the suffix of the canonical form.
-        text: What was parsed, where upstream keeps it; empty where it prints the canonical form.
-        wide: Upstream holds this amount as a big decimal, which rounds negative amounts
-            otherwise than an int64 (see `scaled_value`).
+        format: Determines the suffix of the canonical form.
+        text: The parsed text, if v1.36 prints it; empty if v1.36 prints the canonical form.
+        wide: Whether v1.36 stores the amount as a big decimal, which rounds negative amounts
+            differently from an int64 (see `scaled_value`).
     """
 
     mantissa: int
@@ -91,10 +91,9 @@ class Quantity(msgspec.Struct, frozen=True):
         return self.mantissa * _power_of_ten(self.exponent - _NANO)
 
     def scaled_value(self, exponent: int) -> int | None:
-        """The amount in units of ``10**exponent``, or None where that does not fit an int64.
+        """The amount in units of ``10**exponent``; None if it does not fit an int64.
 
-        Rounds away from zero, except that upstream rounds negative big decimals up
-        (``ScaledValue`` of v1.36); no object in a cluster holds such a quantity.
+        Rounds away from zero; negative big decimals are rounded up (``ScaledValue`` of v1.36).
         """
         drop = exponent - self.exponent
         if not self.mantissa:
@@ -145,10 +144,10 @@ class Quantity(msgspec.Struct, frozen=True):
 
 
 def parse_quantity(text: str | int | float) -> Quantity:
-    """Read a quantity in any form the Kubernetes API accepts (``resource.ParseQuantity``).
+    """Parse a quantity in any form that the Kubernetes API accepts (``resource.ParseQuantity``).
 
-    Finer than 10**-9 is rounded away from zero; with a binary suffix, more than 2**63-1 is cut
-    to it. Numbers, as JSON may carry them, are read by their shortest decimal text.
+    Amounts finer than 10**-9 are rounded away from zero. Amounts with a binary suffix are capped to
+    2**63-1. JSON numbers are parsed from their shortest decimal text.
 
     Raises:
         QuantityError: `text` is not a quantity.
@@ -171,19 +170,19 @@ def parse_quantity(text: str | int | float) -> Quantity:
 
 @lru_cache(maxsize=65536)
 def quantity_value(text: str | int | float) -> int:
-    """`parse_quantity` and `Quantity.value` in one, remembered; for everything but cpu."""
+    """`parse_quantity` and `Quantity.value` in one call, cached; for resources other than cpu."""
     return parse_quantity(text).value()
 
 
 @lru_cache(maxsize=65536)
 def quantity_milli_value(text: str | int | float) -> int:
-    """`parse_quantity` and `Quantity.milli_value` in one, remembered; for cpu."""
+    """`parse_quantity` and `Quantity.milli_value` in one call, cached; for cpu."""
     return parse_quantity(text).milli_value()
 
 
 @lru_cache(maxsize=65536)
 def quantity_nano_value(text: str | int | float) -> int:
-    """`parse_quantity` and `Quantity.nano_value` in one, remembered; for exact sums."""
+    """`parse_quantity` and `Quantity.nano_value` in one call, cached; for exact sums."""
     return parse_quantity(text).nano_value()
 
 
@@ -194,7 +193,7 @@ def rounded_up(nano: int, unit_exponent: int = 0) -> int:
 
 
 class _Number(msgspec.Struct, frozen=True):
-    """The parts of a written quantity; `power` is of ten, or of two in binary format."""
+    """The parts of a quantity's text; `power` is of ten, or of two in binary format."""
 
     sign: int
     whole: str
@@ -215,7 +214,7 @@ def _interpret_suffix(suffix: str, text: str | int | float) -> tuple[Format, int
 
 
 def _narrow_quantity(number: _Number, text: str) -> Quantity | None:
-    """Upstream's int64 path; None where it falls back to big decimals."""
+    """The int64 path of v1.36; None if v1.36 uses big decimals."""
     digits = number.whole + number.fraction
     exponent, factor = number.power - len(number.fraction), 1
     if number.format is Format.BINARY_SI:
@@ -237,7 +236,7 @@ def _narrow_quantity(number: _Number, text: str) -> Quantity | None:
 
 
 def _wide_quantity(number: _Number) -> Quantity:
-    """Upstream's big decimal path."""
+    """The big decimal path of v1.36."""
     mantissa, exponent = int(number.whole + number.fraction), -len(number.fraction)
     number_format = number.format
     if number_format is Format.BINARY_SI:
@@ -253,7 +252,7 @@ def _wide_quantity(number: _Number) -> Quantity:
 
 
 def _in_nano_units(mantissa: int, exponent: int) -> tuple[int, int]:
-    """Round a positive amount up to a multiple of 10**-9; leave huge exponents alone."""
+    """Round a positive amount up to a multiple of 10**-9; huge exponents stay as they are."""
     if exponent > _BEYOND_INT64:
         return mantissa, exponent
     surplus = _NANO - exponent

@@ -1,4 +1,4 @@
-"""Where in a pod quantities stand, to say which of them is at fault."""
+"""Finds the invalid quantity of a pod, for an error that names its field."""
 
 from stowage.api.decoding.errors import QUANTITY_EXPECTATION, InvalidObject, QuantityError
 from stowage.api.objects.meta import Quantities
@@ -7,7 +7,7 @@ from stowage.api.values.quantity import quantity_nano_value
 
 
 def unreadable_quantity(pod: Pod) -> InvalidObject:
-    """Name the first quantity of a pod that cannot be read; one is known to exist."""
+    """The error for the first invalid quantity of a pod; the pod must have one."""
     field, text = next(
         (field, text)
         for field, quantities in _quantity_fields(pod)

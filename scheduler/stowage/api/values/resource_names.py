@@ -1,6 +1,6 @@
-"""Names of resources, and which kinds of them there are (``v1helper`` of v1.36)."""
+"""Resource names and their kinds (``v1helper`` of v1.36)."""
 
-from stowage.api.values.selectors import key_problem
+from stowage.api.values.selectors import key_error
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -11,14 +11,14 @@ ATTACHABLE_VOLUMES_PREFIX = "attachable-volumes-"
 
 
 def is_extended_resource_name(name: str) -> bool:
-    """Whether a resource is not Kubernetes' own, e.g. ``nvidia.com/gpu``."""
+    """Whether a resource is an extended resource, e.g. ``nvidia.com/gpu``."""
     if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
         return False
-    return not key_problem(f"requests.{name}")
+    return not key_error(f"requests.{name}")
 
 
 def is_scalar_resource_name(name: str) -> bool:
-    """Whether nodes account for a resource beyond cpu, memory, ephemeral storage and pods."""
+    """Whether a resource is a scalar resource: extended, hugepages or attachable volumes."""
     return (
         name.startswith((HUGEPAGES_PREFIX, ATTACHABLE_VOLUMES_PREFIX))
         or "kubernetes.io/" in name
@@ -27,7 +27,7 @@ def is_scalar_resource_name(name: str) -> bool:
 
 
 def is_accounted(name: str) -> bool:
-    """Whether nodes account for what pods request of a resource."""
+    """Whether NodeResourcesFit accounts for requests of a resource."""
     return name in (CPU, MEMORY, EPHEMERAL_STORAGE) or is_scalar_resource_name(name)
 
 

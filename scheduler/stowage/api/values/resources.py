@@ -1,10 +1,10 @@
-"""What a pod takes from a node and what a node has to give, as exact integers.
+"""Requests and limits of pods, and allocatable resources of nodes, as exact integers.
 
-The sums are those of component-helpers' ``resource.PodRequests`` and ``PodLimits`` (v1.36):
-containers added up, init containers as a peak, sidecars (restartable init containers) in both,
-pod-level resources over container sums, overhead on top, and for a pod being resized in place the
-larger of what it asks for, was allocated and has in effect. Amounts are added in nano units and
-rounded up once, at the end: cpu to thousandths, all else to whole units.
+The sums are those of ``resource.PodRequests`` and ``PodLimits`` of component-helpers (v1.36): the
+sum of containers, the peak of init containers, sidecars (restartable init containers) in both,
+pod-level resources instead of container sums, plus overhead. For a pod that is being resized in
+place it is the largest of the requested, allocated and actual resources. Amounts are added in nano
+units and rounded up once, at the end: cpu to thousandths, others to whole units.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _ResourcesOf: TypeAlias = Callable[[Container], Quantities]
 
 
 class PodUsage(NamedTuple):
-    """What a pod takes from its node (``PodInfo.CalculateResource``).
+    """What a pod uses on its node (``PodInfo.CalculateResource``).
 
     Attributes:
-        requests: Resource name -> amount, cpu in thousandths, only what nodes account for.
-        nonzero_cpu_milli: The cpu request, with 100m for each container that names none.
-        nonzero_memory_bytes: The memory request, with 200Mi for each container that names none.
+        requests: Resource name -> amount, cpu in thousandths; only accounted resources.
+        nonzero_cpu_milli: The cpu request, with 100m for each container without one.
+        nonzero_memory_bytes: The memory request, with 200Mi for each container without one.
     """
 
     requests: dict[str, int]
@@ -49,31 +49,31 @@ class PodUsage(NamedTuple):
 
 
 def pod_requests(pod: Pod) -> dict[str, int]:
-    """All resources a pod requests: cpu in thousandths, the rest in whole units, rounded up.
+    """The requests of a pod: cpu in thousandths, others in whole units, rounded up.
 
     Raises:
-        InvalidObject: A quantity of the pod cannot be read, or a sum exceeds an int64.
+        InvalidObject: A quantity of the pod is invalid, or a sum exceeds an int64.
     """
     return _integers(pod, _read(pod, _requests, {}))
 
 
 def pod_limits(pod: Pod) -> dict[str, int]:
-    """All limits of a pod, in the units of `pod_requests`.
+    """The limits of a pod, in the units of `pod_requests`.
 
     Raises:
-        InvalidObject: A quantity of the pod cannot be read, or a sum exceeds an int64.
+        InvalidObject: A quantity of the pod is invalid, or a sum exceeds an int64.
     """
     return _integers(pod, _read(pod, _limits, {}))
 
 
 def pod_usage(pod: Pod) -> PodUsage:
-    """What a pod takes from its node, and its requests with the non-zero defaults.
+    """What a pod uses on its node, and its non-zero requests.
 
-    The defaults stand in for what no container names; where pod-level requests are set, only for
-    a resource that neither they nor any container name.
+    Non-zero requests have a default for each container without a request. With pod-level requests,
+    the default applies only to a resource that neither the pod level nor a container requests.
 
     Raises:
-        InvalidObject: A quantity of the pod cannot be read, or a sum exceeds an int64.
+        InvalidObject: A quantity of the pod is invalid, or a sum exceeds an int64.
     """
     amounts = _read(pod, _requests, {})
     requests = _integers(pod, amounts)
@@ -86,10 +86,10 @@ def pod_usage(pod: Pod) -> PodUsage:
 
 
 def node_allocatable(node: Node) -> dict[str, int]:
-    """What a node has for pods, in the units of `pod_requests`; ``pods`` is how many it takes.
+    """The allocatable resources of a node, in the units of `pod_requests`.
 
     Raises:
-        InvalidObject: A quantity of the node cannot be read or exceeds an int64.
+        InvalidObject: A quantity of the node is invalid or exceeds an int64.
     """
     amounts = {}
     for name, text in node.status.allocatable.items():
@@ -147,7 +147,7 @@ def _limits(pod: Pod, _defaults: _Amounts) -> _Amounts:
 
 
 def _container_requests(pod: Pod, defaults: _Amounts) -> _Amounts:
-    """The sum over containers; for a pod being resized the largest of asked, given and used."""
+    """The sum over containers; during a resize the largest of requested, allocated, actual."""
     infeasible = _is_resize_infeasible(pod)
     statuses = _statuses_with_resources(pod)
     status = pod.status
@@ -198,7 +198,7 @@ def _container_limits(pod: Pod) -> _Amounts:
 
 
 def _aggregate(pod: Pod, resources_of: _ResourcesOf, defaults: _Amounts) -> _Amounts:
-    """Containers added up, raised to the peak while init containers run."""
+    """The sum of containers, or the peak while init containers run if that is larger."""
     total: _Amounts = {}
     for container in pod.spec.containers:
         _add(total, {**defaults, **_nano(resources_of(container))})
@@ -228,7 +228,7 @@ def _asked_limits(container: Container) -> Quantities:
 
 
 def _statuses_with_resources(pod: Pod) -> dict[str, ContainerStatus]:
-    """Container statuses that tell of resources, by name; those of containers come first."""
+    """The container statuses with resources, by name; containers override init containers."""
     found: dict[str, ContainerStatus] = {}
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         if status.allocated_resources is not None or status.resources is not None:
@@ -251,7 +251,7 @@ def _has_pod_level(pod: Pod, which: str) -> bool:
 
 
 def _resized(pod: Pod, asked: _Amounts, *others: Quantities) -> _Amounts:
-    """The largest of pod-level amounts; what the status tells includes overhead, so less that."""
+    """The largest of the pod-level amounts; overhead is subtracted from those of the status."""
     effective = {} if _is_resize_infeasible(pod) else dict(asked)
     overhead = _nano(pod.spec.overhead)
     for other in others:

@@ -1,4 +1,4 @@
-"""Selectors in string form: ``app in (web,api),!canary``, ``spec.nodeName=,status.phase!=Failed``.
+"""Parses selectors in text form: ``app in (web,api),!canary``, ``spec.nodeName=``.
 
 The grammars are those of apimachinery's ``labels.Parse`` and ``fields.ParseSelector`` (v1.36).
 """
@@ -15,7 +15,7 @@ from stowage.api.values.selectors import (
     Operator,
     Requirement,
     Selector,
-    key_problem,
+    key_error,
     valid_requirement,
 )
 
@@ -35,10 +35,10 @@ _FIELD_VALUE = re.compile(r"(?:[^\\=,]|\\[\\=,])*")
 
 
 def parse_label_selector(text: str) -> Selector:
-    """Parse a label selector in string form; an empty one selects everything.
+    """Parse a label selector in text form; an empty one matches everything.
 
     Raises:
-        SelectorError: The text does not follow the grammar, or a key or value is not allowed.
+        SelectorError: The text does not follow the grammar, or a key or value is invalid.
 
     Examples:
         >>> str(parse_label_selector("tier notin (db, cache) , !canary, app=web"))
@@ -92,12 +92,12 @@ class _LabelSelectorParser:
         key = self._take()
         if key in _SYMBOLS:
             raise SelectorError(f"found '{key}', expected: identifier")
-        if problem := key_problem(key):
-            raise SelectorError(f'<nil>: Invalid value: "{key}": {problem}')
+        if error := key_error(key):
+            raise SelectorError(f'<nil>: Invalid value: "{key}": {error}')
         if self._peek() in ("", ","):
             return Requirement(key, Operator.DOES_NOT_EXIST if negated else Operator.EXISTS)
         if negated:
-            # Upstream keeps DoesNotExist here and lets the caller complain about what follows.
+            # v1.36 keeps DoesNotExist here, and the caller reports the token that follows.
             return Requirement(key, Operator.DOES_NOT_EXIST)
         word = self._take()
         operator = _OPERATORS.get(word)
@@ -150,7 +150,7 @@ def _tokens(text: str) -> list[str]:
 
 
 class FieldRequirement(msgspec.Struct, frozen=True, gc=False):
-    """One condition on one field; a field that an object lacks counts as empty."""
+    """A condition on a field; a missing field counts as empty."""
 
     field: str
     equals: bool
@@ -163,7 +163,7 @@ class FieldSelector(msgspec.Struct, frozen=True, gc=False):
     requirements: tuple[FieldRequirement, ...] = ()
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Whether an object with these fields is selected."""
+        """Whether the selector matches an object with these fields."""
         return all(
             (fields.get(each.field, "") == each.value) == each.equals for each in self.requirements
         )

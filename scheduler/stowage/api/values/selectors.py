@@ -1,8 +1,8 @@
-"""Label selectors, compiled: what apimachinery's ``labels`` package does (v1.36).
+"""Compiled label selectors (``apimachinery/pkg/labels`` v1.36).
 
-The compiled values are frozen and canonical (requirements sorted, doubles dropped), so equal
-selectors are equal and hash alike, and others may intern them. `Requirement.matches_value` judges
-one label value, or its absence; columns ask it once per distinct value instead of once per object.
+Compiled selectors are immutable and canonical (requirements sorted, duplicates dropped), so they
+can be compared, hashed and interned. `Requirement.matches_value` evaluates a label value or its
+absence; columns call it once per distinct value instead of once per object.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CHARACTERS = (
 
 
 class Operator(StrEnum):
-    """How a requirement relates a label to its values."""
+    """The operator of a requirement."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -62,14 +62,14 @@ _INFIX = {Operator.IN: " in ", Operator.NOT_IN: " notin ", Operator.GT: ">", Ope
 
 
 class Requirement(msgspec.Struct, frozen=True, order=True, gc=False):
-    """One condition on one label; `values` are sorted and distinct."""
+    """A condition on a label; `values` are sorted and distinct."""
 
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
 
     def matches_value(self, value: str | None) -> bool:
-        """Judge the label's value; None says that the label is absent."""
+        """Whether a value of the label matches; None stands for an absent label."""
         if self.operator in _POSITIVE:
             return value is not None and self._names(value)
         if self.operator in _NEGATIVE:
@@ -79,7 +79,7 @@ class Requirement(msgspec.Struct, frozen=True, order=True, gc=False):
         return value is not None and self._compares(value)
 
     def _names(self, value: str) -> bool:
-        """Whether `value` is among `values`, of which there may be thousands."""
+        """Whether `value` is among `values`, which may be thousands."""
         if len(self.values) < _MANY:
             return value in self.values
         place = bisect_left(self.values, value)
@@ -103,24 +103,24 @@ class Requirement(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class Selector(msgspec.Struct, frozen=True, gc=False):
-    """Requirements that must all hold (``labels.Selector``); none at all matches everything."""
+    """Requirements that must all hold (``labels.Selector``); without any it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
     matches_nothing: bool = False
 
     @property
     def matches_everything(self) -> bool:
-        """Whether the selector restricts nothing (upstream ``Empty``)."""
+        """Whether the selector has no requirements (``Empty`` of v1.36)."""
         return not self.requirements and not self.matches_nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected."""
+        """Whether the selector matches an object with these labels."""
         if self.matches_nothing:
             return False
         return all(each.matches_value(labels.get(each.key)) for each in self.requirements)
 
     def with_requirements(self, more: Iterable[Requirement]) -> Selector:
-        """The selector restricted further (upstream ``Add``); nothing stays nothing."""
+        """The selector with more requirements (``Add`` of v1.36)."""
         if self.matches_nothing:
             return self
         return _canonical((*self.requirements, *more))
@@ -130,16 +130,16 @@ class Selector(msgspec.Struct, frozen=True, gc=False):
 
 
 EVERYTHING = Selector()
-"""Selects every object: an empty selector."""
+"""Matches every object: an empty selector."""
 NOTHING = Selector(matches_nothing=True)
-"""Selects no object: an absent selector."""
+"""Matches no object: an absent selector."""
 
 
 def compile_label_selector(selector: LabelSelector | None) -> Selector:
-    """Compile a selector as sent (``metav1.LabelSelectorAsSelector``); None selects nothing.
+    """Compile a selector as sent (``metav1.LabelSelectorAsSelector``); None matches nothing.
 
     Raises:
-        SelectorError: An operator, key or value is not allowed.
+        SelectorError: An operator, key or value is invalid.
     """
     if selector is None:
         return NOTHING
@@ -158,49 +158,49 @@ def compile_label_selector(selector: LabelSelector | None) -> Selector:
 
 
 def selector_from_labels(labels: Mapping[str, str]) -> Selector:
-    """Select what carries all these labels, unchecked (``labels.SelectorFromSet``)."""
+    """A selector of these labels, without validation (``labels.SelectorFromSet``)."""
     return _canonical(Requirement(key, Operator.IN, (value,)) for key, value in labels.items())
 
 
 def valid_requirement(
     key: str, operator: Operator, values: Iterable[str], path: str = ""
 ) -> Requirement:
-    """Build a requirement, checked as upstream's ``labels.NewRequirement`` does.
+    """Create a validated requirement (``labels.NewRequirement``).
 
     Args:
         key: A label key.
         operator: The relation.
         values: None for Exists and DoesNotExist, one integer for Gt and Lt, else at least one.
-        path: Where the requirement stands, for the error text.
+        path: The field path of the requirement, for the error text.
 
     Raises:
-        SelectorError: Key, number of values or a value is not allowed.
+        SelectorError: The key, the number of values or a value is invalid.
     """
     given = tuple(values)
     distinct = tuple(sorted(set(given)))
     prefix = f"{path}." if path else ""
-    problems = []
-    if problem := key_problem(key):
-        problems.append(f'{prefix}key: Invalid value: "{key}": {problem}')
-    if problem := _values_problem(operator, given):
-        problems.append(f"{prefix}{problem}")
+    errors = []
+    if error := key_error(key):
+        errors.append(f'{prefix}key: Invalid value: "{key}": {error}')
+    if error := _values_error(operator, given):
+        errors.append(f"{prefix}{error}")
     for index, value in enumerate(distinct):
-        if problem := _value_problem(value):
-            problems.append(f'{prefix}values[{index}][{key}]: Invalid value: "{value}": {problem}')
-    if problems:
-        raise SelectorError(joined_problems(problems))
+        if error := _value_error(value):
+            errors.append(f'{prefix}values[{index}][{key}]: Invalid value: "{value}": {error}')
+    if errors:
+        raise SelectorError(joined_errors(errors))
     return Requirement(key, operator, distinct)
 
 
-def joined_problems(problems: list[str]) -> str:
-    """Several problems as one text, the way upstream prints aggregated errors."""
-    distinct = list(dict.fromkeys(problems))
+def joined_errors(errors: list[str]) -> str:
+    """Several errors as one text, in the format of an aggregate error of v1.36."""
+    distinct = list(dict.fromkeys(errors))
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
 @lru_cache(maxsize=4096)
-def key_problem(key: str) -> str:
-    """What is wrong with a label key; empty if nothing."""
+def key_error(key: str) -> str:
+    """Why a label key is invalid; empty if it is valid."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return (
@@ -208,25 +208,25 @@ def key_problem(key: str) -> str:
             f"regex used for validation is '{_NAME_PART.pattern}') with an optional DNS subdomain "
             "prefix and '/' (e.g. 'example.com/MyName')"
         )
-    problems = []
+    errors = []
     if slash and not prefix:
-        problems.append("prefix part must be non-empty")
+        errors.append("prefix part must be non-empty")
     elif slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
-        problems.append("prefix part must be a lowercase RFC 1123 subdomain of at most 253 bytes")
+        errors.append("prefix part must be a lowercase RFC 1123 subdomain of at most 253 bytes")
     if not name:
-        problems.append("name part must be non-empty")
+        errors.append("name part must be non-empty")
     elif len(name) > 63:
-        problems.append("name part must be no more than 63 bytes")
+        errors.append("name part must be no more than 63 bytes")
     if not _NAME_PART.fullmatch(name):
-        problems.append(
+        errors.append(
             f"name part {_CHARACTERS} (e.g. 'MyName',  or 'my.name',  or '123-abc', "
             f"regex used for validation is '{_NAME_PART.pattern}')"
         )
-    return "; ".join(problems)
+    return "; ".join(errors)
 
 
 @lru_cache(maxsize=16384)
-def _value_problem(value: str) -> str:
+def _value_error(value: str) -> str:
     if len(value) > 63:
         return "must be no more than 63 bytes"
     if value and not _NAME_PART.fullmatch(value):
@@ -239,7 +239,7 @@ def _value_problem(value: str) -> str:
     return ""
 
 
-def _values_problem(operator: Operator, values: tuple[str, ...]) -> str:
+def _values_error(operator: Operator, values: tuple[str, ...]) -> str:
     shown = "[" + ",".join(f'"{value}"' for value in values) + "]"
     if operator in (Operator.IN, Operator.NOT_IN):
         wrong, rule = not values, "for 'in', 'notin' operators, values set can't be empty"

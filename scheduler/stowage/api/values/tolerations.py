@@ -1,4 +1,4 @@
-"""Which taints a pod tolerates (component-helpers' ``corev1`` helpers, v1.36)."""
+"""Tolerations of taints (``component-helpers/scheduling/corev1`` v1.36)."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,15 +9,14 @@ NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
 DO_NOT_SCHEDULE_EFFECTS = frozenset([NO_SCHEDULE, NO_EXECUTE])
-"""Taints with these effects keep a pod off a node."""
+"""The effects of taints that make a node infeasible."""
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether one toleration covers one taint (``Toleration.ToleratesTaint``).
+    """Whether a toleration tolerates a taint (``Toleration.ToleratesTaint``).
 
-    An empty effect covers all effects, an empty key (with Exists) all keys; Equal, which is the
-    default, also compares values. The comparison operators Lt and Gt, behind a gate that is off,
-    tolerate nothing.
+    An empty effect tolerates all effects, an empty key with Exists all keys. Equal, the default,
+    also compares values. The operators Lt and Gt, whose feature gate is off, tolerate nothing.
     """
     if toleration.effect and toleration.effect != taint.effect:
         return False
@@ -29,23 +28,18 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    """Whether some toleration covers the taint."""
+    """Whether some toleration tolerates the taint."""
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
 def first_untolerated_taint(
     taints: Iterable[Taint], tolerations: Sequence[Toleration]
 ) -> Taint | None:
-    """The first taint that keeps a pod with these tolerations off the node, if any.
+    """The first untolerated taint with effect NoSchedule or NoExecute, if any.
 
-    Only the effects NoSchedule and NoExecute keep a pod off (``FindMatchingUntoleratedTaint``).
+    ``FindMatchingUntoleratedTaint`` of v1.36.
     """
     for taint in taints:
         if taint.effect in DO_NOT_SCHEDULE_EFFECTS and not tolerated(taint, tolerations):
             return taint
     return None
-
-
-def prefer_no_schedule_tolerations(tolerations: Iterable[Toleration]) -> tuple[Toleration, ...]:
-    """The tolerations that can cover a PreferNoSchedule taint: that effect, or any effect."""
-    return tuple(each for each in tolerations if each.effect in ("", PREFER_NO_SCHEDULE))

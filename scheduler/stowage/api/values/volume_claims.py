@@ -1,4 +1,4 @@
-"""What claims and volumes say about each other (``component-helpers/storage``, v1.36)."""
+"""Relations of claims and volumes (``component-helpers/storage`` v1.36)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class UsedClaim(NamedTuple):
     """A claim that a pod uses.
 
     Attributes:
-        name: Of the claim, in the pod's namespace.
-        is_ephemeral: Whether the claim is made for this pod and must be owned by it.
+        name: The name of the claim, in the namespace of the pod.
+        is_ephemeral: Whether the claim is generated for this pod, which must own it.
     """
 
     name: str
@@ -33,7 +33,7 @@ class UsedClaim(NamedTuple):
 
 
 def used_claims(volumes: Iterable[Volume], pod_name: str) -> Iterator[UsedClaim]:
-    """The claims of a pod with these volumes, in their order; one named twice comes twice."""
+    """The claims of a pod with these volumes, in order, duplicates included."""
     for volume in volumes:
         if volume.persistent_volume_claim is not None:
             yield UsedClaim(volume.persistent_volume_claim.claim_name, is_ephemeral=False)
@@ -48,7 +48,7 @@ def is_made_for(claim: PersistentVolumeClaim, pod_uid: str) -> bool:
 
 
 def claim_class(claim: PersistentVolumeClaim) -> str:
-    """The class a claim asks for; empty if none (``GetPersistentVolumeClaimClass``)."""
+    """The class of a claim; empty if none (``GetPersistentVolumeClaimClass``)."""
     beta = claim.metadata.annotations.get(_BETA_CLASS)
     return (claim.spec.storage_class_name or "") if beta is None else beta
 
@@ -60,12 +60,12 @@ def volume_class(volume: PersistentVolume) -> str:
 
 
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether the binder of volumes is done with a claim."""
+    """Whether a claim is fully bound."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
 def is_given_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume is bound or pre-bound to this very claim (``IsVolumeBoundToClaim``)."""
+    """Whether a volume is bound or pre-bound to the claim (``IsVolumeBoundToClaim``)."""
     reference = volume.spec.claim_ref
     if reference is None:
         return False
@@ -82,15 +82,15 @@ def same_volume_mode(volume: PersistentVolume, claim: PersistentVolumeClaim) -> 
 
 
 def same_attributes_class(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether both name the same VolumeAttributesClass, or none."""
+    """Whether both have the same VolumeAttributesClass, or none."""
     has = volume.spec.volume_attributes_class_name or ""
     return has == (claim.spec.volume_attributes_class_name or "")
 
 
 def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
-    """The volume as it is once it is given to a claim; itself if nothing has to change.
+    """The volume bound to a claim; the same object if it is bound to it already.
 
-    ``GetBindVolumeToClaim``: a volume that a user had pre-bound keeps looking so.
+    ``GetBindVolumeToClaim``: a volume that a user pre-bound is not marked as bound by a controller.
     """
     was_given = is_given_to(volume, claim)
     meta, spec = volume.metadata, volume.spec
@@ -105,7 +105,7 @@ def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persiste
 
 
 def provisioned_on(claim: PersistentVolumeClaim, node_name: str) -> PersistentVolumeClaim:
-    """The claim as it asks for a volume on a node; itself if it does so already."""
+    """The claim with a selected node; the same object if the node is selected already."""
     annotations = claim.metadata.annotations
     if annotations.get(SELECTED_NODE) == node_name:
         return claim
@@ -114,7 +114,7 @@ def provisioned_on(claim: PersistentVolumeClaim, node_name: str) -> PersistentVo
 
 
 def reference_to(claim: PersistentVolumeClaim) -> ObjectReference:
-    """What ``spec.claimRef`` says of a claim."""
+    """The ``spec.claimRef`` of a claim."""
     meta = claim.metadata
     return ObjectReference(
         kind="PersistentVolumeClaim",

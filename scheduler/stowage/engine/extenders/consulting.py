@@ -1,4 +1,4 @@
-"""Asking extenders and hearing from them, as far as the engine has a part in it."""
+"""Asking extenders about nodes and victims, and reading their answers."""
 
 from __future__ import annotations
 
@@ -6,55 +6,83 @@ from stowage.api.config.extenders import EXTENDER_PLUGIN
 from stowage.api.events import ExtendersAnswered, VictimsReviewed
 from stowage.api.instructions import ConsultExtenders, ConsultOnVictims, VictimsOnNode
 from stowage.api.status import Status, unresolvable, unschedulable
-from stowage.engine.extenders.consultations import Consultation
-from stowage.engine.machine import Machine
-from stowage.engine.scheduling import ConsultationNeeded, Consulted, ReviewNeeded
+from stowage.engine.scheduling import ExtenderAnswers, ExtendersNeeded, VictimReviewNeeded
+from stowage.engine.state.attempt import Attempt
+from stowage.engine.state.consultations import Consultation
+from stowage.engine.state.engine_state import EngineState
 from stowage.framework import ReviewedVictims, VictimReview
-from stowage.queue.queued_pod import QueuedPod
 from stowage.state.pods.pod_info import PodInfo
 
 
-def extenders_answered(machine: Machine, event: ExtendersAnswered, _now: float) -> None:
-    """Let the pod go on when it is next its turn; an answer nobody waits for is dropped."""
-    machine.consultations.answer(event)
+def extenders_answered(state: EngineState, event: ExtendersAnswered, _now: float) -> None:
+    """The extenders have answered about nodes; the pod is attempted again."""
+    state.consultations.answer(event)
 
 
-def victims_reviewed(machine: Machine, event: VictimsReviewed, _now: float) -> None:
-    """The same about the victims of a preemption."""
-    machine.consultations.answer(event)
+def victims_reviewed(state: EngineState, event: VictimsReviewed, _now: float) -> None:
+    """The extenders have answered about victims; the pod is attempted again."""
+    state.consultations.answer(event)
 
 
-def start_review(
-    machine: Machine,
-    queued: QueuedPod,
-    info: PodInfo,
-    needed: ReviewNeeded,
-    started: float,
-    before: Consultation | None,
+def consult_extenders(
+    state: EngineState, attempt: Attempt, question: ExtendersNeeded | VictimReviewNeeded
 ) -> None:
-    """Have extenders review the victims for a pod in flight, or let it wait for their time.
-
-    `before` is what they said about its nodes in this attempt.
-    """
-    if not machine.consultations.has_place:
-        framework = machine.frameworks[info.scheduler_name]
+    """Send a question to the extenders, or let the pod wait until they have capacity."""
+    queued, info, started = attempt.queued, attempt.info, attempt.started
+    if not state.consultations.has_capacity:
+        framework = state.frameworks[info.scheduler_name]
         key = framework.sort_key(info, queued.queued_at)
-        machine.consultations.wait(queued, info, started, key)
-        return
-    consultation = machine.consultations.ask_review(queued, info, started, before)
-    candidates = {
-        each.node_name: VictimsOnNode(
-            tuple(victim.reference for victim in each.victims), each.num_violations
+        state.consultations.wait(queued, info, started, key)
+    elif isinstance(question, ExtendersNeeded):
+        consultation = state.consultations.ask(queued, info, started, question.node_names)
+        extenders = state.extenders.to_consult(info.spec)
+        state.outbox.emit(
+            ConsultExtenders(info.reference, consultation.number, question.node_names, extenders)
         )
-        for each in needed.candidates
-    }
-    extenders = machine.extenders.to_review(info.spec)
-    machine.emit(ConsultOnVictims(info.reference, consultation.number, candidates, extenders))
+    else:
+        consultation = state.consultations.ask_review(queued, info, started, attempt.consultation)
+        candidates = {
+            each.node_name: VictimsOnNode(
+                tuple(victim.reference for victim in each.victims), each.num_violations
+            )
+            for each in question.candidates
+        }
+        extenders = state.extenders.to_review(info.spec)
+        state.outbox.emit(
+            ConsultOnVictims(info.reference, consultation.number, candidates, extenders)
+        )
 
 
-def reviewed(consultation: Consultation) -> VictimReview | None:
-    """What the extenders made of the victims; None if they have not been asked."""
-    review = consultation.review
+def drop_consultation(state: EngineState, uid: str) -> None:
+    """End a pod's attempt that waits for extenders: the pod is gone, bound or invalid."""
+    if state.consultations.remove(uid):
+        state.queue.delete(uid)
+        state.queue.done(uid)
+
+
+def extender_answers(
+    state: EngineState, info: PodInfo, consultation: Consultation | None
+) -> ExtenderAnswers | None:
+    """The extenders' answers about nodes so far; None if no extender filters or prioritizes."""
+    extenders = state.extenders.to_consult(info.spec) if state.extenders else ()
+    if not extenders:
+        return None
+    any_filters = state.extenders.any_filters(extenders)
+    if consultation is None or consultation.answer is None or consultation.asked is None:
+        return ExtenderAnswers(any_filters)
+    answer = consultation.answer
+    return ExtenderAnswers(
+        any_filters,
+        asked=frozenset(consultation.asked),
+        passed=frozenset(answer.passed),
+        rejected=_rejected(answer),
+        scores=answer.scores,
+    )
+
+
+def victim_review(consultation: Consultation | None) -> VictimReview | None:
+    """The extenders' answer about victims; None before they have answered."""
+    review = None if consultation is None else consultation.review
     if review is None:
         return None
     by_node = {
@@ -62,51 +90,6 @@ def reviewed(consultation: Consultation) -> VictimReview | None:
         for name, left in review.candidates.items()
     }
     return VictimReview(by_node, review.error)
-
-
-def start_consultation(
-    machine: Machine, queued: QueuedPod, info: PodInfo, needed: ConsultationNeeded, started: float
-) -> None:
-    """Send a pod in flight to the extenders, or let it wait until they have time for it."""
-    if not machine.consultations.has_place:
-        framework = machine.frameworks[info.scheduler_name]
-        key = framework.sort_key(info, queued.queued_at)
-        machine.consultations.wait(queued, info, started, key)
-        return
-    asked = needed.node_names
-    consultation = machine.consultations.ask(queued, info, started, asked)
-    extenders = machine.extenders.to_consult(info.spec)
-    machine.emit(ConsultExtenders(info.reference, consultation.number, asked, extenders))
-
-
-def drop_consultation(machine: Machine, uid: str) -> None:
-    """The pod is gone, bound by somebody else or unusable: its attempt ends here."""
-    if machine.consultations.remove(uid):
-        machine.queue.delete(uid)
-        machine.queue.done(uid)
-
-
-def not_consulted(machine: Machine, info: PodInfo) -> Consulted | None:
-    """What is known of the extenders' opinion before they are asked; None if none has a say."""
-    extenders = machine.extenders.to_consult(info.spec) if machine.extenders else ()
-    if not extenders:
-        return None
-    return Consulted(machine.extenders.any_filters(extenders))
-
-
-def consulted(machine: Machine, consultation: Consultation) -> Consulted | None:
-    """What the extenders have said so far."""
-    known = not_consulted(machine, consultation.info)
-    answer = consultation.answer
-    if known is None or answer is None or consultation.asked is None:
-        return known
-    return Consulted(
-        known.any_filters,
-        asked=frozenset(consultation.asked),
-        passed=frozenset(answer.passed),
-        rejected=_rejected(answer),
-        scores=answer.scores,
-    )
 
 
 def _rejected(answer: ExtendersAnswered) -> dict[str, Status]:

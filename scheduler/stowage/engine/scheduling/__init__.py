@@ -1,53 +1,48 @@
-"""Room ``cycle``: one pod, one snapshot, one answer.
+"""The scheduling algorithm: one pod, one snapshot, one decision.
 
-Purpose: `schedule_pod` runs a pod through PreFilter, Filter, PreScore and Score and returns the
-node it goes to, or why it goes nowhere. `feasibility` finds the nodes it may go to, `ranking`
-picks one of them, `diagnosis` words the refusal as kube-scheduler does. `step_pod` does the same
-where extenders have a say: it ends where they have to be asked (`extenders`).
-`refusals` answers a pod like the last one of its class that fits nowhere, while nothing changes.
+Purpose. `schedule_pod` runs a pod through PreFilter, Filter, PreScore and Score and returns the
+node it goes to, or the reason why no node takes it. If extenders take part and have not answered,
+it returns the question to them instead; it never waits.
 
-Invariants:
-    - It changes nothing: not the snapshot, not the cache; plugins write to the cycle state only.
-    - No clock and no randomness: ties are broken by a `choose` that the caller passes in.
-    - It knows extension points, not plugins.
+Invariants.
 
-Who may call it: ``engine`` for pods of the queue, simulations for pods that do not exist.
+- It changes neither the snapshot nor the cache. Plugins write to the cycle state only.
+- It reads no clock and no randomness; the caller passes a `TieBreaker`.
+- It knows extension points, not plugins.
 
-Rejected: stopping the search once enough nodes are found, as kube-scheduler does by default.
-Judging all nodes at once costs no more than judging some, and finds the best one. A profile that
-sets ``percentageOfNodesToScore`` gets what it asks for.
+Callers. `schedule_one` for pods of the queue; tests and the conformance suite for any pod.
+
+Rejected. kube-scheduler ends the search as soon as enough nodes are feasible. Here all nodes are
+evaluated at once, which costs no more and finds the best node. A profile that sets
+``percentageOfNodesToScore`` still gets a limited search.
 """
 
-from stowage.engine.scheduling.consulted import ConsultationNeeded, Consulted, ReviewNeeded
-from stowage.engine.scheduling.feasibility import NodeSearch, num_feasible_nodes_to_find
-from stowage.engine.scheduling.fit_error import NO_NODES_AVAILABLE, fit_error_message
-from stowage.engine.scheduling.ranking import pick_node
-from stowage.engine.scheduling.refusals import KnownRefusals
-from stowage.engine.scheduling.scheduling_cycle import (
+from stowage.engine.scheduling.algorithm import schedule_pod
+from stowage.engine.scheduling.extender_answers import ExtenderAnswers
+from stowage.engine.scheduling.outcome import (
+    ExtendersNeeded,
     Failed,
     Scheduled,
+    SchedulingOutcome,
     SchedulingResult,
-    SchedulingStep,
     Unschedulable,
-    schedule_pod,
-    step_pod,
+    VictimReviewNeeded,
 )
+from stowage.engine.scheduling.refusal_cache import RefusalCache
+from stowage.engine.scheduling.request import SchedulingRequest
+from stowage.engine.scheduling.tie_breaker import TieBreaker
 
 __all__ = [
-    "NO_NODES_AVAILABLE",
-    "ConsultationNeeded",
-    "Consulted",
+    "ExtenderAnswers",
+    "ExtendersNeeded",
     "Failed",
-    "KnownRefusals",
-    "NodeSearch",
-    "ReviewNeeded",
+    "RefusalCache",
     "Scheduled",
+    "SchedulingOutcome",
+    "SchedulingRequest",
     "SchedulingResult",
-    "SchedulingStep",
+    "TieBreaker",
     "Unschedulable",
-    "fit_error_message",
-    "num_feasible_nodes_to_find",
-    "pick_node",
+    "VictimReviewNeeded",
     "schedule_pod",
-    "step_pod",
 ]

@@ -1,8 +1,8 @@
-"""The extenders' say between Filter and Score.
+"""Extenders between Filter and Score.
 
-The cycle never waits. If nothing is known yet of the extenders' opinion it says which nodes they
-have to be asked about and ends; it is run again once they have answered, by which time other pods
-may have taken nodes and new ones may have come.
+A decision never waits. Without answers from the extenders it ends with the nodes to ask them
+about. The engine repeats the decision when they have answered; other pods may have taken nodes
+and new nodes may have arrived in between.
 """
 
 from __future__ import annotations
@@ -12,48 +12,52 @@ from msgspec.structs import replace
 
 from stowage.api.config.extenders import EXTENDER_PLUGIN
 from stowage.api.status import Code, Status
-from stowage.engine.scheduling.consulted import ConsultationNeeded, Consulted
-from stowage.engine.scheduling.feasibility import FeasibleNodes
+from stowage.engine.scheduling.extender_answers import ExtenderAnswers
+from stowage.engine.scheduling.feasible_nodes import FeasibleNodes
+from stowage.engine.scheduling.outcome import ExtendersNeeded
 from stowage.framework import PreFilterOutcome
 from stowage.framework.diagnosis import absent_nodes_reason
 from stowage.state.snapshot import Snapshot
 
 
-def pass_extenders(
-    found: FeasibleNodes, consulted: Consulted, outcome: PreFilterOutcome, snapshot: Snapshot
-) -> FeasibleNodes | ConsultationNeeded:
+def find_nodes_that_pass_extenders(
+    found: FeasibleNodes,
+    answers: ExtenderAnswers,
+    pre_filtered: PreFilterOutcome,
+    snapshot: Snapshot,
+) -> FeasibleNodes | ExtendersNeeded:
     """Keep the nodes that no extender rejected; ``findNodesThatPassExtenders`` of v1.36.
 
-    A node that became feasible after the extenders were asked has to wait for the next pod, unless
-    nothing else is left: then they are asked again, about all that is feasible now. The same
-    happens when they reject a nominated node, which they are asked about alone.
+    Extenders are not asked again about a node that became feasible after they answered, unless no
+    other node is left; then they are asked about all feasible nodes. The same happens when they
+    reject the pod's nominated node, about which they are asked alone.
 
     Args:
         found: At least one node.
-        consulted: What the extenders said so far.
-        outcome: Of PreFilter, for the reason of nodes rejected without one.
+        answers: What the extenders have answered so far.
+        pre_filtered: Gives the reason of nodes that were rejected without one.
         snapshot: The cluster.
 
     Returns:
-        The nodes that are left, possibly none, the others with their status; or the question.
+        The remaining nodes, possibly none, and the status of the others; or the question.
     """
-    if len(found.rows) == 1 and not consulted.any_filters:
-        # A single node is not scored, so there is nothing to ask.
+    if len(found.rows) == 1 and not answers.any_filters:
+        # A single node is not scored, so extenders that only prioritize are not asked.
         return found
     names = [snapshot.node_names[row] for row in found.rows.tolist()]
-    passed = np.array([name in consulted.passed for name in names], dtype=np.bool_)
-    if not passed.any() and not consulted.asked.issuperset(names):
-        return ConsultationNeeded(tuple(names), found.num_evaluated)
-    reason = absent_nodes_reason(outcome)
+    passed = np.array([name in answers.passed for name in names], dtype=np.bool_)
+    if not passed.any() and not answers.asked.issuperset(names):
+        return ExtendersNeeded(tuple(names))
+    reason = absent_nodes_reason(pre_filtered)
     unexplained = Status(
         Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (reason,) if reason else (), EXTENDER_PLUGIN
     )
     rejected = {
-        row: consulted.rejected.get(name, unexplained)
+        row: answers.rejected.get(name, unexplained)
         for row, name in zip(found.rows.tolist(), names, strict=True)
-        if consulted.has_rejected(name)
+        if answers.has_rejected(name)
     }
-    scores = [consulted.scores.get(name, 0) for name in names if name in consulted.passed]
+    scores = [answers.scores.get(name, 0) for name in names if name in answers.passed]
     return replace(
         found,
         rows=found.rows[passed],

@@ -1,13 +1,14 @@
 """Plugins of one's own: from the class its author wrote to what the runner takes.
 
 The author writes the methods that matter; what the protocols of `extension_points` want besides
-is filled in here: scalar methods are asked for each node, undeclared reads count as `CLUSTER`.
+is filled in here; a scalar method is asked about each node.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,10 +16,12 @@ import msgspec
 
 from stowage.api.status import SUCCESS, Status
 from stowage.framework.authoring.checked_answers import checked, checked_registrations, unsortable
+from stowage.framework.authoring.declared_traits import declared_traits
 from stowage.framework.authoring.scalar import filter_each, score_each
 from stowage.framework.cycle_state import CycleState
-from stowage.framework.extension_points import Plugin, Reads
+from stowage.framework.extension_points import Plugin
 from stowage.framework.handle import Handle
+from stowage.framework.plugin_traits import PluginTraits
 from stowage.framework.profile.registry import NoArgs, PluginFactory, PluginUnusable
 from stowage.framework.verdict import FilterVerdict, Int64Array
 from stowage.state.pods.pod_info import PodInfo
@@ -40,15 +43,7 @@ _STEPS = (
     "bind",
     "post_bind",
 )
-_COMPANIONS = (
-    "filter_reads",
-    "refuses_per_class",
-    "row_local",
-    "score_reads",
-    "normalize_score",
-    "pre_bind_pre_flight",
-    "events_to_register",
-)
+_COMPANIONS = ("normalize_score", "pre_bind_pre_flight", "events_to_register")
 
 
 class PluginArgs(msgspec.Struct, rename="camel"):
@@ -65,15 +60,18 @@ class AdaptedPlugin:
     Attributes:
         name: The plugin's name.
         authored: What its author wrote.
+        traits: What its author promises.
 
     Raises:
         PluginUnusable: It has no name, takes part in no extension point, or has a method that is
-            a coroutine where it must not be, or none where it must.
+            a coroutine where it must not be, or none where it must; or its traits are declared in
+            the wrong way.
     """
 
     def __init__(self, authored: Any) -> None:
         self.name: str = _name_of(authored)
         self.authored = authored
+        self.traits = _traits_of(authored)
         # In the instance's own dictionary, where runtime-checkable protocols look for them.
         vars(self).update(_members(authored))
 
@@ -123,9 +121,6 @@ def _members(authored: Any) -> dict[str, Any]:
         if hasattr(authored, method)
     }
     _check(found)
-    if "filter_node" in found and "pre_filter" not in found:
-        # It sees one node and its pods, whatever those are; see `FilterPlugin`.
-        found.setdefault("row_local", True)
     for method, (vectorised, run) in _SCALAR.items():
         if method in found:
             found.setdefault(vectorised, partial(run, found.pop(method)))
@@ -135,13 +130,19 @@ def _members(authored: Any) -> dict[str, Any]:
     return found | _guarded(found)
 
 
+def _traits_of(authored: Any) -> PluginTraits:
+    traits = declared_traits(authored)
+    if hasattr(authored, "filter_node") and not (
+        hasattr(authored, "filter") or hasattr(authored, "pre_filter")
+    ):
+        # `filter_node` gets the node and its pods as the view has them, changed or not.
+        traits = replace(traits, filters_what_ifs=True)
+    return traits
+
+
 def _guarded(members: Mapping[str, Any]) -> dict[str, Any]:
     """The methods again, so that no answer of theirs can harm more than the pod it is about."""
-    guarded = {
-        name: checked(name, value)
-        for name, value in members.items()
-        if not isinstance(value, Reads)
-    }
+    guarded = {name: checked(name, method) for name, method in members.items()}
     if "sort_key" in members:
         guarded["unsortable"] = partial(unsortable, members["sort_key"])
     if "events_to_register" in members:
@@ -157,15 +158,9 @@ def _check(members: dict[str, Any]) -> None:
             f"{', '.join((*_SCALAR, *_STEPS))}"
         )
     for member, value in members.items():
-        if member in ("filter_reads", "score_reads"):
-            if not isinstance(value, Reads):
-                raise PluginUnusable(f"its {member} is {value!r}, expected one of {list(Reads)}")
-        elif member in ("refuses_per_class", "row_local"):
-            if not isinstance(value, bool):
-                raise PluginUnusable(f"its {member} is {value!r}, expected True or False")
-        elif not callable(value):
+        if not callable(value):
             raise PluginUnusable(f"its {member} is {value!r}, expected a method")
-        elif inspect.iscoroutinefunction(value) != (member == "pre_bind"):
+        if inspect.iscoroutinefunction(value) != (member == "pre_bind"):
             expected = "async def" if member == "pre_bind" else "def; only pre_bind is async"
             raise PluginUnusable(f"its {member} is of the wrong kind, expected {expected}")
 
@@ -237,8 +232,6 @@ _SCALAR: Mapping[str, tuple[str, Callable[..., Any]]] = {
 
 #: (method, what its protocol wants besides, what that is if the author does not say).
 _DEFAULTS: tuple[tuple[str, str, Any], ...] = (
-    ("filter", "filter_reads", Reads.CLUSTER),
-    ("score", "score_reads", Reads.CLUSTER),
     ("reserve", "unreserve", _give_nothing_back),
     ("unreserve", "reserve", _agree),
     ("pre_bind", "pre_bind_pre_flight", _agree),

@@ -17,8 +17,14 @@ import numpy as np
 
 from stowage.api.events import ClusterEvent, QueueingHint
 from stowage.api.instructions import BindPod
+from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.status import Code, Status
-from stowage.framework.extension_points import EventRegistration, PreFilterResult, QueueingHintFn
+from stowage.framework.extension_points import (
+    EventRegistration,
+    PreFilterResult,
+    QueueingHintFn,
+    ReservePlan,
+)
 from stowage.framework.profile.registry import PluginUnusable
 from stowage.framework.verdict import FilterVerdict, Rejection
 
@@ -199,6 +205,18 @@ def _verdict(answer: Any, args: Sequence[Any]) -> None:
             _array(rejection.unresolvable, np.bool_, f"unresolvable of {rejection.reason!r}", args)
 
 
+def _reservation(answer: Any, args: Sequence[Any]) -> None:
+    if answer is None:
+        return
+    if not isinstance(answer, ReservePlan):
+        _status(answer, args)
+        return
+    for volume in answer.volumes:
+        _of_type(volume, PersistentVolume)
+    for claim in answer.claims:
+        _of_type(claim, PersistentVolumeClaim)
+
+
 def _scores(answer: Any, args: Sequence[Any]) -> None:
     _array(answer, np.int64, "scores", args)
 
@@ -252,7 +270,7 @@ _CHECKS: Mapping[str, _Check] = {
     "pre_score": _status,
     "score": _scores,
     "normalize_score": _scores,
-    "reserve": _status,
+    "reserve": _reservation,
     "unreserve": _nothing,
     "permit": _permit,
     "pre_bind_pre_flight": _status,

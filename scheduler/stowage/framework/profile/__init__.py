@@ -1,1 +1,5 @@
-"""Profiles and the registry: which plugins run, in which order and with which weight."""
+"""Builds profiles from the configuration: the plugins that run, their order, weights and arguments.
+
+`registry` knows the plugins that exist and their arguments; `profile` merges the defaults of v1.36
+with one entry of ``profiles`` and constructs the plugins.
+"""

@@ -16,6 +16,7 @@ from stowage.framework.extension_points import (
     PostBindPlugin,
     PreBindPlugin,
     PreBindProgress,
+    ReservePlan,
     ReservePlugin,
     StagedPreBindPlugin,
 )
@@ -25,6 +26,13 @@ from stowage.state.snapshot import Snapshot
 
 #: A Permit plugin cannot make a pod wait longer.
 MAX_PERMIT_WAIT_S = 15 * 60.0
+
+
+class ReserveOutcome(msgspec.Struct, frozen=True):
+    """The result of all Reserve plugins: a status, and the plans by plugin."""
+
+    status: Status = SUCCESS
+    plans: Mapping[str, ReservePlan] = msgspec.field(default_factory=dict)
 
 
 class PermitOutcome(msgspec.Struct, frozen=True):
@@ -41,19 +49,28 @@ class PreBindPlan(msgspec.Struct, frozen=True):
     plugins: tuple[str, ...] = ()
 
 
+_RESERVED = ReserveOutcome()
 _PERMITTED = PermitOutcome()
 _NOTHING_TO_DO = PreBindPlan()
 
 
 def run_reserve_plugins(
     plugins: Sequence[ReservePlugin], state: CycleState, pod: PodInfo, node_name: str
-) -> Status:
-    """Reserve with all plugins; on the first failure unreserve with all of them."""
+) -> ReserveOutcome:
+    """Run Reserve of all plugins; after the first failure run Unreserve of all plugins."""
+    plans: dict[str, ReservePlan] = {}
     for plugin in plugins:
-        status = _reserve(plugin, state, pod, node_name)
-        if not status.is_success:
-            return _give_back(plugins, state, pod, node_name, status)
-    return SUCCESS
+        answer = _reserve(plugin, state, pod, node_name)
+        if isinstance(answer, ReservePlan):
+            plans[plugin.name] = answer
+        elif not answer.is_success:
+            return ReserveOutcome(_unreserve_after(plugins, state, pod, node_name, answer))
+    return ReserveOutcome(plans=plans) if plans else _RESERVED
+
+
+def reserve_failed(plugin: str, problem: Exception | Status) -> PluginFailed:
+    """The failure of a Reserve plugin, or of applying its plan."""
+    return failed(f'running Reserve plugin "{plugin}"', plugin, problem)
 
 
 def run_unreserve_plugins(
@@ -241,14 +258,14 @@ def run_post_bind_plugins(
         raise failure
 
 
-def _give_back(
+def _unreserve_after(
     plugins: Sequence[ReservePlugin],
     state: CycleState,
     pod: PodInfo,
     node_name: str,
     status: Status,
 ) -> Status:
-    """Unreserve after `status`; a failure of that is added to it."""
+    """Run Unreserve after a failure; the result has the reasons of both."""
     try:
         run_unreserve_plugins(plugins, state, pod, node_name)
     except PluginFailed as failure:
@@ -256,12 +273,17 @@ def _give_back(
     return status
 
 
-def _reserve(plugin: ReservePlugin, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-    doing = f'running Reserve plugin "{plugin.name}"'
+def _reserve(
+    plugin: ReservePlugin, state: CycleState, pod: PodInfo, node_name: str
+) -> ReservePlan | Status:
     try:
-        status = plugin.reserve(state, pod, node_name)
+        answer = plugin.reserve(state, pod, node_name)
     except Exception as problem:
-        return failed(doing, plugin.name, problem).status
-    if status.is_success or status.is_rejected:
-        return status.by(plugin.name)
-    return failed(doing, plugin.name, status).status
+        return reserve_failed(plugin.name, problem).status
+    if answer is None:
+        return SUCCESS
+    if isinstance(answer, ReservePlan) or answer.is_success:
+        return answer
+    if answer.is_rejected:
+        return answer.by(plugin.name)
+    return reserve_failed(plugin.name, answer).status

@@ -6,9 +6,10 @@ are judged again, or all rows if there are too many, the arrays grew, or another
 takes part. The answers are valid for one cluster's live snapshots; what-if snapshots and other
 clusters never meet them.
 
-Two things make a changed row cheaper still. Classes that ask the same of a node (`Demand`) share
-their answers, if no plugin looks further. And nodes that are alike go through the same amounts as
-pods alike come to them: what plugins that go by amounts said of some amounts is remembered.
+Two things make a changed row cheaper still. Classes that ask the same of a node (`NodeDemand`)
+share their answers, if no plugin looks further. And nodes that are alike go through the same
+amounts as pods alike come to them: what plugins that go by amounts said of some amounts is
+remembered.
 """
 
 from __future__ import annotations

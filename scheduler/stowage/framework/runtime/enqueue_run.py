@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.events import ActionType, ClusterEvent, EventResource
 from stowage.api.status import SUCCESS, Status
 from stowage.framework.extension_points import (
     EnqueueExtensions,
@@ -61,31 +60,6 @@ def run_pre_enqueue_plugins(plugins: Sequence[PreEnqueuePlugin], pod: PodInfo) -
         if not status.is_success:
             return status.by(plugin.name)
     return SUCCESS
-
-
-def ask_hints(
-    registrations: Mapping[str, Sequence[EventRegistration]],
-    plugin: str,
-    event: ClusterEvent,
-    pod: PodInfo,
-    change: tuple[Any, Any],
-) -> QueueingHint:
-    """Whether `event`, the `change` from old to new object, may help a pod `plugin` rejected.
-
-    A hint function that fails counts as Queue, as upstream: better tried in vain than forgotten.
-    """
-    for registration in registrations.get(plugin, (_WILDCARD,)):
-        if not registration.event.matches(event):
-            continue
-        if registration.hint is None:
-            return QueueingHint.QUEUE
-        try:
-            hint = registration.hint(pod, *change)
-        except Exception:
-            return QueueingHint.QUEUE
-        if hint is QueueingHint.QUEUE:
-            return hint
-    return QueueingHint.SKIP
 
 
 def _with_taints(registered: tuple[EventRegistration, ...]) -> tuple[EventRegistration, ...]:

@@ -8,15 +8,17 @@ import msgspec
 import numpy as np
 
 from stowage.framework.cycle_state import CycleState
-from stowage.framework.extension_points import FilterPlugin, Reads
+from stowage.framework.extension_points import FilterPlugin
 from stowage.framework.failure import failed
 from stowage.framework.filter_result import FilterResult
+from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
+from stowage.framework.plugin_traits import Reads
 from stowage.framework.runtime.class_cache import Changes, ClassCache, FilterAnswers, Seen, id_of
-from stowage.framework.runtime.node_verdicts import NodeVerdicts, PluginVerdict
 from stowage.framework.verdict import BoolArray, FilterVerdict, Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 
+_KEPT = (Reads.NODE, Reads.USAGE)
 #: A search narrowed to less than this share of the rows is not worth the cache.
 _NARROW = 4
 
@@ -101,8 +103,8 @@ class FilterRun:
             running = tuple(plugin for plugin in self._plugins if plugin.name not in skipped)
             active = ActiveFilters(
                 running,
-                self._keep([p for p in running if p.filter_reads in (Reads.NODE, Reads.USAGE)]),
-                tuple(p for p in running if p.filter_reads in (Reads.NODES, Reads.CLUSTER)),
+                self._keep([p for p in running if p.traits.filter_reads in _KEPT]),
+                tuple(p for p in running if p.traits.filter_reads not in _KEPT),
             )
             self._by_skip[skipped] = active
         return active
@@ -111,12 +113,12 @@ class FilterRun:
         names = tuple(plugin.name for plugin in plugins)
         kept = self._kept.get(names)
         if kept is None:
-            usage = tuple(p for p in plugins if p.filter_reads is Reads.USAGE)
+            usage = tuple(p for p in plugins if p.traits.filter_reads is Reads.USAGE)
             kept = self._kept[names] = KeptFilters(
-                tuple(p for p in plugins if p.filter_reads is Reads.NODE),
+                tuple(p for p in plugins if p.traits.filter_reads is Reads.NODE),
                 usage,
-                per_demand=all(getattr(p, "per_demand", False) for p in plugins),
-                by_amounts=all(getattr(p, "by_amounts", False) for p in usage),
+                per_demand=all(p.traits.reads_only_node_demand for p in plugins),
+                by_amounts=all(p.traits.reads_only_amounts for p in usage),
             )
         return kept
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
-from stowage.api.events import ClusterEvent, QueueingHint
 from stowage.api.instructions import BindPod
-from stowage.api.status import SUCCESS, Code, Status
+from stowage.api.status import Code, Status
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.diagnosis import Diagnosis
 from stowage.framework.extension_points import (
@@ -16,7 +15,6 @@ from stowage.framework.extension_points import (
     EventRegistration,
     FilterPlugin,
     PermitPlugin,
-    Plugin,
     PostBindPlugin,
     PostFilterPlugin,
     PreBindPlugin,
@@ -30,28 +28,38 @@ from stowage.framework.extension_points import (
     StagedPreBindPlugin,
 )
 from stowage.framework.failure import failed
-from stowage.framework.filter_result import FilterResult
-from stowage.framework.preemption import DryRun, VictimReview
+from stowage.framework.filter_result import FilterResult, PreFilterOutcome
+from stowage.framework.preemption import VictimReview
 from stowage.framework.profile.profile import ExtensionPoint, Profile
 from stowage.framework.runtime import binding_run
-from stowage.framework.runtime.binding_run import PermitOutcome, PreBindPlan, StagedPreBind
+from stowage.framework.runtime.binding_run import (
+    PermitOutcome,
+    PreBindPlan,
+    ReserveOutcome,
+    StagedPreBind,
+)
 from stowage.framework.runtime.class_cache import ClassCache
+from stowage.framework.runtime.dry_run import DryRun
 from stowage.framework.runtime.enqueue_run import (
-    ask_hints,
     registered_events,
     run_pre_enqueue_plugins,
 )
 from stowage.framework.runtime.evaluations import FILTER, PRE_FILTER, PRE_SCORE, SCORE, Evaluations
 from stowage.framework.runtime.filter_run import FilterRun
-from stowage.framework.runtime.nominated import overrule_nominated
+from stowage.framework.runtime.nominated_filter import overrule_nominated
 from stowage.framework.runtime.nominated_pods import NO_NOMINATIONS, NominatedPods, Nominations
 from stowage.framework.runtime.post_filter_run import PostFilterOutcome, run_post_filter_plugins
-from stowage.framework.runtime.pre_filter_run import PreFilterOutcome, run_pre_filter_plugins
+from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
+from stowage.framework.runtime.pre_score_run import run_pre_score_plugins
 from stowage.framework.runtime.row_filter import RowFilter
 from stowage.framework.runtime.score_run import ScoreResult, ScoreRun
+from stowage.framework.timings import code_of
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 DEFAULT_CLASS_CACHE_SIZE = 1024
 
@@ -84,7 +92,7 @@ class Framework:
         self._queue_sort_name = queue_sort.name
         self._pre_enqueue = cast("tuple[PreEnqueuePlugin, ...]", points[ExtensionPoint.PRE_ENQUEUE])
         self._pre_enqueue_again = tuple(
-            each for each in self._pre_enqueue if not getattr(each, "pre_enqueue_per_class", False)
+            each for each in self._pre_enqueue if not each.traits.pre_enqueue_per_class
         )
         self._has_gates_per_pod = not all(
             isinstance(each, PreemptionGate) for each in self._pre_enqueue_again
@@ -104,8 +112,8 @@ class Framework:
         self._filters = FilterRun(filters, ClassCache(class_cache_size))
         scorers = cast("tuple[ScorePlugin, ...]", points[ExtensionPoint.SCORE])
         self._scorers = ScoreRun(scorers, profile.weights, ClassCache(class_cache_size))
-        self._refuses_per_class = self._unsortable is None and all(
-            getattr(each, "refuses_per_class", False)
+        self._rejects_per_class = self._unsortable is None and all(
+            each.traits.rejects_per_class
             for each in (*self._pre_filter, *filters, *self._post_filter)
         )
         self._nominated = NominatedPods()
@@ -123,10 +131,6 @@ class Framework:
     def scheduler_name(self) -> str:
         """Whose pods this profile schedules."""
         return self.profile.scheduler_name
-
-    def plugin(self, name: str) -> Plugin | None:
-        """The plugin of that name, if the profile uses it."""
-        return self.profile.instances.get(name)
 
     def run_pre_enqueue(self, pod: PodInfo) -> Status:
         """Whether the pod may be queued; a rejection names its plugin."""
@@ -146,12 +150,6 @@ class Framework:
         """`run_pre_enqueue` for a pod of whose class another one was let in just now."""
         return run_pre_enqueue_plugins(self._pre_enqueue_again, pod)
 
-    def hint(
-        self, plugin: str, event: ClusterEvent, pod: PodInfo, old: Any, new: Any
-    ) -> QueueingHint:
-        """Whether `event` may make schedulable a pod that `plugin` rejected."""
-        return ask_hints(self.events_by_plugin, plugin, event, pod, (old, new))
-
     def run_pre_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot
     ) -> PreFilterOutcome:
@@ -160,7 +158,8 @@ class Framework:
             name = self._queue_sort_name
             failure = failed(f'running QueueSort plugin "{name}"', name, problem)
             return PreFilterOutcome(failure.status)
-        outcome = run_pre_filter_plugins(self._pre_filter, state, pod, snapshot)
+        run = self._timed(state, "PreFilter", run_pre_filter_plugins)
+        outcome = run(self._pre_filter, state, pod, snapshot)
         code, stopped_at = outcome.status.code, ""
         if code is not Code.SUCCESS and code is not Code.UNSCHEDULABLE:
             # A plain rejection lets the other plugins run, anything worse does not.
@@ -189,6 +188,17 @@ class Framework:
         Raises:
             PluginFailed: A plugin raised or answered masks of a wrong length.
         """
+        run = self._timed(state, "Filter", self._filter)
+        return run(state, pod, snapshot, node_names, nominated)
+
+    def _filter(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        snapshot: Snapshot,
+        node_names: frozenset[str] | None,
+        nominated: Nominations,
+    ) -> FilterResult:
         result = self._filters.run(state, pod, snapshot, node_names)
         self.evaluations.add(FILTER, state.skip_filter, result.num_evaluated)
         if not len(nominated):
@@ -222,12 +232,13 @@ class Framework:
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
     ) -> PostFilterOutcome:
         """Try to make room for a pod that fits nowhere."""
-        return run_post_filter_plugins(self._post_filter, state, pod, snapshot, diagnosis)
+        run = self._timed(state, "PostFilter", run_post_filter_plugins)
+        return run(self._post_filter, state, pod, snapshot, diagnosis)
 
     def refuses_like_its_class(self, pod: PodInfo) -> bool:
         """Whether a pod that fits nowhere is told why in the same words as all of its class."""
         return (
-            self._refuses_per_class
+            self._rejects_per_class
             and not pod.volumes
             and not pod.spec.resource_claims
             and not pod.nominated_node_name
@@ -270,22 +281,12 @@ class Framework:
 
     def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """Prepare scoring of the feasible `nodes`; anything but success ends the cycle."""
-        for plugin in self._pre_score:
-            ask, timings = plugin.pre_score, state.timings
-            if timings is not None:
-                ask = timings.of_plugin(plugin.name, "PreScore", ask)
-            try:
-                status = ask(state, pod, nodes)
-            except Exception as problem:
-                doing = f'running PreScore plugin "{plugin.name}"'
-                return failed(doing, plugin.name, problem).status
-            if status.code is Code.SKIP:
-                state.skip_score.add(plugin.name)
-            elif status.code is not Code.SUCCESS:
-                doing = f'running PreScore plugin "{plugin.name}"'
-                return failed(doing, plugin.name, status).status
-        self.evaluations.add(PRE_SCORE, state.skip_score)
-        return SUCCESS
+        status = self._timed(state, "PreScore", run_pre_score_plugins)(
+            self._pre_score, state, pod, nodes
+        )
+        if status.is_success:
+            self.evaluations.add(PRE_SCORE, state.skip_score)
+        return status
 
     def run_score(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Int64Array
@@ -296,11 +297,12 @@ class Framework:
             PluginFailed: A plugin raised, or left 0..100.
         """
         self.evaluations.add(SCORE, state.skip_score, len(rows))
-        return self._scorers.run(state, pod, snapshot, rows)
+        return self._timed(state, "Score", self._scorers.run)(state, pod, snapshot, rows)
 
-    def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Reserve; if it fails everything has been given back."""
-        return binding_run.run_reserve_plugins(self._reserve, state, pod, node_name)
+    def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> ReserveOutcome:
+        """Run Reserve; if it fails, all plugins have unreserved."""
+        run = self._timed(state, "Reserve", binding_run.run_reserve_plugins)
+        return run(self._reserve, state, pod, node_name)
 
     def run_unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Give back what was reserved.
@@ -308,15 +310,18 @@ class Framework:
         Raises:
             PluginFailed: A plugin raised; the others have run all the same.
         """
-        binding_run.run_unreserve_plugins(self._reserve, state, pod, node_name)
+        run = self._timed(state, "Unreserve", binding_run.run_unreserve_plugins)
+        run(self._reserve, state, pod, node_name)
 
     def run_permit(self, state: CycleState, pod: PodInfo, node_name: str) -> PermitOutcome:
         """The last word: go, no, or wait."""
-        return binding_run.run_permit_plugins(self._permit, state, pod, node_name)
+        run = self._timed(state, "Permit", binding_run.run_permit_plugins)
+        return run(self._permit, state, pod, node_name)
 
     def plan_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> PreBindPlan:
         """Which PreBind plugins have work to do."""
-        return binding_run.plan_pre_bind(self._pre_bind, state, pod, node_name)
+        run = self._timed(state, "PreBindPreFlight", binding_run.plan_pre_bind, _code_of_plan)
+        return run(self._pre_bind, state, pod, node_name)
 
     async def run_pre_bind(
         self, state: CycleState, pod: PodInfo, node_name: str, plugins: Sequence[str]
@@ -327,7 +332,12 @@ class Framework:
             for plugin in self._pre_bind
             if plugin.name in plugins and isinstance(plugin, PreBindPlugin)
         ]
-        return await binding_run.run_pre_bind_plugins(working, state, pod, node_name)
+        if state.timings is None:
+            return await binding_run.run_pre_bind_plugins(working, state, pod, node_name)
+        with state.timings.stopwatch("PreBind", self.scheduler_name) as stopwatch:
+            status = await binding_run.run_pre_bind_plugins(working, state, pod, node_name)
+            stopwatch.code = status.code
+            return status
 
     def has_staged_pre_bind(self, plugin: str) -> bool:
         """Whether a plugin does its PreBind in stages."""
@@ -365,4 +375,21 @@ class Framework:
         Raises:
             PluginFailed: A plugin raised; the others have been told all the same.
         """
-        binding_run.run_post_bind_plugins(self._post_bind, state, pod, node_name)
+        run = self._timed(state, "PostBind", binding_run.run_post_bind_plugins)
+        run(self._post_bind, state, pod, node_name)
+
+    def _timed(
+        self,
+        state: CycleState,
+        point: str,
+        run: Callable[P, R],
+        read_code: Callable[[Any], Code] = code_of,
+    ) -> Callable[P, R]:
+        """`run`, which runs an extension point; in a sampled cycle its duration is observed."""
+        if state.timings is None:
+            return run
+        return state.timings.of_point(point, self.scheduler_name, run, read_code)
+
+
+def _code_of_plan(plan: PreBindPlan) -> Code:
+    return Code.SKIP if plan.status.is_success and not plan.plugins else plan.status.code

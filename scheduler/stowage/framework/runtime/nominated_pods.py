@@ -11,9 +11,9 @@ from stowage.framework.verdict import Int64Array
 from stowage.state.arrays import extended
 from stowage.state.change_log import ChangeLog
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.pod_sorts import PodSort, PodSorts
+from stowage.state.pods.pod_variants import PodVariant, PodVariants
 from stowage.state.snapshot import Snapshot
-from stowage.state.what_if.added_pods import NOBODY, AddedPods
+from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
 
 _NOWHERE = -1
 _FEWEST_SLOTS = 64
@@ -96,7 +96,7 @@ class NominatedPods:
         if not len(nominated):
             # What went with the last one is not kept.
             self._columns = None
-            return NOBODY
+            return NO_ADDED_PODS
         return self._up_to_date(nominated, snapshot).beside(pod)
 
     def problems(self, nominated: Nominations, snapshot: Snapshot) -> Iterator[str]:
@@ -141,7 +141,7 @@ class NominatedColumns:
         self._generation = nominated.generation
         self._node_log: ChangeLog = snapshot.node_changes
         self._node_generation = snapshot.node_changes.generation
-        self._sorts = PodSorts(snapshot.resources)
+        self._sorts = PodVariants(snapshot.resources)
         self._places: Int64Array = np.full(_FEWEST_SLOTS, _NOWHERE, dtype=np.int64)
         self._priority: Int64Array = np.zeros(_FEWEST_SLOTS, dtype=np.int64)
         self._codes: Int64Array = np.zeros(_FEWEST_SLOTS, dtype=np.int64)
@@ -177,7 +177,7 @@ class NominatedColumns:
             self._generation = nominated.generation
         return True
 
-    def content(self) -> dict[str, tuple[PodInfo, int, int, PodSort | None]]:
+    def content(self) -> dict[str, tuple[PodInfo, int, int, PodVariant | None]]:
         """By UID the pod, its row or -1, its priority and its sort; for comparisons."""
         return {
             uid: (

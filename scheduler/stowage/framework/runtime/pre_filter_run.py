@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from stowage.api.status import REJECTIONS, SUCCESS, Code, Status, unresolvable
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import PreFilterPlugin, PreFilterResult
 from stowage.framework.failure import failed
+from stowage.framework.filter_result import PreFilterOutcome
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
-
-
-class PreFilterOutcome(msgspec.Struct, frozen=True):
-    """What all PreFilter plugins together say.
-
-    Attributes:
-        status: Success, the deciding rejection, or an error.
-        node_names: The nodes left, None for all. Some may not exist.
-        plugins: Who narrowed the search.
-    """
-
-    status: Status = SUCCESS
-    node_names: frozenset[str] | None = None
-    plugins: frozenset[str] = frozenset()
-
 
 PASSED = PreFilterOutcome()
 _SUCCESS, _SKIP = Code.SUCCESS, Code.SKIP

@@ -8,24 +8,25 @@ import numpy as np
 
 from stowage.api.status import Code, Status
 from stowage.framework.cycle_state import CycleState
-from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin, Reads
+from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
+from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
+from stowage.framework.plugin_traits import Reads
 from stowage.framework.runtime.filter_run import verdict_of
-from stowage.framework.runtime.node_verdicts import NodeVerdicts, PluginVerdict
 from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
 from stowage.framework.verdict import BoolArray, FilterVerdict, Int64Array, Rejection
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.what_if.added_pods import NOBODY, AddedPods
+from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
 from stowage.state.what_if.row_local import RowWhatIf
 
 
 def judges_rows(plugin: FilterPlugin) -> bool:
     """Whether a plugin can be asked about a row-local view; see `FilterPlugin`."""
-    return not reads_pods(plugin) or bool(getattr(plugin, "row_local", False))
+    return plugin.traits.filters_what_ifs or not reads_pods(plugin)
 
 
 def reads_pods(plugin: FilterPlugin) -> bool:
     """Whether a plugin's answer may change when placed pods do."""
-    return plugin.filter_reads is not Reads.NODE and bool(getattr(plugin, "reads_pods", True))
+    return plugin.traits.filter_reads is not Reads.NODE and plugin.traits.reads_placed_pods
 
 
 class RowFilter:
@@ -47,13 +48,13 @@ class RowFilter:
         self._pod = pod
 
     def judge(
-        self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NOBODY
+        self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NO_ADDED_PODS
     ) -> NodeVerdicts:
         """What rejects which of these nodes first; a later plugin may not have been asked."""
         return self._judge(self._plugins, what_if, positions, added)
 
     def accepts(
-        self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NOBODY
+        self, what_if: RowWhatIf, positions: Int64Array, added: AddedPods = NO_ADDED_PODS
     ) -> BoolArray:
         """``bool[positions]``: nodes where the pod still fits.
 

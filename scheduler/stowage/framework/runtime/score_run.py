@@ -9,8 +9,9 @@ import numpy as np
 
 from stowage.api.config.extenders import EXTENDER_PLUGIN
 from stowage.framework.cycle_state import CycleState
-from stowage.framework.extension_points import Reads, ScorePlugin
+from stowage.framework.extension_points import ScorePlugin
 from stowage.framework.failure import PluginFailed
+from stowage.framework.plugin_traits import Reads
 from stowage.framework.runtime.class_cache import (
     Changes,
     ClassCache,
@@ -19,8 +20,8 @@ from stowage.framework.runtime.class_cache import (
     Seen,
     id_of,
 )
-from stowage.framework.runtime.scorer import Scorer
-from stowage.framework.runtime.scores import any_out_of_range, out_of_range, uniform_score
+from stowage.framework.runtime.weighted_plugin import WeightedPlugin
+from stowage.framework.scores import any_out_of_range, out_of_range, uniform_score
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
@@ -93,25 +94,25 @@ class KeptScorers(msgspec.Struct, frozen=True, eq=False):
         by_amounts: Whether those of `usage` go by amounts only.
     """
 
-    fixed: tuple[Scorer, ...]
-    usage: tuple[Scorer, ...]
-    normalizing: tuple[Scorer, ...]
+    fixed: tuple[WeightedPlugin, ...]
+    usage: tuple[WeightedPlugin, ...]
+    normalizing: tuple[WeightedPlugin, ...]
     reads_all_nodes: bool
     per_demand: bool
     by_amounts: bool
 
     @classmethod
-    def of(cls, kept: Sequence[Scorer]) -> KeptScorers:
+    def of(cls, kept: Sequence[WeightedPlugin]) -> KeptScorers:
         """Sort them."""
         plain = [each for each in kept if not each.normalizes]
-        usage = tuple(each for each in plain if each.reads is Reads.USAGE)
+        usage = tuple(each for each in plain if each.traits.score_reads is Reads.USAGE)
         return cls(
-            fixed=tuple(each for each in plain if each.reads is not Reads.USAGE),
+            fixed=tuple(each for each in plain if each.traits.score_reads is not Reads.USAGE),
             usage=usage,
             normalizing=tuple(each for each in kept if each.normalizes),
-            reads_all_nodes=any(each.reads is Reads.NODES for each in kept),
-            per_demand=all(each.per_demand for each in kept),
-            by_amounts=all(each.by_amounts for each in usage),
+            reads_all_nodes=any(each.traits.score_reads is Reads.NODES for each in kept),
+            per_demand=all(each.traits.reads_only_node_demand for each in kept),
+            by_amounts=all(each.traits.reads_only_amounts for each in usage),
         )
 
 
@@ -124,9 +125,9 @@ class ActiveScorers(msgspec.Struct, frozen=True, eq=False):
         cluster: Those that are asked in each cycle.
     """
 
-    all: tuple[Scorer, ...]
+    all: tuple[WeightedPlugin, ...]
     kept: KeptScorers
-    cluster: tuple[Scorer, ...]
+    cluster: tuple[WeightedPlugin, ...]
 
 
 class ScoreRun:
@@ -144,7 +145,7 @@ class ScoreRun:
         weights: Mapping[str, int],
         cache: ClassCache[ScoreAnswers],
     ) -> None:
-        self._scorers = tuple(Scorer(plugin, weights[plugin.name]) for plugin in plugins)
+        self._scorers = tuple(WeightedPlugin(plugin, weights[plugin.name]) for plugin in plugins)
         self._names = frozenset(scorer.name for scorer in self._scorers)
         self._cache = cache
         self._by_skip: dict[frozenset[str], ActiveScorers] = {}
@@ -189,15 +190,13 @@ class ScoreRun:
         active = self._by_skip.get(skipped)
         if active is None:
             running = tuple(each for each in self._scorers if each.name not in skipped)
-            active = ActiveScorers(
-                running,
-                self._keep([each for each in running if each.reads is not Reads.CLUSTER]),
-                tuple(each for each in running if each.reads is Reads.CLUSTER),
-            )
+            kept = [each for each in running if each.traits.score_reads is not Reads.CLUSTER]
+            cluster = tuple(each for each in running if each.traits.score_reads is Reads.CLUSTER)
+            active = ActiveScorers(running, self._keep(kept), cluster)
             self._by_skip[skipped] = active
         return active
 
-    def _keep(self, scorers: Sequence[Scorer]) -> KeptScorers:
+    def _keep(self, scorers: Sequence[WeightedPlugin]) -> KeptScorers:
         names = tuple(each.name for each in scorers)
         kept = self._kept.get(names)
         if kept is None:
@@ -233,7 +232,7 @@ class ScoreRun:
         return answers
 
 
-def _score(scorer: Scorer, state: CycleState, pod: PodInfo, view: NodeView) -> PluginScores:
+def _score(scorer: WeightedPlugin, state: CycleState, pod: PodInfo, view: NodeView) -> PluginScores:
     raw = scorer.raw(state, pod, view)
     return PluginScores(scorer.name, scorer.weight, raw, scorer.normalized(state, pod, view, raw))
 
@@ -254,8 +253,8 @@ def _score_again(
         view = snapshot.view(rows)
         answers.fixed[rows] = _weighted_sum(kept.fixed, answers, state, pod, view, rows)
     for scorer in kept.normalizing:
-        rows = changes.nodes if scorer.reads is Reads.NODE else changes.usage
-        if any_node_changed and scorer.reads is Reads.NODES:
+        rows = changes.nodes if scorer.traits.score_reads is Reads.NODE else changes.usage
+        if any_node_changed and scorer.traits.score_reads is Reads.NODES:
             rows = snapshot.all_rows
         if len(rows):
             raw = answers.raw[scorer.name]
@@ -288,7 +287,7 @@ def _score_fixed_again(
 
 
 def _weighted_sum(
-    scorers: Sequence[Scorer],
+    scorers: Sequence[WeightedPlugin],
     answers: ScoreAnswers,
     state: CycleState,
     pod: PodInfo,
@@ -309,7 +308,11 @@ def _weighted_sum(
 
 
 def _note_uniform(
-    kept: RawScores, scorer: Scorer, state: CycleState, pod: PodInfo, snapshot: Snapshot
+    kept: RawScores,
+    scorer: WeightedPlugin,
+    state: CycleState,
+    pod: PodInfo,
+    snapshot: Snapshot,
 ) -> None:
     """If all nodes have one raw score, any feasible ones get one normalised score."""
     exists = np.flatnonzero(snapshot.exists)

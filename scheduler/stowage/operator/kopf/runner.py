@@ -77,7 +77,7 @@ class KopfRunner:
         self._logins = Backoff(clock.jitter, FIRST_LOGIN_PAUSE_S, connection.timeouts.max_backoff_s)
         self._logged_in_at = -STABLE_AFTER_S
         self._registry = kopf.OperatorRegistry()
-        kopf.on.login(registry=self._registry)(self._login)
+        kopf.on.login(registry=self._registry)(self.login)
         kopf.on.event("", "v1", spec.resource, registry=self._registry)(self._take_event)
 
     async def run(self) -> None:
@@ -151,7 +151,8 @@ class KopfRunner:
         )
         return list(tasks)
 
-    async def _login(self, **_kwargs: Any) -> kopf.AiohttpSession:
+    async def login(self, **_kwargs: Any) -> kopf.AiohttpSession:
+        """Make the HTTP session that Kopf uses until the next login."""
         if not self._is_first_login:
             # Kopf logs in again after a 401.
             await self._pause_between_logins()

@@ -102,9 +102,9 @@ class Server:
         self._content = content
         self._access = access
         self._reloading: asyncio.Task[None] | None = None
-        app = web.Application(middlewares=[self._guard])
-        app.add_routes(health_routes(content.checks))
-        app.add_routes(
+        self.app = web.Application(middlewares=[self._guard])
+        self.app.add_routes(health_routes(content.checks))
+        self.app.add_routes(
             [
                 web.get("/metrics", self._show_metrics),
                 web.get("/metrics/resources", self._show_resource_metrics),
@@ -114,7 +114,7 @@ class Server:
                 web.get("/version", _show_version),
             ]
         )
-        self._runner = web.AppRunner(app, access_log=None, lingering_time=LINGER_S)
+        self._runner = web.AppRunner(self.app, access_log=None, lingering_time=LINGER_S)
 
     async def start(self) -> None:
         """Start to listen.

@@ -1,8 +1,8 @@
-"""DefaultPreemption: take less important pods from a node so that a pod fits there.
+"""Plugin DefaultPreemption: chooses pods of lower priority to evict so that a pod fits a node.
 
-`eligibility` says whether a pod may preempt at all, `victims` finds on many nodes at once which
-pods have to go, `budgets` which of those a disruption budget protects, `candidates` how many nodes
-are looked at, and `ranking` which of them is best. Evicting the victims is the engine's.
+`eligibility` decides whether a pod may preempt. `candidates` decides which nodes are tried and
+when there are enough. `victims` selects the pods to evict on many nodes at once, `budgets` finds
+those that a disruption budget protects, and `ranking` chooses the node. The engine evicts.
 """
 
 from stowage.plugins.default_preemption.args import DefaultPreemptionArgs

@@ -1,4 +1,4 @@
-"""DefaultPreemption's arguments."""
+"""Arguments of DefaultPreemption."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from stowage.api.config.types import ConfigStruct
 
 
 class DefaultPreemptionArgs(ConfigStruct, frozen=True):
-    """How many candidate nodes a dry run looks for; ``DefaultPreemptionArgs`` of v1.36."""
+    """The number of candidate nodes that preemption looks for; ``DefaultPreemptionArgs``."""
 
     min_candidate_nodes_percentage: int = 10
     min_candidate_nodes_absolute: int = 100
 
     def validate(self) -> Iterator[ConfigError]:
-        """0 to 100 percent, no negative number, and not 0 of both."""
+        """Yield an error for each value out of bounds, and if both values are 0."""
         percentage, absolute = (
             self.min_candidate_nodes_percentage,
             self.min_candidate_nodes_absolute,
@@ -30,6 +30,6 @@ class DefaultPreemptionArgs(ConfigStruct, frozen=True):
             )
 
     def num_candidates(self, num_nodes: int) -> int:
-        """How many candidates are enough of `num_nodes` (``calculateNumCandidates`` of v1.36)."""
+        """The number of candidates to find among `num_nodes` (``calculateNumCandidates``)."""
         share = num_nodes * self.min_candidate_nodes_percentage // 100
         return min(max(share, self.min_candidate_nodes_absolute), num_nodes)

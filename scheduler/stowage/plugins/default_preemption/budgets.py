@@ -1,4 +1,4 @@
-"""Which victims a disruption budget does not allow to go."""
+"""Finds the potential victims whose eviction would violate a disruption budget."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from stowage.state.what_if.row_local import RowWhatIf
 
 
 def violating_pods(what_if: RowWhatIf, potential: BoolArray) -> BoolArray | None:
-    """``bool[rows, slots]``: pods whose eviction would violate a budget; None if there are none.
+    """``bool[rows, slots]``: pods whose eviction would violate a budget; None if no budget exists.
 
-    ``filterPodsWithPDBViolation`` of v1.36: on each row the potential victims are counted off the
-    budgets that cover them, most important first; those for which a budget has nothing left
-    violate it. A pod that a budget counts as disrupted already is not counted again. Every
-    potential victim counts, also one that is spared in the end.
+    On each row, every potential victim uses up one allowed disruption of each budget that covers
+    it, most important first; a pod for which a budget has none left violates it. A pod that the
+    budget's status lists as disrupted already uses up none. A potential victim that is reprieved
+    later has used up its disruption all the same. (``filterPodsWithPDBViolation`` of v1.36)
 
     Args:
-        what_if: Whose pods.
+        what_if: The rows.
         potential: ``bool[rows, slots]``, the potential victims.
     """
     budgets = what_if.snapshot.budgets
-    sorts, values = what_if.ranked.sorts, what_if.snapshot.pod_sorts
+    sorts, values = what_if.ranked.variants, what_if.snapshot.pod_variants
     if not len(budgets):
         return None
     covered: dict[Budget, list[int]] = {}
@@ -41,7 +41,7 @@ def violating_pods(what_if: RowWhatIf, potential: BoolArray) -> BoolArray | None
 
 
 def _leave_out_disrupted(counted: BoolArray, what_if: RowWhatIf, budget: Budget) -> None:
-    places: Int64Array = np.argwhere(counted)
-    for row, slot in places.tolist():
+    cells: Int64Array = np.argwhere(counted)
+    for row, slot in cells.tolist():
         if what_if.ranked.pods_at(row)[slot].name in budget.disrupted:
             counted[row, slot] = False

@@ -1,4 +1,4 @@
-"""Looking for nodes where taking pods away helps."""
+"""Finds candidate nodes for preemption, and chooses one of them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from stowage.plugins.default_preemption.victims import (
 )
 from stowage.state.snapshot import Snapshot
 
-#: So few nodes are not worth a pass of their own.
+#: A pass over fewer nodes costs as much as one over this many.
 _LEAST_NODES_AT_ONCE = 64
 
 
 class Search(msgspec.Struct):
-    """What a search for candidates came to.
+    """The result of a search for candidates.
 
     Attributes:
         found: Candidates, in the order of the search.
-        num_found: How many there are.
-        looked_at: The rows that were tried, without the pods that may have to go.
-        needless: Nodes where nobody would have had to go.
+        num_found: Number of candidates.
+        looked_at: The rows that were tried, without their potential victims.
+        needless: Nodes that take the pod without any eviction.
     """
 
     found: list[VictimsByNode] = msgspec.field(default_factory=list)
@@ -40,10 +40,7 @@ class Search(msgspec.Struct):
     needless: list[str] = msgspec.field(default_factory=list)
 
     def count_reasons(self) -> tuple[Counter[str], set[str]]:
-        """Why rows are no candidates though they were looked at, with the number of rows.
-
-        And the plugins that say so.
-        """
+        """Reasons why tried rows are no candidates, with row counts, and the rejecting plugins."""
         counts: Counter[str] = Counter()
         plugins: set[str] = set()
         for each in self.looked_at:
@@ -54,11 +51,11 @@ class Search(msgspec.Struct):
 
 
 def find_candidates(dry_run: DryRun, snapshot: Snapshot, rows: Int64Array, wanted: int) -> Search:
-    """Look at `rows`, in that order, until there are enough candidates (``DryRunPreemption``).
+    """Try `rows`, in that order, until there are enough candidates (``DryRunPreemption``).
 
-    It ends with the node that makes `wanted` candidates, at least one of which violates no
-    budget; of those that violate one no more than `wanted` are kept. kube-scheduler looks at
-    nodes side by side and may see a few more.
+    The search ends when there are `wanted` candidates and at least one of them violates no budget.
+    At most `wanted` candidates that violate a budget are kept. kube-scheduler tries nodes in
+    parallel and may find a few more.
     """
     search = Search()
     num_clean = start = 0
@@ -85,20 +82,20 @@ def _promising(
     search_from: tuple[int, int],
     search: Search,
 ) -> tuple[Stripped | None, int]:
-    """The next rows on which the pod fits once all that is less important is gone.
+    """The next rows that the pod fits once all pods of lower priority are removed.
 
-    Where few rows will do, more and more are looked at together, and where most will do hardly
-    more than are missing; victims are then chosen on all of those that will do at once.
+    Rows are tried in chunks. Chunks grow while few rows fit, and are little larger than the number
+    of missing rows while most fit. `select_victims` then handles all fitting rows in one pass.
 
     Args:
-        dry_run: Of the pod.
+        dry_run: The pod's dry run.
         snapshot: The cluster.
-        rows: All there are to look at.
-        search_from: Where in `rows` to begin, and how many rows are to be found.
-        search: Takes note of what was looked at.
+        rows: All rows to try.
+        search_from: The index in `rows` to start at, and the number of rows to find.
+        search: Records the rows that were tried.
 
     Returns:
-        The rows, None if there are none, and where in `rows` to go on.
+        The rows (None if none fit), and the index in `rows` to continue at.
     """
     start, wanted = search_from
     priority = dry_run.pod.priority
@@ -119,13 +116,13 @@ def _promising(
 
 
 def _next_length(start: int, num_tried: int, num_found: int, wanted: int) -> int:
-    """How many rows to look at next: at most as many as before, fewer if most of those will do.
+    """The number of rows to try next: at most as many as so far, fewer if most of those fit.
 
     Args:
-        start: How many were looked at in all.
-        num_tried: How many of them lately.
-        num_found: How many of these will do.
-        wanted: How many should.
+        start: Number of rows tried so far.
+        num_tried: Number of them tried in this pass.
+        num_found: Number of these that fit.
+        wanted: Number of fitting rows to find in this pass.
     """
     missing = wanted - num_found
     likely = missing * num_tried * 5 // (num_found * 4) if num_found else start
@@ -135,7 +132,7 @@ def _next_length(start: int, num_tried: int, num_found: int, wanted: int) -> int
 def _enough(
     found: VictimsByNode, wanted: int, num_clean: int, num_violating: int
 ) -> tuple[BoolArray, int]:
-    """``bool[candidates]``, those that are kept, and how many without violation there are now."""
+    """``bool[candidates]``, those to keep, and the number so far that violate no budget."""
     violates = found.num_violations[found.positions] > 0
     clean = num_clean + np.cumsum(~violates)
     violating = np.minimum(num_violating + np.cumsum(violates), wanted)
@@ -147,39 +144,39 @@ def _enough(
 
 
 def choose_candidate(search: Search, dry_run: DryRun) -> Preemption:
-    """Take the cheapest; chance decides between equals."""
+    """Choose the cheapest candidate; `DryRun.choose` decides between equal ones."""
     found = search.found
     cost = np.concatenate([costs(each) for each in found])
     least = np.flatnonzero(cheapest(cost))
     names = [name for each in found for name in each.node_names()]
     owners = np.repeat(np.arange(len(found)), [len(each.positions) for each in found])
     positions = np.concatenate([each.positions for each in found])
-    places = {names[place]: place for place in least.tolist()}
+    index_of = {names[index]: index for index in least.tolist()}
 
     def candidate(name: str) -> Candidate:
-        place = places[name]
-        return found[int(owners[place])].candidate(int(positions[place]))
+        index = index_of[name]
+        return found[int(owners[index])].candidate(int(positions[index]))
 
-    return _chosen(places, candidate, dry_run, partial(_all_candidates, search))
+    return _chosen(index_of, candidate, dry_run, partial(_all_candidates, search))
 
 
 def choose_reviewed(candidates: Sequence[Candidate], dry_run: DryRun) -> Preemption:
-    """The same among those that extenders left."""
+    """Choose the cheapest of the candidates that extenders left."""
     least = np.flatnonzero(cheapest(costs_of(candidates))).tolist()
     by_name = {candidate.node_name: candidate for candidate in candidates}
-    tied = [candidates[place].node_name for place in least]
+    tied = [candidates[index].node_name for index in least]
     return _chosen(tied, by_name.__getitem__, dry_run, lambda: by_name)
 
 
 class ReviewInvalid(ValueError):  # noqa: N818 - it names the finding
-    """Extenders want pods evicted from a node that are not there."""
+    """An extender names a victim that is not on its node."""
 
 
 def reviewed_candidates(review: VictimReview, snapshot: Snapshot) -> list[Candidate]:
     """The candidates that extenders left.
 
     Raises:
-        ReviewInvalid: A victim is not on its node (any more).
+        ReviewInvalid: A victim is not on its node.
     """
     candidates = []
     for node_name, reviewed in sorted(review.by_node.items()):

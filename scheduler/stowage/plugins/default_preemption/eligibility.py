@@ -1,4 +1,4 @@
-"""Whether a pod may preempt others at all."""
+"""Decides whether a pod may preempt other pods."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ VICTIM_TERMINATING = "not eligible due to a terminating pod on the nominated nod
 
 
 def is_never_eligible(pod: PodInfo) -> bool:
-    """Whether the pod does not preempt at all (``PodEligibleToPreemptOthers`` of v1.36)."""
+    """Whether the pod's policy forbids preemption (``PodEligibleToPreemptOthers`` of v1.36)."""
     return pod.pod_class.preemption_policy == "Never"
 
 
 def awaited_victim(pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis) -> PodInfo | None:
-    """The victim whose end the pod has to wait for (``PodEligibleToPreemptOthers`` of v1.36).
+    """A terminating victim that the pod has to wait for (``PodEligibleToPreemptOthers`` of v1.36).
 
-    A pod that waits for victims on its nominated node does not take more, unless that node has
-    become impossible for it.
+    A pod with terminating victims on its nominated node preempts no others, unless the node is now
+    rejected as unresolvable.
     """
     row = snapshot.row_of(pod.nominated_node_name) if pod.nominated_node_name else None
     if row is None or diagnosis.status(row).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:

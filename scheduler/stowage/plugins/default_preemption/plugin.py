@@ -1,4 +1,4 @@
-"""The plugin: PostFilter makes room, PreEnqueue holds the pod while that takes."""
+"""Plugin DefaultPreemption: PostFilter chooses victims, PreEnqueue gates the pod meanwhile."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from stowage.framework import (
     Diagnosis,
     DryRun,
     EventRegistration,
+    PluginTraits,
     Preemption,
     VictimReview,
     fit_error_message,
@@ -44,35 +45,35 @@ Outcome = tuple[Status, str | None]
 
 
 class DefaultPreemption:
-    """Finds the node where evicting less important pods costs least, and nominates it."""
+    """Nominates the node where evicting pods of lower priority costs least."""
 
     name = "DefaultPreemption"
-    refuses_per_class = True
+    traits = PluginTraits(rejects_per_class=True)
 
     def __init__(self, args: DefaultPreemptionArgs) -> None:
         self._args = args
         self._is_preempting: Callable[[str], bool] = lambda _uid: False
 
     def gate_by(self, is_preempting: Callable[[str], bool]) -> None:
-        """Take the engine's word on who has evictions under way."""
+        """Set the function that says whether evictions for a pod, by UID, are under way."""
         self._is_preempting = is_preempting
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """Hold a pod back until the last of its victims is on its way out."""
+        """Reject the pod until the eviction of its last victim has been accepted."""
         return _HELD if self._is_preempting(pod.uid) else SUCCESS
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """The end of assigned pods, for only then the gate is tried again.
+        """Deleted assigned pods, so that the queue runs PreEnqueue again after them.
 
-        Whether it helps the pod the plugins say that rejected it, so the hint is always Skip.
+        The hint is always Skip: the plugins that rejected the pod decide whether the event helps.
         """
         gone = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
-        return (EventRegistration(gone, _leave_it_to_others, per_class=True),)
+        return (EventRegistration(gone, _skip, per_class=True),)
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
     ) -> Outcome:
-        """``Evaluator.Preempt`` of v1.36: the node to nominate, or why there is none."""
+        """The node to nominate, or the reason why there is none; ``Evaluator.Preempt`` of v1.36."""
         state.write(Preemption())
         review = state.get(VictimReview)
         if review is not None:
@@ -100,10 +101,10 @@ class DefaultPreemption:
         return _nominate(state, preemption)
 
     def _take_review(self, state: CycleState, snapshot: Snapshot, review: VictimReview) -> Outcome:
-        """Go on with what the extenders left; if that is nothing, no nomination lasts.
+        """Nominate from the candidates that the extenders left; clear the nomination if none.
 
-        kube-scheduler leaves it then: two pods of one priority that are nominated to one node keep
-        each other away from it for as long as the extenders let neither preempt.
+        kube-scheduler keeps the nomination in that case. Two pods of one priority nominated to one
+        node then block each other for as long as the extenders let neither preempt.
         """
         if review.error:
             return error(f"preemption: {review.error}"), None
@@ -127,7 +128,7 @@ def _rejected(why: str) -> Status:
 
 
 def _not_helpful(snapshot: Snapshot, num_judged: int, reasons: Counter[str]) -> Outcome:
-    """No node is any better with fewer pods: a nomination the pod may have is of no use."""
+    """The rejection when no eviction helps; it clears the pod's nomination."""
     num_nodes = snapshot.num_nodes
     if num_nodes > num_judged:
         reasons[NOT_HELPFUL] += num_nodes - num_judged
@@ -139,6 +140,6 @@ def _needless(names: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def _leave_it_to_others(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
+def _skip(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
     del pod, old, new
     return QueueingHint.SKIP

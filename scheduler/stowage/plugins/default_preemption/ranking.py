@@ -1,4 +1,4 @@
-"""Which candidate is best: the one that costs least."""
+"""Ranks candidate nodes by the cost of their victims."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from stowage.plugins.default_preemption.victims import VictimsByNode
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.pods.ranked_pods import started_at
 
-#: Makes every priority positive, so that more victims never cost less.
+#: Makes every priority positive, so that an additional victim never lowers the sum.
 _PRIORITY_SHIFT = 2**31
 
 
 def costs(found: VictimsByNode) -> Int64Array:
-    """``int64[candidates, 5]``, to be compared from left to right (``pickOneNodeForPreemption``).
+    """``int64[candidates, 5]``, compared from left to right (``pickOneNodeForPreemption``).
 
-    Budget violations; priority of the most important victim; sum of the priorities, each shifted
-    to be positive; number of victims; and the later its most important victim started (of several
-    of that priority the earliest), the cheaper.
+    The columns are: number of budget violations; priority of the most important victim; sum of the
+    priorities, each shifted to be positive; number of victims; and the negated start time of the
+    most important victim (the earliest of several with that priority), so that a later start costs
+    less.
     """
     ranked = found.trial.what_if.ranked
     victims = found.victims[found.positions]
@@ -40,12 +41,17 @@ def costs(found: VictimsByNode) -> Int64Array:
 
 
 def costs_of(candidates: Sequence[Candidate]) -> Int64Array:
-    """The same for candidates with victims that extenders chose, in whatever order."""
+    """`costs` of candidates whose victims extenders chose, in any order."""
     return np.array([_cost(each) for each in candidates], dtype=np.int64).reshape(-1, 5)
 
 
 def cheapest(cost: Int64Array) -> BoolArray:
-    """``bool[candidates]``: those that cost least; several may."""
+    """``bool[candidates]``: those with the lowest cost.
+
+    Examples:
+        >>> cheapest(np.array([[0, 5], [0, 3], [1, 0], [0, 3]])).tolist()
+        [False, True, False, True]
+    """
     least: BoolArray = np.ones(len(cost), dtype=np.bool_)
     for column in cost.T:
         least &= column == column[least].min()
@@ -64,6 +70,6 @@ def _cost(candidate: Candidate) -> tuple[int, int, int, int, int]:
 
 
 def _earliest_start(pods: Sequence[PodInfo]) -> int:
-    """When the first of the most important pods started."""
+    """The earliest start time among the pods of the highest priority."""
     highest = max(pod.priority for pod in pods)
     return min(started_at(pod) for pod in pods if pod.priority == highest)

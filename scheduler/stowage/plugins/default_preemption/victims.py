@@ -1,4 +1,4 @@
-"""Which pods have to go from each of many nodes so that a pod fits there."""
+"""Selects the victims on many nodes at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from stowage.framework import Candidate
-from stowage.framework.preemption import Judgement, RowTrial
+from stowage.framework.runtime.dry_run import Judgement, RowTrial
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.plugins.default_preemption.budgets import violating_pods
 
@@ -16,13 +16,13 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 
 
 class Stripped(msgspec.Struct, frozen=True):
-    """Some rows without any pod that may have to go.
+    """Some rows without their potential victims.
 
     Attributes:
-        trial: Of the rows, in the order in which they were given.
-        potential: ``bool[rows, slots]``, who is gone.
-        positions: Ascending positions of the rows in it that the pod fits on.
-        judgement: Of the rows that have potential victims.
+        trial: The rows, in the order in which they were given.
+        potential: ``bool[rows, slots]``, the potential victims.
+        positions: Ascending positions in `trial` of the rows that the pod fits.
+        judgement: The answers about the rows that have potential victims.
     """
 
     trial: RowTrial
@@ -31,7 +31,7 @@ class Stripped(msgspec.Struct, frozen=True):
     judgement: Judgement
 
     def count_reasons(self) -> tuple[Counter[str], set[str]]:
-        """Why it fits on no other row, with the number of rows, and the plugins that say so."""
+        """Reasons why the pod does not fit the other rows, with row counts, and the plugins."""
         reasons, plugins = self.judgement.count_reasons()
         without = len(self.potential) - len(self.judgement.fits)
         if without:
@@ -43,11 +43,11 @@ class VictimsByNode(msgspec.Struct, frozen=True):
     """The candidates among some rows.
 
     Attributes:
-        trial: Of the rows, in the order in which they were given.
-        positions: Ascending positions of the candidates in it.
-        victims: ``bool[rows, slots]``, who has to go.
-        num_violations: ``int64[rows]``, of how many a budget forbids it.
-        needless: Names of the nodes where the pod fits with all victims put back.
+        trial: The rows, in the order in which they were given.
+        positions: Ascending positions of the candidates in `trial`.
+        victims: ``bool[rows, slots]``, the pods to evict.
+        num_violations: ``int64[rows]``, number of victims whose eviction violates a budget.
+        needless: Names of the nodes that take the pod without any eviction.
     """
 
     trial: RowTrial
@@ -57,13 +57,13 @@ class VictimsByNode(msgspec.Struct, frozen=True):
     needless: tuple[str, ...]
 
     def node_names(self) -> list[str]:
-        """The nodes at `positions`."""
+        """The names of the nodes at `positions`."""
         what_if = self.trial.what_if
         names = what_if.snapshot.node_names
         return [names[row] for row in what_if.rows[self.positions].tolist()]
 
     def candidate(self, position: int) -> Candidate:
-        """The candidate at one of `positions`; as long as the snapshot is current."""
+        """The candidate at one of `positions`; valid while the snapshot is current."""
         what_if = self.trial.what_if
         pods = what_if.ranked.pods_at(position)
         slots = np.flatnonzero(self.victims[position]).tolist()
@@ -75,7 +75,7 @@ class VictimsByNode(msgspec.Struct, frozen=True):
 
 
 def strip(trial: RowTrial, priority: int) -> Stripped:
-    """Take all pods of less than `priority` off every row and see where the pod fits then."""
+    """Remove all pods with a priority below `priority` from every row, and filter the rows."""
     what_if = trial.what_if
     ranked = what_if.ranked
     potential: BoolArray = ranked.present & (ranked.priority < priority)
@@ -86,11 +86,11 @@ def strip(trial: RowTrial, priority: int) -> Stripped:
 
 
 def select_victims(stripped: Stripped) -> VictimsByNode:
-    """Find on every row the least that has to go (``SelectVictimsOnNode`` of v1.36).
+    """Find the victims on every row (``SelectVictimsOnNode`` of v1.36).
 
-    Of those who are gone each is put back if the pod fits all the same, those first whose eviction
-    would violate a budget, otherwise the most important first. The k-th pods of all rows are tried
-    at once. The rows are left without their victims.
+    Each potential victim is reprieved if the pod fits with it: first those whose eviction would
+    violate a budget, then by importance. The k-th pods of all rows are tried in one call. The rows
+    are left without their victims.
     """
     what_if, positions = stripped.trial.what_if, stripped.positions
     violating = violating_pods(what_if, stripped.potential)
@@ -105,10 +105,10 @@ def select_victims(stripped: Stripped) -> VictimsByNode:
 def _reprieve(
     trial: RowTrial, positions: Int64Array, potential: BoolArray, violating: BoolArray | None
 ) -> Int64Array:
-    """Put back who can stay; ``int64[rows]`` of the budget violations that remain."""
+    """Reprieve pods; returns ``int64[rows]``, the budget violations of the remaining victims."""
     what_if = trial.what_if
     num_violations = np.zeros(len(what_if), dtype=np.int64)
-    # Potential victims before all others; who violates a budget first of all. Otherwise by rank.
+    # Order of turns: victims that violate a budget, other victims, other pods; each by importance.
     turn = np.where(potential[positions], 1, 2)
     if violating is not None:
         turn[violating[positions]] = 0

@@ -17,15 +17,15 @@ class InterPodAffinityArgs(msgspec.Struct, frozen=True, rename="camel"):
     Attributes:
         hard_pod_affinity_weight: Score, 0..100, for each placed pod whose required affinity
             matches the incoming pod.
-        ignore_preferred_terms_of_existing_pods: Whether a pod without preferred terms of its own
-            is not scored at all.
+        ignore_preferred_terms_of_existing_pods: Whether the plugin skips scoring for a pod without
+            preferred terms.
     """
 
     hard_pod_affinity_weight: int = 1
     ignore_preferred_terms_of_existing_pods: bool = False
 
     def validate(self) -> Iterator[ConfigError]:
-        """Every value out of bounds."""
+        """Yield an error for each value out of bounds."""
         if not 0 <= self.hard_pod_affinity_weight <= MAX_HARD_POD_AFFINITY_WEIGHT:
             yield ConfigError(
                 "hardPodAffinityWeight",

@@ -1,19 +1,19 @@
-"""Sums over the domains of topology keys, of as many terms as there may be."""
+"""Sums pods per topology domain, over many terms."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from stowage.framework.verdict import Int64Array
-from stowage.state.pods.pod_index import CarriedTerm
+from stowage.state.pods.pod_index import ExistingTerm
 from stowage.state.snapshot import Snapshot
 
 
 class DomainSums:
     """Weighted numbers of pods per domain, one sum per topology key.
 
-    Terms that pods on few nodes carry are gathered and summed up at once: thousands of them cost a
-    look at those nodes each, not a pass over the domains.
+    Terms of pods on few nodes are collected and added in one step: each costs time by the number
+    of those nodes, not by the number of domains.
     """
 
     __slots__ = ("_gathered", "_snapshot", "_totals")
@@ -25,7 +25,7 @@ class DomainSums:
 
     def add(self, key: str, weight: int, pods: Int64Array) -> None:
         """Add ``weight * pods`` for ``int64[domains]`` pods, unless there are none."""
-        # Counts are not negative, and the place of the highest is found in a third of the time.
+        # Counts are not negative; argmax takes a third of the time of any().
         if not len(pods) or not pods[pods.argmax()]:
             return
         total = self._totals.get(key)
@@ -35,8 +35,8 @@ class DomainSums:
         else:
             total[:-1] += pods * weight
 
-    def add_carried(self, carried: CarriedTerm, weight: int) -> None:
-        """Add the carriers of a term, with a weight."""
+    def add_carried(self, carried: ExistingTerm, weight: int) -> None:
+        """Add the placed pods that have a term, with a weight."""
         key, few = carried.term.topology_key, carried.counts.few
         if few is None:
             self.add(key, weight, carried.counts.per_domain(key))
@@ -54,7 +54,7 @@ class DomainSums:
             column = self._snapshot.label_column(key)
             codes = column.codes[np.array(rows, dtype=np.int64)]
             amounts = np.array(weights, dtype=np.int64)
-            # A what-if may have taken all carriers off a row.
+            # A what-if may have removed all pods with the term from a row.
             inside = (codes >= 0) & (amounts != 0)
             if not inside.any():
                 continue

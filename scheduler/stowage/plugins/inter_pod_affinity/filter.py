@@ -1,4 +1,4 @@
-"""InterPodAffinity, Filter: three reasons, the first of which counts."""
+"""Filter of InterPodAffinity: three reasons, of which the first that applies counts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ EXISTING_ANTI_AFFINITY_RULES = "node(s) didn't satisfy existing pods anti-affini
 
 
 def required_terms_verdict(state: FilterState, nodes: NodeView) -> FilterVerdict:
-    """Judge all nodes by the counts of PreFilter.
+    """The verdict about all nodes, by the counts of PreFilter.
 
-    A node fails the pod's affinity (which removing pods cannot mend), else its anti-affinity,
-    else the anti-affinity of pods that are already placed: the order of v1.36.
+    In the order of v1.36, a node fails the pod's affinity (unresolvable), else its anti-affinity,
+    else the anti-affinity of placed pods.
     """
     return first_that_applies(
         _unlike(state, nodes), _within(state.far, nodes), _within(state.kept_away, nodes)
@@ -28,7 +28,7 @@ def required_terms_verdict(state: FilterState, nodes: NodeView) -> FilterVerdict
 def first_that_applies(
     unlike: BoolArray | None, far: BoolArray | None, kept_away: BoolArray | None
 ) -> FilterVerdict:
-    """A node's affinity counts before its anti-affinity, and that before the one of others."""
+    """The verdict of three masks, ``bool[nodes]``; each node gets the first reason that applies."""
     rejections: list[Rejection] = []
     taken: BoolArray | None = None
     for reason, mask, unresolvable in (
@@ -46,7 +46,7 @@ def first_that_applies(
 
 
 def _unlike(state: FilterState, nodes: NodeView) -> BoolArray | None:
-    """Nodes without a pod to be near to, or without one of the topology labels."""
+    """Nodes whose domains lack a pod that matches, or that lack a topology label."""
     satisfied: BoolArray | None = None
     for key, domains in state.near.items():
         codes = nodes.label_codes(key)

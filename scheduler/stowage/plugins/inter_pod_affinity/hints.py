@@ -1,16 +1,17 @@
-"""Which events may make a pod schedulable that InterPodAffinity rejected.
+"""Queueing hints of InterPodAffinity: events that may make a pod it rejected schedulable.
 
-Follows kube-scheduler v1.36 where it answers Queue and is more generous where it forgets a pod
-until the five-minute flush:
+Answers Queue wherever kube-scheduler v1.36 does. It also answers Queue in these cases, in which
+v1.36 leaves a pod unschedulable until the five-minute flush:
 
-- the rejected pod's own labels changed;
-- a deleted pod carried the anti-affinity that kept the pod away;
-- a pod without terms, which only others' anti-affinity can have kept away, and a node came or
-  changed labels;
-- the last pod to be near is gone, and the pod is one to be near itself: it may be the first;
-- labels of namespaces changed, which namespace selectors go by;
-- a term has a namespace selector (no labels of namespaces are at hand here, so it counts as
-  matching).
+- The labels of the rejected pod itself changed.
+- A deleted pod had an anti-affinity term that matches the pod.
+- The pod has no terms, so that only the anti-affinity of placed pods can have rejected it, and a
+  node was added or changed its labels.
+- The last placed pod that matches the pod's affinity is gone and the pod matches it itself: it may
+  be the first of its group again.
+- Labels of a namespace changed, which namespace selectors read.
+- A term has a namespace selector: a hint does not get the labels of namespaces, so the term counts
+  as matching.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from stowage.state.pods.pod_info import AffinityTerm, PodInfo
 
 
 def events_to_register() -> tuple[EventRegistration, ...]:
-    """Those of v1.36, pods and nodes that come, go or change labels, and those of namespaces."""
+    """The events of v1.36 (added, deleted and relabelled pods and nodes), and of namespaces."""
     pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
     nodes = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
     return (
@@ -42,7 +43,7 @@ def events_to_register() -> tuple[EventRegistration, ...]:
 
 
 def after_pod_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
-    """``isSchedulableAfterPodChange``: a placed pod now helps or no longer hinders `pod`."""
+    """``isSchedulableAfterPodChange``: Queue if a term matches the changed pod differently."""
     if old is not None and new is not None and new.uid == pod.uid:
         return QueueingHint.when(old.labels != new.labels)
     if any(each is not None and not each.node_name for each in (old, new)):
@@ -59,7 +60,7 @@ def after_pod_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> 
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
-    """``isSchedulableAfterNodeChange``: a node came, or its topology labels changed."""
+    """``isSchedulableAfterNodeChange``: Queue if a node is new or its topology labels changed."""
     if new is None:
         return QueueingHint.SKIP
     wanted = [term.topology_key for term in pod.pod_class.required_affinity_terms]
@@ -76,7 +77,7 @@ def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> Queue
 
 
 def after_namespace_change(pod: PodInfo, old: Namespace, new: Namespace) -> QueueingHint:
-    """A term of the pod selects other namespaces now, or others' may select the pod's own."""
+    """Queue if a term of the pod selects other namespaces now, or if it is the pod's namespace."""
     if new.metadata.name == pod.namespace:
         return QueueingHint.QUEUE
     terms = (*pod.pod_class.required_affinity_terms, *pod.pod_class.required_anti_affinity_terms)
@@ -95,8 +96,8 @@ def _may_be_the_first_again(
     return _all_match(terms, old) and not _all_match(terms, new) and _all_match(terms, pod)
 
 
-def _kept_away(pod: PodInfo, carrier: PodInfo) -> bool:
-    return any(_may_match(term, pod) for term in carrier.pod_class.required_anti_affinity_terms)
+def _kept_away(pod: PodInfo, other: PodInfo) -> bool:
+    return any(_may_match(term, pod) for term in other.pod_class.required_anti_affinity_terms)
 
 
 def _all_match(terms: Sequence[AffinityTerm], other: PodInfo | None) -> bool:

@@ -1,11 +1,17 @@
-"""The plugin: its extension points, each in a few lines."""
+"""Plugin InterPodAffinity: its extension points."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from stowage.api.status import SKIP, SUCCESS, Status
-from stowage.framework import CycleState, EventRegistration, FilterVerdict, PreFilterResult, Reads
+from stowage.framework import (
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    PluginTraits,
+    PreFilterResult,
+)
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.filter import required_terms_verdict
@@ -30,23 +36,23 @@ _WANTED = PreFilterResult()
 
 
 class InterPodAffinity:
-    """Keeps pods near to, or away from, other pods within a topology domain."""
+    """Places pods near to, or away from, other pods in a topology domain."""
 
     name = "InterPodAffinity"
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    row_local = True
-    score_reads = Reads.CLUSTER
+    traits = PluginTraits(
+        filters_what_ifs=True,
+        rejects_per_class=True,
+    )
 
     def __init__(self, args: InterPodAffinityArgs | None = None) -> None:
         self.args = args or InterPodAffinityArgs()
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Pods and nodes; see `hints`."""
+        """Changed pods, nodes and namespaces; see `hints`."""
         return events_to_register()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        """Count the domains that matter; Skip if no required term is involved."""
+        """Find the domains of matching pods; Skip if no required term applies."""
         counted = needed_terms(pod, snapshot)
         if counted is None:
             return _SKIPPED
@@ -54,10 +60,10 @@ class InterPodAffinity:
         return _WANTED
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
-        """Refuse nodes by the required terms of the pod and of pods already placed.
+        """Reject nodes by the required terms of the pod and of placed pods.
 
-        Nodes of a what-if snapshot are judged by what that snapshot holds, those of a row-local
-        view each by what it changed itself.
+        Nodes of a what-if snapshot are judged by that snapshot; each node of a row-local view is
+        judged with its own changes.
         """
         if nodes.changes is not None:
             return required_terms_verdict_alone(pod, nodes, nodes.changes)
@@ -67,7 +73,7 @@ class InterPodAffinity:
         return required_terms_verdict(counted, nodes)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        """Sum the weights per domain; Skip if there is nothing to sum."""
+        """Sum the weights per domain; Skip if no term applies."""
         summed = sum_preferred_terms(self.args, pod, nodes.snapshot)
         if summed is None:
             return SKIP
@@ -82,6 +88,6 @@ class InterPodAffinity:
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
     ) -> Int64Array:
-        """Between the lowest and the highest score of the feasible nodes."""
+        """Scale to 0..100 between the lowest and the highest score of the feasible nodes."""
         del state, pod, nodes
         return normalized_between_extremes(scores)

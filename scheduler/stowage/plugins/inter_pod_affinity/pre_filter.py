@@ -1,4 +1,4 @@
-"""InterPodAffinity, PreFilter: which domains hold pods that the required terms are about."""
+"""PreFilter of InterPodAffinity: finds the domains of pods that match required terms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DomainsByKey = dict[str, BoolArray]
 
 
 class FilterState(msgspec.Struct, frozen=True):
-    """What Filter compares the nodes with.
+    """The state that PreFilter leaves for Filter.
 
     Attributes:
         snapshot: Where this was counted; only the same one may be judged by it.
@@ -30,8 +30,8 @@ class FilterState(msgspec.Struct, frozen=True):
         far: Domains with a pod that matches a required anti-affinity term of that key; keys
             without any such domain are left out.
         kept_away: Domains with a pod whose required anti-affinity matches the incoming pod.
-        first_of_its_kind: Whether no placed pod matches the affinity terms while the pod itself
-            does, so that it may go wherever the topology keys exist.
+        first_of_its_kind: Whether no placed pod matches the affinity terms but the pod itself does;
+            it then fits every node with the topology keys.
     """
 
     snapshot: Snapshot
@@ -42,7 +42,7 @@ class FilterState(msgspec.Struct, frozen=True):
 
 
 def count_required_terms(pod: PodInfo, snapshot: Snapshot) -> FilterState:
-    """``preFilterState`` of v1.36, one mask over domains per topology key."""
+    """The state for Filter: a mask over domains per topology key (``preFilterState`` of v1.36)."""
     near = _near(pod, snapshot)
     terms = pod.pod_class.required_affinity_terms
     return FilterState(
@@ -57,7 +57,7 @@ def count_required_terms(pod: PodInfo, snapshot: Snapshot) -> FilterState:
 
 
 def needed_terms(pod: PodInfo, snapshot: Snapshot) -> FilterState | None:
-    """The same, or None if Filter is skipped: no required terms here, none elsewhere that match."""
+    """`count_required_terms`, or None if no required term of the pod or a placed pod applies."""
     terms = pod.pod_class
     if not (terms.required_affinity_terms or terms.required_anti_affinity_terms):
         kept_away = _kept_away(pod, snapshot)
@@ -83,13 +83,13 @@ def _far(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
 
 
 def _kept_away(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
-    carried_terms = snapshot.pods.carried_terms_matching(TermKind.REQUIRED_ANTI_AFFINITY, pod)
-    if not carried_terms:
+    existing_terms = snapshot.pods.existing_terms_matching(TermKind.REQUIRED_ANTI_AFFINITY, pod)
+    if not existing_terms:
         return {}
     sums = DomainSums(snapshot)
-    for carried in carried_terms:
+    for carried in existing_terms:
         sums.add_carried(carried, 1)
-    # What-if counts may be of nobody, or of pods on nodes that have no such domain.
+    # In a what-if the counts may be zero, or of pods on nodes without such a domain.
     return {key: total > 0 for key, total in sums.totals().items() if (total > 0).any()}
 
 

@@ -1,7 +1,7 @@
-"""InterPodAffinity, Filter of row-local views: each node with its own pods changed, alone.
+"""Filter of InterPodAffinity for row-local views, where each node alone has changed pods.
 
-The counts of a node's domain are those of the cluster, corrected by what came to or left that
-very node (``AddPod`` and ``RemovePod`` of v1.36).
+The counts of a node's domain are those of the cluster, corrected by the pods added to or removed
+from that node (``AddPod`` and ``RemovePod`` of v1.36).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _KEEP_AWAY = TermKind.REQUIRED_ANTI_AFFINITY
 def required_terms_verdict_alone(
     pod: PodInfo, nodes: NodeView, changes: RowChanges
 ) -> FilterVerdict:
-    """As `required_terms_verdict`."""
+    """`required_terms_verdict` for a row-local view."""
     return first_that_applies(
         _unlike(pod, nodes, changes), _far(pod, nodes, changes), _kept_away(pod, nodes, changes)
     )
 
 
 def _unlike(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None:
-    """Nodes without a pod to be near to, or without one of the topology labels."""
+    """Nodes whose domains lack a pod that matches, or that lack a topology label."""
     terms = pod.pod_class.required_affinity_terms
     if not terms:
         return None
@@ -56,7 +56,7 @@ def _unlike(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | N
 
 
 def _far(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None:
-    """Nodes in a domain with a pod that the pod keeps away from."""
+    """Nodes in a domain with a pod that matches an anti-affinity term of the pod."""
     terms, snapshot = pod.pod_class.required_anti_affinity_terms, nodes.snapshot
     if not terms:
         return None
@@ -74,10 +74,10 @@ def _far(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None
 
 
 def _kept_away(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None:
-    """Nodes in a domain with a pod that keeps the pod away."""
+    """Nodes in a domain with a pod that has an anti-affinity term matching the pod."""
     snapshot = nodes.snapshot
     sums, labels = DomainSums(snapshot), snapshot.namespaces.labels(pod.namespace)
-    for carried in snapshot.pods.carried_terms_matching(_KEEP_AWAY, pod):
+    for carried in snapshot.pods.existing_terms_matching(_KEEP_AWAY, pod):
         sums.add_carried(carried, 1)
     totals = sums.totals()
     known: dict[PodClass, Counter[str]] = {}
@@ -92,8 +92,8 @@ def _kept_away(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray 
         return known[pod_class][key]
 
     added = {term.topology_key for term in changes.terms_added(_KEEP_AWAY)}
-    question = ("kept away", pod.pod_class.identity, tuple(labels.items()))
-    hit = _hit(totals, added | totals.keys(), nodes, changes, (question, num_carried))
+    query = ("kept away", pod.pod_class.namespaced_labels, tuple(labels.items()))
+    hit = _hit(totals, added | totals.keys(), nodes, changes, (query, num_carried))
     return hit if hit.any() else None
 
 
@@ -104,17 +104,18 @@ def _hit(
     changes: RowChanges,
     about: tuple[Hashable, Callable[[str, PodClass], int]],
 ) -> BoolArray:
-    """``bool[nodes]``: where some term counts any pod in the node's domain.
+    """``bool[nodes]``: where a term matches any pod in the node's domain.
 
-    No term counts less than nothing, so the terms of one topology key count some pod if their sum
-    is not zero: it costs a question per key, not per term.
+    Counts are never negative, so a term of a topology key matches a pod if the sum over the terms
+    is not zero: the changes are queried per key, not per term.
 
     Args:
         totals: Topology key -> ``int64[domains + 1]``, over all terms of the key.
         keys: All topology keys.
         nodes: The nodes.
-        changes: What came and went on each.
-        about: A name for the terms, and how many of those of a key count a pod of a class.
+        changes: The pods added to and removed from each node.
+        about: A cache key for the terms, and a function that returns how many terms of a topology
+            key match a pod of a class.
     """
     name, count = about
     hit: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
@@ -144,7 +145,7 @@ def _by_key(terms: Iterable[AffinityTerm]) -> dict[str, list[AffinityTerm]]:
 
 
 def _change_of_all(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> Int64Array:
-    """How many more pods match all of the pod's affinity terms."""
+    """``int64[nodes]``: the change in pods that match all of the pod's affinity terms."""
     terms, namespaces = pod.pod_class.required_affinity_terms, nodes.snapshot.namespaces
 
     def is_meant(pod_class: PodClass, terminating: bool) -> int:
@@ -155,7 +156,7 @@ def _change_of_all(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> Int64A
 
 
 def _in_domain(counts: PodCounts, key: str, nodes: NodeView, change: Int64Array) -> Int64Array:
-    """``int64[nodes]``: the count of each node's domain after its own change; 0 without one."""
+    """``int64[nodes]``: the count in each node's domain with its own change; 0 without a domain."""
     codes = nodes.label_codes(key)
     per_domain = np.append(counts.per_domain(key), 0)
     return np.where(codes >= 0, per_domain.take(codes, mode="wrap") + change, 0)

@@ -1,11 +1,11 @@
-"""InterPodAffinity, PreScore and Score: weights of preferred terms, summed per domain."""
+"""PreScore and Score of InterPodAffinity: weights of preferred terms, summed per domain."""
 
 from __future__ import annotations
 
 import msgspec
 import numpy as np
 
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.domain_sums import DomainSums
@@ -16,11 +16,12 @@ from stowage.state.snapshot import NodeView, Snapshot
 
 
 class ScoreState(msgspec.Struct, frozen=True):
-    """What Score reads.
+    """The state that PreScore leaves for Score.
 
     Attributes:
-        weights: Topology key -> ``int64[domains + 1]``, the sum of the weights of all terms that
-            pods of the domain match or carry; the last entry, no domain, is 0.
+        weights: Topology key -> ``int64[domains + 1]``, the sum of the weights of the pod's terms
+            that match pods of the domain, and of their terms that match the pod; the last entry,
+            no domain, is 0.
     """
 
     weights: dict[str, Int64Array]
@@ -29,9 +30,9 @@ class ScoreState(msgspec.Struct, frozen=True):
 def sum_preferred_terms(
     args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapshot
 ) -> ScoreState | None:
-    """``preScoreState`` of v1.36; None if no node belongs to any domain that counts.
+    """The weights per domain (``preScoreState`` of v1.36); None if no term applies to any domain.
 
-    A domain whose weights happen to cancel out still counts: then all is scored, as 0.
+    Weights that cancel out still count: the nodes are then scored 0.
     """
     preferences = pod.pod_class.preferred_affinity_terms or (
         pod.pod_class.preferred_anti_affinity_terms
@@ -43,7 +44,7 @@ def sum_preferred_terms(
 
 
 def affinity_score(state: ScoreState, nodes: NodeView) -> Int64Array:
-    """``int64[nodes]``: the weights of each node's domains, over all topology keys."""
+    """Raw scores, ``int64[nodes]``: the weights of each node's domains over all topology keys."""
     score: Int64Array | None = None
     for key, weights in state.weights.items():
         part = weights.take(nodes.label_codes(key), mode="wrap")
@@ -52,9 +53,16 @@ def affinity_score(state: ScoreState, nodes: NodeView) -> Int64Array:
 
 
 def normalized_between_extremes(scores: Int64Array) -> Int64Array:
-    """0 for the lowest score to 100 for the highest, truncated; all 0 if they are equal.
+    """Scale scores to 0 for the lowest and 100 for the highest; all 0 if they are equal.
 
-    In float64 and in the order of operations of v1.36, so that truncation agrees.
+    ``100 * ((score - lowest) / (highest - lowest))``, truncated, in float64 and in the order of
+    operations of ``NormalizeScore`` (v1.36), so that truncation agrees.
+
+    Args:
+        scores: ``int64[nodes]``, of the feasible nodes.
+
+    Returns:
+        ``int64[nodes]`` in 0..100.
 
     Examples:
         >>> normalized_between_extremes(np.array([-3, 0, 4])).tolist()
@@ -71,7 +79,7 @@ def normalized_between_extremes(scores: Int64Array) -> Int64Array:
     above = scores - lowest
     if span >= len(scores):
         return _share_of(span, above)
-    # Few distinct scores: each is worked out once.
+    # Few distinct scores: each is computed once.
     return _share_of(span, np.arange(span + 1)).take(above)
 
 
@@ -81,7 +89,7 @@ def _share_of(span: int, above: Int64Array) -> Int64Array:
 
 
 def _weighted_counts(args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapshot) -> DomainSums:
-    """The terms of either side."""
+    """The weights of the pod's preferred terms and of the terms of placed pods."""
     sums, terms = DomainSums(snapshot), pod.pod_class
     for sign, own in (
         (1, terms.preferred_affinity_terms),
@@ -90,7 +98,7 @@ def _weighted_counts(args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapsho
         for term in own:
             per_domain = matched_pods(term, snapshot).per_domain(term.topology_key)
             sums.add(term.topology_key, sign * term.weight, per_domain)
-    matching = snapshot.pods.carried_terms_matching
+    matching = snapshot.pods.existing_terms_matching
     for kind, sign in ((TermKind.PREFERRED_AFFINITY, 1), (TermKind.PREFERRED_ANTI_AFFINITY, -1)):
         for carried in matching(kind, pod):
             sums.add_carried(carried, sign * carried.term.weight)

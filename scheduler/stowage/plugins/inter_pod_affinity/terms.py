@@ -1,4 +1,4 @@
-"""The incoming pod's terms, turned into counts of the placed pods they match."""
+"""Counts of the placed pods that match terms of the incoming pod."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from stowage.state.snapshot import Snapshot
 
 
 def matched_pods(term: AffinityTerm, snapshot: Snapshot) -> PodCounts:
-    """The placed pods that `term`, a term of the incoming pod, matches."""
+    """Counts of the placed pods that match `term`, a term of the incoming pod."""
     namespaces = meant_namespaces(term, snapshot.namespaces)
     return snapshot.pods.count_matching(term.selector, namespaces, skip_terminating=False)
 
 
 def pods_matching_all(terms: Sequence[AffinityTerm], snapshot: Snapshot) -> PodCounts:
-    """The placed pods that every one of `terms` matches.
+    """Counts of the placed pods that match all `terms`.
 
-    Required affinity is about single pods that match all terms, not about one pod per term.
+    Required affinity needs a single pod that matches all terms, not one pod per term.
     """
     if len(terms) == 1:
         return matched_pods(terms[0], snapshot)
@@ -39,16 +39,16 @@ def pods_matching_all(terms: Sequence[AffinityTerm], snapshot: Snapshot) -> PodC
 
 
 def meant_namespaces(term: AffinityTerm, namespaces: Namespaces) -> frozenset[str] | None:
-    """The namespaces a term of the incoming pod means; None for all, known or not.
+    """The namespaces that a term of the incoming pod selects; None for all, existing or not.
 
-    As ``mergeAffinityTermNamespacesIfNotEmpty`` (v1.36) does it: a namespace selector is
-    unrolled over the namespaces that exist, except that an empty one stands for any namespace.
+    As in ``mergeAffinityTermNamespacesIfNotEmpty`` (v1.36), a namespace selector is resolved to the
+    namespaces that exist, except that an empty one selects any namespace.
     """
     if term.namespace_selector.matches_everything:
         return None
     if term.namespace_selector.matches_nothing:
         return term.namespaces
-    # Where there is nothing to add, the very set that other terms with the same meaning get.
+    # Without namespaces of its own, the term shares the set with other terms.
     matching = namespaces.matching(term.namespace_selector)
     return term.namespaces | matching if term.namespaces else matching
 
@@ -67,18 +67,26 @@ def matches_itself(
 
 
 def on_nodes(by_domain: BoolArray, codes: Int32Array) -> BoolArray:
-    """Bring a mask over the domains of a topology key to the nodes.
+    """``bool[nodes]`` from a mask over the domains of a topology key.
 
     Args:
-        by_domain: ``bool[domains + 1]``; the last entry is for nodes without the label, which
-            is where their code -1 points.
-        codes: ``int32[nodes]``, the nodes' domains.
+        by_domain: ``bool[domains + 1]``; the last entry is for nodes without the label.
+        codes: ``int32[nodes]``, the nodes' domains; -1 for nodes without the label.
+
+    Examples:
+        >>> on_nodes(np.array([True, False, False]), np.array([0, 1, -1])).tolist()
+        [True, False, False]
     """
     return by_domain.take(codes, mode="wrap")
 
 
 def present_domains(per_domain: Int64Array) -> BoolArray:
-    """``bool[domains + 1]``: domains with a count; the last entry, no domain, is False."""
+    """``bool[domains + 1]``: domains with a positive count; the last entry, no domain, is False.
+
+    Examples:
+        >>> present_domains(np.array([0, 2])).tolist()
+        [False, True, False]
+    """
     present = np.zeros(len(per_domain) + 1, dtype=np.bool_)
     np.greater(per_domain, 0, out=present[:-1])
     return present
@@ -88,7 +96,7 @@ def present_domains(per_domain: Int64Array) -> BoolArray:
 def _conjunction(selectors: tuple[Selector, ...]) -> Selector:
     if any(selector.matches_nothing for selector in selectors):
         return NOTHING
-    # At one go: each step of a chain would sort all that came before.
+    # In one call: each call sorts all requirements.
     return selectors[0].with_requirements(
         requirement for selector in selectors[1:] for requirement in selector.requirements
     )

@@ -1,9 +1,8 @@
-"""Node resources: what fits (NodeResourcesFit), and how evenly or tightly it fits.
+"""Plugins NodeResourcesFit and NodeResourcesBalancedAllocation.
 
-NodeResourcesFit filters by requests and allocatable and scores by one of three strategies, one
-module each; NodeResourcesBalancedAllocation is a plugin of its own. All arithmetic is int64 over
-columns with kube-scheduler's floors, but for the fractions of BalancedAllocation, which are
-float64 there as well.
+NodeResourcesFit filters by requests and allocatable, and scores by one of three strategies, each
+in a module of its own. Arithmetic is int64 over columns with kube-scheduler's floors, except the
+fractions of NodeResourcesBalancedAllocation, which are float64 as in kube-scheduler.
 """
 
 from stowage.plugins.node_resources.args import (

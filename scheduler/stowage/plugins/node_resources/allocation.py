@@ -1,4 +1,4 @@
-"""What a node has and what would be taken of it, for the resources a strategy scores."""
+"""Columns of allocatable and requested amounts, for the resources that a strategy scores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ScoredColumns(msgspec.Struct, frozen=True):
 
     Attributes:
         allocatable: ``int64[nodes, resources]``; 0 means "do not count this resource".
-        taken: ``int64[nodes, resources]``, requests of the pods already there.
+        taken: ``int64[nodes, resources]``, requests of the pods on each node.
         requests: ``int64[resources]``, of the pod being scheduled.
         weights: ``int64[resources]``.
     """
@@ -56,7 +56,7 @@ class ScoredColumns(msgspec.Struct, frozen=True):
 
 
 class _Wanted(msgspec.Struct, frozen=True):
-    """Which columns count for a class of pods, and what a pod of it requests of each."""
+    """The columns that count for a class of pods, and what its pods request of each."""
 
     version: int
     columns: slice | Int64Array
@@ -67,16 +67,15 @@ class _Wanted(msgspec.Struct, frozen=True):
 class ScoredResources:
     """Picks the columns of the scored resources for a pod, and scores nodes by them.
 
-    Extended and other scalar resources count only if the pod requests them, resources that no
-    node has do not count at all
-    (``calculateResourceAllocatableRequest``).
+    Extended and other scalar resources count only if the pod requests them. Resources that no node
+    has do not count. (``calculateResourceAllocatableRequest``)
 
     Args:
-        resources: What is scored.
-        request_of: What a pod of a class requests of a resource.
-        formula: ``int64[nodes]`` from the columns, each node by itself.
-        with_defaults: Whether cpu and memory of the pods already there are counted with defaults
-            for containers that request none.
+        resources: The scored resources.
+        request_of: Returns what a pod of a class requests of a resource.
+        formula: Returns ``int64[nodes]`` from the columns, each node by itself.
+        with_defaults: Whether containers of placed pods that request no cpu or memory count with
+            default amounts.
     """
 
     def __init__(
@@ -138,10 +137,10 @@ class ScoredResources:
 
 
 def container_usage(pod_class: PodClass) -> PodUsage:
-    """What the containers of a pod request, requests of the pod as a whole left out.
+    """The requests of a pod's containers, without pod-level requests.
 
-    The scoring strategies of NodeResourcesFit do not look at pod-level requests: upstream never
-    tells their scorers that the feature is on, unlike BalancedAllocation's.
+    The scoring strategies of NodeResourcesFit do not read pod-level requests: upstream enables
+    that feature for BalancedAllocation's scorer only.
     """
     spec = pod_class.spec
     if spec.resources is None:
@@ -152,7 +151,7 @@ def container_usage(pod_class: PodClass) -> PodUsage:
 
 
 def request_with_defaults(pod_class: PodClass, resource: str) -> int:
-    """What containers request, 100m cpu and 200Mi memory for each that requests none."""
+    """The requests of a pod's containers; a container without one counts 100m cpu or 200Mi."""
     usage = container_usage(pod_class)
     if resource == CPU:
         return usage.nonzero_cpu_milli
@@ -162,7 +161,7 @@ def request_with_defaults(pod_class: PodClass, resource: str) -> int:
 
 
 def plain_request(pod_class: PodClass, resource: str) -> int:
-    """What the pod requests: cpu in milli, the rest in whole units."""
+    """The pod's request: cpu in milli, other resources in whole units."""
     return pod_class.requests.get(resource, 0)
 
 

@@ -17,14 +17,14 @@ MAX_SHAPE_SCORE = 10
 
 
 class ResourceSpec(ConfigStruct, frozen=True):
-    """A resource and how much it counts."""
+    """A resource and its weight."""
 
     name: str = ""
     weight: int = 1
 
     @property
     def effective_weight(self) -> int:
-        """The weight; 0 stands for 1."""
+        """The weight; 0 means 1."""
         return self.weight or 1
 
 
@@ -32,13 +32,13 @@ DEFAULT_RESOURCES = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
 
 
 class RequestedToCapacityRatioParam(ConfigStruct, frozen=True):
-    """The function from utilization in percent to a score of 0..10, linear between points."""
+    """A function from utilization in percent to a score of 0..10, linear between its points."""
 
     shape: tuple[UtilizationShapePoint, ...] = ()
 
 
 class ScoringStrategy(ConfigStruct, frozen=True):
-    """How NodeResourcesFit scores, and by which resources."""
+    """The strategy by which NodeResourcesFit scores, and the resources it scores."""
 
     type: str = LEAST_ALLOCATED
     resources: tuple[ResourceSpec, ...] = ()
@@ -51,14 +51,14 @@ class ScoringStrategy(ConfigStruct, frozen=True):
 
 
 class NodeResourcesFitArgs(ConfigStruct, frozen=True):
-    """Extended resources to leave to others, and the scoring strategy."""
+    """Arguments of NodeResourcesFit: extended resources to ignore, and the scoring strategy."""
 
     ignored_resources: tuple[str, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()
     scoring_strategy: ScoringStrategy = ScoringStrategy()
 
     def validate(self) -> Iterator[ConfigError]:
-        """What ``ValidateNodeResourcesFitArgs`` refuses."""
+        """Yield the errors that ``ValidateNodeResourcesFitArgs`` of v1.36 finds."""
         for index, name in enumerate(self.ignored_resources):
             if not _is_qualified(name):
                 path = f"ignoredResources[{index}]"
@@ -72,7 +72,7 @@ class NodeResourcesFitArgs(ConfigStruct, frozen=True):
 
 
 class NodeResourcesBalancedAllocationArgs(ConfigStruct, frozen=True):
-    """The resources to keep in balance."""
+    """Arguments of NodeResourcesBalancedAllocation: the resources to balance."""
 
     resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
 
@@ -82,7 +82,7 @@ class NodeResourcesBalancedAllocationArgs(ConfigStruct, frozen=True):
         return self.resources or DEFAULT_RESOURCES
 
     def validate(self) -> Iterator[ConfigError]:
-        """Weights other than 1, and names given twice."""
+        """Yield an error for each weight other than 1 and each name given twice."""
         seen = set()
         for index, resource in enumerate(self.resources):
             path = f"resources[{index}]"

@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: use the resources of a node in proportion."""
+"""Plugin NodeResourcesBalancedAllocation: prefers nodes whose resources are used in proportion."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowage.api.status import SKIP, SUCCESS, Status
-from stowage.framework import CycleState, Reads
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework import CycleState, PluginTraits, Reads
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.plugins.node_resources.allocation import ScoredColumns, ScoredResources, plain_request
 from stowage.plugins.node_resources.args import NodeResourcesBalancedAllocationArgs
@@ -18,12 +18,12 @@ _HALF = MAX_NODE_SCORE // 2
 
 
 class BalancedAllocation:
-    """Scores nodes by how much the pod evens out, or unbalances, their utilization."""
+    """Scores nodes by how much the pod changes the balance between their resources."""
 
     name = "NodeResourcesBalancedAllocation"
-    score_reads = Reads.USAGE
-    per_demand = True
-    by_amounts = True
+    traits = PluginTraits(
+        score_reads=Reads.USAGE, reads_only_node_demand=True, reads_only_amounts=True
+    )
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs) -> None:
         self._scored = ScoredResources(
@@ -31,7 +31,7 @@ class BalancedAllocation:
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        """Skip for pods that request nothing: they balance nothing."""
+        """Skip for pods that request none of the resources: they change no balance."""
         del state, nodes
         return SUCCESS if self._scored.requests_any(pod.pod_class) else SKIP
 
@@ -46,19 +46,20 @@ def _scores(columns: ScoredColumns) -> Int64Array:
 
 
 def balanced_allocation_score(cases: Int64Array, allocatable: Int64Array) -> Int64Array:
-    """Compare the balance with the pod to the balance without it.
+    """Score every node by how much the pod improves the balance between its resources.
 
     ``50 + (50 + balance(with) - balance(without)) // 2`` (``balancedResourceScorer`` of v1.36).
 
     Args:
-        cases: ``int64[2, nodes, resources]``: what would be taken with the pod, and what is
-            taken without it.
+        cases: ``int64[2, nodes, resources]``: requested amounts with the pod, and without it.
         allocatable: ``int64[nodes, resources]``; 0 means "do not count this resource".
 
     Returns:
         ``int64[nodes]`` in 50..100; 75 where the pod changes nothing.
 
     Examples:
+        An empty node, on which the pod takes 3/4 of the cpu and 1/2 of the memory:
+
         >>> balanced_allocation_score(
         ...     np.array([[[3000, 5000]], [[0, 0]]]), np.array([[4000, 10000]])
         ... ).tolist()
@@ -75,7 +76,7 @@ def balanced_allocation_score(cases: Int64Array, allocatable: Int64Array) -> Int
 def _balance(cases: Int64Array, allocatable: Int64Array) -> Int64Array:
     """``int64[cases, nodes]``: 100 times 1 minus the standard deviation of the utilizations.
 
-    With two resources the deviation is half their difference, with one or none it is 0.
+    The deviation of two resources is half their difference; that of one resource or none is 0.
     """
     fractions = np.minimum(cases / np.maximum(allocatable, 1), 1.0)
     if allocatable.shape[1] == 2:
@@ -92,7 +93,7 @@ def _balance(cases: Int64Array, allocatable: Int64Array) -> Int64Array:
 def _deviation(fractions: NDArray[np.float64], counted: BoolArray) -> NDArray[np.float64]:
     """``float64[cases, nodes]`` of ``float64[cases, nodes, resources]``.
 
-    Only counted resources take part, in their order, so that the sums round as upstream's.
+    The sums run over the counted resources in their order, so that they round as upstream's.
     """
     number = counted.sum(axis=1)
     total = np.zeros(fractions.shape[:2])

@@ -13,6 +13,7 @@ from stowage.framework import (
     CycleState,
     EventRegistration,
     FilterVerdict,
+    PluginTraits,
     PreFilterResult,
     Reads,
     Rejection,
@@ -44,38 +45,40 @@ from stowage.state.snapshot import NodeView, Snapshot
 TOO_MANY_PODS = "Too many pods"
 _PASSED = PreFilterResult()
 
-Scorer: TypeAlias = Callable[[ScoredColumns], Int64Array]
+ScoreFormula: TypeAlias = Callable[[ScoredColumns], Int64Array]
 
 
 class NodeResourcesFit:
-    """Filters by requests and allocatable, scores by the configured strategy."""
+    """Filters nodes by requests and allocatable, and scores them by the configured strategy."""
 
     name = "NodeResourcesFit"
-    filter_reads = Reads.USAGE
-    refuses_per_class = True
-    row_local = True
-    score_reads = Reads.USAGE
-    per_demand = True
-    by_amounts = True
+    traits = PluginTraits(
+        filter_reads=Reads.USAGE,
+        score_reads=Reads.USAGE,
+        reads_only_node_demand=True,
+        reads_only_amounts=True,
+        filters_what_ifs=True,
+        rejects_per_class=True,
+    )
 
     def __init__(self, args: NodeResourcesFitArgs) -> None:
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         strategy = args.scoring_strategy
         self._scored = ScoredResources(
-            strategy.scored_resources, request_with_defaults, _scorer(strategy), with_defaults=True
+            strategy.scored_resources, request_with_defaults, _formula(strategy), with_defaults=True
         )
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        """Success: every pod takes at least one of the node's pod slots."""
+        """Success for every pod: each takes at least one pod slot of its node."""
         del state, pod, snapshot
         return _PASSED
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
-        """Unschedulable where a request exceeds what is left, unresolvable where it exceeds all.
+        """Unschedulable where a request exceeds the free amount; unresolvable above allocatable.
 
-        Only what the pod requests is looked at: a node that is overcommitted in something else
-        still takes it (``fitsRequest``).
+        Only resources that the pod requests count: a node that is overcommitted in another
+        resource passes (``fitsRequest``).
         """
         del state
         allocatable, requested = nodes.allocatable, nodes.requested
@@ -100,12 +103,12 @@ class NodeResourcesFit:
         return FilterVerdict(tuple(rejections)) if rejections else ACCEPT_ALL
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
-        """``int64[len(nodes)]`` in 0..100, by the strategy."""
+        """``int64[len(nodes)]`` in 0..100, by the configured strategy."""
         del state
         return self._scored.scores(nodes, pod.pod_class)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Pods that go or shrink, nodes that come or grow, device classes."""
+        """Deleted or scaled-down pods, added or larger nodes, device classes."""
         return FitHints(self._ignores).events_to_register()
 
     def _ignores(self, resource: str) -> bool:
@@ -117,7 +120,7 @@ class NodeResourcesFit:
         return resource in self._ignored or group in self._ignored_groups
 
 
-def _scorer(strategy: ScoringStrategy) -> Scorer:
+def _formula(strategy: ScoringStrategy) -> ScoreFormula:
     if strategy.type == LEAST_ALLOCATED:
         return lambda given: least_allocated_score(
             given.requested, given.allocatable, given.weights

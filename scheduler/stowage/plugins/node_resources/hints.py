@@ -1,8 +1,8 @@
-"""Which events may make a pod schedulable that NodeResourcesFit rejected.
+"""Queueing hints of NodeResourcesFit: events that may make a pod it rejected schedulable.
 
-Follows ``noderesources/fit.go`` of kube-scheduler v1.36. As there, a node is looked at as if it
-were empty. Unlike there, resources that the plugin is told to ignore are ignored here too: a node
-never has one that an extender keeps, so no node that comes would be taken to help.
+Follows ``noderesources/fit.go`` of v1.36, which judges a node as if it were empty. Unlike
+upstream, the hints skip the resources that the plugin ignores: an extender manages those and no
+node lists them, so a pod that requests one would never be requeued for an added node.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from stowage.state.pods.pod_info import PodInfo
 
 
 class FitHints:
-    """The hints, and what the node of the last event has for pods.
+    """The hints, with the allocatable amounts of the last two nodes they read.
 
-    One event is judged for many pods in a row, and reading quantities costs more than comparing
-    them.
+    The queue asks about one event for many pods in a row, and parsing quantities costs more than
+    comparing them.
 
     Args:
-        ignores: Whether the plugin leaves a resource to others.
+        ignores: Whether the plugin ignores a resource.
     """
 
     def __init__(self, ignores: Callable[[str], bool]) -> None:
@@ -32,10 +32,10 @@ class FitHints:
         self._read: tuple[tuple[Node, Mapping[str, int]], ...] = ()
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Pods that go or shrink, nodes that come or grow.
+        """Deleted or scaled-down pods, added or larger nodes, device classes.
 
-        Device classes may give extended resources another meaning; what they say is not at hand
-        yet, so each of them helps.
+        A device class may map an extended resource to devices. There is no hint for it: every
+        added or updated device class requeues the pod.
         """
         pods = ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN
         nodes = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE
@@ -51,7 +51,7 @@ class FitHints:
         )
 
     def after_node_change(self, pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
-        """``isSchedulableAfterNodeChange``: the pod fits, and the node came or has more for it.
+        """``isSchedulableAfterNodeChange``: Queue if the pod fits a node that is new or larger.
 
         Raises:
             InvalidObject: A quantity of the node cannot be read.
@@ -64,11 +64,10 @@ class FitHints:
         return QueueingHint.when(old is None or _has_more_for(pod, self._allocatable(old), after))
 
     def _fits_empty(self, pod: PodInfo, allocatable: Mapping[str, int]) -> bool:
-        """Whether the pod would fit if it were the only one (``isFit``)."""
+        """Whether the pod would fit the node if the node were empty (``isFit``)."""
         if allocatable.get(PODS, 0) < 1:
             return False
-        # A loop, for a generator would cost more than what it compares: this is asked of every
-        # class of pods that wait.
+        # A loop is faster than a generator; the queue asks this for every class of waiting pods.
         for name, amount in pod.pod_class.requests.items():
             if amount > allocatable.get(name, 0) and amount > 0 and not self._ignores(name):
                 return False
@@ -84,9 +83,10 @@ class FitHints:
 
 
 def after_pod_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
-    """``isSchedulableAfterPodEvent``: a pod on a node, or to be on one, went or shrank.
+    """``isSchedulableAfterPodEvent``: Queue if resources that the pod requests became free.
 
-    It has to shrink in what the pod requests; the pod itself may shrink in anything.
+    That is, a placed or nominated pod was deleted, a placed pod scaled down a resource that the
+    pod requests, or the pod itself was scaled down.
     """
     if old is None:
         return QueueingHint.SKIP
@@ -106,7 +106,7 @@ def after_pod_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> 
 
 
 def _has_more_for(pod: PodInfo, before: Mapping[str, int], after: Mapping[str, int]) -> bool:
-    """Whether there is more of anything the pod takes (``haveAnyRequestedResourcesIncreased``)."""
+    """Whether any resource of the pod increased (``haveAnyRequestedResourcesIncreased``)."""
     if after.get(PODS, 0) > before.get(PODS, 0):
         return True
     return any(

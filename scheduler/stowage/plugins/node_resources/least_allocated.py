@@ -1,10 +1,10 @@
-"""LeastAllocated: prefer nodes with much left."""
+"""Scoring strategy LeastAllocated: prefers nodes with much free."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.node_resources.weighted_mean import weighted_mean
 

@@ -1,10 +1,10 @@
-"""MostAllocated: prefer nodes that are nearly full, to keep others free."""
+"""Scoring strategy MostAllocated: prefers nodes with little free."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.node_resources.weighted_mean import weighted_mean
 
@@ -14,9 +14,9 @@ def most_allocated_score(
 ) -> Int64Array:
     """Score every node by how much of each resource would be taken.
 
-    Per resource ``requested * 100 // allocatable``, at most 100, for requests counted with
-    defaults may exceed a node; per node the weighted mean over the resources it has. Same floors
-    as ``mostResourceScorer`` (v1.36).
+    Per resource ``min(requested, allocatable) * 100 // allocatable``; per node the weighted mean
+    over the resources it has. Same floors as ``mostResourceScorer`` (v1.36). Requests counted with
+    default amounts may exceed allocatable.
 
     Args:
         requested: ``int64[nodes, resources]``, pods already placed plus this pod.
@@ -27,6 +27,8 @@ def most_allocated_score(
         ``int64[nodes]`` in 0..100.
 
     Examples:
+        Upstream's "differently sized nodes" case:
+
         >>> most_allocated_score(
         ...     requested=np.array([[3000, 5000], [3000, 5000]]),
         ...     allocatable=np.array([[4000, 10000], [6000, 10000]]),

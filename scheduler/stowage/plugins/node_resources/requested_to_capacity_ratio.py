@@ -1,4 +1,4 @@
-"""RequestedToCapacityRatio: score by a function of utilization that the user draws."""
+"""Scoring strategy RequestedToCapacityRatio: scores by a configured function of utilization."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from stowage.api.config.types import UtilizationShapePoint
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.node_resources.args import MAX_SHAPE_SCORE, MAX_UTILIZATION
 
@@ -15,8 +15,8 @@ from stowage.plugins.node_resources.args import MAX_SHAPE_SCORE, MAX_UTILIZATION
 def utilization_scores(shape: Sequence[UtilizationShapePoint]) -> Int64Array:
     """``int64[101]``: the score, 0..100, at each whole percentage of utilization.
 
-    Linear between the points of `shape`, level outside them, divisions cut towards zero as in Go
-    (``BuildBrokenLinearFunction``).
+    Linear between the points of `shape` and constant outside them; divisions round towards zero as
+    in Go (``BuildBrokenLinearFunction``).
 
     Examples:
         >>> points = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
@@ -48,6 +48,18 @@ def requested_to_capacity_ratio_score(
 
     Returns:
         ``int64[nodes]`` in 0..100.
+
+    Examples:
+        Upstream's "nothing scheduled, resources requested, differently sized nodes" case:
+
+        >>> falling = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
+        >>> requested_to_capacity_ratio_score(
+        ...     requested=np.array([[3000, 5000], [3000, 5000]]),
+        ...     allocatable=np.array([[4000, 10000], [6000, 10000]]),
+        ...     weights=np.array([1, 1]),
+        ...     table=utilization_scores(falling),
+        ... ).tolist()
+        [38, 50]
     """
     utilization = requested * MAX_UTILIZATION // np.maximum(allocatable, 1)
     per_resource = table[np.clip(utilization, 0, MAX_UTILIZATION)]

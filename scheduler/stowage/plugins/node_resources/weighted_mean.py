@@ -1,4 +1,4 @@
-"""The weighted mean over the resources a node has, with kube-scheduler's floors."""
+"""Weighted mean of per-resource scores, with kube-scheduler's floors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from stowage.framework.verdict import Int64Array
 
 
 def weighted_mean(parts: Int64Array, allocatable: Int64Array, weights: Int64Array) -> Int64Array:
-    """``sum(weight * (part // allocatable)) // sum(weight)`` over the resources that count.
+    """Average the score of each node over the resources that it has.
+
+    ``sum(weight * (part // allocatable)) // sum(weight)``, as the last step of
+    ``leastResourceScorer`` and ``mostResourceScorer`` (v1.36).
 
     Args:
         parts: ``int64[nodes, resources]``: 100 times what is free, or taken.

@@ -1,9 +1,9 @@
-"""PodTopologySpread: the pods of a workload evenly over zones, nodes or any other node label.
+"""Plugin PodTopologySpread: spreads the pods of a workload over the values of a node label.
 
-Matching pods are counted by the pod index as they come and go. What is left for a cycle is a
-comparison per domain and one table lookup over the nodes, per constraint. Which nodes count at
-all (topology keys, node affinity, taints) changes only with node objects: the answer is kept for
-all pods that ask the same and renewed for the rows that changed.
+The pod index counts matching pods as pods are added and removed. A cycle costs a comparison per
+domain and one table lookup over the nodes, per constraint. Which nodes are eligible (topology keys,
+node affinity, taints) changes only with node objects: that is kept for all pods with the same
+constraints, and updated for the rows that changed.
 
 Invariants:
 
@@ -14,9 +14,9 @@ Invariants:
 - Hostnames are domains in Filter; in Score each node is rated by its own pods only.
 - Filter and Score answer for the snapshot of the nodes they are given, what-if or not.
 
-Rejected: upstream's two "critical paths" per constraint, which serve its way of trying out
-preemption; here the lowest count is taken anew from the domains. Adding or removing a terminating
-pod in a what-if snapshot therefore changes nothing, whereas upstream counts it then.
+Rejected: upstream's two "critical paths" per constraint, which serve its incremental preemption
+dry run; here the lowest count is computed from the domains. Adding or removing a terminating pod in
+a what-if snapshot therefore changes no count, whereas upstream counts it.
 """
 
 from stowage.plugins.pod_topology_spread.args import DefaultConstraint, PodTopologySpreadArgs

@@ -9,7 +9,7 @@ import msgspec
 from stowage.api.config.errors import ConfigError
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.pod import TopologySpreadConstraint
-from stowage.api.values.selectors import key_problem
+from stowage.api.values.selectors import key_error
 
 SYSTEM = "System"
 LIST = "List"
@@ -20,7 +20,7 @@ ZONE_KEY = "topology.kubernetes.io/zone"
 
 
 class DefaultConstraint(msgspec.Struct, frozen=True, rename="camel"):
-    """One entry of ``defaultConstraints``; its selector is found for each pod."""
+    """One entry of ``defaultConstraints``; its selector is derived from each pod's workloads."""
 
     max_skew: int = 0
     topology_key: str = ""
@@ -32,7 +32,7 @@ class DefaultConstraint(msgspec.Struct, frozen=True, rename="camel"):
     match_label_keys: tuple[str, ...] = ()
 
     def as_spread_constraint(self) -> TopologySpreadConstraint:
-        """The same constraint as a pod would have it, without label keys of its own."""
+        """The constraint as a pod's spec would state it, without selector and label keys."""
         return TopologySpreadConstraint(
             max_skew=self.max_skew,
             topology_key=self.topology_key,
@@ -63,16 +63,16 @@ class PodTopologySpreadArgs(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def is_system(self) -> bool:
-        """Whether the built-in default constraints hold."""
+        """Whether the built-in default constraints apply."""
         return self.defaulting_type == SYSTEM
 
     @property
     def effective_constraints(self) -> tuple[DefaultConstraint, ...]:
-        """The default constraints that hold."""
+        """The default constraints that apply."""
         return SYSTEM_DEFAULT_CONSTRAINTS if self.is_system else self.default_constraints
 
     def validate(self) -> Iterator[ConfigError]:
-        """Every value out of bounds (``ValidatePodTopologySpreadArgs`` of v1.36)."""
+        """Yield an error for each invalid value (``ValidatePodTopologySpreadArgs`` of v1.36)."""
         if self.defaulting_type not in (SYSTEM, LIST):
             yield ConfigError("defaultingType", self.defaulting_type, f'"{SYSTEM}" or "{LIST}"')
         elif self.is_system and self.default_constraints:
@@ -95,7 +95,7 @@ def _constraint_errors(constraint: DefaultConstraint) -> Iterator[ConfigError]:
     if constraint.max_skew <= 0:
         yield ConfigError("maxSkew", constraint.max_skew, "a whole number greater than 0")
     key = constraint.topology_key
-    if problem := key_problem(key):
+    if problem := key_error(key):
         yield ConfigError("topologyKey", key, f"a label key; {problem}")
     action = constraint.when_unsatisfiable
     if action not in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY):

@@ -1,4 +1,4 @@
-"""Spread constraints, compiled: a pod's own ones, or the defaults with a deduced selector."""
+"""Compiled spread constraints: those of a pod's spec, or the defaults with a derived selector."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HONOR = "Honor"
 
 
 class Scope(NamedTuple):
-    """What decides which nodes count for a constraint, besides the pod.
+    """The fields of a constraint that decide which nodes are eligible for it.
 
     Attributes:
         topology_key: The label whose values are the domains.
@@ -63,19 +63,19 @@ Constraints = tuple[SpreadConstraint, ...]
 
 
 class _Deduced(NamedTuple):
-    """Constraints from the defaults, as of a generation of the workloads."""
+    """Default constraints, and the generation of the workloads they were made from."""
 
     generation: int
     constraints: Constraints
 
 
 class ConstraintsOf:
-    """Finds the constraints of a pod, once per class where they depend on nothing else.
+    """The constraints of pods, kept per class.
 
-    A class belongs to one cluster's state, so its workloads are always the same object.
+    A class belongs to one cluster, so its workloads are always the same object.
 
     Args:
-        args: Says which constraints a pod without own ones gets.
+        args: Contains the default constraints.
     """
 
     def __init__(self, args: PodTopologySpreadArgs) -> None:
@@ -85,7 +85,7 @@ class ConstraintsOf:
         self._deduced: WeakKeyDictionary[PodClass, dict[str, _Deduced]] = WeakKeyDictionary()
 
     def own(self, pod: PodInfo, action: str) -> Constraints:
-        """The constraints in the pod's spec with that ``whenUnsatisfiable``.
+        """The constraints in the pod's spec whose ``whenUnsatisfiable`` is `action`.
 
         Raises:
             SelectorError: A selector has an operator, key or value that is not allowed.
@@ -119,11 +119,11 @@ class ConstraintsOf:
         return known.constraints
 
     def has_defaults(self, action: str) -> bool:
-        """Whether some default constraint has that ``whenUnsatisfiable``."""
+        """Whether the ``whenUnsatisfiable`` of a default constraint is `action`."""
         return action in self._default_actions
 
     def topology_keys(self, pod: PodInfo, action: str) -> tuple[str, ...]:
-        """The keys of the constraints that the pod has, or would have if workloads select it."""
+        """The topology keys of the pod's constraints, or of the defaults if it has none."""
         declared = pod.pod_class.spec.topology_spread_constraints or self._defaults
         return tuple(each.topology_key for each in declared if each.when_unsatisfiable == action)
 
@@ -139,9 +139,9 @@ class ConstraintsOf:
 
 
 def own_selector(constraint: TopologySpreadConstraint, labels: dict[str, str]) -> Selector:
-    """The constraint's selector with ``matchLabelKeys`` merged in, if nobody did that before.
+    """The constraint's selector with ``matchLabelKeys`` merged in.
 
-    Keys the pod does not have are left out; an absent selector goes on selecting nothing.
+    Keys that the pod does not have are left out. An absent selector still selects nothing.
     """
     selector = compile_label_selector(constraint.label_selector)
     return selector.with_requirements(
@@ -152,10 +152,11 @@ def own_selector(constraint: TopologySpreadConstraint, labels: dict[str, str]) -
 
 
 def default_selector(pod_class: PodClass, workloads: Workloads) -> Selector:
-    """What services and the controller of a pod select (``helper.DefaultSelector``, v1.36).
+    """The selector of a pod's services and controller (``helper.DefaultSelector``, v1.36).
 
-    The labels of all services that select the pod, and the selector of the
-    ReplicationController, ReplicaSet or StatefulSet that owns it. Everything if there is none.
+    It joins the labels of all services that select the pod and the selector of the
+    ReplicationController, ReplicaSet or StatefulSet that owns it. Without any it selects
+    everything.
     """
     namespace = pod_class.namespace
     labels: dict[str, str] = {}

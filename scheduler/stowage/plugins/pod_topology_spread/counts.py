@@ -1,4 +1,4 @@
-"""The pods a constraint is about."""
+"""Counts of the pods that match a constraint."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from stowage.state.snapshot import NodeView, Snapshot
 
 
 def matching_pods(constraint: SpreadConstraint, pod: PodInfo, snapshot: Snapshot) -> PodCounts:
-    """Placed pods of the pod's namespace that match and are not being deleted.
+    """Counts of placed pods in the pod's namespace that match and are not terminating.
 
-    An empty selector counts nothing, though it matches the pod itself: ``countPodsMatchSelector``
-    of v1.36 says so.
+    As in ``countPodsMatchSelector`` of v1.36, an empty selector counts no pods.
     """
     selector = constraint.selector
     if selector.matches_everything:
@@ -26,9 +25,9 @@ def matching_pods(constraint: SpreadConstraint, pod: PodInfo, snapshot: Snapshot
 
 
 def change_of(constraint: SpreadConstraint, pod: PodInfo, nodes: NodeView) -> Int64Array:
-    """``int64[nodes]``: how many more such pods each node of a row-local view has, itself.
+    """``int64[nodes]``: the change in matching pods on each node of a row-local view.
 
-    Terminating ones count here, and an empty selector matches: ``updateWithPod`` of v1.36.
+    As in ``updateWithPod`` of v1.36, terminating pods count and an empty selector matches.
     """
     if nodes.changes is None:
         return np.zeros(len(nodes), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Which nodes count for a constraint: kept between cycles, renewed where nodes changed."""
+"""The nodes that are eligible for a constraint, kept and updated for changed nodes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MAX_ENTRIES = 256
 
 
 class EligibleDomains(msgspec.Struct, frozen=True):
-    """The nodes that count for one constraint, by domain.
+    """The eligible nodes of one constraint, by domain.
 
     Attributes:
         topology_key: The label whose values are the domains.
-        length: Length of arrays over domains, codes that are free included.
-        present: Codes of the domains with a node that counts.
-        codes: ``intp[rows]``, the domain of each node that counts and `length` for the others;
-            None if all nodes with the topology key count.
+        length: Length of arrays over domains, unused codes included.
+        present: Codes of the domains that have an eligible node.
+        codes: ``intp[rows]``, the domain of each eligible node and `length` for the others; None
+            if all nodes with the topology key are eligible.
     """
 
     topology_key: str
@@ -40,13 +40,13 @@ class EligibleDomains(msgspec.Struct, frozen=True):
     codes: NDArray[np.intp] | None
 
     def contain(self, nodes: NodeView) -> BoolArray:
-        """``bool[nodes]``: which of them count."""
+        """``bool[nodes]``: which of `nodes` are eligible."""
         if self.codes is None:
             return nodes.label_codes(self.topology_key) >= 0
         return nodes.take(self.codes) < self.length
 
     def count(self, counts: PodCounts) -> Int64Array:
-        """``int64[length]``: the pods on nodes that count, by domain."""
+        """``int64[length]``: the pods on eligible nodes, by domain."""
         if self.codes is None:
             return counts.per_domain(self.topology_key)
         # Summed as float64, which is exact up to 2**53.
@@ -54,8 +54,8 @@ class EligibleDomains(msgspec.Struct, frozen=True):
         return summed[:-1].astype(np.int64)
 
 
-class _Question(NamedTuple):
-    """All that decides about the nodes, so that classes that agree in it share the answer."""
+class _EligibilityKey(NamedTuple):
+    """Everything that eligibility depends on besides the nodes."""
 
     scopes: tuple[Scope, ...]
     all_keys: bool
@@ -64,8 +64,8 @@ class _Question(NamedTuple):
     tolerations: tuple[Toleration, ...]
 
 
-class _Answer(msgspec.Struct):
-    """Masks over rows by scope, as of a generation of the node changes."""
+class _Eligibility(msgspec.Struct):
+    """Masks over rows by scope, and the generation of the node changes they belong to."""
 
     node_changes: ChangeLog
     generation: int
@@ -74,37 +74,37 @@ class _Answer(msgspec.Struct):
 
 
 class EligibleNodes:
-    """Knows which nodes count for the constraints of the pods asked about lately."""
+    """Cache of the eligible nodes, for the constraints of recent pods."""
 
     def __init__(self) -> None:
-        self._answers: LRUCache[_Question, _Answer] = LRUCache(_MAX_ENTRIES)
+        self._known: LRUCache[_EligibilityKey, _Eligibility] = LRUCache(_MAX_ENTRIES)
 
     def of(
         self, pod: PodInfo, constraints: Constraints, snapshot: Snapshot, *, all_keys: bool
     ) -> list[EligibleDomains]:
-        """The nodes that count, for each constraint.
+        """The eligible nodes of each constraint.
 
         Args:
-            pod: Whose node affinity and tolerations are honoured.
-            constraints: All constraints of one kind, hard or soft, that the pod has.
+            pod: The pod; its node affinity and tolerations are honoured.
+            constraints: All hard, or all soft, constraints of the pod.
             snapshot: The nodes.
-            all_keys: Whether nodes count only if they have the topology keys of all constraints.
+            all_keys: Whether eligible nodes must have the topology keys of all constraints.
         """
-        question = _question(pod.spec, constraints, all_keys)
-        answer = self._answers.get(question)
+        key = _key_of(pod.spec, constraints, all_keys)
+        known = self._known.get(key)
         changes = snapshot.node_changes
-        if answer is None or answer.node_changes is not changes:
-            answer = self._answers[question] = _answered(question, pod.spec, snapshot)
-        elif answer.generation != changes.generation:
-            answer = self._answers[question] = _renewed(answer, question, pod.spec, snapshot)
-        return answer.domains
+        if known is None or known.node_changes is not changes:
+            known = self._known[key] = _computed(key, pod.spec, snapshot)
+        elif known.generation != changes.generation:
+            known = self._known[key] = _updated(known, key, pod.spec, snapshot)
+        return known.domains
 
 
-def _question(spec: PodSpec, constraints: Constraints, all_keys: bool) -> _Question:
+def _key_of(spec: PodSpec, constraints: Constraints, all_keys: bool) -> _EligibilityKey:
     scopes = tuple(constraint.scope for constraint in constraints)
     affinity = any(scope.honors_affinity for scope in scopes)
     taints = any(scope.honors_taints for scope in scopes)
-    return _Question(
+    return _EligibilityKey(
         scopes,
         all_keys,
         tuple(sorted(spec.node_selector.items())) if affinity and spec.node_selector else (),
@@ -113,46 +113,46 @@ def _question(spec: PodSpec, constraints: Constraints, all_keys: bool) -> _Quest
     )
 
 
-def _answered(question: _Question, spec: PodSpec, snapshot: Snapshot) -> _Answer:
+def _computed(key: _EligibilityKey, spec: PodSpec, snapshot: Snapshot) -> _Eligibility:
     nodes = snapshot.all_nodes
-    keyed = _keyed(question, nodes)
-    masks = {scope: _judge(scope, question, spec, nodes, keyed) for scope in question.scopes}
-    answer = _Answer(snapshot.node_changes, snapshot.node_changes.generation, masks)
-    answer.domains = [
-        _domains(scope, question, masks[scope], snapshot) for scope in question.scopes
-    ]
-    return answer
+    keyed = _keyed(key, nodes)
+    masks = {scope: _judge(scope, key, spec, nodes, keyed) for scope in key.scopes}
+    known = _Eligibility(snapshot.node_changes, snapshot.node_changes.generation, masks)
+    known.domains = [_domains(scope, key, masks[scope], snapshot) for scope in key.scopes]
+    return known
 
 
-def _renewed(answer: _Answer, question: _Question, spec: PodSpec, snapshot: Snapshot) -> _Answer:
-    rows = snapshot.node_changes.since(answer.generation)
-    known = next(iter(answer.masks.values()))
-    if rows is None or len(known) != snapshot.num_rows:
-        return _answered(question, spec, snapshot)
+def _updated(
+    known: _Eligibility, key: _EligibilityKey, spec: PodSpec, snapshot: Snapshot
+) -> _Eligibility:
+    rows = snapshot.node_changes.since(known.generation)
+    some_mask = next(iter(known.masks.values()))
+    if rows is None or len(some_mask) != snapshot.num_rows:
+        return _computed(key, spec, snapshot)
     changed = snapshot.view(rows)
-    keyed = _keyed(question, changed)
-    for scope, mask in answer.masks.items():
-        mask[rows] = _judge(scope, question, spec, changed, keyed)
-    answer.generation = snapshot.node_changes.generation
-    answer.domains = _all_domains(question, answer.masks, snapshot)
-    return answer
+    keyed = _keyed(key, changed)
+    for scope, mask in known.masks.items():
+        mask[rows] = _judge(scope, key, spec, changed, keyed)
+    known.generation = snapshot.node_changes.generation
+    known.domains = _all_domains(key, known.masks, snapshot)
+    return known
 
 
-def _keyed(question: _Question, nodes: NodeView) -> BoolArray:
-    """``bool[nodes]``: nodes with the labels that are asked for; the same for all scopes."""
+def _keyed(key: _EligibilityKey, nodes: NodeView) -> BoolArray:
+    """``bool[nodes]``: nodes with the required topology keys; the same for all scopes."""
     mask: BoolArray = np.array(nodes.exists)
-    if question.all_keys:
-        for each in question.scopes:
+    if key.all_keys:
+        for each in key.scopes:
             mask &= nodes.label_codes(each.topology_key) >= 0
     return mask
 
 
 def _judge(
-    scope: Scope, question: _Question, spec: PodSpec, nodes: NodeView, keyed: BoolArray
+    scope: Scope, key: _EligibilityKey, spec: PodSpec, nodes: NodeView, keyed: BoolArray
 ) -> BoolArray:
-    """``bool[nodes]``: nodes that count (``matchNodeInclusionPolicies`` of v1.36)."""
+    """``bool[nodes]``: eligible nodes (``matchNodeInclusionPolicies`` of v1.36)."""
     mask = keyed.copy()
-    if scope.honors_affinity and (question.node_selector or question.node_affinity):
+    if scope.honors_affinity and (key.node_selector or key.node_affinity):
         mask &= required_affinity_mask(nodes, required_node_affinity(spec))
     if scope.honors_taints:
         tolerated = tolerated_taint_sets(nodes.snapshot, spec.tolerations, DO_NOT_SCHEDULE_EFFECTS)
@@ -161,13 +161,13 @@ def _judge(
 
 
 def _all_domains(
-    question: _Question, masks: dict[Scope, BoolArray], snapshot: Snapshot
+    key: _EligibilityKey, masks: dict[Scope, BoolArray], snapshot: Snapshot
 ) -> list[EligibleDomains]:
-    return [_domains(scope, question, masks[scope], snapshot) for scope in question.scopes]
+    return [_domains(scope, key, masks[scope], snapshot) for scope in key.scopes]
 
 
 def _domains(
-    scope: Scope, question: _Question, mask: BoolArray, snapshot: Snapshot
+    scope: Scope, key: _EligibilityKey, mask: BoolArray, snapshot: Snapshot
 ) -> EligibleDomains:
     column = snapshot.label_column(scope.topology_key)
     codes: NDArray[np.intp] = column.codes.astype(np.intp)
@@ -175,7 +175,7 @@ def _domains(
     unlabelled = codes < 0
     # Where labels are optional a node without the label belongs to the domain "" (as in v1.36,
     # where a missing map entry reads as the empty string).
-    shared = -1 if question.all_keys else column.values.get("")
+    shared = -1 if key.all_keys else column.values.get("")
     whole = shared < 0 and bool((mask | unlabelled).all())
     codes[unlabelled] = length if shared < 0 else shared
     codes[~mask] = length

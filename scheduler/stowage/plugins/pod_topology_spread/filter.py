@@ -1,4 +1,4 @@
-"""PodTopologySpread, PreFilter and Filter: no domain may run ahead of the emptiest."""
+"""PreFilter and Filter of PodTopologySpread: limits the skew between domains."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _NO_DOMAIN = 2**31 - 1
 
 
 class FilterState(msgspec.Struct):
-    """The hard constraints of the pod, found by PreFilter.
+    """The state that PreFilter leaves for Filter.
 
     Attributes:
-        constraints: In their order.
-        counted: What row-local views of one snapshot have in common, per constraint.
+        constraints: The hard constraints of the pod, in their order.
+        counted: Counts per constraint in one snapshot, shared by its row-local views.
     """
 
     constraints: Constraints
@@ -32,13 +32,13 @@ class FilterState(msgspec.Struct):
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """The matching pods of the cluster without any change.
+    """The matching pods in the cluster without any change.
 
     Attributes:
         domains: The eligible domains.
         counts: ``int64[domains + 1]``, matching pods; the last entry, no domain, is 0.
         lowest: The lowest count of all eligible domains.
-        lowest_elsewhere: ``int64[domains + 1]``: the lowest count of all of them but this one.
+        lowest_elsewhere: ``int64[domains + 1]``: the lowest count of all other domains.
     """
 
     domains: EligibleDomains
@@ -50,10 +50,10 @@ class Counted(msgspec.Struct, frozen=True):
 def spread_verdict(
     state: FilterState, eligible: EligibleNodes, pod: PodInfo, nodes: NodeView
 ) -> FilterVerdict:
-    """Judge all nodes by the hard constraints, in their order: the first that fails counts.
+    """The verdict about nodes by the hard constraints; the first that a node fails counts.
 
-    A node without the topology key cannot be mended by removing pods. Otherwise
-    ``matching pods in its domain + the pod itself - the lowest count`` must not exceed maxSkew.
+    A node without the topology key is unresolvable. On other nodes, ``matching pods in the domain +
+    the pod itself - the lowest count`` must not exceed maxSkew (``Filter`` of v1.36).
     """
     if nodes.changes is not None:
         return _verdict_alone(state, eligible, pod, nodes)
@@ -82,7 +82,7 @@ def spread_verdict(
 def _verdict_alone(
     state: FilterState, eligible: EligibleNodes, pod: PodInfo, nodes: NodeView
 ) -> FilterVerdict:
-    """The same of a row-local view."""
+    """`spread_verdict` for a row-local view."""
     if state.counted is None or state.counted[0] is not nodes.snapshot:
         state.counted = nodes.snapshot, list(_count(state.constraints, eligible, pod, nodes))
     unlabelled: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
@@ -111,9 +111,9 @@ def _count(
 def _full_domains(
     constraint: SpreadConstraint, domains: EligibleDomains, counts: Int64Array
 ) -> BoolArray:
-    """``bool[domains + 1]``: where one more pod is too many; the last entry, no domain, is False.
+    """``bool[domains + 1]``: where one more pod exceeds maxSkew; the last entry is False.
 
-    With fewer eligible domains than minDomains the lowest count is taken to be 0.
+    With fewer eligible domains than minDomains, the lowest count is 0.
     """
     present = domains.present
     if len(present) < constraint.min_domains:
@@ -130,10 +130,10 @@ def _full_domains(
 def _too_full_alone(
     constraint: SpreadConstraint, counted: Counted, pod: PodInfo, nodes: NodeView
 ) -> BoolArray:
-    """``bool[nodes]``: the same of a row-local view, where each node changed its own domain only.
+    """``bool[nodes]``: where one more pod exceeds maxSkew, each node with its own changes only.
 
-    As in ``updateWithPod`` of v1.36 a pod that comes or goes counts even if it is terminating,
-    though terminating pods are not counted to begin with.
+    As in ``updateWithPod`` of v1.36, an added or removed pod counts even if it is terminating,
+    although the counts of the cluster leave out terminating pods.
     """
     domains = counted.domains
     codes = nodes.label_codes(constraint.topology_key)
@@ -150,14 +150,14 @@ def _too_full_alone(
 
 
 def _lowest_elsewhere(counts: Int64Array, domains: EligibleDomains) -> Int64Array:
-    """``int64[domains + 1]``: the lowest count of all domains but this one."""
+    """``int64[domains + 1]``: the lowest count of all other domains."""
     lowest = np.full(len(counts) + 1, _NO_DOMAIN, dtype=np.int64)
     present = domains.present
     if len(present):
-        place = int(counts[present].argmin())
-        lowest[:] = counts[present[place]]
-        others = np.delete(counts[present], place)
-        lowest[present[place]] = others.min() if len(others) else _NO_DOMAIN
+        lowest_at = int(counts[present].argmin())
+        lowest[:] = counts[present[lowest_at]]
+        others = np.delete(counts[present], lowest_at)
+        lowest[present[lowest_at]] = others.min() if len(others) else _NO_DOMAIN
     return lowest
 
 

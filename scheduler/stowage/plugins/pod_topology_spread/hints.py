@@ -1,7 +1,8 @@
-"""Which events may make a pod schedulable that PodTopologySpread rejected.
+"""Queueing hints of PodTopologySpread: events that may make a pod it rejected schedulable.
 
 Follows kube-scheduler v1.36. The selector of default constraints depends on services and owners,
-which are not at hand here: for a pod that has only those, any placed pod of its namespace counts.
+which a hint does not get: for a pod with default constraints only, any placed pod of its namespace
+counts as matching.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from stowage.state.pods.pod_info import PodInfo
 
 
 def events_to_register(constraints_of: ConstraintsOf) -> tuple[EventRegistration, ...]:
-    """The events of v1.36: pods come, go, change labels or tolerations; nodes likewise."""
+    """The events of v1.36: added, deleted and changed pods and nodes."""
     pods = (
         ActionType.ADD
         | ActionType.UPDATE_POD_LABEL
@@ -47,7 +48,7 @@ def events_to_register(constraints_of: ConstraintsOf) -> tuple[EventRegistration
 def after_pod_change(
     constraints_of: ConstraintsOf, pod: PodInfo, old: PodInfo | None, new: PodInfo | None
 ) -> QueueingHint:
-    """``isSchedulableAfterPodChange``: a pod that counts for `pod` came, went or changed."""
+    """``isSchedulableAfterPodChange``: Queue if a pod that matches a constraint changed."""
     if any(each is not None and not _is_involved(each, pod) for each in (old, new)):
         return QueueingHint.SKIP
     constraints = constraints_of.own(pod, DO_NOT_SCHEDULE)
@@ -64,7 +65,7 @@ def after_pod_change(
 def after_node_change(
     constraints_of: ConstraintsOf, pod: PodInfo, old: Node | None, new: Node | None
 ) -> QueueingHint:
-    """``isSchedulableAfterNodeChange``: domains appear, vanish or change their members."""
+    """``isSchedulableAfterNodeChange``: Queue if a node joins, leaves or changes a domain."""
     keys = constraints_of.topology_keys(pod, DO_NOT_SCHEDULE)
     before = None if old is None else _values(old, keys)
     after = None if new is None else _values(new, keys)
@@ -105,7 +106,7 @@ def _has_only_defaults(constraints_of: ConstraintsOf, pod: PodInfo) -> bool:
 
 
 def _values(node: Node, keys: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The node's values of the topology keys; None unless it has them all."""
+    """The node's values of the topology keys; None if it lacks one."""
     labels = node.metadata.labels
     if any(key not in labels for key in keys):
         return None

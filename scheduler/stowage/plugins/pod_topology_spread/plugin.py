@@ -1,11 +1,17 @@
-"""The plugin: its extension points, each in a few lines."""
+"""Plugin PodTopologySpread: its extension points."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from stowage.api.status import SKIP, SUCCESS, Status
-from stowage.framework import CycleState, EventRegistration, FilterVerdict, PreFilterResult, Reads
+from stowage.framework import (
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    PluginTraits,
+    PreFilterResult,
+)
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.pod_topology_spread.args import (
     DO_NOT_SCHEDULE,
@@ -33,10 +39,10 @@ class PodTopologySpread:
     """Keeps the pods of a workload spread over the values of node labels."""
 
     name = "PodTopologySpread"
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    row_local = True
-    score_reads = Reads.CLUSTER
+    traits = PluginTraits(
+        filters_what_ifs=True,
+        rejects_per_class=True,
+    )
 
     def __init__(self, args: PodTopologySpreadArgs | None = None) -> None:
         self.args = args or PodTopologySpreadArgs()
@@ -44,7 +50,7 @@ class PodTopologySpread:
         self._eligible = EligibleNodes()
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Pods and nodes; see `hints`."""
+        """Changed pods and nodes; see `hints`."""
         return events_to_register(self._constraints_of)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
@@ -56,14 +62,14 @@ class PodTopologySpread:
         return _WANTED
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
-        """Refuse nodes whose domain already has too many matching pods."""
+        """Reject nodes without a topology key or with too many matching pods in their domain."""
         return spread_verdict(state.read(FilterState), self._eligible, pod, nodes)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        """Find the soft constraints and the nodes to rate; Skip if there is nothing to rate.
+        """Find the soft constraints and the nodes to score; Skip without constraints.
 
-        Nodes without all topology keys are rated only under the built-in default constraints,
-        so that hostnames count even where there are no zones.
+        Nodes that lack a topology key are scored only under the built-in default constraints, so
+        that hostnames count in clusters without zones.
         """
         constraints = self._constraints_of.of(pod, SCHEDULE_ANYWAY, nodes.snapshot.workloads)
         if not constraints:
@@ -73,12 +79,12 @@ class PodTopologySpread:
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
-        """``int64[nodes]``: the more matching pods nearby, the higher."""
+        """``int64[nodes]``: grows with the matching pods in the node's domains."""
         return spread_score(state.read(ScoreState), self._eligible, pod, nodes)
 
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
     ) -> Int64Array:
-        """Turned round, so that the emptiest domains get most."""
+        """Reverse, so that domains with the fewest matching pods get the highest score."""
         del pod, nodes
         return normalized_reversed(scores, state.read(ScoreState).ignored)

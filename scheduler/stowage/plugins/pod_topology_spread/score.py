@@ -1,4 +1,4 @@
-"""PodTopologySpread, PreScore and Score: fewer matching pods nearby score higher."""
+"""PreScore and Score of PodTopologySpread."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from stowage.framework.runtime.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.plugins.pod_topology_spread.args import HOSTNAME_KEY
 from stowage.plugins.pod_topology_spread.constraints import Constraints, SpreadConstraint
@@ -22,12 +22,12 @@ Float64Array = NDArray[np.float64]
 
 
 class ScoreState(msgspec.Struct, frozen=True):
-    """What PreScore found.
+    """The state that PreScore leaves for Score.
 
     Attributes:
         constraints: The soft constraints of the pod.
-        all_keys: Whether nodes that lack a topology key are left out of the rating.
-        ignored: ``bool[nodes]`` over the feasible nodes: left out; None if none is.
+        all_keys: Whether nodes that lack a topology key are ignored.
+        ignored: ``bool[nodes]`` over the feasible nodes; None if no node is ignored.
     """
 
     constraints: Constraints
@@ -36,7 +36,7 @@ class ScoreState(msgspec.Struct, frozen=True):
 
 
 def prepare_score(constraints: Constraints, all_keys: bool, nodes: NodeView) -> ScoreState:
-    """Find the feasible nodes that are not rated, for want of a topology key."""
+    """Find the feasible nodes to ignore because they lack a topology key."""
     ignored: BoolArray | None = None
     if all_keys:
         for constraint in constraints:
@@ -50,11 +50,11 @@ def prepare_score(constraints: Constraints, all_keys: bool, nodes: NodeView) -> 
 def spread_score(
     state: ScoreState, eligible: EligibleNodes, pod: PodInfo, nodes: NodeView
 ) -> Int64Array:
-    """``int64[nodes]``, lower is better; 0 for nodes that are not rated.
+    """Raw scores of nodes, ``int64[nodes]``: lower is better; 0 for ignored nodes.
 
     Per constraint ``matching pods in the domain * log(domains + 2) + maxSkew - 1``, summed in
-    float64 and rounded half away from zero (``scoreForCount`` of v1.36). Hostnames are no
-    domains here: what counts is the node's own pods, whether or not the node is eligible.
+    float64 and rounded half away from zero (``scoreForCount`` of v1.36). For the hostname key the
+    node's own pods count, whether or not the node is eligible.
     """
     all_domains = eligible.of(pod, state.constraints, nodes.snapshot, all_keys=state.all_keys)
     total: Float64Array = np.zeros(len(nodes), dtype=np.float64)
@@ -69,14 +69,28 @@ def spread_score(
 
 
 def topology_normalizing_weight(num_domains: int) -> float:
-    """``log(domains + 2)``: keeps topologies of few domains from being drowned out by others."""
+    """``log(domains + 2)``: balances topologies of few domains against those of many.
+
+    Examples:
+        >>> round(topology_normalizing_weight(3), 4)
+        1.6094
+    """
     return math.log(num_domains + 2)
 
 
 def normalized_reversed(scores: Int64Array, ignored: BoolArray | None) -> Int64Array:
-    """``100 * (highest + lowest - score) // highest`` over the rated nodes; 0 for the others.
+    """Reverse raw scores and scale them to 0..100.
 
-    All rated nodes get 100 if the highest score is 0 (``NormalizeScore`` of v1.36).
+    ``100 * (highest + lowest - score) // highest``, with the extremes over the nodes that are not
+    ignored; 100 for all of them if the highest is 0, and 0 for ignored nodes (``NormalizeScore`` of
+    v1.36).
+
+    Args:
+        scores: ``int64[nodes]``, from `spread_score`.
+        ignored: ``bool[nodes]``, or None if no node is ignored.
+
+    Returns:
+        ``int64[nodes]`` in 0..100.
 
     Examples:
         >>> normalized_reversed(np.array([0, 1, 4]), None).tolist()
@@ -130,7 +144,7 @@ def _domain_part(
 def _num_domains(
     codes: Int32Array, constraint: SpreadConstraint, state: ScoreState, nodes: NodeView
 ) -> int:
-    """How many domains the rated nodes are in; having no label is one, the same as ``""``."""
+    """Number of domains of the scored nodes; nodes without the label are in the domain ``""``."""
     if state.ignored is not None:
         codes = codes[~state.ignored]
     elif not state.all_keys:
@@ -141,6 +155,11 @@ def _num_domains(
 
 
 def _rounded(values: Float64Array) -> Int64Array:
-    """To the nearest integer, halves away from zero; for values that are not negative."""
+    """Non-negative values rounded to the nearest integer, halves away from zero.
+
+    Examples:
+        >>> _rounded(np.array([0.5, 1.4, 2.5])).tolist()
+        [1, 1, 3]
+    """
     whole = np.floor(values)
     return (whole + (values - whole >= 0.5)).astype(np.int64)

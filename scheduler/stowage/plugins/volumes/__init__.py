@@ -1,16 +1,15 @@
-"""Volumes: four plugins that share one question, which volumes of a pod tie it to nodes.
+"""Plugins VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone.
 
-`restrictions` keeps apart what only one pod may use, `limits` counts what is attached, `binding`
-matches claims with volumes or has volumes made, `zone` compares old zone labels. They are one
-package because they look up the same claims.
+`restrictions` rejects nodes where another pod uses an exclusive disk or claim, `limits` counts
+attached volumes, `binding` matches claims with volumes or requests their provisioning, and `zone`
+compares zone labels of volumes and nodes. They are one package because they share claim lookups.
 
-What they answer depends on objects other than the node and the pod's class: they declare that they
-read the whole cluster and are asked in every cycle, for all nodes at once. A pod without claims
-and disks costs a look at an empty tuple. Of the pods on a node only the first two read anything;
-to the others it is all the same which pods preemption takes away.
+Their answers depend on objects other than the node and the pod's class, so they read the whole
+cluster and are asked in every cycle. For a pod without claims and disks they return at once. Only
+`restrictions` and `limits` read the pods on a node.
 
-Volumes that tie a pod to nothing (config maps, secrets, empty directories, projections) are no
-concern of these plugins.
+The plugins ignore volumes that restrict no placement (config maps, secrets, empty directories,
+projections).
 """
 
 from stowage.plugins.volumes.binding import VolumeBinding, VolumeBindingArgs

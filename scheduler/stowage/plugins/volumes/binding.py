@@ -25,10 +25,11 @@ from stowage.framework import (
     CycleState,
     EventRegistration,
     FilterVerdict,
+    PluginTraits,
     PreBindProgress,
     PreFilterResult,
-    Reads,
     Rejection,
+    ReservePlan,
 )
 from stowage.plugins.volumes import hints
 from stowage.plugins.volumes.claims import claim_not_found, claims_of, not_owner
@@ -75,15 +76,13 @@ class _PodClaims(msgspec.Struct):
     """A pod's claims in this cycle.
 
     Attributes:
-        storage: Where they are assumed and restored.
-        snapshot: Of this cycle; None once Reserve is through.
-        bound: Those that have their volume.
-        delayed: Those that get it when the pod has its node.
-        found: What was found out about all nodes, by row; None if nobody asked about all.
-        plan: What has to happen before the pod is bound; None if nothing.
+        snapshot: The snapshot of this cycle; None after Reserve.
+        bound: The claims that have a volume.
+        delayed: The claims that get a volume when the pod has a node.
+        found: The volumes found for all nodes, by row; None if Filter did not run on all nodes.
+        plan: The writes that bind the claims; None before Reserve or if all claims are bound.
     """
 
-    storage: Storage
     snapshot: Snapshot | None
     bound: list[PersistentVolumeClaim]
     delayed: list[PersistentVolumeClaim]
@@ -92,12 +91,10 @@ class _PodClaims(msgspec.Struct):
 
 
 class VolumeBinding:
-    """Filters by volumes, takes them for the pod, and has them bound before the pod is."""
+    """Filters nodes by the pod's volumes, reserves volumes, and binds claims before the pod."""
 
     name = "VolumeBinding"
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    reads_pods = False
+    traits = PluginTraits(reads_placed_pods=False, rejects_per_class=True)
 
     def __init__(self, args: VolumeBindingArgs) -> None:
         self.pre_bind_timeout_s = float(args.bind_timeout_seconds)
@@ -111,7 +108,7 @@ class VolumeBinding:
         problem = next((text for each in used if (text := _problem(each, pod, snapshot))), "")
         if problem:
             return PreFilterResult(unresolvable(problem))
-        claims = _PodClaims(snapshot.storage, snapshot, [], [])
+        claims = _PodClaims(snapshot, [], [])
         is_immediate = False
         for each in used:
             claim = snapshot.storage.claim(pod.namespace, each.name)
@@ -152,8 +149,9 @@ class VolumeBinding:
         del state, pod, nodes
         return SKIP
 
-    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Take the volumes chosen for the node out of the reach of other pods."""
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> ReservePlan | Status:
+        """Plan which volumes the claims get on the node, so that other pods do not get them."""
+        del pod
         claims = state.get(_PodClaims)
         if claims is None or claims.snapshot is None:
             return SUCCESS
@@ -168,17 +166,11 @@ class VolumeBinding:
         if found is None:
             node = snapshot.view(np.array([row], dtype=np.int64))
             position, found = 0, find_volumes((), claims.delayed, node, self._topology)
-        plan = make_plan(found.given(position), found.provisioned(position), node_name)
-        plan.assume(claims.storage, pod.uid)
-        claims.plan = plan
-        return SUCCESS
+        claims.plan = make_plan(found.given(position), found.provisioned(position), node_name)
+        return claims.plan.assumptions()
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Give back what was taken and not written."""
-        del node_name
-        claims = state.get(_PodClaims)
-        if claims is not None and claims.plan is not None:
-            claims.plan.restore(claims.storage, pod.uid)
+        """Nothing to do: the engine takes back what it assumed for the plan."""
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Skip if all claims are bound."""
@@ -230,7 +222,7 @@ class VolumeBinding:
 
 def _problem(used: UsedClaim, pod: PodInfo, snapshot: Snapshot) -> str:
     """Why a claim cannot be used at all; empty if it can (``podHasPVCs``)."""
-    claim = snapshot.storage.claims.seen(f"{pod.namespace}/{used.name}")
+    claim = snapshot.storage.claims.get_api_object(f"{pod.namespace}/{used.name}")
     if claim is None and used.is_ephemeral:
         waiting = "waiting for ephemeral volume controller to create the persistentvolumeclaim"
         return f'{waiting} "{used.name}"'

@@ -1,4 +1,4 @@
-"""A pod's claims, found or missed, in the words of the API server's caches."""
+"""The claims that a pod uses, and messages about missing objects."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from stowage.state.pods.pod_info import PodInfo
 
 
 def claim_not_found(name: str) -> str:
-    """What is said of a claim that is not there."""
+    """The message for a claim that does not exist."""
     return f'persistentvolumeclaim "{name}" not found'
 
 
 def volume_not_found(name: str) -> str:
-    """What is said of a volume that is not there."""
+    """The message for a volume that does not exist."""
     return f'persistentvolume "{name}" not found'
 
 
 def class_not_found(name: str) -> str:
-    """What is said of a storage class that is not there."""
+    """The message for a storage class that does not exist."""
     return f'storageclass.storage.k8s.io "{name}" not found'
 
 
 def not_owner(claim: PersistentVolumeClaim, pod: PodInfo) -> str:
-    """What is said of an ephemeral volume's claim that somebody else made."""
+    """The message for an ephemeral volume's claim that belongs to another owner."""
     return (
         f"PVC {claim.metadata.namespaced_name} was not created for pod {pod.key} (pod is not owner)"
     )
@@ -35,7 +35,7 @@ def claims_of(pod: PodInfo) -> list[UsedClaim]:
 
 
 def uses_claim(pod: PodInfo, claim: PersistentVolumeClaim, *, ephemeral: bool = True) -> bool:
-    """Whether a pod uses a claim; its ephemeral volumes count unless told otherwise."""
+    """Whether a pod uses a claim; with `ephemeral`, through an ephemeral volume too."""
     meta = claim.metadata
     return pod.namespace == meta.namespace and any(
         used.name == meta.name and (ephemeral or not used.is_ephemeral) for used in claims_of(pod)

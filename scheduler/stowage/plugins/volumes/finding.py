@@ -1,4 +1,4 @@
-"""Can a pod's claims be satisfied on a node, and how (``FindPodVolumes``), for many nodes."""
+"""Finds out whether and how a pod's claims can be satisfied on nodes (``FindPodVolumes``)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from stowage.state.snapshot import NodeView
 
 
 class Found(msgspec.Struct):
-    """What was found out about some nodes; all arrays are ``bool[nodes]``.
+    """The findings about some nodes; all arrays are ``bool[nodes]``.
 
     Attributes:
-        is_conflicting: Where a bound volume cannot be reached.
-        is_unmatched: Where a claim finds no volume and none can be made.
-        is_short: Where there is not enough room for a volume.
+        is_conflicting: Where a bound volume cannot be used.
+        is_unmatched: Where a claim matches no volume and none can be provisioned.
+        is_short: Where there is not enough capacity to provision a volume.
         is_lost: Where a claim is bound to a volume that does not exist.
-        matches: The volumes that claims would get.
-        selected: Claims that wait for their volume to be made on a certain node.
+        matches: The volumes that claims would be bound to.
+        selected: Claims whose volume is being provisioned on a selected node.
     """
 
     is_conflicting: BoolArray
@@ -37,12 +37,12 @@ class Found(msgspec.Struct):
 
     @classmethod
     def nothing(cls, num_nodes: int) -> Found:
-        """All is well everywhere."""
+        """No problem on any node."""
         nowhere = np.zeros(num_nodes, dtype=np.bool_)
         return cls(nowhere, nowhere.copy(), nowhere.copy(), nowhere.copy())
 
     def given(self, position: int) -> list[tuple[PersistentVolume, PersistentVolumeClaim]]:
-        """The volumes to be given to claims on one of the nodes."""
+        """The volumes to bind to claims on one of the nodes."""
         return [
             (match.volumes[int(match.choice[position])], match.claim)
             for match in self.matches
@@ -50,7 +50,7 @@ class Found(msgspec.Struct):
         ]
 
     def provisioned(self, position: int) -> list[PersistentVolumeClaim]:
-        """The claims whose volumes are to be made on one of the nodes."""
+        """The claims whose volumes are to be provisioned on one of the nodes."""
         unmatched = [match.claim for match in self.matches if match.choice[position] == NO_VOLUME]
         return [*self.selected, *unmatched]
 
@@ -64,13 +64,13 @@ def find_volumes(
     """Judge `nodes` for a pod with these claims.
 
     Args:
-        bound: Claims that have their volume.
-        delayed: Claims that get one when their pod gets a node.
+        bound: Claims that are bound to a volume.
+        delayed: Claims that are bound when their pod has a node.
         nodes: The nodes.
-        topology: Knows from where volumes can be reached.
+        topology: Judges the node affinity of volumes.
 
     Raises:
-        ValueError: A claim's selector cannot be understood, or its class has vanished.
+        ValueError: A claim's selector is invalid, or its class does not exist any more.
     """
     found = Found.nothing(len(nodes))
     _check_bound(bound, nodes, topology, found)
@@ -85,7 +85,7 @@ def _check_bound(
     topology: VolumeTopology,
     found: Found,
 ) -> None:
-    """The first claim that cannot be used on a node decides about it."""
+    """Record the first claim that cannot be used on each node."""
     open_nodes = np.ones(len(nodes), dtype=np.bool_)
     for claim in claims:
         volume = nodes.snapshot.storage.volumes.get(claim.spec.volume_name)
@@ -130,7 +130,7 @@ def _check_provision(
     nodes: NodeView,
     found: Found,
 ) -> BoolArray:
-    """Judge the nodes where a claim's volume has to be made; what of `open_nodes` is left."""
+    """Check the nodes where a claim's volume must be provisioned; the rest of `open_nodes`."""
     if not needed.any():
         return open_nodes
     class_name = claim_class(claim)

@@ -1,4 +1,4 @@
-"""Which changes may help a pod that VolumeBinding rejected."""
+"""Queueing hints of VolumeBinding: events that may make a pod it rejected schedulable."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from stowage.state.pods.pod_info import PodInfo
 
 
 def after_class_changed(_pod: PodInfo, old: StorageClass | None, new: StorageClass) -> QueueingHint:
-    """A new class, or other topologies."""
+    """Queue for a new class or changed topologies."""
     return _queue_if(old is None or old.allowed_topologies != new.allowed_topologies)
 
 
 def after_claim_changed(
     pod: PodInfo, _old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
 ) -> QueueingHint:
-    """A claim that the pod uses."""
+    """Queue for a claim that the pod uses."""
     return _queue_if(uses_claim(pod, new))
 
 
 def after_csi_node_changed(_pod: PodInfo, old: CSINode | None, new: CSINode) -> QueueingHint:
-    """A new CSINode, or other migrated plugins."""
+    """Queue for a new CSINode or changed migrated plugins."""
     if old is None:
         return QueueingHint.QUEUE
     before = old.metadata.annotations.get(MIGRATED_PLUGINS, "")
@@ -37,25 +37,25 @@ def after_csi_node_changed(_pod: PodInfo, old: CSINode | None, new: CSINode) -> 
 
 
 def after_csi_driver_changed(_pod: PodInfo, old: CSIDriver, new: CSIDriver | None) -> QueueingHint:
-    """A driver that is not asked about capacity any more.
+    """Queue if the scheduler stops checking the driver's storage capacity.
 
-    kube-scheduler tells pods that have an inline volume of it only, for which nobody asks about
+    kube-scheduler requeues only pods with an inline volume of the driver, for which it checks no
     capacity, and none when the driver is deleted.
     """
-    return _queue_if(_is_asked(old) and not _is_asked(new))
+    return _queue_if(_checks_capacity(old) and not _checks_capacity(new))
 
 
 def after_capacity_changed(
     _pod: PodInfo, old: CSIStorageCapacity | None, new: CSIStorageCapacity
 ) -> QueueingHint:
-    """New capacity, or room for larger volumes."""
+    """Queue for a new capacity object, or one that allows larger volumes."""
     if old is None:
         return QueueingHint.QUEUE
     before, after = volume_limit(old), volume_limit(new)
     return _queue_if(after is not None and (before is None or after > before))
 
 
-def _is_asked(driver: CSIDriver | None) -> bool:
+def _checks_capacity(driver: CSIDriver | None) -> bool:
     return driver is not None and bool(driver.spec.storage_capacity)
 
 

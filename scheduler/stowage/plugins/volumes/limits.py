@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: a CSI driver attaches only so many volumes to a node."""
+"""Plugin NodeVolumeLimits: limits the volumes that a CSI driver attaches to a node."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     PreFilterResult,
-    Reads,
     Rejection,
 )
 from stowage.framework.verdict import BoolArray, Int64Array
@@ -32,26 +32,24 @@ _WANTED = PreFilterResult()
 
 
 class NodeVolumeLimits:
-    """Refuses nodes where a driver's volumes, with the pod's new ones, are too many."""
+    """Rejects nodes where the pod's new volumes would exceed the limit of their driver."""
 
     name = "NodeVolumeLimits"
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    row_local = True
+    traits = PluginTraits(filters_what_ifs=True, rejects_per_class=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        """Skip without claims and without inline volumes that a CSI driver took over."""
+        """Skip for pods without claims and without inline volumes migrated to CSI."""
         del state, snapshot
         return _WANTED if _counts(pod) else _SKIPPED
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
         """Unschedulable where attached plus new volumes of a driver exceed its limit.
 
-        ``CSILimits.Filter``: what pods of the node use already is not new; what is merely
-        attached counts beside it.
+        As in ``CSILimits.Filter``, volumes that pods on the node use are not new, and volumes that
+        are attached without such a pod count too.
 
         Raises:
             ValueError: A claim of the pod has no name, or belongs to another pod.
@@ -74,7 +72,7 @@ class NodeVolumeLimits:
         return FilterVerdict((Rejection(REASON, exceeded),))
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """More room for volumes."""
+        """Events that raise a limit or detach a volume, and new claims."""
         csi_node, pod = EventResource.CSI_NODE, EventResource.ASSIGNED_POD
         claim = EventResource.PERSISTENT_VOLUME_CLAIM
         attachment = EventResource.VOLUME_ATTACHMENT
@@ -94,25 +92,25 @@ class NodeVolumeLimits:
 
 
 def after_csi_node_updated(_pod: PodInfo, old: CSINode, new: CSINode) -> QueueingHint:
-    """A limit that was raised, or is there where none was."""
+    """Queue if a limit is new or was raised."""
     before = _limits(old)
     is_raised = any(limit > before.get(driver, 0) for driver, limit in _limits(new).items())
     return QueueingHint.QUEUE if is_raised else QueueingHint.SKIP
 
 
 def after_pod_deleted(_pod: PodInfo, deleted: PodInfo, _new: None) -> QueueingHint:
-    """A placed pod that may have had a volume attached."""
+    """Queue if the deleted pod was placed and may have had a volume attached."""
     had_volumes = bool(deleted.node_name) and _counts(deleted)
     return QueueingHint.QUEUE if had_volumes else QueueingHint.SKIP
 
 
 def after_claim_added(pod: PodInfo, _old: None, claim: PersistentVolumeClaim) -> QueueingHint:
-    """A claim that the pod uses."""
+    """Queue for a claim that the pod uses."""
     return QueueingHint.QUEUE if uses_claim(pod, claim) else QueueingHint.SKIP
 
 
 def after_attachment_deleted(pod: PodInfo, deleted: VolumeAttachment, _new: None) -> QueueingHint:
-    """A volume detached, of any driver if the pod has claims, else of one of its volumes'."""
+    """Queue for a detached volume of any driver if the pod has claims, else of its own drivers."""
     for volume in pod.volumes:
         if volume.persistent_volume_claim is not None:
             return QueueingHint.QUEUE
@@ -133,11 +131,11 @@ def _counts(pod: PodInfo) -> bool:
 
 
 def _missing_claim(pod: PodInfo, snapshot: Snapshot) -> str:
-    """What is said of the first claim that is not there; empty if all are."""
+    """The message for the first claim that does not exist; empty if all exist."""
     for used in claims_of(pod):
         if not used.name:
             raise ValueError("PersistentVolumeClaim had no name")
-        claim = snapshot.storage.claims.seen(f"{pod.namespace}/{used.name}")
+        claim = snapshot.storage.claims.get_api_object(f"{pod.namespace}/{used.name}")
         if claim is None:
             return f"looking up PVC {pod.namespace}/{used.name}: {claim_not_found(used.name)}"
         if used.is_ephemeral and not is_made_for(claim, pod.uid):
@@ -154,11 +152,11 @@ def _exceeded(
     for volume in wanted:
         new[use.rows_with(volume)] -= 1
     attached = use.attached(driver)
-    # Compared by what is left: a node without a limit has more than can be added to.
+    # Compare free slots: adding to the limit of a node without one would overflow.
     left = limits if attached is None else limits - attached
     new_here, left_here = nodes.take(new), nodes.take(left)
     if nodes.changes is not None:
-        # Where there is room for all of them it does not matter what else is detached.
+        # Where all new volumes fit, changes to other volumes do not matter.
         more, shared = nodes.changes.volumes(driver, wanted, left < len(wanted))
         new_here, left_here = new_here - shared, left_here - more
     exceeded: BoolArray = (new_here > left_here) & (new_here > 0)

@@ -1,8 +1,8 @@
-"""Static binding: which free volume each claim of a pod would get, for many nodes at once.
+"""Static binding: chooses an available volume for each claim of a pod, for many nodes at once.
 
-For each node the smallest volume that fits (``FindMatchingVolume``), smallest claims first, none
-twice. All that does not depend on the node is judged once per volume; of volumes that can be
-reached from the same nodes only as many are looked at as the pod has claims.
+Each claim gets the smallest volume that fits on the node (``FindMatchingVolume``); smaller claims
+choose first, and no volume is chosen twice. Checks that do not depend on the node run once per
+volume. Of volumes with equal node affinity, as many are considered as the pod has claims.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _AVAILABLE = "Available"
 
 
 class Match(msgspec.Struct, frozen=True):
-    """What a claim would get.
+    """The volumes that a claim would get.
 
     Attributes:
         claim: The claim.
-        choice: ``int64[nodes]``: numbers in `volumes`, `NO_VOLUME` where none fits.
-        volumes: All volumes that some claim of the pod may get.
+        choice: ``int64[nodes]``: indexes in `volumes`; `NO_VOLUME` where none fits.
+        volumes: All volumes that any claim of the pod may get.
     """
 
     claim: PersistentVolumeClaim
@@ -51,7 +51,7 @@ def match_claims(
     """The choice of each claim on each node, in the order in which claims choose.
 
     Raises:
-        ValueError: A claim's selector cannot be understood.
+        ValueError: A claim's selector is invalid.
     """
     matches: list[Match] = []
     numbers: dict[str, int] = {}
@@ -69,7 +69,7 @@ def match_claims(
 
 
 def fits(volume: PersistentVolume, claim: PersistentVolumeClaim, selector: Selector) -> bool:
-    """Whether a volume nobody was given may be given to a claim, whatever the node."""
+    """Whether an unclaimed volume may be bound to a claim, on any node."""
     return (
         volume.status.phase == _AVAILABLE
         and selector.matches(volume.metadata.labels)
@@ -78,7 +78,7 @@ def fits(volume: PersistentVolume, claim: PersistentVolumeClaim, selector: Selec
 
 
 def _candidates(claim: PersistentVolumeClaim, storage: Storage) -> list[PersistentVolume]:
-    """The volumes that may be given to a claim, best first: the one made for it, or by size."""
+    """The volumes that a claim may get, best first: one prebound to it, or by size."""
     wanted = _request(claim)
     usable = [
         volume
@@ -101,7 +101,7 @@ def _candidates(claim: PersistentVolumeClaim, storage: Storage) -> list[Persiste
 
 
 def _fewest(candidates: Sequence[PersistentVolume], enough: int) -> Iterator[PersistentVolume]:
-    """The first `enough` candidates of each distinct affinity: no node can get to the others."""
+    """The first `enough` candidates of each distinct affinity: claims cannot use up more."""
     taken: dict[VolumeNodeAffinity | None, int] = {}
     for volume in candidates:
         affinity = volume.spec.node_affinity
@@ -125,7 +125,7 @@ def _choose(
     for chosen in earlier:
         is_free = chosen[where] != which
         where, which = where[is_free], which[is_free]
-    # Of several values for one place the last one stays: the best comes last.
+    # numpy keeps the last of several values for an index, so the best volume comes last.
     choice[where[::-1]] = which[::-1]
     return choice
 
@@ -142,7 +142,7 @@ def _selector(claim: PersistentVolumeClaim) -> Selector:
 
 
 def _request(claim: PersistentVolumeClaim) -> int:
-    """Exactly what is asked for, in billionths of a byte."""
+    """The exact request, in billionths of a byte."""
     return quantity_nano_value(claim.spec.resources.requests.get(STORAGE, 0))
 
 

@@ -1,7 +1,7 @@
-"""What was decided about a pod's claims, as writes, and whether it has come true.
+"""The plan that binds a pod's claims, its writes, and the check whether they have taken effect.
 
-``AssumePodVolumes``, ``bindAPIUpdate`` and ``checkBindings`` of v1.36, without I/O: the shell
-makes the writes, the watches show what became of them.
+``bindAPIUpdate`` and ``checkBindings`` of v1.36, without I/O: the shell writes, the watches show
+the outcome.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stowage.api.values.volume_claims import (
     is_fully_bound,
     provisioned_on,
 )
-from stowage.framework import PreBindProgress
+from stowage.framework import PreBindProgress, ReservePlan
 from stowage.plugins.volumes.topology import VolumeTopology
 from stowage.state.changes import is_older
 from stowage.state.pods.pod_info import PodInfo
@@ -33,7 +33,7 @@ _VOLUME = EventResource.PERSISTENT_VOLUME
 
 
 class Given(msgspec.Struct, frozen=True):
-    """A volume that goes to a claim: as it was when that was decided, and as it is to be."""
+    """A free volume for a claim: the volume before and after the write."""
 
     before: PersistentVolume
     after: PersistentVolume
@@ -41,58 +41,34 @@ class Given(msgspec.Struct, frozen=True):
 
 
 class Provisioned(msgspec.Struct, frozen=True):
-    """A claim whose volume is made on the node: as it was, and as it is to be."""
+    """A claim whose volume is provisioned for the node: the claim before and after the write."""
 
     before: PersistentVolumeClaim
     after: PersistentVolumeClaim
 
 
 class VolumePlan(msgspec.Struct):
-    """All that is to happen before the pod can be bound.
+    """The writes that have to take effect before the pod is bound.
 
     Attributes:
-        written: Resource version, by name or ``namespace/name``, of what the shell has written;
-            what the watches show before that says nothing.
+        given: Volumes for claims.
+        provisioned: Claims for the node's provisioner.
+        written: Resource versions of the objects that the shell has written, by name or
+            ``namespace/name``. Older versions that the watches show are out of date.
     """
 
     given: Sequence[Given]
     provisioned: Sequence[Provisioned]
     written: Mapping[str, str] = msgspec.field(default_factory=dict)
 
-    def assume(self, storage: Storage, pod_uid: str) -> None:
-        """Take it for done.
-
-        Raises:
-            ValueError: Something has changed since; nothing is assumed then.
-        """
-        try:
-            for given in self.given:
-                if given.after is not given.before:
-                    storage.volumes.assume(given.after, pod_uid)
-            for each in self.provisioned:
-                if each.after is not each.before:
-                    storage.claims.assume(each.after, pod_uid)
-        except ValueError:
-            self.restore(storage, pod_uid)
-            raise
-
-    def restore(self, storage: Storage, pod_uid: str) -> None:
-        """Take it back; what the watches have shown meanwhile stays.
-
-        So does what has been written, until the watches show it: taken for free, a claim would be
-        given a second volume. (Here v1.36 goes back to what its informers have shown.)
-        """
-        for given in self.given:
-            name = given.after.metadata.name
-            end = storage.volumes.keep if name in self.written else storage.volumes.restore
-            end(name, pod_uid)
-        for each in self.provisioned:
-            key = each.after.metadata.namespaced_name
-            finish = storage.claims.keep if key in self.written else storage.claims.restore
-            finish(key, pod_uid)
+    def assumptions(self) -> ReservePlan:
+        """The objects after the writes, without those that are up to date."""
+        volumes = tuple(each.after for each in self.given if each.after is not each.before)
+        claims = tuple(each.after for each in self.provisioned if each.after is not each.before)
+        return ReservePlan(volumes, claims)
 
     def writes(self, pod: PodInfo, node_name: str) -> BindVolumes:
-        """The instruction; what says so already is not written again."""
+        """The instruction to the shell; objects that are up to date are not written."""
         volumes = tuple(_give(each) for each in self.given if each.after is not each.before)
         claims = tuple(
             _select(each.after) for each in self.provisioned if each.after is not each.before
@@ -100,11 +76,11 @@ class VolumePlan(msgspec.Struct):
         return BindVolumes(pod.reference, node_name, volumes, claims)
 
     def note(self, outcome: VolumesWritten) -> None:
-        """Remember from which versions on the watches count."""
+        """Note the resource versions that the shell has written."""
         self.written = {**outcome.volumes, **outcome.claims}
 
     def is_shown(self, key: str, version: str) -> bool:
-        """Whether what the watch shows is no older than what was written."""
+        """Whether the version that the watch shows is at least the written one."""
         return not is_older(version, self.written.get(key, ""))
 
 
@@ -113,7 +89,7 @@ def make_plan(
     provisioned: Sequence[PersistentVolumeClaim],
     node_name: str,
 ) -> VolumePlan:
-    """What has to change so that a pod's claims get these volumes, or new ones on the node."""
+    """The plan that gives a pod's claims these volumes, or new ones on the node."""
     return VolumePlan(
         [Given(volume, bound_to(volume, claim), claim) for volume, claim in given],
         [Provisioned(claim, provisioned_on(claim, node_name)) for claim in provisioned],
@@ -123,7 +99,7 @@ def make_plan(
 def check_plan(
     plan: VolumePlan, node_name: str, snapshot: Snapshot, topology: VolumeTopology
 ) -> PreBindProgress:
-    """Whether all claims are bound; an error where the pod has to be scheduled anew."""
+    """Whether all claims are bound; an error if the pod has to be scheduled again."""
     row = snapshot.row_of(node_name)
     awaited = {(EventResource.NODE, node_name), (EventResource.CSI_NODE, node_name)}
     if row is None:
@@ -145,7 +121,7 @@ def _check_given(
 ) -> Status:
     storage = node.snapshot.storage
     name, key = given.after.metadata.name, given.claim.metadata.namespaced_name
-    volume, claim = storage.volumes.seen(name), storage.claims.seen(key)
+    volume, claim = storage.volumes.get_api_object(name), storage.claims.get_api_object(key)
     if volume is None:
         return _failed(f'failed to check binding: could not find v1.PersistentVolume "{name}"')
     if claim is None:
@@ -167,7 +143,7 @@ def _check_provisioned(
     each: Provisioned, plan: VolumePlan, node: NodeView, topology: VolumeTopology
 ) -> Status:
     key = each.after.metadata.namespaced_name
-    claim = node.snapshot.storage.claims.seen(key)
+    claim = node.snapshot.storage.claims.get_api_object(key)
     if claim is None:
         text = f'could not find v1.PersistentVolumeClaim "{key}"'
         return _failed(f"failed to check provisioning pvc: {text}")
@@ -190,7 +166,7 @@ def _check_bound(claim: PersistentVolumeClaim, node: NodeView, topology: VolumeT
     """
     if not claim.spec.volume_name:
         return WAIT
-    volume = node.snapshot.storage.volumes.seen(claim.spec.volume_name)
+    volume = node.snapshot.storage.volumes.get_api_object(claim.spec.volume_name)
     if volume is None:
         return WAIT
     unreachable = _unreachable(volume, node, topology)
@@ -217,7 +193,7 @@ def _watched(plan: VolumePlan, storage: Storage) -> Iterator[tuple[EventResource
         yield _VOLUME, given.after.metadata.name
     for key in claims:
         yield _CLAIM, key
-        claim = storage.claims.seen(key)
+        claim = storage.claims.get_api_object(key)
         if claim is not None and claim.spec.volume_name:
             yield _VOLUME, claim.spec.volume_name
 

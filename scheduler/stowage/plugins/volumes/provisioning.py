@@ -1,4 +1,4 @@
-"""Dynamic provisioning: for which nodes a volume could be made (``checkVolumeProvisions``)."""
+"""Dynamic provisioning: finds the nodes where a volume can be made (``checkVolumeProvisions``)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from stowage.state.storage.objects import Storage
 
 
 def provisionable(nodes: NodeView, storage_class: StorageClass) -> BoolArray | None:
-    """``bool[nodes]``: where a class makes volumes at all; None says everywhere."""
+    """``bool[nodes]``: where the class allows volumes; None means everywhere."""
     if storage_class.provisioner in ("", NO_PROVISIONER):
         return np.zeros(len(nodes), dtype=np.bool_)
     if not storage_class.allowed_topologies:
@@ -50,7 +50,7 @@ def provisionable(nodes: NodeView, storage_class: StorageClass) -> BoolArray | N
 def has_capacity(
     nodes: NodeView, storage_class: StorageClass, claim: PersistentVolumeClaim
 ) -> BoolArray | None:
-    """``bool[nodes]``: where there is room for a claim's volume; None says everywhere.
+    """``bool[nodes]``: where the capacity suffices for a claim's volume; None means everywhere.
 
     ``hasEnoughCapacity``: asked only of drivers that publish what they have left.
     """
@@ -67,7 +67,7 @@ def has_capacity(
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:
-    """The largest volume that can be made there, in bytes; None if that is not known."""
+    """The size of the largest volume that can be made, in bytes; None if it is not known."""
     limit = capacity.maximum_volume_size
     if limit is None:
         limit = capacity.capacity
@@ -80,7 +80,7 @@ def _publishes_capacity(storage: Storage, provisioner: str) -> bool:
 
 
 def _selector(topology: LabelSelector) -> Selector:
-    """A selector that cannot be understood selects no node."""
+    """The compiled selector; an invalid one selects no node."""
     try:
         return compile_label_selector(topology)
     except SelectorError:
@@ -89,7 +89,7 @@ def _selector(topology: LabelSelector) -> Selector:
 
 @lru_cache(maxsize=1024)
 def _requirements(term: TopologySelectorTerm) -> tuple[Requirement, ...]:
-    """A term's requirements; none if it is empty or cannot be understood, and matches nothing."""
+    """A term's requirements; none if it is empty or invalid, so that it matches nothing."""
     try:
         return tuple(
             valid_requirement(each.key, Operator.IN, each.values)

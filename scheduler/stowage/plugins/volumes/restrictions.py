@@ -1,4 +1,4 @@
-"""VolumeRestrictions: some disks are for one pod a node, some claims for one pod at all."""
+"""Plugin VolumeRestrictions: exclusive disks, and claims that only one pod may use."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     PreFilterResult,
-    Reads,
     Rejection,
 )
 from stowage.framework.verdict import BoolArray, Int64Array
@@ -50,18 +50,16 @@ class _Taken(msgspec.Struct, frozen=True):
 
 
 class VolumeRestrictions:
-    """Refuses nodes where a disk of the pod is in use; all nodes if such a claim is in use."""
+    """Rejects nodes where a disk of the pod is in use, or all nodes if a claim is in use."""
 
     name = "VolumeRestrictions"
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    row_local = True
+    traits = PluginTraits(filters_what_ifs=True, rejects_per_class=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        """Skip without disks, unless a claim for one pod is taken; a missing claim is refused."""
+        """Skip without disks and conflicting claims; reject the pod if a claim does not exist."""
         if not pod.volumes:
             return _SKIPPED
         claims = set()
@@ -70,7 +68,7 @@ class VolumeRestrictions:
             if used.is_ephemeral:
                 continue
             key = f"{pod.namespace}/{used.name}"
-            claim = snapshot.storage.claims.seen(key)
+            claim = snapshot.storage.claims.get_api_object(key)
             if claim is None:
                 return PreFilterResult(unresolvable(claim_not_found(used.name)))
             if _ONE_POD in claim.spec.access_modes and used.name not in claims:
@@ -82,7 +80,7 @@ class VolumeRestrictions:
         return _WANTED
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
-        """Unschedulable where a disk conflicts; elsewhere too if a claim is taken."""
+        """Unschedulable where a disk is in use, or where a claim of the pod is in use."""
         rejections = []
         elsewhere = np.ones(len(nodes), dtype=np.bool_)
         in_conflict = _in_conflict(pod, nodes)
@@ -95,7 +93,7 @@ class VolumeRestrictions:
         return FilterVerdict(tuple(rejections)) if rejections else ACCEPT_ALL
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Pods that go, nodes and claims that come."""
+        """Deleted pods, added nodes, added claims."""
         pod, node = EventResource.ASSIGNED_POD, EventResource.NODE
         claim = EventResource.PERSISTENT_VOLUME_CLAIM
         return (
@@ -122,7 +120,7 @@ def _in_conflict(pod: PodInfo, nodes: NodeView) -> BoolArray | None:
 
 
 def _num_taken(taken: _Taken, nodes: NodeView) -> Int64Array:
-    """``int64[nodes]``: how many claims for one pod are taken (``conflictingPVCRefCount``).
+    """``int64[nodes]``: number of exclusive claims in use (``conflictingPVCRefCount``).
 
     A pod that comes or goes counts by the names of its claims alone, in whatever namespace:
     ``conflictingPVCRefCountForPod`` of v1.36.
@@ -143,7 +141,7 @@ def _num_taken(taken: _Taken, nodes: NodeView) -> Int64Array:
 
 
 def after_pod_deleted(pod: PodInfo, deleted: PodInfo, _new: None) -> QueueingHint:
-    """A pod of the namespace that had a disk or a claim of this one."""
+    """Queue for a deleted pod of the namespace that used a disk or a claim of the pod."""
     if deleted.namespace != pod.namespace:
         return QueueingHint.SKIP
     if disk_conflicts(pod.volumes, deleted.volumes):
@@ -154,13 +152,13 @@ def after_pod_deleted(pod: PodInfo, deleted: PodInfo, _new: None) -> QueueingHin
 
 
 def after_claim_added(pod: PodInfo, _old: None, claim: PersistentVolumeClaim) -> QueueingHint:
-    """A claim that the pod names."""
+    """Queue for a claim that the pod names."""
     is_named = uses_claim(pod, claim, ephemeral=False)
     return QueueingHint.QUEUE if is_named else QueueingHint.SKIP
 
 
 def _needs_check(pod: PodInfo) -> list[bool]:
-    """Which volumes are disks of the four kinds."""
+    """The volumes that are disks of the four exclusive kinds."""
     return [
         each.gce_persistent_disk is not None
         or each.aws_elastic_block_store is not None

@@ -1,4 +1,4 @@
-"""From where volumes can be reached."""
+"""Finds the nodes where volumes can be used, by their node affinity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_SELECTORS = 16_384
 
 
 class VolumeTopology:
-    """Judges the node affinity of volumes, each distinct one once until a node changes."""
+    """Judges the node affinity of volumes; answers are kept until a node changes."""
 
     def __init__(self) -> None:
         self._rows: LRUCache[NodeSelector, Int64Array] = LRUCache(_MAX_SELECTORS)
@@ -48,7 +48,7 @@ class VolumeTopology:
         return mask
 
     def positions(self, nodes: NodeView, affinity: VolumeNodeAffinity | None) -> Int64Array:
-        """``int64[]``: which of `nodes` an affinity allows; kept for questions about all nodes."""
+        """``int64[]``: positions of `nodes` that an affinity allows; kept for all nodes."""
         required = None if affinity is None else affinity.required
         if required is None:
             return np.arange(len(nodes))
@@ -65,7 +65,7 @@ class VolumeTopology:
 
 
 def affinity_mask(nodes: NodeView, affinity: VolumeNodeAffinity | None) -> BoolArray | None:
-    """``bool[nodes]``: where an affinity lets a volume be used; None says everywhere.
+    """``bool[nodes]``: where an affinity allows a volume; None means everywhere.
 
     ``CheckNodeAffinity``: it looks at labels only; what it says of fields is not judged, and terms
     that cannot be understood match nothing.

@@ -1,4 +1,4 @@
-"""VolumeZone: a volume with zone labels can be used in these zones only."""
+"""Plugin VolumeZone: a volume with zone labels can be used in these zones only."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from stowage.framework import (
     EventRegistration,
     FilterVerdict,
     NoArgs,
+    PluginTraits,
     PreFilterResult,
-    Reads,
     Rejection,
 )
 from stowage.framework.verdict import BoolArray
@@ -43,35 +43,33 @@ _DELIMITER = "__"
 _SKIPPED = PreFilterResult(SKIP)
 
 
-class Place(NamedTuple):
-    """A zone or region label of a volume and the values a node may have."""
+class ZoneLabel(NamedTuple):
+    """A zone or region label of a volume, and the values that a node may have."""
 
     key: str
     values: tuple[str, ...]
 
 
-class _Places(msgspec.Struct, frozen=True):
-    """What a pod's volumes ask of a node's labels."""
+class _ZoneLabels(msgspec.Struct, frozen=True):
+    """The zone and region labels of all volumes of a pod."""
 
-    places: tuple[Place, ...]
+    labels: tuple[ZoneLabel, ...]
 
 
 class VolumeZone:
-    """Refuses nodes of other zones and regions than the pod's bound volumes are labelled with."""
+    """Rejects nodes outside the zones and regions of the pod's bound volumes."""
 
     name = "VolumeZone"
-    filter_reads = Reads.CLUSTER
-    refuses_per_class = True
-    reads_pods = False
+    traits = PluginTraits(reads_placed_pods=False, rejects_per_class=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
-        """Skip without such labels; refused if a claim or its volume is missing."""
+        """Skip if no volume has such labels; reject the pod if a claim or its volume is missing."""
         if not pod.volumes:
             return _SKIPPED
-        places: list[Place] = []
+        labels: list[ZoneLabel] = []
         for used in claims_of(pod):
             if used.is_ephemeral:
                 continue
@@ -79,10 +77,10 @@ class VolumeZone:
             if isinstance(found, Status):
                 return PreFilterResult(found)
             if found is not None:
-                places.extend(places_of(found))
-        if not places:
+                labels.extend(zone_labels(found))
+        if not labels:
             return _SKIPPED
-        state.write(_Places(tuple(places)))
+        state.write(_ZoneLabels(tuple(labels)))
         return PreFilterResult()
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
@@ -92,15 +90,15 @@ class VolumeZone:
         for key in _LABELS:
             labelled |= requirement_mask(nodes, Requirement(key, Operator.EXISTS))
         inside = np.ones(len(nodes), dtype=np.bool_)
-        for place in state.read(_Places).places:
-            inside &= _is_inside(nodes, place)
+        for label in state.read(_ZoneLabels).labels:
+            inside &= _is_inside(nodes, label)
         refused = labelled & ~inside
         if not refused.any():
             return ACCEPT_ALL
         return FilterVerdict((Rejection(REASON, refused, unresolvable=True),))
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        """Classes, claims and volumes that come or change, nodes that come or change labels."""
+        """Added and changed classes, claims and volumes; added and relabelled nodes."""
         both = ActionType.ADD | ActionType.UPDATE
         node_action = ActionType.ADD | ActionType.UPDATE_NODE_LABEL
         storage_class = ClusterEvent(EventResource.STORAGE_CLASS, ActionType.ADD)
@@ -115,7 +113,7 @@ class VolumeZone:
 
 
 def after_class_added(_pod: PodInfo, _old: None, added: StorageClass) -> QueueingHint:
-    """A class that waits for its first consumer."""
+    """Queue for a class that waits for its first consumer."""
     waits = added.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
     return QueueingHint.QUEUE if waits else QueueingHint.SKIP
 
@@ -123,7 +121,7 @@ def after_class_added(_pod: PodInfo, _old: None, added: StorageClass) -> Queuein
 def after_claim_changed(
     pod: PodInfo, _old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
 ) -> QueueingHint:
-    """A claim that the pod names."""
+    """Queue for a claim that the pod names."""
     is_named = uses_claim(pod, new, ephemeral=False)
     return QueueingHint.QUEUE if is_named else QueueingHint.SKIP
 
@@ -131,33 +129,33 @@ def after_claim_changed(
 def after_volume_changed(
     _pod: PodInfo, old: PersistentVolume | None, new: PersistentVolume
 ) -> QueueingHint:
-    """A volume that is new, or is somewhere else now."""
-    if old is None or list(places_of(old)) != list(places_of(new)):
+    """Queue for a volume that is new or whose zone labels changed."""
+    if old is None or list(zone_labels(old)) != list(zone_labels(new)):
         return QueueingHint.QUEUE
     return QueueingHint.SKIP
 
 
-def places_of(volume: PersistentVolume) -> Iterator[Place]:
-    """The zone and region labels of a volume; one with an empty value in its list is ignored."""
+def zone_labels(volume: PersistentVolume) -> Iterator[ZoneLabel]:
+    """The zone and region labels of a volume; a label with an empty value is ignored."""
     for key in _LABELS:
         label = volume.metadata.labels.get(key)
         if label is None:
             continue
         values = [value.strip() for value in label.split(_DELIMITER)]
         if all(values):
-            yield Place(key, tuple(sorted(set(values))))
+            yield ZoneLabel(key, tuple(sorted(set(values))))
 
 
 def _volume_of(key: str, name: str, snapshot: Snapshot) -> PersistentVolume | Status | None:
-    """The volume of a claim, None for one that waits for its pod, or why there is none."""
+    """The volume of a claim; None if the claim waits for its pod; or the rejection."""
     if not name:
         return unresolvable("PersistentVolumeClaim had no name")
     storage = snapshot.storage
-    claim = storage.claims.seen(key)
+    claim = storage.claims.get_api_object(key)
     if claim is None:
         return unresolvable(claim_not_found(name))
     if claim.spec.volume_name:
-        volume = storage.volumes.seen(claim.spec.volume_name)
+        volume = storage.volumes.get_api_object(claim.spec.volume_name)
         return volume or unresolvable(volume_not_found(claim.spec.volume_name))
     class_name = claim_class(claim)
     if not class_name:
@@ -172,13 +170,13 @@ def _volume_of(key: str, name: str, snapshot: Snapshot) -> PersistentVolume | St
     return unresolvable("PersistentVolume had no name")
 
 
-def _is_inside(nodes: NodeView, place: Place) -> BoolArray:
-    """``bool[nodes]``: by this label or, where a node lacks it, by the one that replaced it."""
-    inside = requirement_mask(nodes, Requirement(place.key, Operator.IN, place.values))
-    successor = _SUCCESSOR.get(place.key)
+def _is_inside(nodes: NodeView, label: ZoneLabel) -> BoolArray:
+    """``bool[nodes]``: nodes that match by this label or, without it, by the one replacing it."""
+    inside = requirement_mask(nodes, Requirement(label.key, Operator.IN, label.values))
+    successor = _SUCCESSOR.get(label.key)
     if successor is None:
         return inside
-    absent = requirement_mask(nodes, Requirement(place.key, Operator.DOES_NOT_EXIST))
-    instead = requirement_mask(nodes, Requirement(successor, Operator.IN, place.values))
+    absent = requirement_mask(nodes, Requirement(label.key, Operator.DOES_NOT_EXIST))
+    instead = requirement_mask(nodes, Requirement(successor, Operator.IN, label.values))
     either: BoolArray = inside | (absent & instead)
     return either

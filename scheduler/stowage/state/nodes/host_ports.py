@@ -1,4 +1,4 @@
-"""Host ports in use, as one count per row for each distinct port."""
+"""Host ports in use: how many pods of each row use each port."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterable
 import numpy as np
 
 from stowage.state.arrays import BoolArray, Int32Array, Int64Array, extended
-from stowage.state.few_rows import FewRows
 from stowage.state.pods.pod_class import ANY_IP, HostPort
+from stowage.state.sparse_column import SparseColumn
 
 
 class _Users:
-    """Who uses one port: row -> how many, and a column once they are on many rows.
+    """The number of pods per row that use a port; an array once many rows have such pods.
 
-    A single pod may use thousands of ports that no other pod uses.
+    A pod may use thousands of ports that no other pod uses, so one array per port is too much.
     """
 
     __slots__ = ("_column", "_few")
 
     def __init__(self) -> None:
-        self._few = FewRows()
+        self._few = SparseColumn()
         self._column: Int32Array | None = None
 
     def add(self, row: int, delta: int, num_rows: int) -> None:
@@ -30,13 +30,13 @@ class _Users:
         self._few.add(row, delta)
         if self._few.are_many(num_rows):
             self._column = self.per_row(num_rows)
-            self._few = FewRows()
+            self._few = SparseColumn()
 
     def at(self, row: int) -> int:
         return self._few.counts.get(row, 0) if self._column is None else int(self._column[row])
 
     def per_row(self, num_rows: int) -> Int32Array:
-        """``int32[rows]``; to be read only."""
+        """``int32[rows]``; callers must not write."""
         if self._column is not None:
             return self._column
         return self._few.spread_out(num_rows).astype(np.int32)
@@ -47,13 +47,13 @@ class _Users:
 
     def copy(self) -> _Users:
         twin = _Users()
-        twin._few = FewRows(self._few.counts)
+        twin._few = SparseColumn(self._few.counts)
         twin._column = None if self._column is None else self._column.copy()
         return twin
 
 
 class HostPorts:
-    """How many pods of each row use which host port."""
+    """Host ports in use on each row, with the number of pods that use them."""
 
     __slots__ = ("_counts", "_num_rows", "_totals")
 
@@ -63,7 +63,7 @@ class HostPorts:
         self._totals: dict[HostPort, int] = {}
 
     def add(self, row: int, ports: Iterable[HostPort]) -> None:
-        """Note that a pod of `row` uses these ports."""
+        """Add the ports of a pod on `row`."""
         for port in ports:
             ip, protocol, number = port
             by_ip = self._counts.setdefault((protocol, number), {})
@@ -73,7 +73,7 @@ class HostPorts:
             self._totals[port] = self._totals.get(port, 0) + 1
 
     def remove(self, row: int, ports: Iterable[HostPort]) -> None:
-        """Note that a pod of `row` gave these ports back."""
+        """Remove the ports of a pod on `row`."""
         for port in ports:
             ip, protocol, number = port
             by_ip = self._counts[protocol, number]
@@ -85,7 +85,7 @@ class HostPorts:
                     del self._counts[protocol, number]
 
     def in_conflict(self, ports: Iterable[HostPort], rows: slice | Int64Array) -> BoolArray:
-        """Which of `rows` have a port in use that one of `ports` collides with.
+        """``bool[rows]``: where a port in use collides with one of `ports`.
 
         The same protocol and number collide if the IPs are equal or one of them is 0.0.0.0
         (``HostPortInfo.CheckConflict``).
@@ -99,7 +99,7 @@ class HostPorts:
         return conflicts
 
     def colliding(self, ports: Iterable[HostPort]) -> dict[HostPort, Int32Array]:
-        """The ports in use that collide with one of `ports`, with ``int32[rows]`` users of each."""
+        """The ports in use that collide with one of `ports` -> ``int32[rows]`` number of users."""
         found: dict[HostPort, Int32Array] = {}
         for ip, protocol, number in ports:
             for used_ip, users in self._counts.get((protocol, number), {}).items():
@@ -108,7 +108,7 @@ class HostPorts:
         return found
 
     def on_row(self, row: int) -> dict[HostPort, int]:
-        """The ports in use on a row and how many pods use each."""
+        """The ports in use on a row -> number of users."""
         return {
             (ip, protocol, number): users.at(row)
             for (protocol, number), by_ip in self._counts.items()
@@ -117,14 +117,14 @@ class HostPorts:
         }
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
         for by_ip in self._counts.values():
             for users in by_ip.values():
                 users.grow(num_rows)
 
     def copy(self) -> HostPorts:
-        """The same use of ports, to be changed independently."""
+        """An independent copy."""
         twin = HostPorts(self._num_rows)
         twin._totals = dict(self._totals)
         twin._counts = {

@@ -1,4 +1,4 @@
-"""Which images are on which nodes (kube-scheduler's ``ImageStates``)."""
+"""Images on nodes (``ImageStates`` of kube-scheduler)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from stowage.state.arrays import BoolArray, read_only
 
 
 class ImageState:
-    """One image name: its size, and the rows of the nodes that have it.
+    """An image name: its size, and the nodes that have it.
 
     Attributes:
-        size_bytes: As told by the first node that had the image; other nodes may disagree.
+        size_bytes: The size that the first node reported; other nodes may report another size.
     """
 
     __slots__ = ("_mask", "_num_rows", "_rows", "size_bytes")
@@ -27,37 +27,37 @@ class ImageState:
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes have the image."""
+        """Number of nodes that have the image."""
         return len(self._rows)
 
     @property
     def on_node(self) -> BoolArray:
-        """``bool[rows]``: which nodes have the image; made when first asked for."""
+        """``bool[rows]``: which nodes have the image; built on first use."""
         if self._mask is None:
             self._mask = np.zeros(self._num_rows, dtype=np.bool_)
             self._mask[list(self._rows)] = True
         return read_only(self._mask)
 
     def add(self, row: int) -> None:
-        """Note that the node of `row` has the image."""
+        """Add a node that has the image."""
         self._rows.add(row)
         if self._mask is not None:
             self._mask[row] = True
 
     def discard(self, row: int) -> None:
-        """Note that the node of `row` does not have the image."""
+        """Remove a node that no longer has the image."""
         self._rows.discard(row)
         if self._mask is not None:
             self._mask[row] = False
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
         self._mask = None
 
 
 class ImageStates:
-    """All images that some node has, by name."""
+    """The images of all nodes, by name."""
 
     __slots__ = ("_interned", "_num_rows", "_states")
 
@@ -67,24 +67,23 @@ class ImageStates:
         self._interned: dict[ContainerImage, ContainerImage] = {}
 
     def get(self, name: str) -> ImageState | None:
-        """The state of an image, or None if no node has it."""
+        """The state of an image; None if no node has it."""
         return self._states.get(name)
 
     def names(self) -> Iterable[str]:
-        """The names of all images on some node."""
+        """The names of all images."""
         return self._states.keys()
 
     def replace(
         self, row: int, old: Sequence[ContainerImage], new: Sequence[ContainerImage]
     ) -> tuple[ContainerImage, ...]:
-        """Note that the images of a row changed.
+        """Replace the images of a row.
 
-        As upstream, the old ones are taken off first, so an image that only this node has
-        takes the size told now.
+        As in kube-scheduler, the old images are removed first: an image that only this node has
+        takes its new size.
 
         Returns:
-            `new`, with images that other nodes have too as the very same objects: nodes tend to
-            have the same images, and the names are long.
+            `new` with interned images: most nodes have the same images, and the names are long.
         """
         for image in old:
             for name in image.names:
@@ -102,7 +101,7 @@ class ImageStates:
         return kept
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
         for state in self._states.values():
             state.grow(num_rows)

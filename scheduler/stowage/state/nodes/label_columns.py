@@ -1,4 +1,4 @@
-"""Node labels as columns of codes, one per label key that somebody asked about."""
+"""Labels as columns of codes, one column per label key that was requested."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class LabelColumn:
 
     Attributes:
         key: The label key.
-        codes: ``int32[rows]``, the code of each row's value, `ABSENT` where it has none.
-        cells: The memory of `codes`; reading one element is far faster this way.
-        values: Code -> value; a code that no node uses any more is free (None) until reused.
+        codes: ``int32[rows]``, the code of each row's value, `ABSENT` without the label.
+        cells: The memory of `codes`, in which reading one element is much faster.
+        values: Code -> value; a code without rows is free (None) until it is reused.
     """
 
     __slots__ = ("_codes", "_integers", "_tables", "cells", "codes", "key", "values")
@@ -43,15 +43,15 @@ class LabelColumn:
 
     @property
     def num_values(self) -> int:
-        """Length of an array with one entry per value (free codes included)."""
+        """Number of codes, including free ones."""
         return len(self.values)
 
     def value(self, code: int) -> str | None:
-        """The value that a code stands for; None for `ABSENT` and free codes."""
+        """The value of a code; None for `ABSENT` and free codes."""
         return None if code < 0 else self.values.values[code]
 
     def set(self, row: int, value: str | None) -> tuple[int, int]:
-        """Give a row a value, or take it away; returns the row's old and new code."""
+        """Set or remove the value of a row; returns the old and the new code."""
         old = self.cells[row]
         new = ABSENT if value is None else self.values.acquire(value)
         self.cells[row] = new
@@ -60,10 +60,10 @@ class LabelColumn:
         return old, new
 
     def table(self, requirement: Requirement) -> BoolArray:
-        """Which values meet a requirement; made anew only when values came or went.
+        """Which values meet a requirement; recomputed only when values are added or removed.
 
         Returns:
-            ``bool[num_values + 1]``. The last entry answers for rows without the label, so
+            ``bool[num_values + 1]``. The last entry is for rows without the label, so
             ``table[codes]`` is right for code -1 too.
         """
         key = (requirement.operator.value, requirement.values)
@@ -75,7 +75,7 @@ class LabelColumn:
         return table
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._codes = extended(self._codes, num_rows, ABSENT)
         self.codes = read_only(self._codes)
         self.cells = self._codes.data
@@ -96,7 +96,7 @@ class LabelColumn:
         return table
 
     def _compare(self, requirement: Requirement, table: BoolArray) -> None:
-        """Judge Gt and Lt; many bounds may be asked about, so the values are read once."""
+        """Evaluate Gt and Lt; the values are parsed once for all bounds."""
         bound = parse_int64(requirement.values[0])
         if bound is None:
             return
@@ -115,18 +115,18 @@ class LabelColumn:
 
 
 LabelObserver: TypeAlias = Callable[[LabelColumn, int, int, int], None]
-"""Told of (column, row, old code, new code) before the old code is free to be reused."""
+"""Called with (column, row, old code, new code) before the old code can be reused."""
 
 
 class LabelColumns:
-    """The columns of all label keys asked about so far, kept up to date.
+    """The columns of all requested label keys, kept up to date.
 
-    A column is built when its key is first asked for, if any node has the key at all: what pods
-    ask about keys that do not exist costs no memory, and neither do keys nobody asks about.
+    A column is built when its key is first requested, if any row has the key. So keys that no row
+    has, and keys that are never requested, cost no memory.
 
     Args:
-        labels_of: The labels of a row, none where there is nothing; read when a column is built.
-        num_rows: How many rows there are.
+        labels_of: The labels of a row, empty for a free row; read when a column is built.
+        num_rows: The number of rows.
         keeps_unused: Whether a column stays when the last row loses its key.
     """
 
@@ -152,7 +152,7 @@ class LabelColumns:
         self.observers: list[LabelObserver] = []
 
     def column(self, key: str) -> LabelColumn:
-        """The column of a label; one that no node has yields an empty column."""
+        """The column of a label key; empty if no row has the key."""
         column = self._columns.get(key)
         if column is None:
             if key not in self._key_counts:
@@ -162,7 +162,7 @@ class LabelColumns:
         return column
 
     def mask(self, selector: Selector) -> BoolArray:
-        """``bool[rows]``: where a selector matches; a row with nothing counts as without labels."""
+        """``bool[rows]``: where a selector matches; a free row has no labels."""
         mask: BoolArray = np.full(self._num_rows, not selector.matches_nothing, dtype=np.bool_)
         for requirement in selector.requirements if not selector.matches_nothing else ():
             column = self.column(requirement.key)
@@ -170,11 +170,11 @@ class LabelColumns:
         return mask
 
     def built(self) -> Mapping[str, LabelColumn]:
-        """The columns that exist, by key."""
+        """The columns that are built, by key."""
         return self._columns
 
     def update(self, row: int, old: Mapping[str, str], new: Mapping[str, str]) -> None:
-        """Note that the labels of a row changed."""
+        """Update the labels of a row."""
         for key in old.keys() - new.keys():
             self._key_counts[key] -= 1
             self._set(key, row, None)
@@ -190,13 +190,13 @@ class LabelColumns:
                 self._set(key, row, value)
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
         for column in self._columns.values():
             column.grow(num_rows)
 
     def _nobody(self) -> LabelColumn:
-        """The column of all keys that no row has; one pod may ask for thousands of them."""
+        """The shared column of all keys that no row has; a pod may name thousands of them."""
         if self._absent is None or len(self._absent.codes) != self._num_rows:
             self._absent = LabelColumn("", self._num_rows)
         return self._absent

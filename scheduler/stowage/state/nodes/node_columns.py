@@ -1,9 +1,9 @@
-"""The cluster's nodes as columns: a row is a node, a column is what plugins ask of all nodes.
+"""The columns of nodes: allocatable resources, usage, labels, taints, images, host ports.
 
-Rows are slots that are reused. A row belongs to a node name as long as there is a node object or
-a pod on it; without the object (deleted while pods remain, or a pod seen first) the row is
-imaginary: `exists` is False, what its pods use is kept. Arrays are as long as the capacity, so
-their length changes rarely. What is handed out is a read-only view of memory that stays live.
+A row belongs to a node name while there is a node object or a pod on it, or a storage object holds
+it. Without the node object (deleted before its pods, or not received yet) the row is imaginary:
+`exists` is False, and the usage of its pods is kept. Arrays are as long as the capacity, so their
+length changes rarely. Readers get read-only views of live memory.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ from stowage.state.row_counts import RowCounts
 
 TaintSet = tuple[Taint, ...]
 Amounts: TypeAlias = tuple[int, ...]
-"""Which resource is in which column, by a number; what a node has, what its pods take of it, with
-and without defaults, and how many they are."""
+"""Version of the resource index; allocatable, requested and non-zero requested amounts; pods."""
 _NO_LABELS: Mapping[str, str] = {}
 _NO_IMAGES: tuple[ContainerImage, ...] = ()
 _NO_QUANTITIES: Quantities = {}
@@ -51,19 +50,19 @@ class NodeColumns:
 
     Attributes:
         exists: ``bool[rows]``, whether the row has a node object.
-        names: ``row -> node name``, also of imaginary nodes; empty for free rows.
-        nodes: ``row -> node object``, None where there is none.
-        allocatable: ``int64[rows, resources]``, 0 for what a node does not have.
+        names: ``row -> node name``, also of imaginary rows; empty for free rows.
+        nodes: ``row -> node object``; None without one.
+        allocatable: ``int64[rows, resources]``, 0 for resources that a node does not have.
         requested: ``int64[rows, resources]``, sum over the pods of the row.
-        requested_elsewhere: Sums for resources without a column, since no node has them.
+        requested_elsewhere: Sums for resources that no node has, and that have no column.
         nonzero_requested: ``int64[rows, 2]``, cpu milli and memory bytes with defaults.
         num_pods: ``int64[rows]``.
         unschedulable: ``bool[rows]``, ``spec.unschedulable``.
         taint_set: ``int32[rows]``, code in `taint_sets`; 0 is the empty set.
         feature_set: ``int32[rows]``, code in `feature_sets`; 0 is the empty set.
-        node_changes: Rows whose node object changed, came or went.
+        node_changes: Rows whose node object was added, updated or removed.
         usage_changes: Rows whose pods changed.
-        growth_observers: Told the new number of rows after the arrays grew.
+        growth_observers: Called with the new number of rows after the arrays grew.
     """
 
     def __init__(self) -> None:
@@ -106,15 +105,15 @@ class NodeColumns:
         return self._row_of.get(name)
 
     def request_vector(self, pod_class: PodClass) -> Int64Array:
-        """``int64[resources]``, as wide as `allocatable` and `requested` are."""
+        """``int64[resources]`` of what a pod requests, in the columns of `allocatable`."""
         return self.resources.requests(pod_class).vector
 
     def amounts(self, row: int) -> Amounts:
-        """The entries of a row in the columns of amounts, as one value that can be looked up."""
+        """The amounts of a row as one hashable value."""
         return (self.resources.version, *[cells[row] for cells in self._amount_cells])
 
     def requested_by_name(self) -> list[dict[str, int]]:
-        """Per row what its pods request, without zeros; for a person or a check."""
+        """What the pods of each row request by resource, without zeros; for dumps and checks."""
         names = self.resources.names
         rows: list[dict[str, int]] = [
             {name: amount for name, amount in zip(names, row, strict=True) if amount}
@@ -126,7 +125,7 @@ class NodeColumns:
         return rows
 
     def ensure_row(self, name: str) -> int:
-        """The row of a node; a free one becomes its imaginary row if it has none."""
+        """The row of a node; an unknown node gets an imaginary row."""
         row = self._row_of.get(name)
         if row is None:
             if not self._free:
@@ -137,7 +136,7 @@ class NodeColumns:
         return row
 
     def hold(self, name: str) -> int:
-        """The row of a node, kept for it until `release`: something besides pods belongs to it."""
+        """The row of a node, reserved until `release`: a storage object belongs to the node."""
         row = self.ensure_row(name)
         self._held[row] += 1
         return row
@@ -150,14 +149,14 @@ class NodeColumns:
         self.free_if_unused(row)
 
     def is_held(self, row: int) -> bool:
-        """Whether something besides its object and its pods keeps a row."""
+        """Whether a storage object holds the row."""
         return row in self._held
 
     def set_node(self, node: Node) -> int:
-        """Put a new or changed node object into its row; returns the row.
+        """Add or update a node object; returns its row.
 
         Raises:
-            InvalidObject: A quantity cannot be read; nothing was changed then.
+            InvalidObject: A quantity cannot be parsed; nothing has changed.
         """
         amounts = node_allocatable(node)
         row = self.ensure_row(node.metadata.name)
@@ -179,13 +178,13 @@ class NodeColumns:
         return row
 
     def keep_node(self, row: int, node: Node) -> None:
-        """Remember the newer object of a node none of whose columns changed."""
+        """Replace the object of a node whose columns did not change."""
         old = self.nodes[row]
         assert old is not None  # noqa: S101 - the caller compared it with `node`
         self.nodes[row] = _with_images(node, old.status.images)
 
     def unset_node(self, row: int) -> None:
-        """Take the node object out of a row; what its pods use stays."""
+        """Remove the node object from a row; the usage of its pods stays."""
         node = self.nodes[row]
         assert node is not None  # noqa: S101 - the caller looked it up
         self._allocatable[row] = 0
@@ -201,29 +200,28 @@ class NodeColumns:
         self.node_changes.record(row)
 
     def add_pod(self, row: int, pod_class: PodClass) -> None:
-        """Add what a pod uses to its row."""
+        """Add the usage of a pod to a row."""
         self._change_usage(row, pod_class, 1)
         if pod_class.host_ports:
             self.host_ports.add(row, pod_class.host_ports)
 
     def remove_pod(self, row: int, pod_class: PodClass) -> None:
-        """Take what a pod used off its row."""
+        """Remove the usage of a pod from a row."""
         self._change_usage(row, pod_class, -1)
         if pod_class.host_ports:
             self.host_ports.remove(row, pod_class.host_ports)
 
     def free_if_unused(self, row: int) -> None:
-        """Let a row be reused if it has no node object, no pods and nothing else."""
+        """Free a row that has no node object, no pods and no holders."""
         if self.nodes[row] is None and not self._num_pods_cells[row] and row not in self._held:
             del self._row_of[self.names[row]]
             self.names[row] = ""
             self._free.append(row)
 
     def with_own_usage(self) -> NodeColumns:
-        """The same nodes, sharing all but what pods use, which is copied.
+        """A copy for a what-if: usage is copied, all else is shared.
 
-        The copy is for questions of the kind "what if": only `add_pod` and `remove_pod` may be
-        called on it.
+        Only `add_pod` and `remove_pod` may be called on it.
         """
         twin = object.__new__(NodeColumns)
         twin.__dict__.update(self.__dict__)
@@ -241,14 +239,13 @@ class NodeColumns:
         return _NO_LABELS if node is None else node.metadata.labels
 
     def _hold_resources(self, row: int, names: frozenset[str]) -> None:
-        """Give the resources a node has columns, and free those of what no node has any more."""
+        """Add columns for new resources of a node; free columns of resources that no node has."""
         held = self._resource_names.pop(row, _NO_NAMES)
         if names:
             self._resource_names[row] = names
         new = self.resources.acquire(names - held)
         width = len(self.resources)
         if self._requested.shape[1] != width:
-            # One column more at a time is what the first node of each sort brings, hardly more.
             self._allocatable = _widened(self._allocatable, width)
             self._requested = _widened(self._requested, width)
             self._publish()
@@ -330,7 +327,7 @@ class NodeColumns:
 
 
 def _release(sets: Interner[TaintSet] | Interner[frozenset[str]], code: int) -> None:
-    """Give back a row's set; code 0 stays, it is what rows without a node have."""
+    """Release the set of a row; code 0, the empty set, is never released."""
     if code:
         sets.release(code)
 

@@ -1,7 +1,7 @@
-"""Node selectors, node affinity and tolerations judged for many nodes at once.
+"""Node selectors, node affinity and tolerations, evaluated for many nodes at once.
 
-A requirement is judged once per distinct value of its label, a toleration once per distinct set
-of taints; what each node gets is a look-up by its code.
+A requirement is evaluated once per distinct label value, a toleration once per distinct set of
+taints; each node looks up the result by its code.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def requirement_mask(nodes: NodeView, requirement: Requirement) -> BoolArray:
 
 
 def selector_mask(nodes: NodeView, selector: Selector) -> BoolArray:
-    """``bool[nodes]``: where all requirements on labels hold."""
+    """``bool[nodes]``: where a label selector matches."""
     mask = np.full(len(nodes), not selector.matches_nothing, dtype=np.bool_)
     for requirement in selector.requirements:
         mask &= requirement_mask(nodes, requirement)
@@ -43,9 +43,9 @@ def selector_mask(nodes: NodeView, selector: Selector) -> BoolArray:
 
 
 def node_term_mask(nodes: NodeView, term: NodeTerm) -> BoolArray:
-    """``bool[nodes]``: where a node selector term matches; nowhere if it cannot be judged."""
-    mask = np.full(len(nodes), not term.problem, dtype=np.bool_)
-    if term.problem:
+    """``bool[nodes]``: where a node selector term matches; nowhere if the term is invalid."""
+    mask = np.full(len(nodes), not term.error, dtype=np.bool_)
+    if term.error:
         return mask
     for requirement in term.labels:
         mask &= requirement_mask(nodes, requirement)
@@ -57,8 +57,8 @@ def node_term_mask(nodes: NodeView, term: NodeTerm) -> BoolArray:
 def node_terms_mask(nodes: NodeView, terms: NodeTerms) -> BoolArray:
     """``bool[nodes]``: where some term of a node selector matches.
 
-    Where none does and ``terms.problem`` is not empty, upstream reports that problem as an error
-    instead of a mismatch; that is left to the caller.
+    If none matches and ``terms.error`` is not empty, kube-scheduler reports the problem as an
+    error instead of a mismatch; the caller does that.
     """
     mask = np.zeros(len(nodes), dtype=np.bool_)
     for term in terms.terms:
@@ -67,9 +67,9 @@ def node_terms_mask(nodes: NodeView, terms: NodeTerms) -> BoolArray:
 
 
 def required_affinity_mask(nodes: NodeView, required: RequiredNodeAffinity) -> BoolArray:
-    """``bool[nodes]``: where ``nodeSelector`` and required node affinity let a pod go.
+    """``bool[nodes]``: where ``nodeSelector`` and required node affinity match.
 
-    For terms with a problem see `node_terms_mask`.
+    For invalid terms see `node_terms_mask`.
     """
     mask = np.ones(len(nodes), dtype=np.bool_)
     if required.node_selector is not None:
@@ -82,7 +82,7 @@ def required_affinity_mask(nodes: NodeView, required: RequiredNodeAffinity) -> B
 def untolerated_taint_counts(
     snapshot: Snapshot, tolerations: Sequence[Toleration], effects: Collection[str]
 ) -> Int64Array:
-    """How many taints with one of `effects` each distinct taint set has that nobody tolerates.
+    """How many taints with one of `effects` each distinct taint set has that are not tolerated.
 
     Returns:
         ``int64[taint sets]``; index it by ``nodes.taint_set``.
@@ -95,7 +95,7 @@ def untolerated_taint_counts(
     def is_untolerated(taint: Taint) -> bool:
         judged = known.get(taint)
         if judged is None:
-            # One with another key tolerates nothing here, and there may be thousands of them.
+            # Skips tolerations with another key, of which there may be thousands.
             judged = known[taint] = not (
                 tolerated(taint, by_key.get(taint.key, ())) or tolerated(taint, by_key.get("", ()))
             )
@@ -111,7 +111,7 @@ def untolerated_taint_counts(
 def tolerated_taint_sets(
     snapshot: Snapshot, tolerations: Sequence[Toleration], effects: Collection[str]
 ) -> BoolArray:
-    """Which distinct taint sets have no taint with one of `effects` left untolerated.
+    """Which distinct taint sets have no untolerated taint with one of `effects`.
 
     Returns:
         ``bool[taint sets]``; index it by ``nodes.taint_set``.
@@ -123,7 +123,7 @@ def tolerated_taint_sets(
 def _field_mask(nodes: NodeView, requirement: Requirement) -> BoolArray:
     """Where a requirement on a field holds; fields other than the name count as empty.
 
-    Node selectors allow only In and NotIn with one value here, so one row differs from the rest.
+    Field requirements allow only In and NotIn with one value, so one row differs from the others.
     """
     snapshot = nodes.snapshot
     if requirement.key != NODE_NAME_FIELD:

@@ -1,7 +1,7 @@
-"""Which column of `allocatable` and `requested` is which resource.
+"""The columns of resources in `allocatable` and `requested`.
 
-A resource has a column as long as some node names it. What pods ask for beyond that no node has:
-it takes no column, whatever names pods come up with, and is written down by itself.
+A resource has a column while some node has the resource. Requests for other resources are counted
+apart, so that pods cannot add columns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stowage.state.arrays import Int64Array, read_only
 from stowage.state.pods.pod_class import PodClass
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
-"""Columns that are always there: cpu in milli units, the rest in whole units."""
+"""Columns of the standard resources: cpu in milli units, the others in whole units."""
 
 Items = tuple[tuple[int, int], ...]
 
@@ -26,10 +26,10 @@ class ClassRequests(msgspec.Struct, frozen=True):
     """What a pod of a class requests, without zeros.
 
     Attributes:
-        version: Of the index it was read by.
-        vector: ``int64[resources]``, read-only; without what has no column.
+        version: The version of the resource index.
+        vector: ``int64[resources]``, read-only; without resources that have no column.
         items: (column, amount).
-        elsewhere: (name, amount) of what has no column.
+        elsewhere: (name, amount) of resources without a column.
     """
 
     version: int
@@ -39,11 +39,11 @@ class ClassRequests(msgspec.Struct, frozen=True):
 
 
 class ResourceIndex:
-    """Resource names and their columns; a column is used again once no node has its resource.
+    """Resource names and their columns; a column is reused when no node has its resource.
 
     Attributes:
         names: ``column -> resource name``; empty where a column is free.
-        version: Grows whenever a column gets another meaning.
+        version: Grows when a column gets or loses its resource.
     """
 
     __slots__ = ("_columns", "_free", "_holders", "_requests", "names", "version")
@@ -62,15 +62,15 @@ class ResourceIndex:
         self._requests: WeakKeyDictionary[PodClass, ClassRequests] = WeakKeyDictionary()
 
     def __len__(self) -> int:
-        """How many columns there are, free ones included."""
+        """Number of columns, including free ones."""
         return len(self.names)
 
     def index_of(self, name: str) -> int | None:
-        """The column of a resource, or None if no node names it."""
+        """The column of a resource; None if no node has it."""
         return self._columns.get(name)
 
     def acquire(self, names: Iterable[str]) -> list[str]:
-        """Hold a column for each of these resources; those that had none."""
+        """Add a holder to the columns of these resources; returns those that had no column."""
         new = []
         for name in names:
             column = self._columns.get(name)
@@ -81,7 +81,7 @@ class ResourceIndex:
         return new
 
     def release(self, names: Iterable[str]) -> list[tuple[str, int]]:
-        """Give back one hold on each of these; (name, column) of those that have none any more."""
+        """Remove a holder from these resources; returns (name, column) of those without holders."""
         lost = []
         for name in names:
             column = self._columns[name]
@@ -95,7 +95,7 @@ class ResourceIndex:
         return lost
 
     def vector(self, amounts: Mapping[str, int]) -> Int64Array:
-        """``int64[resources]`` of these amounts; what has no column is left out."""
+        """``int64[resources]`` of these amounts, without resources that have no column."""
         vector = np.zeros(len(self.names), dtype=np.int64)
         for name, amount in amounts.items():
             column = self._columns.get(name)
@@ -104,7 +104,7 @@ class ResourceIndex:
         return vector
 
     def requests(self, pod_class: PodClass) -> ClassRequests:
-        """What a pod of the class requests; kept per class."""
+        """What a pod of the class requests; cached per class."""
         known = self._requests.get(pod_class)
         if known is None or known.version != self.version:
             known = self._requests[pod_class] = self._read(pod_class)

@@ -1,4 +1,4 @@
-"""Pod (anti)affinity terms, compiled (kube-scheduler's ``fwk.AffinityTerm``, v1.36)."""
+"""Compiled pod (anti)affinity terms (``fwk.AffinityTerm`` of v1.36)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from stowage.api.values.selectors import Selector, compile_label_selector
 
 
 class TermKind(Enum):
-    """The four lists of terms a pod may carry."""
+    """The four lists of terms of a pod."""
 
     REQUIRED_AFFINITY = "podAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     REQUIRED_ANTI_AFFINITY = "podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     PREFERRED_AFFINITY = "podAffinity.preferredDuringSchedulingIgnoredDuringExecution"
     PREFERRED_ANTI_AFFINITY = "podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution"
 
-    # Members are looked up by for every pod, and Enum's own hash is a function in Python.
+    # Members are dictionary keys on the path of every pod; Enum's own hash is slow.
     __hash__ = object.__hash__
 
 
 class AffinityTerm(msgspec.Struct, frozen=True, gc=False):
-    """The pods a term means, and the domain it means them in.
+    """Which pods a term matches, and in which topology domains.
 
     Attributes:
-        namespaces: Namespaces named by the term, or the pod's own if the term names none.
-        namespace_selector: Further namespaces by their labels; selects none if absent.
-        selector: The pods within those namespaces.
+        namespaces: The namespaces that the term names, or the pod's own if it names none.
+        namespace_selector: Matches further namespaces by their labels; none if absent.
+        selector: Matches pods within those namespaces.
         topology_key: The node label whose values are the domains.
         weight: 1..100 for preferred terms, 0 for required ones.
     """
@@ -44,7 +44,7 @@ class AffinityTerm(msgspec.Struct, frozen=True, gc=False):
     def matches(
         self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
     ) -> bool:
-        """Whether a pod of `namespace` with `labels` is meant (``AffinityTerm.Matches``)."""
+        """Whether the term matches a pod (``AffinityTerm.Matches``)."""
         if namespace not in self.namespaces and not self.namespace_selector.matches(
             namespace_labels
         ):
@@ -53,12 +53,12 @@ class AffinityTerm(msgspec.Struct, frozen=True, gc=False):
 
 
 class InvalidTerm(ValueError):  # noqa: N818 - it names the finding
-    """A term whose selector cannot be compiled; `field` is its path within ``spec.affinity``."""
+    """A term with an invalid selector; `field` is its path within ``spec.affinity``."""
 
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(field, problem)
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(field, message)
         self.field = field
-        self.problem = problem
+        self.message = message
 
 
 AffinityTerms = tuple[AffinityTerm, ...]
@@ -70,11 +70,11 @@ def compile_affinity_terms(
 ) -> dict[TermKind, AffinityTerms]:
     """Compile all pod (anti)affinity terms of a pod of `namespace`.
 
-    ``matchLabelKeys`` and ``mismatchLabelKeys`` are not looked at: the API server has merged
-    them into the selector when the pod was created.
+    ``matchLabelKeys`` and ``mismatchLabelKeys`` are not read: the API server merges them into the
+    selector when the pod is created.
 
     Raises:
-        InvalidTerm: A selector has an operator, key or value that is not allowed.
+        InvalidTerm: A selector has an invalid operator, key or value.
     """
     if affinity is None:
         return _NO_TERMS

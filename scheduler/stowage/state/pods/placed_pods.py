@@ -1,4 +1,4 @@
-"""The pods that are on nodes, by UID and by row."""
+"""The pods on nodes, by UID and by row."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterator
 
 from stowage.state.pods.pod_info import PodInfo
 
-_NOBODY: dict[str, PodInfo] = {}
+_NO_POD: dict[str, PodInfo] = {}
 
 
 class PlacedPods:
-    """Which pod is on which row; written by the cache only.
+    """The pods of each row; written by the cache only.
 
     Attributes:
         by_uid: UID -> pod.
-        by_row: Row -> UID -> pod, in the order the pods came.
-        reordered: Rows whose pods changed since somebody who ranks them took note.
+        by_row: Row -> UID -> pod, in the order in which the pods were added.
+        reordered: Rows whose pods changed since `RankedPods` ordered them.
     """
 
     __slots__ = ("by_row", "by_uid", "reordered")
@@ -36,11 +36,11 @@ class PlacedPods:
         return self.by_uid.get(uid)
 
     def on_row(self, row: int) -> Collection[PodInfo]:
-        """The pods on a row, in the order they came."""
-        return self.by_row.get(row, _NOBODY).values()
+        """The pods on a row, in the order in which they were added."""
+        return self.by_row.get(row, _NO_POD).values()
 
     def put(self, pod: PodInfo, row: int) -> None:
-        """Place a pod, or replace it where it is."""
+        """Add a pod to a row, or replace it there."""
         self.reordered.add(row)
         self.by_uid[pod.uid] = pod
         on_row = self.by_row.get(row)
@@ -49,7 +49,7 @@ class PlacedPods:
         on_row[pod.uid] = pod
 
     def remove(self, uid: str, row: int) -> None:
-        """Take a pod off its row."""
+        """Remove a pod from its row."""
         self.reordered.add(row)
         del self.by_uid[uid]
         on_row = self.by_row[row]

@@ -1,7 +1,7 @@
-"""Equivalence classes of pods: all that scheduling reads of a pod, except who it is.
+"""Equivalence classes of pods: everything that scheduling reads of a pod, except its identity.
 
-The pods of one ReplicaSet or Job share a class. It is computed once, and what plugins find out
-for one of its pods they may keep for the others.
+The pods of a ReplicaSet or Job share a class. A class is computed once, and plugins may reuse their
+results for one pod of a class for the others.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from stowage.state.pods.affinity_terms import (
 
 ANY_IP = "0.0.0.0"  # noqa: S104 - what an empty hostIP stands for, not a socket
 HostPort = tuple[str, str, int]
-"""(IP, protocol, port) as the node sees it."""
-PodIdentity = tuple[str, frozenset[tuple[str, str]]]
-"""(namespace, label pairs): what selectors judge."""
+"""(IP, protocol, port) on the node."""
+NamespacedLabels = tuple[str, frozenset[tuple[str, str]]]
+"""(namespace, label pairs): what selectors match."""
 
-#: (apiVersion, kind): a StatefulSet of another group is somebody else's.
+#: (apiVersion, kind) of the controllers that select pods.
 _SELECTING_CONTROLLERS = frozenset(
     (("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"))
 )
@@ -38,14 +38,14 @@ _RUNNING = "Running"
 _ENCODER = msgspec.msgpack.Encoder()
 
 
-class Demand:
-    """What pods of some classes ask of a node by itself.
+class NodeDemand:
+    """What pods request of a single node: pod classes with equal requirements share it.
 
-    Those classes differ in no more than namespace, labels, owner, affinity to other pods and
-    spreading: whoever reads none of that gives all of them one answer.
+    Such classes differ at most in namespace, labels, owner, pod (anti)affinity and topology
+    spreading. A plugin that reads none of these gives one answer for all of them.
 
     Attributes:
-        id: Never reused, and the id of no class.
+        id: Unique among demands and classes, and never reused.
     """
 
     __slots__ = ("__weakref__", "id")
@@ -55,16 +55,16 @@ class Demand:
 
 
 class PodClass:
-    """The scheduling-relevant content of some pods.
+    """The scheduling-relevant fields that the pods of an equivalence class share.
 
     Attributes:
-        id: Never reused, so whatever is kept per class can be kept per id.
-        demand: What it has in common with classes that ask the same of a node.
+        id: Unique and never reused, so caches per class may use it as their key.
+        demand: What its pods request of a single node; shared with other classes.
         namespace: The namespace of its pods.
-        labels: Their labels.
-        identity: Namespace and labels as one hashable value.
-        spec: Their spec, without node name and without volumes other than images.
-        priority: 0 where the spec has none.
+        labels: The labels of its pods.
+        namespaced_labels: Namespace and labels as one hashable value.
+        spec: The spec of its pods, without node name and without volumes other than images.
+        priority: 0 if the spec has none.
         requests: Resource name -> amount; cpu in milli units, the rest in whole units.
         nonzero_cpu_milli: CPU requested, with a default per container that requests none.
         nonzero_memory_bytes: Memory requested, with a default per container that requests none.
@@ -73,8 +73,8 @@ class PodClass:
         terms: Pod (anti)affinity terms by kind.
         has_affinity_terms: Whether there is any such term.
         controller: (kind, name) of the owning ReplicationController, ReplicaSet or StatefulSet.
-        controller_uid: Its UID; empty without one.
-        scheduling_gates: Names of the gates that are still there.
+        controller_uid: The UID of the controller; empty without one.
+        scheduling_gates: The names in ``spec.schedulingGates``.
     """
 
     __slots__ = (
@@ -85,10 +85,10 @@ class PodClass:
         "has_affinity_terms",
         "host_ports",
         "id",
-        "identity",
         "images",
         "labels",
         "namespace",
+        "namespaced_labels",
         "nonzero_cpu_milli",
         "nonzero_memory_bytes",
         "priority",
@@ -98,13 +98,16 @@ class PodClass:
         "terms",
     )
 
-    def __init__(self, class_id: int, pod: Pod, spec: PodSpec, demand: Demand) -> None:
+    def __init__(self, class_id: int, pod: Pod, spec: PodSpec, demand: NodeDemand) -> None:
         metadata = pod.metadata
         self.id = class_id
         self.demand = demand
         self.namespace = metadata.namespace
         self.labels: dict[str, str] = metadata.labels
-        self.identity: PodIdentity = (metadata.namespace, frozenset(metadata.labels.items()))
+        self.namespaced_labels: NamespacedLabels = (
+            metadata.namespace,
+            frozenset(metadata.labels.items()),
+        )
         self.spec = spec
         self.priority = spec.priority or 0
         usage = pod_usage(pod)
@@ -155,23 +158,23 @@ class PodClass:
 
 
 class PodClasses:
-    """All classes that some pod belongs to; one nobody belongs to any more vanishes."""
+    """All classes that have pods; a class without pods is garbage-collected."""
 
     __slots__ = ("_classes", "_demands", "_ids")
 
     def __init__(self) -> None:
         self._classes: WeakValueDictionary[bytes, PodClass] = WeakValueDictionary()
-        self._demands: WeakValueDictionary[bytes, Demand] = WeakValueDictionary()
+        self._demands: WeakValueDictionary[bytes, NodeDemand] = WeakValueDictionary()
         self._ids = count(1)
 
     def __len__(self) -> int:
         return len(self._classes)
 
     def class_of(self, pod: Pod) -> PodClass:
-        """The class `pod` belongs to.
+        """The class of a pod.
 
         Raises:
-            InvalidObject: A field that scheduling reads cannot be understood.
+            InvalidObject: A field that scheduling reads is invalid.
         """
         spec = class_spec(pod)
         key = _class_key(pod, spec)
@@ -181,16 +184,16 @@ class PodClasses:
             self._classes[key] = known
         return known
 
-    def _demand_of(self, pod: Pod, spec: PodSpec) -> Demand:
+    def _demand_of(self, pod: Pod, spec: PodSpec) -> NodeDemand:
         key = _demand_key(pod, spec)
         known = self._demands.get(key)
         if known is None:
-            known = self._demands[key] = Demand(next(self._ids))
+            known = self._demands[key] = NodeDemand(next(self._ids))
         return known
 
 
 def class_spec(pod: Pod) -> PodSpec:
-    """The spec without what differs between pods of one template and decides nothing."""
+    """The spec without fields that differ between pods of a template and decide nothing."""
     spec = pod.spec
     if spec.volumes:
         volumes = tuple(each for each in spec.volumes if each.image is not None)
@@ -198,8 +201,8 @@ def class_spec(pod: Pod) -> PodSpec:
     elif spec.node_name:
         spec = msgspec.structs.replace(spec, node_name="")
     if pod.status.phase == _RUNNING and spec.affinity and spec.affinity.node_affinity:
-        # A DaemonSet pins each pod to its node by affinity. Once the pod runs nobody reads that
-        # any more, and without it all pods of the DaemonSet are one class.
+        # A DaemonSet pins each pod to its node by affinity. Once the pod runs, this affinity is
+        # not read any more; without it all pods of the DaemonSet are one class.
         spec = msgspec.structs.replace(spec, affinity=_without_node_affinity(spec.affinity))
     return spec
 
@@ -232,7 +235,7 @@ def _selecting_controller(metadata: ObjectMeta) -> OwnerReference | None:
 
 
 def _resize_parts(pod: Pod) -> list[object]:
-    """What of the status bears on the requests: nothing unless a resize is under way."""
+    """The parts of the status that affect the requests: none unless a resize is under way."""
     spec, status = pod.spec, pod.status
     if not (status.conditions or status.container_statuses or status.resources):
         return []
@@ -264,7 +267,7 @@ def _without_node_affinity(affinity: Affinity) -> Affinity | None:
 
 
 def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """Host ports of what runs as long as the pod does (``schedutil.GetHostPorts``)."""
+    """Host ports of containers and sidecars (``schedutil.GetHostPorts``)."""
     sidecars = [each for each in spec.init_containers if each.restart_policy == "Always"]
     return tuple(_ports_of((*sidecars, *spec.containers)))
 
@@ -290,7 +293,7 @@ def _terms(pod: Pod) -> dict[TermKind, AffinityTerms]:
             kind="Pod",
             name=pod.metadata.namespaced_name,
             field=f"spec.affinity.{error.field}",
-            value=error.problem,
+            value=error.message,
             expectation="a valid label selector",
             uid=pod.metadata.uid,
         ) from error

@@ -1,4 +1,4 @@
-"""How many pods of some sort are on each node, and in each domain of a topology key."""
+"""Counts of matching pods per node, and per domain of a topology key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_DOMAINS: Int64Array = read_only(np.empty(0, dtype=np.int64))
 
 
 class _DomainCounts:
-    """The counts of one `PodCounts` summed over the values of one label."""
+    """The counts of a `PodCounts`, summed per value of a label."""
 
     __slots__ = ("_cells", "column", "counts", "per_node")
 
@@ -24,13 +24,13 @@ class _DomainCounts:
         self._cells = self.counts.data
 
     def add(self, row: int, delta: int) -> None:
-        """Count `delta` more pods on a row."""
+        """Add `delta` pods on a row."""
         code = self.column.cells[row]
         if code >= 0:
             self._cells[code] += delta
 
     def label_changed(self, row: int, old: int, new: int) -> None:
-        """Move the pods of a row from one domain to another, either of which may be absent."""
+        """Move the pods of a row from one domain to another; either may be absent."""
         if new >= len(self.counts):
             self.counts = extended(self.counts, 2 * new + 1)
             self._cells = self.counts.data
@@ -42,7 +42,7 @@ class _DomainCounts:
 
 
 class DomainTracking:
-    """Keeps the domain counts of live `PodCounts` right when labels of nodes change."""
+    """Updates the domain counts of `PodCounts` when labels of nodes change."""
 
     __slots__ = ("_by_key", "labels")
 
@@ -52,11 +52,11 @@ class DomainTracking:
         labels.observers.append(self._label_changed)
 
     def track(self, domain: _DomainCounts) -> None:
-        """Follow the label of `domain` from now on."""
+        """Start to update domain counts."""
         self._by_key.setdefault(domain.column.key, {})[domain] = None
 
     def drop(self, domain: _DomainCounts) -> None:
-        """Stop following."""
+        """Stop updating domain counts."""
         of_key = self._by_key[domain.column.key]
         del of_key[domain]
         if not of_key:
@@ -68,13 +68,13 @@ class DomainTracking:
 
 
 class PodCounts:
-    """Numbers of pods, kept up to date as pods come and go and labels of nodes change.
+    """Numbers of pods, updated when pods are added or removed and when labels of nodes change.
 
-    Read it within the cycle that asked for it: counts nobody asks for are dropped some time, and
-    are not kept up to date from then on.
+    Valid within the cycle that requested it: counts that are not requested for long are dropped,
+    and are no longer updated then.
 
     Attributes:
-        per_node: ``int64[rows]``, read-only; rows without a node object are counted too.
+        per_node: ``int64[rows]``, read-only; includes rows without a node object.
         total: The sum of `per_node`.
     """
 
@@ -94,16 +94,16 @@ class PodCounts:
         self._labels = labels
         self._tracking = tracking
         self._per_node = per_node
-        self._cells = per_node.data  # one element is changed far faster through the buffer
+        self._cells = per_node.data  # changing one element is much faster through the buffer
         self.per_node: Int64Array = read_only(per_node)
         self.total = int(per_node.sum())
         self._domains: dict[str, _DomainCounts] = {}
 
     def per_domain(self, topology_key: str) -> Int64Array:
-        """``int64[values]``: the sum over the nodes of each value of a label, by its code.
+        """``int64[values]``: number of pods on the nodes with each value of a label, by its code.
 
-        As long as ``label_column(topology_key).num_values``; nodes without the label, or without
-        a node object, are not in it.
+        Its length is ``label_column(topology_key).num_values``. Nodes without the label, and rows
+        without a node object, are left out.
         """
         domain = self._domains.get(topology_key)
         if domain is None:
@@ -116,25 +116,25 @@ class PodCounts:
         return read_only(domain.counts[: domain.column.num_values])
 
     def known_domains(self) -> Collection[str]:
-        """The topology keys asked about so far."""
+        """The topology keys requested so far."""
         return self._domains.keys()
 
     def add(self, row: int, delta: int) -> None:
-        """Count `delta` more pods on a row; for the index only."""
+        """Add `delta` pods on a row; for the index only."""
         self._cells[row] += delta
         self.total += delta
         for domain in self._domains.values():
             domain.add(row, delta)
 
     def with_changes(self, changes: Iterable[tuple[int, int]]) -> PodCounts:
-        """A copy with these (row, delta) added, which nobody keeps up to date."""
+        """A copy with these (row, delta) added; the copy is not kept up to date."""
         per_node = self._per_node.copy()
         for row, delta in changes:
             per_node[row] += delta
         return PodCounts(self._labels, per_node)
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows; for the index only."""
+        """Extend the arrays to `num_rows`; for the index only."""
         self._per_node = extended(self._per_node, num_rows)
         self._cells = self._per_node.data
         self.per_node = read_only(self._per_node)
@@ -142,7 +142,7 @@ class PodCounts:
             domain.per_node = self._per_node
 
     def dropped(self) -> None:
-        """Stop following label changes; for the index only."""
+        """Stop updating domain counts; for the index only."""
         if self._tracking is not None:
             for domain in self._domains.values():
                 self._tracking.drop(domain)
@@ -150,6 +150,6 @@ class PodCounts:
 
 
 def _summed(column: LabelColumn, per_node: Int64Array) -> Int64Array:
-    # Code -1 (no label) goes to the first bin, which is cut off; doubles are exact up to 2**53.
+    # Code -1 (no label) falls into the first bin, which is cut off; doubles are exact to 2**53.
     sums = np.bincount(column.codes + 1, weights=per_node, minlength=column.num_values + 1)
     return sums[1:].astype(np.int64)

@@ -1,8 +1,8 @@
-"""How many pods match a selector, per node and per domain, at a cost that stays flat.
+"""Counts of pods by selector, per node and per topology domain, at a flat cost per event.
 
-Pods with equal namespace and labels are one kind. A selector somebody asked about is judged once
-per kind; from then on a pod that comes or goes changes the counts its kind is known to belong to,
-and nothing else: neither other pods nor nodes are looked at.
+Pods with equal namespace and labels form a label group. A selector is matched with each group once.
+After that, adding or removing a pod changes only the counts that include its group: neither other
+pods nor nodes are visited.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from stowage.state.arrays import Int64Array
 from stowage.state.namespaces import Namespaces
 from stowage.state.nodes.label_columns import LabelColumns
 from stowage.state.pods.affinity_terms import TermKind
-from stowage.state.pods.carried_terms import CarriedTerm, CarriedTerms
-from stowage.state.pods.carrier_counts import CarrierCounts
+from stowage.state.pods.existing_terms import ExistingTerm, ExistingTerms
+from stowage.state.pods.label_groups import LabelGroup, LabelGroups
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_counts import DomainTracking, PodCounts
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.pod_kinds import PodKind, PodKinds
-from stowage.state.pods.selector_buckets import MAX_HOMES, SelectorBuckets
+from stowage.state.pods.selector_buckets import MAX_BUCKET_NAMESPACES, SelectorBuckets
+from stowage.state.pods.term_counts import TermCounts
 
-__all__ = ["CarriedTerm", "PodCounts", "PodIndex", "Question", "TermKind"]
-
-
-MAX_LINKS = 1_000_000
-"""So often may a kind of pods be noted to belong to what is counted: some hundred MB. Where every
-pod is of a kind of its own, that is few selectors that mean all of them."""
-MAX_LINKS_AT_ONCE = 100_000
-"""So often between two changes; what is asked beyond that is counted for now."""
+__all__ = ["ExistingTerm", "PodCounts", "PodIndex", "PodQuery", "TermKind"]
 
 
-class Question(NamedTuple):
-    """What counts are asked for by.
+MAX_MEMBERSHIPS = 1_000_000
+"""The memberships of label groups in counts take some hundred MB at most. If every pod is a group
+of its own, few selectors that match all pods are kept."""
+MAX_MEMBERSHIPS_AT_ONCE = 100_000
+"""So many memberships are added between two changes; further queries are counted, but not kept."""
+
+
+class PodQuery(NamedTuple):
+    """Which pods to count.
 
     Attributes:
-        selector: Which pods, by their labels.
-        namespaces: Of which namespaces; None means all.
+        selector: Matches the labels of the pods.
+        namespaces: The namespaces of the pods; None means all.
         skip_terminating: Whether pods with a deletion timestamp are left out.
     """
 
@@ -50,31 +50,31 @@ class Question(NamedTuple):
     skip_terminating: bool
 
     @property
-    def homes(self) -> Collection[str | None]:
-        """The namespaces it is kept under; None stands for all, or for many."""
-        namespaces = self.namespaces
-        return (None,) if namespaces is None or len(namespaces) > MAX_HOMES else namespaces
+    def bucket_namespaces(self) -> Collection[str | None]:
+        """The namespaces under which the query is listed; None stands for all, or for many."""
+        names = self.namespaces
+        return (None,) if names is None or len(names) > MAX_BUCKET_NAMESPACES else names
 
-    def means(self, kind: PodKind) -> bool:
-        """Whether pods of a kind are to be counted."""
-        if self.namespaces is not None and kind.namespace not in self.namespaces:
+    def matches(self, group: LabelGroup) -> bool:
+        """Whether the pods of a group are to be counted."""
+        if self.namespaces is not None and group.namespace not in self.namespaces:
             return False
-        return kind.is_meant_by(self.selector, self.skip_terminating)
+        return group.matches(self.selector, self.skip_terminating)
 
 
 class PodIndex:
-    """Counts of pods by selector, and the terms that pods carry; written by the cache only.
+    """Counts of pods by selector, and the affinity terms of pods; written by the cache only.
 
     Args:
-        labels: The label columns whose codes are the domains.
-        namespaces: Whose labels decide what a term's namespace selector means.
-        num_rows: How many node rows there are.
-        max_selectors: How many selectors are kept up to date; the one asked about least
-            recently is dropped, to be counted anew should it be asked about again.
-            They are fewer if they mean very many kinds of pods.
+        labels: The label columns of nodes; their values are the topology domains.
+        namespaces: Their labels decide which namespaces a term's namespace selector matches.
+        num_rows: The number of node rows.
+        max_selectors: How many queries are kept up to date. The least recently used is dropped,
+            and counted again if it is requested again. Fewer are kept if they match very many
+            label groups.
 
     Attributes:
-        kinds: The kinds of pods there are.
+        groups: The label groups of the pods.
     """
 
     def __init__(
@@ -89,165 +89,169 @@ class PodIndex:
         self._num_rows = num_rows
         self._max_selectors = max_selectors
         self._tracking = DomainTracking(labels)
-        self.kinds = PodKinds()
-        self._asked: OrderedDict[Question, PodCounts] = OrderedDict()
-        self._asked_about: SelectorBuckets[Question] = SelectorBuckets()
-        self._links: dict[Question, int] = {}
-        self._num_links = 0
-        self._num_asked_now = 0
-        self._num_links_now = 0
-        self._carried = {kind: CarriedTerms(self._new_counts) for kind in TermKind}
-        self._carried_by: dict[PodClass, tuple[int, tuple[CarriedTerm, ...]]] = {}
+        self.groups = LabelGroups()
+        self._counts: OrderedDict[PodQuery, PodCounts] = OrderedDict()
+        self._buckets: SelectorBuckets[PodQuery] = SelectorBuckets()
+        self._memberships: dict[PodQuery, int] = {}
+        self._num_memberships = 0
+        self._num_new_queries = 0
+        self._num_new_memberships = 0
+        self._terms = {kind: ExistingTerms(self._new_term_counts) for kind in TermKind}
+        self._terms_of: dict[PodClass, tuple[int, tuple[ExistingTerm, ...]]] = {}
 
     def count_matching(
         self, selector: Selector, namespaces: frozenset[str] | None, *, skip_terminating: bool
     ) -> PodCounts:
         """Count the pods of `namespaces` (None: all) that `selector` matches.
 
-        Ask anew in each cycle; only the first time costs more than a look-up. Between two changes
-        no more questions are taken up than are kept; what is asked beyond that is counted for
-        now, or all would push each other out.
+        Call it anew in each cycle: only the first call costs more than a look-up. Between two
+        changes no more new queries are kept than fit, or they would displace each other; the
+        counts of further ones are not kept.
         """
-        question = Question(selector, namespaces, skip_terminating)
-        counts = self._asked.get(question)
+        query = PodQuery(selector, namespaces, skip_terminating)
+        counts = self._counts.get(query)
         if counts is not None:
-            self._asked.move_to_end(question)
+            self._counts.move_to_end(query)
             return counts
-        if self._num_asked_now < self._max_selectors and self._num_links_now < MAX_LINKS_AT_ONCE:
-            self._num_asked_now += 1
-            return self._start_counting(question)
-        return PodCounts(self._labels, self._per_row(question))
+        if (
+            self._num_new_queries < self._max_selectors
+            and self._num_new_memberships < MAX_MEMBERSHIPS_AT_ONCE
+        ):
+            self._num_new_queries += 1
+            return self._start_counting(query)
+        return PodCounts(self._labels, self._per_row(query))
 
-    def carried_terms(self, which: TermKind) -> Collection[CarriedTerm]:
-        """All distinct terms that some pod on a node carries."""
-        return self._carried[which].terms.values()
+    def existing_terms(self, which: TermKind) -> Collection[ExistingTerm]:
+        """All distinct terms of placed pods."""
+        return self._terms[which].terms.values()
 
-    def carried_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[CarriedTerm]:
-        """The carried terms that mean `pod`, by its labels, namespace and namespace labels."""
+    def existing_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[ExistingTerm]:
+        """The terms of placed pods that match `pod` by labels, namespace and namespace labels."""
         labels = self._namespaces.labels(pod.namespace)
-        return self._carried[which].matching(pod.pod_class, labels)
+        return self._terms[which].matching(pod.pod_class, labels)
 
-    def asked(self) -> Iterable[tuple[Question, PodCounts]]:
-        """What is being counted, least recently asked about first."""
-        return self._asked.items()
+    def kept_counts(self) -> Iterable[tuple[PodQuery, PodCounts]]:
+        """The queries that are kept up to date, least recently used first."""
+        return self._counts.items()
 
-    def no_carriers(self) -> CarrierCounts:
-        """Counts of no pods at all, which nobody keeps up to date."""
-        return CarrierCounts(self._labels, self._rows_now, None)
+    def zero_term_counts(self) -> TermCounts:
+        """Counts without pods, which are not kept up to date."""
+        return TermCounts(self._labels, self._get_num_rows, None)
 
     def add(self, pod: PodInfo, row: int) -> None:
-        """Count a pod that came to a row."""
+        """Add a pod on a row."""
         pod_class = pod.pod_class
-        kind = self.kinds.get(pod_class, pod.terminating)
-        if kind is None:
-            kind = self._new_kind(pod_class, pod.terminating)
-        self._pods_change()
-        kind.add(row)
-        for counts in kind.counts:
+        group = self.groups.get(pod_class, pod.terminating)
+        if group is None:
+            group = self._new_group(pod_class, pod.terminating)
+        self._pods_changed()
+        group.add(row)
+        for counts in group.counts:
             counts.add(row, 1)
         if pod_class.has_affinity_terms:
             self._add_terms(pod_class, row)
 
     def remove(self, pod: PodInfo, row: int) -> None:
-        """Count off a pod that left a row; it must be as it was when added."""
+        """Remove a pod from a row; it must be as it was when added."""
         pod_class = pod.pod_class
-        kind = self.kinds.get(pod_class, pod.terminating)
-        if kind is None:
+        group = self.groups.get(pod_class, pod.terminating)
+        if group is None:
             raise KeyError(pod.uid)
-        self._pods_change()
-        kind.remove(row)
-        for counts in kind.counts:
+        self._pods_changed()
+        group.remove(row)
+        for counts in group.counts:
             counts.add(row, -1)
-        if not kind.per_row:
-            self.kinds.drop(kind)
+        if not group.per_row:
+            self.groups.drop(group)
         if pod_class.has_affinity_terms:
             self._remove_terms(pod_class, row)
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
-        for counts in self._asked.values():
+        for counts in self._counts.values():
             counts.grow(num_rows)
-        for carried_terms in self._carried.values():
-            for carried in carried_terms.terms.values():
-                carried.counts.grow(num_rows)
+        for existing_terms in self._terms.values():
+            for existing in existing_terms.terms.values():
+                existing.counts.grow(num_rows)
 
-    def _pods_change(self) -> None:
-        self.kinds.moved()
-        self._num_asked_now = 0
-        self._num_links_now = 0
+    def _pods_changed(self) -> None:
+        self.groups.pods_changed()
+        self._num_new_queries = 0
+        self._num_new_memberships = 0
 
-    def _start_counting(self, question: Question) -> PodCounts:
-        counts = PodCounts(self._labels, self._per_row(question), self._tracking)
-        kinds = self.kinds.meant(*question)
-        self._make_place_for(len(kinds))
-        for kind in kinds:
-            kind.counts[counts] = None
-        self._links[question] = len(kinds)
-        self._num_links += len(kinds)
-        self._num_links_now += len(kinds)
-        self._asked[question] = counts
-        self._asked_about.add(question, question.selector, question.homes)
+    def _start_counting(self, query: PodQuery) -> PodCounts:
+        counts = PodCounts(self._labels, self._per_row(query), self._tracking)
+        groups = self.groups.matching(*query)
+        self._make_room_for(len(groups))
+        for group in groups:
+            group.counts[counts] = None
+        self._memberships[query] = len(groups)
+        self._num_memberships += len(groups)
+        self._num_new_memberships += len(groups)
+        self._counts[query] = counts
+        self._buckets.add(query, query.selector, query.bucket_namespaces)
         return counts
 
-    def _per_row(self, question: Question) -> Int64Array:
-        if self.kinds.are_many(question.namespaces):
-            return self.kinds.per_row(*question, self._num_rows)
+    def _per_row(self, query: PodQuery) -> Int64Array:
+        if self.groups.are_many(query.namespaces):
+            return self.groups.per_row(*query, self._num_rows)
         per_row = np.zeros(self._num_rows, dtype=np.int64)
-        for kind in self.kinds.meant(*question):
-            rows, numbers = kind.placements()
+        for group in self.groups.matching(*query):
+            rows, numbers = group.placements()
             per_row[rows] += numbers
         return per_row
 
-    def _make_place_for(self, num_links: int) -> None:
-        while self._asked and (
-            len(self._asked) >= self._max_selectors or self._num_links + num_links > MAX_LINKS
+    def _make_room_for(self, num_memberships: int) -> None:
+        while self._counts and (
+            len(self._counts) >= self._max_selectors
+            or self._num_memberships + num_memberships > MAX_MEMBERSHIPS
         ):
-            self._stop_counting(*self._asked.popitem(last=False))
+            self._stop_counting(*self._counts.popitem(last=False))
 
-    def _stop_counting(self, question: Question, counts: PodCounts) -> None:
-        for kind in self.kinds.meant(*question):
-            del kind.counts[counts]
-        self._num_links -= self._links.pop(question)
-        self._asked_about.discard(question, question.selector, question.homes)
+    def _stop_counting(self, query: PodQuery, counts: PodCounts) -> None:
+        for group in self.groups.matching(*query):
+            del group.counts[counts]
+        self._num_memberships -= self._memberships.pop(query)
+        self._buckets.discard(query, query.selector, query.bucket_namespaces)
         counts.dropped()
 
-    def _new_kind(self, pod_class: PodClass, terminating: bool) -> PodKind:
-        kind = self.kinds.add(pod_class, terminating)
-        for question in self._asked_about.candidates(kind.namespace, kind.labels):
-            if question.means(kind):
-                kind.counts[self._asked[question]] = None
-        return kind
+    def _new_group(self, pod_class: PodClass, terminating: bool) -> LabelGroup:
+        group = self.groups.add(pod_class, terminating)
+        for query in self._buckets.candidates(group.namespace, group.labels):
+            if query.matches(group):
+                group.counts[self._counts[query]] = None
+        return group
 
     def _add_terms(self, pod_class: PodClass, row: int) -> None:
-        num_pods, carried_terms = self._carried_by.get(pod_class, (0, ()))
+        num_pods, existing_terms = self._terms_of.get(pod_class, (0, ()))
         if not num_pods:
-            carried_terms = tuple(
-                self._carried[kind].intern(term)
+            existing_terms = tuple(
+                self._terms[kind].intern(term)
                 for kind, terms in pod_class.terms.items()
                 for term in terms
             )
-        self._carried_by[pod_class] = (num_pods + 1, carried_terms)
-        for carried in carried_terms:
-            carried.counts.add(row, 1)
+        self._terms_of[pod_class] = (num_pods + 1, existing_terms)
+        for existing in existing_terms:
+            existing.counts.add(row, 1)
 
     def _remove_terms(self, pod_class: PodClass, row: int) -> None:
-        num_pods, carried_terms = self._carried_by[pod_class]
-        for carried in carried_terms:
-            carried.counts.add(row, -1)
+        num_pods, existing_terms = self._terms_of[pod_class]
+        for existing in existing_terms:
+            existing.counts.add(row, -1)
         if num_pods > 1:
-            self._carried_by[pod_class] = (num_pods - 1, carried_terms)
+            self._terms_of[pod_class] = (num_pods - 1, existing_terms)
             return
-        del self._carried_by[pod_class]
+        del self._terms_of[pod_class]
         for kind, terms in pod_class.terms.items():
-            of_kind = self._carried[kind]
+            of_kind = self._terms[kind]
             for term in terms:
                 known = of_kind.terms.get(term)
                 if known is not None and not known.counts.total:
                     of_kind.drop(known)
 
-    def _new_counts(self) -> CarrierCounts:
-        return CarrierCounts(self._labels, self._rows_now, self._tracking)
+    def _new_term_counts(self) -> TermCounts:
+        return TermCounts(self._labels, self._get_num_rows, self._tracking)
 
-    def _rows_now(self) -> int:
+    def _get_num_rows(self) -> int:
         return self._num_rows

@@ -1,4 +1,4 @@
-"""One pod as the scheduler remembers it: who it is, and the class that says the rest."""
+"""A pod as the scheduler stores it: its identity and its equivalence class."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from stowage.state.pods.pod_class import PodClass, PodClasses
 
 __all__ = ["AffinityTerm", "PodClass", "PodClasses", "PodInfo", "TermKind", "make_pod_info"]
 
-#: The last field; those between it and the name are sources that scheduling reads.
+#: The last field of a volume; those between it and the name are sources that scheduling reads.
 _IMAGE = Volume.__struct_fields__.index("image")
 _NO_SOURCES = (None,) * (_IMAGE - 1)
 
 
-#: The condition that says why a pod goes, and its reason where a scheduler wants it gone.
+#: The condition of a pod that will be deleted, and its reason if a scheduler preempted the pod.
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 
@@ -32,19 +32,19 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
     """A pod; immutable, so an update is another PodInfo.
 
     Attributes:
-        uid: Tells two pods of one name apart.
-        node_name: The node it is, or is assumed to be, on; empty while pending.
-        pod_class: Everything that pods of one template have in common.
-        start_time: When the kubelet acknowledged it; RFC 3339 in UTC with whole seconds, as the
-            API server writes it, so that comparing texts compares times.
+        uid: Distinguishes pods of the same name.
+        node_name: The node of the pod, bound or assumed; empty while pending.
+        pod_class: The equivalence class.
+        start_time: When the kubelet acknowledged it: RFC 3339 in UTC with whole seconds, so that
+            comparing texts compares times.
         creation_timestamp: When it was created, in the same form.
         terminating: Whether it has a deletion timestamp.
-        nominated_node_name: Where preemption has made room for it.
-        generation: Of the object's spec.
+        nominated_node_name: ``status.nominatedNodeName``.
+        generation: ``metadata.generation``.
         resource_claim_statuses: The claims made for its ``spec.resourceClaims``.
         is_leaving_for_preemption: Whether it is terminating because a scheduler preempted it.
-        volumes: Its volumes as far as scheduling reads them. They are not part of the class: the
-            pods of a StatefulSet differ in nothing but their claims.
+        volumes: The volumes that scheduling reads. They are not part of the class: the pods of a
+            StatefulSet differ only in their claims.
     """
 
     uid: str
@@ -70,7 +70,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def reference(self) -> PodReference:
-        """The pod as instructions name it."""
+        """The reference to the pod in instructions."""
         return PodReference(self.namespace, self.name, self.uid)
 
     @property
@@ -80,7 +80,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def spec(self) -> PodSpec:
-        """The pod's spec as its class has it: without node name and volumes other than images."""
+        """The spec of the class: without node name and volumes other than images."""
         return self.pod_class.spec
 
     @property
@@ -99,15 +99,15 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
         return self.pod_class.spec.scheduler_name
 
     def on_node(self, node_name: str) -> PodInfo:
-        """The same pod, on that node; an empty name takes it off."""
+        """A copy on another node; an empty name stands for no node."""
         return msgspec.structs.replace(self, node_name=node_name)
 
 
 def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
-    """Take from a pod what the scheduler remembers.
+    """Extract what the scheduler stores of a pod.
 
     Raises:
-        InvalidObject: A field that scheduling reads cannot be understood; it names the field.
+        InvalidObject: A field that scheduling reads is invalid; it names the field.
     """
     metadata, spec, status = pod.metadata, pod.spec, pod.status
     if not (metadata.uid and metadata.name):
@@ -134,12 +134,12 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
 
 
 def _is_read(volume: Volume) -> bool:
-    """Whether scheduling reads anything of a volume besides its image."""
+    """Whether scheduling reads a field of the volume other than its image."""
     return astuple(volume)[1:_IMAGE] != _NO_SOURCES
 
 
 def _is_preempted(conditions: Sequence[Condition]) -> bool:
-    """``podTerminatingByPreemption`` of v1.36, but for the deletion timestamp."""
+    """``podTerminatingByPreemption`` of v1.36, without the deletion timestamp."""
     for condition in conditions:
         if condition.type == DISRUPTION_TARGET:
             return condition.status == "True" and condition.reason == PREEMPTION_BY_SCHEDULER

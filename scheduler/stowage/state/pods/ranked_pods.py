@@ -1,8 +1,7 @@
-"""The pods of each row in the order of their importance, as arrays: what preemption asks about.
+"""The pods of each row in order of importance, as arrays, for preemption.
 
-A row's order is worked out when somebody asks for it after its pods changed, so a pod that comes
-or goes costs nothing here but a note. Pods of one class in one state of life are one sort; what
-is asked of pods is asked once per sort and looked up per pod.
+The order of a row is computed when it is requested after its pods changed: adding or removing a pod
+only marks the row. Values that depend on the variant of a pod are computed once per variant.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.nodes.resource_index import ResourceIndex
 from stowage.state.pods.placed_pods import PlacedPods
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.pod_sorts import PodSorts
+from stowage.state.pods.pod_variants import PodVariants
 
 NOT_STARTED = np.iinfo(np.int64).max
-"""The start time of a pod that has none yet: later than all that have one."""
-_NOBODY = -1
+"""The start time of a pod that has not started: later than all others."""
+_NO_POD = -1
 _SLOTS_AT_ONCE = 16
 
 
@@ -28,9 +27,9 @@ class RankedRows(msgspec.Struct, frozen=True):
     """The pods on some rows, the most important of each row first.
 
     Attributes:
-        pods: Of all rows there are; see `pods_at`.
-        rows: Which of them these are.
-        sorts: ``int64[rows, slots]``, codes in the table of sorts; -1 where there is no pod.
+        pods: The pods of all rows of the cluster; see `pods_at`.
+        rows: The row numbers.
+        variants: ``int64[rows, slots]``, codes of `PodVariants`; -1 without a pod.
         priority: ``int64[rows, slots]``.
         start: ``int64[rows, slots]``, ``YYYYmmddHHMMSS`` as a number, or `NOT_STARTED`.
         present: ``bool[rows, slots]``, where there is a pod.
@@ -38,36 +37,36 @@ class RankedRows(msgspec.Struct, frozen=True):
 
     pods: list[tuple[PodInfo, ...]]
     rows: Int64Array
-    sorts: Int64Array
+    variants: Int64Array
     priority: Int64Array
     start: Int64Array
     present: BoolArray
 
     def pods_at(self, position: int) -> tuple[PodInfo, ...]:
-        """The pods on one of the rows."""
+        """The pods on the row at `position`."""
         return self.pods[int(self.rows[position])]
 
 
 class RankedPods:
-    """Keeps the order of the pods on each row; reads what the cache writes.
+    """Maintains the order of the pods on each row.
 
     Args:
-        placed: Which pods there are.
-        resources: Which column is which resource.
+        placed: The pods on each row.
+        resources: The columns of resources.
 
     Attributes:
-        sorts: The sorts of pods there are.
+        variants: The variants of the pods.
     """
 
-    __slots__ = ("_columns", "_pods", "sorts")
+    __slots__ = ("_columns", "_pods", "variants")
 
     def __init__(self, placed: PlacedPods, resources: ResourceIndex) -> None:
-        self.sorts = PodSorts(resources)
+        self.variants = PodVariants(resources)
         self._pods = placed
         self._columns = _Columns(0, _SLOTS_AT_ONCE)
 
     def of(self, rows: Int64Array, num_rows: int) -> RankedRows:
-        """The pods on `rows`, of `num_rows` that there are."""
+        """The pods on `rows`; the cluster has `num_rows`."""
         columns = self._columns
         if len(columns.pods) < num_rows:
             columns = self._columns = columns.resized(num_rows, columns.num_slots)
@@ -80,14 +79,14 @@ class RankedPods:
         return RankedRows(
             columns.pods,
             rows,
-            columns.sorts[rows, :slots].astype(np.int64),
+            columns.variants[rows, :slots].astype(np.int64),
             columns.priority[rows, :slots],
             columns.start[rows, :slots],
-            columns.sorts[rows, :slots] != _NOBODY,
+            columns.variants[rows, :slots] != _NO_POD,
         )
 
     def outdated(self) -> Iterator[int]:
-        """Rows whose order is not that of their pods though nobody noted a change; none."""
+        """Rows that are wrongly ordered and not marked as changed; none if all is well."""
         for row, pods in enumerate(self._columns.pods):
             is_known = row not in self._pods.reordered
             if is_known and list(pods) != sorted(self._pods.on_row(row), key=_rank_of):
@@ -103,14 +102,14 @@ class RankedPods:
         if len(ordered) > columns.num_slots:
             slots = -(-len(ordered) // _SLOTS_AT_ONCE) * _SLOTS_AT_ONCE
             columns = self._columns = columns.resized(len(columns.pods), slots)
-        codes = [self.sorts.acquire(pod) for pod in ordered]
-        for code in columns.sorts[row, : columns.length[row]].tolist():
-            self.sorts.release(code)
+        codes = [self.variants.acquire(pod) for pod in ordered]
+        for code in columns.variants[row, : columns.length[row]].tolist():
+            self.variants.release(code)
         num_pods = len(ordered)
         columns.pods[row] = tuple(ordered)
         columns.length[row] = num_pods
-        columns.sorts[row] = _NOBODY
-        columns.sorts[row, :num_pods] = codes
+        columns.variants[row] = _NO_POD
+        columns.variants[row, :num_pods] = codes
         columns.priority[row, :num_pods] = [-rank[0] for rank in ranks]
         columns.start[row, :num_pods] = [rank[1] for rank in ranks]
         self._pods.reordered.discard(row)
@@ -119,30 +118,30 @@ class RankedPods:
 class _Columns:
     """The arrays over rows and slots."""
 
-    __slots__ = ("length", "num_slots", "pods", "priority", "sorts", "start")
+    __slots__ = ("length", "num_slots", "pods", "priority", "start", "variants")
 
     def __init__(self, num_rows: int, num_slots: int) -> None:
         self.num_slots = num_slots
         self.pods: list[tuple[PodInfo, ...]] = [()] * num_rows
         self.length = np.zeros(num_rows, dtype=np.int64)
-        self.sorts = np.full((num_rows, num_slots), _NOBODY, dtype=np.int32)
+        self.variants = np.full((num_rows, num_slots), _NO_POD, dtype=np.int32)
         self.priority = np.zeros((num_rows, num_slots), dtype=np.int64)
         self.start = np.zeros((num_rows, num_slots), dtype=np.int64)
 
     def resized(self, num_rows: int, num_slots: int) -> _Columns:
         """A copy with more rows or slots."""
         larger = _Columns(num_rows, num_slots)
-        rows, slots = self.sorts.shape
+        rows, slots = self.variants.shape
         larger.pods[:rows] = self.pods
         larger.length[:rows] = self.length
-        larger.sorts[:rows, :slots] = self.sorts
+        larger.variants[:rows, :slots] = self.variants
         larger.priority[:rows, :slots] = self.priority
         larger.start[:rows, :slots] = self.start
         return larger
 
 
 def started_at(pod: PodInfo) -> int:
-    """When the pod started, as a number that grows with time."""
+    """The start time of a pod as a number that grows with time."""
     text = pod.start_time
     if text is None:
         return int(NOT_STARTED)

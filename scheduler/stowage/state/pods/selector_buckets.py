@@ -1,4 +1,4 @@
-"""Finding the selectors that may match a pod without judging all of them."""
+"""An index of selectors: finds those that may match a pod without evaluating all."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 
 from stowage.api.values.selectors import Operator, Selector
 
-MAX_HOMES = 16
-"""Things for more namespaces than this are to be kept for any: a place under each costs more than
-judging them in vain."""
+MAX_BUCKET_NAMESPACES = 16
+"""Items for more namespaces than this are listed under all: one entry per namespace would cost more
+than evaluating them in vain."""
 
 T = TypeVar("T", bound=Hashable)
 _Anchor = tuple[str, str]
@@ -17,10 +17,10 @@ _EQUALITY = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
 
 
 class SelectorBuckets(Generic[T]):
-    """Things that have a selector, by namespace and by one label a pod must have to match.
+    """Items with selectors, by namespace and by one label that a matching pod must have.
 
-    Nearly every selector requires some label to equal one value. Kept under that label, it is
-    looked at only for pods that have it, however many other selectors there are.
+    Nearly every selector requires a label to equal one value. Listed under that label, it is
+    evaluated only for pods that have the label, however many other selectors there are.
     """
 
     __slots__ = ("_anchors", "_buckets")
@@ -30,7 +30,7 @@ class SelectorBuckets(Generic[T]):
         self._anchors: dict[T, _Anchor | None] = {}
 
     def add(self, thing: T, selector: Selector, namespaces: Collection[str | None]) -> None:
-        """Keep `thing` for pods of these namespaces (None: of any) that `selector` may match."""
+        """Add an item for pods of these namespaces (None: of all) that `selector` may match."""
         if selector.matches_nothing:
             return
         anchor = self._best_anchor(selector, namespaces)
@@ -39,7 +39,7 @@ class SelectorBuckets(Generic[T]):
             self._buckets.setdefault((namespace, anchor), {})[thing] = None
 
     def discard(self, thing: T, selector: Selector, namespaces: Collection[str | None]) -> None:
-        """Forget `thing`, which was added with the same selector and namespaces."""
+        """Remove an item that was added with the same selector and namespaces."""
         if selector.matches_nothing:
             return
         anchor = self._anchors.pop(thing)
@@ -50,7 +50,7 @@ class SelectorBuckets(Generic[T]):
                 del self._buckets[namespace, anchor]
 
     def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterator[T]:
-        """All things whose selector may match a pod; none that is left out can match it."""
+        """A superset of the items whose selectors match a pod."""
         buckets = self._buckets
         for home in (namespace, None):
             yield from buckets.get((home, None), ())
@@ -60,7 +60,7 @@ class SelectorBuckets(Generic[T]):
     def _best_anchor(
         self, selector: Selector, namespaces: Collection[str | None]
     ) -> _Anchor | None:
-        """Of the labels that must equal one value, the one with the fewest things under it."""
+        """Of the labels that must equal one value, the one with the fewest items."""
         anchors = [
             (requirement.key, requirement.values[0])
             for requirement in selector.requirements

@@ -1,7 +1,7 @@
-"""Objects of the API server as they are about to be (``AssumeCache`` of v1.36).
+"""Objects of the API server with assumed changes (``AssumeCache`` of v1.36).
 
-An assumption holds until the API server shows a newer version of the object, whatever that says,
-or until whoever assumed takes it back.
+An assumption holds until the API server shows a newer version of the object, whatever its content,
+or until the pod that assumed it is unreserved.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from stowage.state.changes import is_older
 
 
 class ApiObject(Protocol):
-    """Anything with metadata."""
+    """An object with metadata."""
 
     @property
     def metadata(self) -> ObjectMeta:
-        """Its metadata."""
+        """The metadata."""
         ...
 
 
@@ -28,17 +28,17 @@ T = TypeVar("T", bound=ApiObject)
 
 
 class Assumption(msgspec.Struct, Generic[T], frozen=True):
-    """What an object is taken for, and by which pod (its UID); by none if it has been written."""
+    """An object as assumed, and the UID of the pod that assumed it; empty once it is written."""
 
     object: T
     pod_uid: str
 
 
 class AssumeCache(Generic[T]):
-    """Objects of one kind by ``namespace/name`` or name, seen or assumed.
+    """Objects of one kind by ``namespace/name`` or name, as received or as assumed.
 
     Args:
-        on_change: Told of (object as it was, object as it is); None where there is none.
+        on_change: Called with the object before and after; None if there is none.
     """
 
     __slots__ = ("_assumed", "_on_change", "_seen")
@@ -55,20 +55,20 @@ class AssumeCache(Generic[T]):
         return (self._latest(key, seen) for key, seen in self._seen.items())
 
     def get(self, key: str) -> T | None:
-        """The object as it is assumed to be."""
+        """The object, as assumed if there is an assumption."""
         seen = self._seen.get(key)
         return None if seen is None else self._latest(key, seen)
 
-    def seen(self, key: str) -> T | None:
-        """The object as the API server showed it last."""
+    def get_api_object(self, key: str) -> T | None:
+        """The object as last received from the API server."""
         return self._seen.get(key)
 
     def assumptions(self) -> Iterator[tuple[str, Assumption[T]]]:
-        """All that is assumed, by key."""
+        """All assumptions, by key."""
         return iter(self._assumed.items())
 
     def put(self, obj: T) -> tuple[T | None, bool]:
-        """Take in what the API server shows; (what it showed before, whether this is news)."""
+        """Store a received object; (the one received before, whether this one is newer)."""
         key = obj.metadata.namespaced_name
         old = self._seen.get(key)
         version = obj.metadata.resource_version
@@ -83,7 +83,7 @@ class AssumeCache(Generic[T]):
         return old, True
 
     def drop(self, key: str) -> T | None:
-        """Forget a deleted object; what the API server showed last."""
+        """Remove a deleted object; returns it as last received."""
         latest = self.get(key)
         self._assumed.pop(key, None)
         old = self._seen.pop(key, None)
@@ -92,10 +92,10 @@ class AssumeCache(Generic[T]):
         return old
 
     def assume(self, obj: T, pod_uid: str) -> None:
-        """Take an object for changed.
+        """Assume that an object is changed.
 
         Raises:
-            ValueError: It is not known, or the assumption was made from an older version.
+            ValueError: The object is unknown, or `obj` is derived from an older version.
         """
         key = obj.metadata.namespaced_name
         latest = self.get(key)
@@ -109,14 +109,14 @@ class AssumeCache(Generic[T]):
         self._on_change(latest, obj)
 
     def restore(self, key: str, pod_uid: str) -> None:
-        """Take back what a pod assumed; nothing if it assumed nothing about this object."""
+        """Give up what a pod assumed about an object, if anything."""
         assumption = self._assumed.get(key)
         if assumption is not None and assumption.pod_uid == pod_uid:
             del self._assumed[key]
             self._on_change(assumption.object, self._seen[key])
 
     def keep(self, key: str, pod_uid: str) -> None:
-        """What a pod assumed, if anything, has been written: nobody can take it back any more."""
+        """Mark what a pod assumed about an object as written: it cannot be given up."""
         assumption = self._assumed.get(key)
         if assumption is not None and assumption.pod_uid == pod_uid:
             self._assumed[key] = Assumption(assumption.object, "")

@@ -1,4 +1,4 @@
-"""What CSI drivers say about nodes, as columns: limits, and which in-tree plugins they replace."""
+"""CSINode objects as columns: volume limits, and migrated in-tree plugins."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class CSINodeColumns:
         self._on_row: dict[int, CSINode] = {}
 
     def limits(self, driver: str) -> Int64Array | None:
-        """``int64[rows]``: how many volumes of a driver a node takes; None if no node has a limit.
+        """``int64[rows]``: the volume limit of a driver; None if no node has a limit.
 
-        `NO_LIMIT` where a node names none.
+        `NO_LIMIT` for nodes without one.
         """
         return self._limits.get(driver)
 
     def migrated(self, plugin: str) -> BoolArray | None:
-        """``bool[rows]``: where an in-tree plugin is replaced; None if nowhere."""
+        """``bool[rows]``: where an in-tree plugin is migrated to CSI; None if nowhere."""
         return self._migrated.get(plugin)
 
     def on_row(self, row: int) -> CSINode | None:
-        """The object that was put into a row."""
+        """The CSINode of a row."""
         return self._on_row.get(row)
 
     def put(self, row: int, csi_node: CSINode | None) -> None:
-        """Put a new or changed object into a row, or take it out."""
+        """Set or remove the CSINode of a row."""
         old = self._on_row.pop(row, None)
         if old is not None:
             for driver in old.spec.drivers:
@@ -56,7 +56,7 @@ class CSINodeColumns:
             self._migrated[plugin][row] = True
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
         for driver, limits in self._limits.items():
             self._limits[driver] = extended(limits, num_rows, NO_LIMIT)

@@ -1,12 +1,11 @@
-"""Claims, volumes, classes and what CSI drivers say, looked up by what plugins ask for.
+"""Storage objects and their look-ups by key, class, claim and volume.
 
-Written by the cache, with one exception: VolumeBinding's Reserve and Unreserve assume and restore
-claims and volumes, as in kube-scheduler, whose binder has caches of its own.
+Only the cache writes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
@@ -30,13 +29,13 @@ _NO_CAPACITIES: Mapping[str, CSIStorageCapacity] = MappingProxyType({})
 
 
 class Storage:
-    """All objects of storage.
+    """All storage objects.
 
     Attributes:
         claims: By ``namespace/name``.
         volumes: By name.
         classes: By name.
-        csi_nodes: By name, which is the node's.
+        csi_nodes: By name, which is the name of the node.
         csi_drivers: By name.
         attachments: By name.
     """
@@ -68,7 +67,7 @@ class Storage:
         }
 
     def put(self, obj: StorageObject) -> tuple[StorageObject | None, bool]:
-        """Take in an object; (the one known before, whether this one is news)."""
+        """Store an object; (the one known before, whether this one is newer)."""
         if isinstance(obj, PersistentVolumeClaim):
             return self.claims.put(obj)
         if isinstance(obj, PersistentVolume):
@@ -85,7 +84,7 @@ class Storage:
         return old, True
 
     def drop(self, kind: type[StorageObject], key: str) -> StorageObject | None:
-        """Forget a deleted object; None if it is not known."""
+        """Remove a deleted object; None if it is unknown."""
         if kind is PersistentVolumeClaim:
             return self.claims.drop(key)
         if kind is PersistentVolume:
@@ -95,44 +94,82 @@ class Storage:
             self._tell(old, None)
         return cast("StorageObject | None", old)
 
+    def assume(
+        self,
+        volumes: Iterable[PersistentVolume],
+        claims: Iterable[PersistentVolumeClaim],
+        pod_uid: str,
+    ) -> None:
+        """Assume that volumes and claims are about to be written in this state for a pod.
+
+        Raises:
+            ValueError: The API server has shown a newer version of one of them.
+        """
+        for volume in volumes:
+            self.volumes.assume(volume, pod_uid)
+        for claim in claims:
+            self.claims.assume(claim, pod_uid)
+
+    def forget(
+        self,
+        volumes: Iterable[PersistentVolume],
+        claims: Iterable[PersistentVolumeClaim],
+        pod_uid: str,
+        written: Collection[str],
+    ) -> None:
+        """Take back what was assumed for a pod; changes that the watches have shown stay.
+
+        Objects in `written` (names and ``namespace/name``) stay assumed until the watches show
+        them: if a written claim was taken for unbound, it would be given a second volume.
+        kube-scheduler goes back to what its informers have shown.
+        """
+        for volume in volumes:
+            name = volume.metadata.name
+            end = self.volumes.keep if name in written else self.volumes.restore
+            end(name, pod_uid)
+        for claim in claims:
+            key = claim.metadata.namespaced_name
+            finish = self.claims.keep if key in written else self.claims.restore
+            finish(key, pod_uid)
+
     def objects(self) -> Iterator[StorageObject]:
-        """Everything as the API server showed it last."""
+        """All objects as last received from the API server."""
         for claim in self.claims:
-            yield self.claims.seen(claim.metadata.namespaced_name) or claim
+            yield self.claims.get_api_object(claim.metadata.namespaced_name) or claim
         for volume in self.volumes:
-            yield self.volumes.seen(volume.metadata.name) or volume
+            yield self.volumes.get_api_object(volume.metadata.name) or volume
         for by_name in self._plain.values():
             yield from by_name.values()
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
-        """A claim as it is assumed to be."""
+        """A claim, as assumed if there is an assumption."""
         return self.claims.get(f"{namespace}/{name}")
 
     def volumes_for(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
-        """The volumes of a claim's class that are free or given to a claim of its name."""
+        """The volumes of a claim's class that are unbound, or bound to a claim of its name."""
         meta, class_name = claim.metadata, claim_class(claim)
         given = self._given.get((meta.namespace, meta.name), _NO_VOLUMES).values()
         mine = [volume for volume in given if volume_class(volume) == class_name]
         return [*mine, *self._free.get(class_name, _NO_VOLUMES).values()]
 
     def capacities_of(self, class_name: str) -> Iterable[CSIStorageCapacity]:
-        """What is left of a class in parts of the cluster."""
+        """The CSIStorageCapacity objects of a class."""
         return self._capacities_of_class.get(class_name, _NO_CAPACITIES).values()
 
     def claims_of_volume(self, name: str) -> Sequence[str]:
-        """Keys of the claims that name a volume."""
+        """The keys of claims that name a volume."""
         return tuple(self._claims_of_volume.get(name, ()))
 
     def claims_of_class(self, name: str) -> Sequence[str]:
-        """Keys of the claims of a class."""
+        """The keys of claims of a class."""
         return tuple(self._claims_of_class.get(name, ()))
 
     def attachments_of(self, volume_name: str) -> Sequence[str]:
-        """Names of the attachments of a volume."""
+        """The names of attachments of a volume."""
         return tuple(self._attachments_of.get(volume_name, ()))
 
     def look_ups(self) -> dict[str, Any]:
-        """The indices, to be compared with those of storage filled anew."""
+        """The look-ups, for validation."""
         return {
             "class, free": self._free,
             "claim": self._given,
@@ -187,7 +224,7 @@ class Storage:
 
 
 def _note(index: dict[Any, dict[str, T]], key: Any, name: str, value: T, is_there: bool) -> None:
-    """Put an entry into a two-level index, or take it out."""
+    """Add an entry to a two-level look-up, or remove it."""
     if is_there:
         index.setdefault(key, {})[name] = value
         return

@@ -1,4 +1,4 @@
-"""Is what nodes have of storage what the objects say? Recounted from nothing and compared."""
+"""Validation of storage: recounts everything from the objects and compares."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from stowage.state.violation import expect
 
 
 def validate_storage(state: ClusterState) -> None:
-    """Recount all that depends on storage objects.
+    """Recount everything that depends on storage objects.
 
     Raises:
-        InvariantViolation: Something differs from what the objects say.
+        InvariantViolation: A value differs from the recount.
     """
     _check_indices(state.storage)
     _check_use(state)
@@ -25,12 +25,12 @@ def validate_storage(state: ClusterState) -> None:
         (state.storage.claims.assumptions(), state.storage.claims),
         (state.storage.volumes.assumptions(), state.storage.volumes),
     ):
-        unknown = [key for key, _ in assumptions if cache.seen(key) is None]
+        unknown = [key for key, _ in assumptions if cache.get_api_object(key) is None]
         expect("assumptions about what does not exist", [], unknown)
 
 
 def _check_indices(storage: Storage) -> None:
-    """Look-ups by class, volume and claim, against those of storage filled anew."""
+    """Compare the look-ups with those of a new `Storage` with the same objects."""
     fresh = Storage()
     for obj in storage.objects():
         fresh.put(obj)

@@ -1,7 +1,7 @@
-"""What pods and attachments take of storage on each node, kept as they come and go.
+"""The use of storage on each node: claims, attached volumes and disks.
 
-A node counts a volume once, however many of its pods use it. Which volume a claim stands for may
-change while pods use it (it gets bound); the rows of its pods are counted anew then.
+A node counts a volume once, however many of its pods use it. The volume of a claim may change while
+pods use the claim (it gets bound); then the rows of these pods are counted again.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from stowage.state.storage.objects import Storage
 
 
 class ClaimUse(NamedTuple):
-    """A claim as pods use it.
+    """A claim as used by pods.
 
     Attributes:
         claim: ``namespace/name``.
-        pod_uid: The pod that has to own the claim; empty for a claim named by the pod.
+        pod_uid: The pod that must own an ephemeral claim; empty for other claims.
     """
 
     claim: str
@@ -38,14 +38,14 @@ class ClaimUse(NamedTuple):
 
 
 class Disk(NamedTuple):
-    """A disk that pods name themselves; what is equal here is the same disk."""
+    """A disk that pods name directly; equal values are the same disk."""
 
     kind: str
     identity: tuple[str, ...]
 
 
 class DiskUse(NamedTuple):
-    """A disk in a pod, and whether the pod leaves it to others to read as well."""
+    """A disk of a pod, and whether the pod shares it with other readers."""
 
     disk: Disk
     is_shared: bool
@@ -55,8 +55,8 @@ class VolumeUse:
     """Per row: users of claims, attached volumes and disks.
 
     Args:
-        storage: Which volume a claim stands for.
-        num_rows: How many rows there are.
+        storage: Maps claims to volumes.
+        num_rows: The number of rows.
     """
 
     def __init__(self, storage: Storage, num_rows: int) -> None:
@@ -75,15 +75,15 @@ class VolumeUse:
         self._named: dict[str, set[str]] = {}
 
     def add_pod(self, pod: PodInfo, row: int) -> None:
-        """A pod came to a row."""
+        """Add the volumes of a pod to a row."""
         self._change_pod(pod, row, 1)
 
     def remove_pod(self, pod: PodInfo, row: int) -> None:
-        """A pod left a row."""
+        """Remove the volumes of a pod from a row."""
         self._change_pod(pod, row, -1)
 
     def claim_changed(self, claim: str) -> None:
-        """A claim, its volume or its class came, went or changed."""
+        """Update the rows that use a claim after it, its volume or its class changed."""
         for use in tuple(self._uses_of.get(claim, ())):
             old, new = self._stands_for[use], self._resolve(use)
             if old == new:
@@ -94,25 +94,25 @@ class VolumeUse:
                 self._count(self._by_pods, self._by_attachments, new, row, 1)
 
     def add_attachment(self, volume: AttachedVolume, row: int) -> None:
-        """A volume is being attached to a row, whoever uses it."""
+        """Add a VolumeAttachment to a row; it counts whether or not pods use the volume."""
         self._count(self._by_attachments, self._by_pods, volume, row, 1)
 
     def remove_attachment(self, volume: AttachedVolume, row: int) -> None:
-        """It is not any more."""
+        """Remove a VolumeAttachment from a row."""
         self._count(self._by_attachments, self._by_pods, volume, row, -1)
 
     def is_claim_used(self, claim: str, exists: BoolArray) -> bool:
-        """Whether a pod on a node that `exists` names the claim (``IsPVCUsedByPods``)."""
+        """Whether a pod on a node that `exists` uses the claim (``IsPVCUsedByPods``)."""
         return any(bool(exists[row]) for row in self._users.at(ClaimUse(claim, "")))
 
     def volumes_of(self, pod: PodInfo) -> set[AttachedVolume]:
-        """The volumes that would be attached for a pod."""
+        """The CSI volumes that a pod attaches."""
         found = {self._stands(use) for use in claim_uses(pod)}
         found |= {csi_volume_of_pod(volume) for volume in pod.volumes}
         return {volume for volume in found if volume is not None}
 
     def attached(self, driver: str) -> Int64Array | None:
-        """``int64[rows]``: distinct volumes of a driver on each row; None if on none."""
+        """``int64[rows]``: number of distinct volumes of a driver on each row; None if none."""
         return self._attached.get(driver)
 
     def rows_with(self, volume: AttachedVolume) -> Int64Array:
@@ -120,19 +120,19 @@ class VolumeUse:
         return self._by_pods.rows(volume)
 
     def is_attached(self, volume: AttachedVolume, row: int) -> bool:
-        """Whether an attachment says that a volume is on a row, whoever uses it."""
+        """Whether a VolumeAttachment attaches a volume to a row."""
         return row in self._by_attachments.at(volume)
 
     def users_of_names(self, names: Iterable[str]) -> Int64Array:
-        """``int64[]``: the rows with pods that name a claim so, in whatever namespace."""
+        """``int64[]``: the rows with pods that use a claim of such a name, in any namespace."""
         uses = (ClaimUse(claim, "") for name in names for claim in self._named.get(name, ()))
         rows = {row for use in uses for row in self._users.at(use)}
         return np.fromiter(rows, dtype=np.int64, count=len(rows))
 
     def conflicts(self, volumes: Iterable[Volume]) -> Int64Array | None:
-        """``int64[rows]``: how often one of the disks is used in a way that excludes another pod.
+        """``int64[rows]``: number of conflicting uses of the disks among `volumes`.
 
-        That is the sum of `disk_conflicts` over the pods of each row; None if there are none.
+        It is the sum of `disk_conflicts` over the pods of each row; None if there are none.
         """
         conflicts: Int64Array | None = None
         for use in disk_uses(volumes):
@@ -146,7 +146,7 @@ class VolumeUse:
         return conflicts
 
     def grow(self, num_rows: int) -> None:
-        """Make room for more rows."""
+        """Extend the arrays to `num_rows`."""
         self._num_rows = num_rows
         for driver, counts in self._attached.items():
             self._attached[driver] = extended(counts, num_rows)
@@ -154,7 +154,7 @@ class VolumeUse:
     def with_changes(
         self, removed: Iterable[PodInfo], added: Iterable[PodInfo], row: int
     ) -> VolumeUse:
-        """What it would be with other pods on one row; costs those pods only."""
+        """A copy with other pods on one row; costs time in proportion to these pods."""
         changed = self._copy()
         for pod in added:
             changed.add_pod(pod, row)
@@ -163,7 +163,7 @@ class VolumeUse:
         return changed
 
     def counts(self) -> dict[str, dict[object, dict[int, int]]]:
-        """Everything counted, to be compared with a count from scratch."""
+        """All counts, for validation."""
         tables: dict[str, RowCounts[ClaimUse] | RowCounts[AttachedVolume] | RowCounts[Disk]] = {
             "users of claims": self._users,
             "volumes of pods": self._by_pods,
@@ -225,7 +225,7 @@ class VolumeUse:
         row: int,
         sign: int,
     ) -> None:
-        """Count a volume on a row in one table; it is attached while it is in either."""
+        """Count a volume of a row in `table`; it is attached while `table` or `other` has it."""
         if volume is None:
             return
         count = table.add(volume, row, sign)
@@ -233,7 +233,7 @@ class VolumeUse:
             self._attached_of(volume.driver)[row] += sign
 
     def _attached_of(self, driver: str) -> Int64Array:
-        """A driver's counts, to be written."""
+        """The writable counts of a driver."""
         counts = self._attached.get(driver)
         if counts is None:
             counts = np.zeros(self._num_rows, dtype=np.int64)
@@ -249,16 +249,16 @@ class VolumeUse:
         return self._stands_for[use] if use in self._stands_for else self._resolve(use)
 
     def _resolve(self, use: ClaimUse) -> AttachedVolume | None:
-        """``getCSIDriverInfo``: by its volume, or else by its class under a name of its own."""
-        claim = self._storage.claims.seen(use.claim)
+        """``getCSIDriverInfo``: the bound volume, or else a unique name with the class's driver."""
+        claim = self._storage.claims.get_api_object(use.claim)
         if claim is None or (use.pod_uid and not is_made_for(claim, use.pod_uid)):
             return None
-        volume = self._storage.volumes.seen(claim.spec.volume_name)
+        volume = self._storage.volumes.get_api_object(claim.spec.volume_name)
         if volume is not None:
             return csi_volume_of(volume)
         storage_class = self._storage.classes.get(claim_class(claim))
         driver = "" if storage_class is None else csi_driver_of(storage_class.provisioner)
-        # No driver calls a volume anything with a zero byte in it.
+        # No volume handle contains a zero byte, so the name is unique.
         return AttachedVolume(driver, f"\0{use.claim}") if driver else None
 
     def _copy(self) -> VolumeUse:
@@ -280,14 +280,14 @@ def _name_of(claim: str) -> str:
 
 
 def claim_uses(pod: PodInfo) -> Iterator[ClaimUse]:
-    """The claims of a pod as its node counts them; one without a name is nobody's."""
+    """The claims of a pod; an ephemeral claim counts only if the pod owns it."""
     for claim in used_claims(pod.volumes, pod.name):
         owner = pod.uid if claim.is_ephemeral else ""
         yield ClaimUse(f"{pod.namespace}/{claim.name}", owner)
 
 
 def disk_uses(volumes: Iterable[Volume]) -> Iterator[DiskUse]:
-    """The disks that pods may not share, or only to read; a Ceph image once for each monitor."""
+    """The disks that pods cannot share, or only for reading; a Ceph image once per monitor."""
     for volume in volumes:
         if (gce := volume.gce_persistent_disk) is not None:
             yield DiskUse(Disk("gce", (gce.pd_name,)), gce.read_only)
@@ -301,7 +301,7 @@ def disk_uses(volumes: Iterable[Volume]) -> Iterator[DiskUse]:
 
 
 def disk_conflicts(volumes: Iterable[Volume], others: Iterable[Volume]) -> int:
-    """How many pairs of disks there are that two pods cannot have (``isVolumeConflict``)."""
+    """Number of conflicting pairs of disks of two pods (``isVolumeConflict``)."""
     taken = list(disk_uses(others))
     return sum(
         use.disk == other.disk and not (use.is_shared and other.is_shared)
@@ -311,11 +311,11 @@ def disk_conflicts(volumes: Iterable[Volume], others: Iterable[Volume]) -> int:
 
 
 def attached_volume(attachment: VolumeAttachment | None, storage: Storage) -> AttachedVolume | None:
-    """What an attachment counts as on its node; None if as nothing."""
+    """The volume that an attachment attaches; None if it is not a CSI volume."""
     if attachment is None or not attachment.spec.attacher:
         return None
     name = attachment.spec.source.persistent_volume_name
-    volume = None if name is None else storage.volumes.seen(name)
+    volume = None if name is None else storage.volumes.get_api_object(name)
     if volume is None or volume.spec.csi is None:
         return None
     return AttachedVolume(attachment.spec.attacher, volume.spec.csi.volume_handle)

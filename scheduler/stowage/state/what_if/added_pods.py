@@ -1,4 +1,4 @@
-"""Pods that come to some nodes, as arrays: asked once per sort of pod, summed up per node."""
+"""Pods added to nodes of a what-if, as arrays: values per variant, sums per node."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.nodes.resource_index import ResourceIndex
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.pod_sorts import PodSort, PodSorts
+from stowage.state.pods.pod_variants import PodVariant, PodVariants
 
 PodValue = Callable[[PodClass, bool], int]
-"""A number for a pod of this class that is (or is not) being deleted."""
+"""(pod class, whether the pod is terminating) -> a number for the pod."""
 
 
 class AddedPods:
@@ -21,25 +21,25 @@ class AddedPods:
 
     Args:
         places: ``int64[pods]``.
-        codes: ``int64[pods]``, which sort each pod is of.
-        known_sorts: What the codes stand for.
-        known: Pods, these among others.
-        index: ``int64[pods]``, where in `known` each pod is.
+        codes: ``int64[pods]``, codes of variants.
+        known_variants: The variants.
+        known: Pods, including the added ones.
+        index: ``int64[pods]``, the index of each added pod in `known`.
     """
 
-    __slots__ = ("_codes", "_index", "_known", "_known_sorts", "_places")
+    __slots__ = ("_codes", "_index", "_known", "_known_variants", "_places")
 
     def __init__(
         self,
         places: Int64Array,
         codes: Int64Array,
-        known_sorts: PodSorts,
+        known_variants: PodVariants,
         known: Sequence[PodInfo],
         index: Int64Array,
     ) -> None:
         self._places = places
         self._codes = codes
-        self._known_sorts = known_sorts
+        self._known_variants = known_variants
         self._known = known
         self._index = index
 
@@ -47,23 +47,23 @@ class AddedPods:
         return len(self._places)
 
     def at(self, positions: Int64Array, num_places: int) -> AddedPods:
-        """Those at some of the places there are now, by their index in `positions`."""
+        """The pods at some of `num_places` places; their new place is the index in `positions`."""
         index: Int64Array = np.full(num_places, -1, dtype=np.int64)
         index[positions] = np.arange(len(positions))
         places = index[self._places]
         kept = np.flatnonzero(places >= 0)
         return AddedPods(
-            places[kept], self._codes[kept], self._known_sorts, self._known, self._index[kept]
+            places[kept], self._codes[kept], self._known_variants, self._known, self._index[kept]
         )
 
     def present(self, num_places: int) -> BoolArray:
-        """``bool[places]``: where there are any."""
+        """``bool[places]``: which places have pods."""
         present: BoolArray = np.zeros(num_places, dtype=np.bool_)
         present[self._places] = True
         return present
 
     def on(self, place: int) -> list[PodInfo]:
-        """The pods at one place."""
+        """The pods at a place."""
         return [self._known[index] for index in self._index[self._places == place].tolist()]
 
     def with_volumes(self) -> Iterator[tuple[int, PodInfo]]:
@@ -72,35 +72,35 @@ class AddedPods:
             if self._known[index].volumes:
                 yield place, self._known[index]
 
-    def sorts(self) -> list[PodSort]:
-        """The sorts of these pods, each once."""
-        return [sort for _, sort in self._sorts_by_code()]
+    def variants(self) -> list[PodVariant]:
+        """The distinct variants of the pods."""
+        return [variant for _, variant in self._by_code()]
 
     def sum(self, ask: PodValue, num_places: int) -> Int64Array:
-        """``int64[places]``: the sum of a number per pod."""
+        """``int64[places]``: the sum of a number over the pods of each place."""
         total: Int64Array = np.zeros(num_places, dtype=np.int64)
-        values = np.zeros(len(self._known_sorts.values), dtype=np.int64)
-        for code, sort in self._sorts_by_code():
-            values[code] = ask(*sort)
+        values = np.zeros(len(self._known_variants.values), dtype=np.int64)
+        for code, variant in self._by_code():
+            values[code] = ask(*variant)
         np.add.at(total, self._places, values[self._codes])
         return total
 
     def add_requests(self, used: Int64Array) -> None:
-        """Add to ``used[places, resources + 3]`` what the pods take; columns as in `PodSorts`."""
-        amounts = self._known_sorts.requests()[self._codes]
+        """Add the requests of the pods to ``used[places, resources + 3]``; see `PodVariants`."""
+        amounts = self._known_variants.requests()[self._codes]
         if np.bincount(self._places).max(initial=0) <= 1:
             used[self._places] += amounts
         else:
             np.add.at(used, self._places, amounts)
 
-    def _sorts_by_code(self) -> Iterator[tuple[int, PodSort]]:
-        values = self._known_sorts.values
+    def _by_code(self) -> Iterator[tuple[int, PodVariant]]:
+        values = self._known_variants.values
         for code in np.unique(self._codes).tolist():
-            sort = values[code]
-            if sort is not None:
-                yield code, sort
+            variant = values[code]
+            if variant is not None:
+                yield code, variant
 
 
 _NONE: Int64Array = np.empty(0, dtype=np.int64)
 
-NOBODY = AddedPods(_NONE, _NONE, PodSorts(ResourceIndex()), (), _NONE)
+NO_ADDED_PODS = AddedPods(_NONE, _NONE, PodVariants(ResourceIndex()), (), _NONE)

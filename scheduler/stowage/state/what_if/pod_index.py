@@ -1,4 +1,4 @@
-"""A pod index with some pods counted off and others counted in."""
+"""The pod index with other pods on one row."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Collection, Sequence
 from stowage.api.values.selectors import Selector
 from stowage.state.namespaces import Namespaces
 from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
-from stowage.state.pods.carried_terms import CarriedTerm
-from stowage.state.pods.carrier_counts import CarrierCounts
+from stowage.state.pods.existing_terms import ExistingTerm
 from stowage.state.pods.pod_counts import PodCounts
 from stowage.state.pods.pod_index import PodIndex
 from stowage.state.pods.pod_info import PodInfo
+from stowage.state.pods.term_counts import TermCounts
 
 
 class WhatIfPodIndex:
-    """The pod index with some pods removed from a row and others added to it."""
+    """The pod index with some pods removed from a row and others added to it; read-only."""
 
     __slots__ = ("_base", "_changes", "_namespaces", "_row")
 
@@ -46,23 +46,23 @@ class WhatIfPodIndex:
         ]
         return counts.with_changes(touched) if touched else counts
 
-    def carried_terms(self, which: TermKind) -> Collection[CarriedTerm]:
-        """All distinct terms that some pod on a node carries; counts may have become zero."""
-        return self._adjusted(self._base.carried_terms(which), self._touched(which))
+    def existing_terms(self, which: TermKind) -> Collection[ExistingTerm]:
+        """All distinct terms of placed pods; counts may be zero."""
+        return self._adjusted(self._base.existing_terms(which), self._touched(which))
 
-    def carried_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[CarriedTerm]:
-        """The carried terms that mean `pod`; counts may have become zero."""
+    def existing_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[ExistingTerm]:
+        """The terms of placed pods that match `pod`; counts may be zero."""
         labels = self._namespaces.labels(pod.namespace)
         touched = {
             term: changes
             for term, changes in self._touched(which).items()
             if term.matches(pod.namespace, pod.labels, labels)
         }
-        return self._adjusted(self._base.carried_terms_matching(which, pod), touched)
+        return self._adjusted(self._base.existing_terms_matching(which, pod), touched)
 
-    def no_carriers(self) -> CarrierCounts:
-        """Counts of no pods at all."""
-        return self._base.no_carriers()
+    def zero_term_counts(self) -> TermCounts:
+        """Counts without pods."""
+        return self._base.zero_term_counts()
 
     def _touched(self, which: TermKind) -> dict[AffinityTerm, list[tuple[int, int]]]:
         touched: dict[AffinityTerm, list[tuple[int, int]]] = {}
@@ -73,18 +73,18 @@ class WhatIfPodIndex:
 
     def _adjusted(
         self,
-        carried_terms: Collection[CarriedTerm],
+        existing_terms: Collection[ExistingTerm],
         touched: dict[AffinityTerm, list[tuple[int, int]]],
-    ) -> list[CarriedTerm]:
+    ) -> list[ExistingTerm]:
         adjusted = []
-        for carried in carried_terms:
-            changes = touched.pop(carried.term, None)
+        for existing in existing_terms:
+            changes = touched.pop(existing.term, None)
             if changes is not None:
-                counts = carried.counts.with_changes(changes)
-                adjusted.append(CarriedTerm(carried.term, counts))
+                counts = existing.counts.with_changes(changes)
+                adjusted.append(ExistingTerm(existing.term, counts))
             else:
-                adjusted.append(carried)
+                adjusted.append(existing)
         for term, changes in touched.items():
-            counts = self.no_carriers().with_changes(changes)
-            adjusted.append(CarriedTerm(term, counts))
+            counts = self.zero_term_counts().with_changes(changes)
+            adjusted.append(ExistingTerm(term, counts))
         return adjusted

@@ -1,7 +1,7 @@
 """The pods removed from each of some nodes, and sums over them.
 
 A dry run of preemption removes pods from many nodes, puts some back and asks after each step what
-the pods that are removed amount to. What depends on a pod's sort alone is asked once per sort.
+the removed pods amount to. What depends on a pod's variant alone is asked once per variant.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from stowage.api.values.csi_migration import AttachedVolume
 from stowage.state.arrays import BoolArray, Int64Array, extended
 from stowage.state.cluster_state import ClusterState
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.pod_sorts import PodSorts
+from stowage.state.pods.pod_variants import PodVariants
 from stowage.state.pods.ranked_pods import RankedRows
 from stowage.state.what_if.added_pods import PodValue
 from stowage.state.what_if.removed_volumes import RemovedVolumes
 
 PodNumber = Callable[[PodInfo], int]
-"""A number for a pod that its class does not tell."""
+"""A number for a pod that its variant does not determine."""
 
 
-class SortAnswers:
-    """Numbers per sort of pod that plugins asked for, kept for all what-ifs of one cycle."""
+class VariantValues:
+    """Values per variant that plugins computed, shared by all what-ifs of a cycle."""
 
     __slots__ = ("_known", "_numbering")
 
@@ -34,29 +34,29 @@ class SortAnswers:
         self._known: dict[Hashable, tuple[Int64Array, BoolArray]] = {}
 
     def about(
-        self, key: Hashable, ask: PodValue, sorts: PodSorts, present: BoolArray
+        self, key: Hashable, ask: PodValue, variants: PodVariants, present: BoolArray
     ) -> Int64Array:
-        """``int64[sorts + 1]``: the number of each sort that is `present`; 0 for no pod.
+        """``int64[variants + 1]``: the value of each variant that is `present`; 0 for no pod.
 
         Args:
-            key: Names `ask`: for equal keys it gives equal numbers.
-            ask: The number of a sort.
-            sorts: The sorts there are.
-            present: ``bool[sorts]``.
+            key: Identifies `ask`: functions with equal keys return equal values.
+            ask: The value of a variant.
+            variants: The variants.
+            present: ``bool[variants]``.
         """
-        if sorts.numbering != self._numbering:
+        if variants.numbering != self._numbering:
             self._known.clear()
-            self._numbering = sorts.numbering
-        values = sorts.values
+            self._numbering = variants.numbering
+        values = variants.values
         table, known = self._known.get(key, (_NO_ANSWERS, _NOTHING_KNOWN))
         if len(known) < len(values):
             known = extended(known, len(values))
             table = np.append(extended(table[:-1], len(values)), 0)
             self._known[key] = table, known
         for code in np.flatnonzero(present & ~known).tolist():
-            sort = values[code]
-            if sort is not None:
-                table[code] = ask(*sort)
+            variant = values[code]
+            if variant is not None:
+                table[code] = ask(*variant)
             known[code] = True
         return table
 
@@ -70,11 +70,11 @@ class RemovedPods:
 
     Args:
         state: The cluster as it is.
-        rows: Of nodes.
-        answers: Of other what-ifs of the same cycle; answers are added.
+        rows: The rows.
+        answers: Values shared with other what-ifs of the same cycle.
     """
 
-    def __init__(self, state: ClusterState, rows: Int64Array, answers: SortAnswers) -> None:
+    def __init__(self, state: ClusterState, rows: Int64Array, answers: VariantValues) -> None:
         self._state = state
         self._rows = rows
         self._answers = answers
@@ -90,14 +90,14 @@ class RemovedPods:
 
     @cached_property
     def requests(self) -> Int64Array:
-        """``int64[sorts + 1, resources + 3]``; see `PodSorts.requests`."""
-        return self._state.ranked.sorts.requests()
+        """``int64[variants + 1, resources + 3]``; see `PodVariants.requests`."""
+        return self._state.ranked.variants.requests()
 
     @property
     def mask(self) -> BoolArray:
         """``bool[rows, slots]``: the pods that are removed now."""
         if self._mask is None:
-            self._mask = np.zeros(self.ranked.sorts.shape, dtype=np.bool_)
+            self._mask = np.zeros(self.ranked.variants.shape, dtype=np.bool_)
         return self._mask
 
     def remove(self, pods: BoolArray) -> None:
@@ -106,19 +106,19 @@ class RemovedPods:
         self._mask = self.mask | pods
 
     def put_back(self, positions: Int64Array, slots: Int64Array) -> Int64Array:
-        """Put one pod back on each of these rows; the sorts of these pods."""
+        """Put one pod back on each of these rows; returns the variants of the pods."""
         return self._change(positions, slots, is_removed=False)
 
     def remove_again(self, positions: Int64Array, slots: Int64Array) -> Int64Array:
-        """Remove one pod on each of these rows; the sorts of these pods."""
+        """Remove one pod from each of these rows; returns the variants of the pods."""
         return self._change(positions, slots, is_removed=True)
 
     def _change(self, positions: Int64Array, slots: Int64Array, is_removed: bool) -> Int64Array:
         self.mask[positions, slots] = is_removed
-        sorts: Int64Array = self.ranked.sorts[positions, slots]
+        variants: Int64Array = self.ranked.variants[positions, slots]
         for values, sums in self._sums.values():
-            sums[positions] += values[sorts] if is_removed else -values[sorts]
-        return sorts
+            sums[positions] += values[variants] if is_removed else -values[variants]
+        return variants
 
     def removed_on(self, position: int) -> list[PodInfo]:
         """The pods removed from a row."""
@@ -135,33 +135,33 @@ class RemovedPods:
         mask = self._mask[position].tolist()
         return [pod for pod, each in zip(pods, mask, strict=False) if each is is_removed]
 
-    def by_sort(self, key: Hashable, ask: PodValue) -> Int64Array:
-        """``int64[sorts + 1]``: a number for each sort on these rows; `key` names `ask`."""
-        return self._answers.about(key, ask, self._state.ranked.sorts, self._present_sorts)
+    def by_variant(self, key: Hashable, ask: PodValue) -> Int64Array:
+        """``int64[variants + 1]``: a value for each variant on the rows; `key` identifies `ask`."""
+        return self._answers.about(key, ask, self._state.ranked.variants, self._present_variants)
 
     def sum(self, positions: Int64Array, key: Hashable, ask: PodValue) -> Int64Array:
-        """``int64[positions]``: the sum over the pods that are removed; `key` names `ask`.
+        """``int64[positions]``: the sum over the removed pods; `key` identifies `ask`.
 
-        Sums are kept by key, and follow as pods are put back and removed again.
+        Sums are cached by key, and updated when pods are put back and removed again.
         """
         if self._mask is None:
             return np.zeros(len(positions), dtype=np.int64)
         known = self._sums.get(key)
         if known is None:
-            table = self.by_sort(key, ask)
-            values = table[self.ranked.sorts] * self._mask
+            table = self.by_variant(key, ask)
+            values = table[self.ranked.variants] * self._mask
             known = self._sums[key] = (table, values.sum(axis=1))
         return known[1][positions]
 
     def sum_by_pod(
         self, positions: Int64Array, key: Hashable, ask: PodNumber, among: Int64Array
     ) -> Int64Array:
-        """``int64[positions]``: as `sum`, of a number per pod; 0 but on rows `among`."""
+        """``int64[positions]``: `sum` of a number per pod, which is 0 except on rows `among`."""
         if self._mask is None:
             return np.zeros(len(positions), dtype=np.int64)
         table = self._numbers.get(key)
         if table is None:
-            table = np.zeros(self.ranked.sorts.shape, dtype=np.int64)
+            table = np.zeros(self.ranked.variants.shape, dtype=np.int64)
             for position in np.flatnonzero(np.isin(self._rows, among)).tolist():
                 numbers = [ask(pod) for pod in self.ranked.pods_at(position)]
                 table[position, : len(numbers)] = numbers
@@ -172,7 +172,7 @@ class RemovedPods:
     def volumes(
         self, positions: Int64Array, driver: str, wanted: Set[AttachedVolume], tight: BoolArray
     ) -> tuple[Int64Array, Int64Array]:
-        """Twice ``int64[positions]``: how many fewer are attached; how many fewer of `wanted`."""
+        """Two ``int64[positions]``: detached volumes, and `wanted` volumes no longer in use."""
         if self._mask is None:
             nothing: Int64Array = np.zeros(len(positions), dtype=np.int64)
             return nothing, nothing
@@ -182,13 +182,13 @@ class RemovedPods:
             pods = [(place, self.ranked.pods_at(place)) for place in places.tolist()]
             volumes = RemovedVolumes(self._state.volume_use, self._rows, driver, pods)
             self._volumes[driver] = volumes
-        detached, missing = volumes.gone(self._mask, wanted)
+        detached, missing = volumes.count(self._mask, wanted)
         return detached[positions], missing[positions]
 
     def volume_changes_on(
         self, position: int, driver: str, wanted: Set[AttachedVolume], now: Iterable[PodInfo]
     ) -> tuple[int, int]:
-        """How many more volumes of a driver one row has with other pods; and of `wanted`."""
+        """How many more volumes a row has with the pods `now`: attached, and among `wanted`."""
         row, use = int(self._rows[position]), self._state.volume_use
         after = {volume for pod in now for volume in use.volumes_of(pod)}
         before = {v for pod in self.ranked.pods_at(position) for v in use.volumes_of(pod)}
@@ -199,8 +199,8 @@ class RemovedPods:
         return attached, sum(each in wanted for each in come) - sum(each in wanted for each in gone)
 
     @cached_property
-    def _present_sorts(self) -> BoolArray:
-        """``bool[sorts]``: which there are on these rows."""
-        present: BoolArray = np.zeros(len(self._state.ranked.sorts.values) + 1, dtype=np.bool_)
-        present[self.ranked.sorts] = True
+    def _present_variants(self) -> BoolArray:
+        """``bool[variants]``: which variants are on the rows."""
+        present: BoolArray = np.zeros(len(self._state.ranked.variants.values) + 1, dtype=np.bool_)
+        present[self.ranked.variants] = True
         return present[:-1]

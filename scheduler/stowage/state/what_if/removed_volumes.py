@@ -1,7 +1,7 @@
-"""Which attached volumes go with the pods that are taken off nodes, for many nodes at once.
+"""Volumes that are detached when pods are removed from nodes, for many nodes at once.
 
-A node counts a volume once, however many of its pods use it: it goes with the last of them, and
-stays if it is attached for other reasons.
+A node counts a volume once, however many of its pods use it. The volume is detached when the last
+of these pods is removed, unless a VolumeAttachment attaches it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from stowage.state.storage.volume_use import VolumeUse
 
 
 class RemovedVolumes:
-    """The volumes of one driver that pods on some rows use.
+    """The volumes of a driver that pods on some rows use.
 
     Args:
-        use: What pods use on each node.
-        rows: Of nodes.
-        driver: Whose volumes.
-        pods: (position in `rows`, the pods there by slot); volumes elsewhere never go.
+        use: The use of volumes on each node.
+        rows: The rows.
+        driver: The CSI driver.
+        pods: (position in `rows`, its pods by slot); other rows count as unchanged.
     """
 
     def __init__(
@@ -55,18 +55,18 @@ class RemovedVolumes:
         self._kept = np.array(kept, dtype=np.bool_)
         self._uses: Int64Array = np.array(uses, dtype=np.int64).reshape(-1, 3)
 
-    def gone(
+    def count(
         self, removed: BoolArray, wanted: Set[AttachedVolume]
     ) -> tuple[Int64Array, Int64Array]:
-        """Count what no pod uses that is left.
+        """Count the volumes that no remaining pod uses.
 
         Args:
-            removed: ``bool[rows, slots]``, the pods that are taken off.
-            wanted: Volumes to be counted apart.
+            removed: ``bool[rows, slots]``, the removed pods.
+            wanted: Volumes that are counted apart.
 
         Returns:
-            Twice ``int64[rows]``: how many are attached no more, and how many of `wanted` no pod
-            uses any more.
+            Two arrays ``int64[rows]``: the number of detached volumes, and the number of `wanted`
+            volumes that no remaining pod uses.
         """
         codes, positions, slots = self._uses.T
         left = codes[~removed[positions, slots]]

@@ -15,9 +15,9 @@ from stowage.state.what_if.removed_pods import PodNumber, RemovedPods
 
 
 class RowChanges:
-    """How much more or less of something each node of a row-local view has than in the snapshot.
+    """Differences between each node of a row-local view and the snapshot.
 
-    All answers are ``int64[nodes]``: pods added less pods removed, on the node itself.
+    Results are ``int64[nodes]``: added pods minus removed pods on the node itself.
 
     Args:
         removed: The pods removed from the rows of the what-if.
@@ -36,8 +36,8 @@ class RowChanges:
         """The sum of a number per pod.
 
         Args:
-            key: Names `ask`: for equal keys it has to give equal answers.
-            ask: The number, from a pod's class and whether it is being deleted.
+            key: Identifies `ask`: functions with equal keys must return equal numbers.
+            ask: (pod class, whether the pod is terminating) -> number.
         """
         change = -self._removed.sum(self._positions, key, ask)
         if len(self._added):
@@ -47,7 +47,7 @@ class RowChanges:
     def count_matching(
         self, selector: Selector, namespaces: frozenset[str] | None, *, skip_terminating: bool
     ) -> Int64Array:
-        """The pods of `namespaces` (None: all) that `selector` matches."""
+        """The number of pods of `namespaces` (None: all) that `selector` matches."""
 
         def matches(pod_class: PodClass, terminating: bool) -> int:
             return (
@@ -58,19 +58,19 @@ class RowChanges:
 
         return self.sum(("matching", selector, namespaces, skip_terminating), matches)
 
-    def count_carrying(self, which: TermKind, term: AffinityTerm) -> Int64Array:
+    def count_terms(self, which: TermKind, term: AffinityTerm) -> Int64Array:
         """How often pods have an (anti)affinity term."""
         return self.sum(
             ("carrying", which, term), lambda pod_class, _: pod_class.terms[which].count(term)
         )
 
     def sum_by_pod(self, key: Hashable, ask: PodNumber, among: Int64Array) -> Int64Array:
-        """The sum of a number that a pod's class does not tell, such as one about its volumes.
+        """The sum of a number that the variant does not determine, such as one about volumes.
 
         Args:
-            key: Names `ask`.
-            ask: The number.
-            among: The rows on which some pod has another number than 0 in the snapshot.
+            key: Identifies `ask`.
+            ask: Pod -> number.
+            among: The rows that have a pod with a number other than 0 in the snapshot.
         """
         change = -self._removed.sum_by_pod(self._positions, key, ask, among)
         for place, pod in self._added.with_volumes():
@@ -80,7 +80,7 @@ class RowChanges:
     def volumes(
         self, driver: str, wanted: Set[AttachedVolume], tight: BoolArray
     ) -> tuple[Int64Array, Int64Array]:
-        """How many more volumes of a driver are attached, and how many more of some in use.
+        """How many more volumes of a driver are attached, and how many more of `wanted` in use.
 
         Args:
             driver: The CSI driver.
@@ -102,4 +102,4 @@ class RowChanges:
 
     def terms_added(self, which: TermKind) -> set[AffinityTerm]:
         """The (anti)affinity terms of added pods."""
-        return {term for pod_class, _ in self._added.sorts() for term in pod_class.terms[which]}
+        return {term for pod_class, _ in self._added.variants() for term in pod_class.terms[which]}

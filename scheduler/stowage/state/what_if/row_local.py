@@ -1,13 +1,13 @@
-"""Many nodes at once, each as it would be if pods came to it or left it and no other node changed.
+"""Row-local what-ifs: many nodes at once, each as if pods changed on it and on no other node.
 
-This is what a dry run of preemption asks: not one cluster in which pods vanish from many nodes,
-but as many clusters as there are nodes, each different in one of them. Amounts of a node are
-columns and change in place; what a node sees of others is what the snapshot shows, corrected by
-what changed on the node itself (`RowChanges`).
+A dry run of preemption needs this form: not one cluster in which many nodes lose pods, but one
+cluster per node, in which only that node changes. The usage of each node is a column that changes
+in place. Values that depend on other nodes come from the snapshot, corrected by what changed on the
+node itself (`RowChanges`).
 
-Host ports are the one exception to plain sums. ``HostPortInfo`` of v1.36 is a set, so a dry run
-that takes one of two pods with the same port off a node finds the port free, and putting one back
-makes it taken. A decision equal to kube-scheduler's needs the same; the live columns count.
+Host ports are the exception to sums. ``HostPortInfo`` of v1.36 is a set: a dry run that removes one
+of two pods with the same port finds the port free, and adding one back makes it taken. Equal
+decisions need the same behaviour here; the live columns count users instead.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from stowage.state.pods.pod_class import ANY_IP, HostPort, PodClass
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.pods.ranked_pods import RankedRows
 from stowage.state.snapshot import NodeView, Snapshot
-from stowage.state.what_if.added_pods import NOBODY, AddedPods
-from stowage.state.what_if.removed_pods import SortAnswers
+from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
+from stowage.state.what_if.removed_pods import VariantValues
 from stowage.state.what_if.row_changes import RowChanges
 from stowage.state.what_if.snapshot import WhatIfSnapshot
 
@@ -33,15 +33,14 @@ class RowWhatIf:
 
     Args:
         snapshot: The cluster as it is.
-        rows: Of nodes.
-        ports: The host ports the pod in question wants; only these are kept apart.
-        answers: Of other what-ifs of the same snapshot; answers are added.
+        rows: The rows.
+        ports: The host ports that the pod requests; only colliding ports are tracked.
+        answers: Values shared with other what-ifs of the same cycle.
 
     Attributes:
         removed_pods: The pods on the rows, and which of them are removed.
-        used: ``int64[rows, resources + 3]``, what is taken of each; columns as in
-            `PodSorts.requests`.
-        ports: Host ports in use, as far as they matter.
+        used: ``int64[rows, resources + 3]``, usage; columns as in `PodVariants.requests`.
+        ports: The colliding host ports in use.
     """
 
     def __init__(
@@ -49,11 +48,11 @@ class RowWhatIf:
         snapshot: Snapshot,
         rows: Int64Array,
         ports: Iterable[HostPort] = (),
-        answers: SortAnswers | None = None,
+        answers: VariantValues | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.rows = rows
-        self.removed_pods = snapshot.removed_pods(rows, answers or SortAnswers())
+        self.removed_pods = snapshot.removed_pods(rows, answers or VariantValues())
         self.used = _usage(snapshot, rows)
         self.ports = RowPorts(snapshot, rows, ports)
 
@@ -82,51 +81,51 @@ class RowWhatIf:
         else:
             self._add_requests(pods, going, -1)
         for number, table in enumerate(self._port_table):
-            self.ports.taken[number] &= ~(pods & table[self.ranked.sorts]).any(axis=1)
+            self.ports.taken[number] &= ~(pods & table[self.ranked.variants]).any(axis=1)
 
     def _add_requests(self, pods: BoolArray, slots: BoolArray, sign: int) -> None:
-        sorts = np.where(pods, self.ranked.sorts, -1)
+        variants = np.where(pods, self.ranked.variants, -1)
         for slot in np.flatnonzero(slots).tolist():
-            self.used += sign * self.removed_pods.requests[sorts[:, slot]]
+            self.used += sign * self.removed_pods.requests[variants[:, slot]]
 
     def put_back(self, positions: Int64Array, slots: Int64Array) -> None:
         """Put one pod back on each of these rows."""
-        sorts = self.removed_pods.put_back(positions, slots)
-        self.used[positions] += self.removed_pods.requests[sorts]
+        variants = self.removed_pods.put_back(positions, slots)
+        self.used[positions] += self.removed_pods.requests[variants]
         for number, table in enumerate(self._port_table):
-            self.ports.taken[number][positions] |= table[sorts]
+            self.ports.taken[number][positions] |= table[variants]
 
     def remove_again(self, positions: Int64Array, slots: Int64Array) -> None:
         """Undo `put_back`; a host port is free from then on, even if another pod has it."""
-        sorts = self.removed_pods.remove_again(positions, slots)
-        self.used[positions] -= self.removed_pods.requests[sorts]
+        variants = self.removed_pods.remove_again(positions, slots)
+        self.used[positions] -= self.removed_pods.requests[variants]
         for number, table in enumerate(self._port_table):
-            self.ports.taken[number][positions] &= ~table[sorts]
+            self.ports.taken[number][positions] &= ~table[variants]
 
-    def view(self, positions: Int64Array, added: AddedPods = NOBODY) -> RowLocalView:
-        """Some of the rows, with pods added to them if given, as plugins are shown them."""
+    def view(self, positions: Int64Array, added: AddedPods = NO_ADDED_PODS) -> RowLocalView:
+        """A view of some rows for plugins, with pods added to them if given."""
         return RowLocalView(self, positions, added)
 
     def alone(self, position: int, added: Sequence[PodInfo] = ()) -> Snapshot:
-        """The whole cluster as it would be for one of the rows; slow."""
+        """The whole cluster with the changes of one row only; slow."""
         removed = self.removed_pods.removed_on(position)
         return WhatIfSnapshot(self.snapshot, removed, added, int(self.rows[position]))
 
     @cached_property
     def _port_table(self) -> list[BoolArray]:
-        """Per port kept apart ``bool[sorts + 1]``: the sorts of pods that have it."""
+        """``bool[variants + 1]`` per tracked port: the variants that have it."""
         return [
-            self.removed_pods.by_sort(("port", port), partial(_has_port, port)) != 0
+            self.removed_pods.by_variant(("port", port), partial(_has_port, port)) != 0
             for port in self.ports.ports
         ]
 
 
 class RowPorts:
-    """Host ports in use that collide with those wanted, as a set per row.
+    """Host ports in use that collide with those the pod requests, as a set per row.
 
     Attributes:
         ports: The ports.
-        taken: Per port ``bool[rows]``.
+        taken: ``bool[rows]`` per port.
     """
 
     def __init__(self, snapshot: Snapshot, rows: Int64Array, wanted: Iterable[HostPort]) -> None:
@@ -136,10 +135,10 @@ class RowPorts:
 
 
 class RowLocalView(NodeView):
-    """Some rows of a `RowWhatIf`; what is asked of a node is answered by its own what-if.
+    """Some rows of a `RowWhatIf`, as plugins read them.
 
-    `snapshot` is the cluster without any change; what depends on other nodes is corrected by
-    `changes`.
+    Usage is that of the what-if. `snapshot` is the unchanged cluster: values that depend on other
+    nodes are corrected by `changes`.
     """
 
     __slots__ = ("_used", "added", "positions", "what_if")
@@ -148,7 +147,7 @@ class RowLocalView(NodeView):
         self,
         what_if: RowWhatIf,
         positions: Int64Array,
-        added: AddedPods = NOBODY,
+        added: AddedPods = NO_ADDED_PODS,
     ) -> None:
         super().__init__(what_if.snapshot, what_if.rows[positions])
         self.what_if = what_if
@@ -162,12 +161,12 @@ class RowLocalView(NodeView):
 
     @property
     def requested(self) -> Int64Array:
-        """``int64[nodes, resources]``: what the pods left on each node request."""
+        """``int64[nodes, resources]``: requests of the remaining and added pods."""
         return self._used[:, :-3]
 
     @property
     def nonzero_requested(self) -> Int64Array:
-        """``int64[nodes, 2]``: the same with defaults."""
+        """``int64[nodes, 2]``: cpu milli and memory bytes, with defaults."""
         return self._used[:, -3:-1]
 
     @property
@@ -196,12 +195,12 @@ def _has_one_of(wanted: Sequence[HostPort], pod_class: PodClass, _terminating: b
 
 
 def collide(one: HostPort, other: HostPort) -> bool:
-    """Whether two host ports cannot be on one node (``HostPortInfo.CheckConflict``)."""
+    """Whether two host ports conflict (``HostPortInfo.CheckConflict``)."""
     return one[1:] == other[1:] and (one[0] == other[0] or ANY_IP in (one[0], other[0]))
 
 
 def _usage(snapshot: Snapshot, rows: Int64Array) -> Int64Array:
-    """``int64[rows, resources + 3]``, columns as in `PodSorts.requests`."""
+    """``int64[rows, resources + 3]``, columns as in `PodVariants.requests`."""
     parts = (
         snapshot.requested[rows],
         snapshot.nonzero_requested[rows],

@@ -51,7 +51,7 @@ class WhatIfSnapshot(Snapshot):
         return super().get_pod(uid) if pod is None and uid not in self._removed else pod
 
     def pods_on(self, node_name: str) -> Collection[PodInfo]:
-        """The pods on a node, also on one without an object."""
+        """The pods on a node, which need not exist."""
         if node_name == self._node_name:
             return self._pods_here.values()
         return super().pods_on(node_name)

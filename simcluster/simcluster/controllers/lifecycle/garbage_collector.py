@@ -1,18 +1,15 @@
-"""The garbage collector: what is left without an owner goes, or is let go."""
+"""The garbage collector: dependents are deleted or orphaned when their owner is deleted."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from simcluster.controllers.reconciler import Key, Reconciler
 from simcluster.controllers.shared import Shared
 from simcluster.kinds.resources import Resource
-from simcluster.store.deletion import DeleteOptions
-from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
@@ -35,7 +32,7 @@ class _Metadata(msgspec.Struct):
 
 
 class _Brief(msgspec.Struct):
-    """What ownership needs of an object: decoding that is much cheaper than decoding all."""
+    """The part of an object that ownership needs, which is much cheaper to decode than all."""
 
     metadata: _Metadata
 
@@ -44,11 +41,11 @@ _decode_brief = msgspec.json.Decoder(_Brief).decode
 
 
 class GarbageCollector(Reconciler):
-    """Deletes or orphans dependents when their owner goes.
+    """Deletes or orphans dependents when their owner is deleted.
 
     Its keys are owners' uids (as names, without a namespace): a uid is enqueued when its owner is
     deleted or waits for one of the two finalizers, or when a dependent of an unknown owner appears.
-    What exists at the start keeps owners that are unknown: they were not loaded with it.
+    Objects that exist at the start keep unknown owners: these were not loaded with them.
     """
 
     def __init__(self, shared: Shared) -> None:
@@ -57,7 +54,7 @@ class GarbageCollector(Reconciler):
         self._living: dict[str, _Dependent] = {}
 
     def follow(self) -> None:
-        """Follow every kind but Events, which own nothing and are owned by nothing."""
+        """Follow every kind but Events, which have no owners and no dependents."""
         catalog = self.registry.catalog
         followed = [found for found in catalog.collections() if found.stored_in != "events"]
         for resource in followed:
@@ -124,14 +121,14 @@ class GarbageCollector(Reconciler):
                     self.enqueue(Key("", reference["uid"]))
 
     def reconcile(self, key: Key) -> None:
-        """Deal with the dependents of the owner whose uid is the key's name."""
+        """Delete or orphan the dependents of the owner whose uid is the key's name."""
         uid = key.name
         place = self._living.get(uid)
         if place is None:
             for dependent in list(self._dependents.get(uid, ())):
                 self._collect(dependent, "Background")
             return
-        owner = self.store.get(place.resource.stored_in, place.namespace, place.name)
+        owner = self.find(place.resource, place.namespace, place.name)
         if owner is None or not owner.obj["metadata"].get("deletionTimestamp"):
             return
         finalizers = owner.obj["metadata"].get("finalizers") or ()
@@ -153,7 +150,7 @@ class GarbageCollector(Reconciler):
 
         It would wait for itself for ever.
         """
-        stored = self.store.get(dependent.resource.stored_in, dependent.namespace, dependent.name)
+        stored = self.find(dependent.resource, dependent.namespace, dependent.name)
         if stored is None or stored.obj["metadata"]["uid"] == owner_uid:
             return False
         references = stored.obj["metadata"].get("ownerReferences") or ()
@@ -162,9 +159,9 @@ class GarbageCollector(Reconciler):
         )
 
     def _collect(self, dependent: _Dependent, policy: str) -> None:
-        """Delete a dependent none of whose other owners lives on."""
+        """Delete a dependent if all of its other owners are gone, too."""
         resource, namespace, name = dependent
-        stored = self.store.get(resource.stored_in, namespace, name)
+        stored = self.find(resource, namespace, name)
         if stored is None or stored.obj["metadata"].get("deletionTimestamp"):
             return
         references = stored.obj["metadata"].get("ownerReferences") or ()
@@ -174,19 +171,18 @@ class GarbageCollector(Reconciler):
                 self._set_owners(dependent, stored, living)
             return
         uid = stored.obj["metadata"]["uid"]
-        if policy == "Foreground" and self._is_waited_for_in_a_circle(uid):
+        if policy == "Foreground" and self._is_in_a_cycle(uid):
             unblocked = [{**found, "blockOwnerDeletion": False} for found in references]
             self._set_owners(dependent, stored, unblocked)
-        options = DeleteOptions(propagation_policy=policy, uid=uid)
-        self.registry.delete(resource, namespace, name, options)
+        self.delete(resource, stored, policy)
 
-    def _is_waited_for_in_a_circle(self, uid: str) -> bool:
-        """Whether something that it owns is itself being deleted in the foreground.
+    def _is_in_a_cycle(self, uid: str) -> bool:
+        """Whether a dependent of the object is itself being deleted in the foreground.
 
-        upstream: ``attemptToDeleteItem``, which goes by the same sign.
+        upstream: ``attemptToDeleteItem``, which checks the same.
         """
         for resource, namespace, name in self._dependents.get(uid, ()):
-            stored = self.store.get(resource.stored_in, namespace, name)
+            stored = self.find(resource, namespace, name)
             if stored and FOREGROUND in (stored.obj["metadata"].get("finalizers") or ()):
                 return True
         return False
@@ -195,28 +191,20 @@ class GarbageCollector(Reconciler):
         place = self._living.get(uid)
         if place is None:
             return False
-        owner = self.store.get(place.resource.stored_in, place.namespace, place.name)
+        owner = self.find(place.resource, place.namespace, place.name)
         return owner is not None and not owner.obj["metadata"].get("deletionTimestamp")
 
     def _release(self, dependent: _Dependent, owner_uid: str) -> None:
         resource, namespace, name = dependent
-        stored = self.store.get(resource.stored_in, namespace, name)
+        stored = self.find(resource, namespace, name)
         if stored is not None:
             references = stored.obj["metadata"].get("ownerReferences") or ()
             kept = [reference for reference in references if reference["uid"] != owner_uid]
             self._set_owners(dependent, stored, kept)
 
     def _set_owners(self, dependent: _Dependent, stored: Stored, owners: list[Json]) -> None:
-        obj = editable(stored)
-        obj["metadata"]["ownerReferences"] = owners
-        if not owners:
-            del obj["metadata"]["ownerReferences"]
-        self.registry.replace(dependent.resource, stored, obj)
+        self.write_list(dependent.resource, stored, "ownerReferences", owners)
 
     def _drop_finalizer(self, place: _Dependent, owner: Stored, finalizer: str) -> None:
-        obj = editable(owner)
-        finalizers = [found for found in obj["metadata"]["finalizers"] if found != finalizer]
-        obj["metadata"]["finalizers"] = finalizers
-        if not finalizers:
-            del obj["metadata"]["finalizers"]
-        self.registry.replace(place.resource, owner, obj)
+        kept = [found for found in owner.obj["metadata"]["finalizers"] if found != finalizer]
+        self.write_list(place.resource, owner, "finalizers", kept)

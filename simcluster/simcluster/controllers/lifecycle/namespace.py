@@ -1,48 +1,46 @@
-"""Namespaces that are being deleted: their content goes first."""
+"""Deletion of namespaces: their content is deleted first."""
 
 from collections import Counter
-from typing import Any
 
+from simcluster.controllers.ownership import set_condition
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.kinds.resources import NAMESPACES, Resource
-from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 FINALIZER = "kubernetes"
-_GOING_WELL: tuple[tuple[str, bool, str, str], ...] = (
-    (
-        "NamespaceDeletionDiscoveryFailure",
-        False,
+_NO_PROBLEM = {
+    "NamespaceDeletionDiscoveryFailure": (
         "ResourcesDiscovered",
         "All resources successfully discovered",
     ),
-    (
-        "NamespaceDeletionGroupVersionParsingFailure",
-        False,
+    "NamespaceDeletionGroupVersionParsingFailure": (
         "ParsedGroupVersions",
         "All legacy kube types successfully parsed",
     ),
-    (
-        "NamespaceDeletionContentFailure",
-        False,
+    "NamespaceDeletionContentFailure": (
         "ContentDeleted",
         "All content successfully deleted, may be waiting on finalization",
     ),
-)
+    "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
+    "NamespaceFinalizersRemaining": (
+        "ContentHasNoFinalizers",
+        "All content-preserving finalizers finished",
+    ),
+}
+"""Reasons and messages of the conditions that are not True."""
 
 
 class NamespaceController(Reconciler):
-    """Empties terminating namespaces and removes them once they are empty.
+    """Deletes the content of terminating namespaces, and removes them once they are empty.
 
-    A namespace is gone through when its deletion begins and when what was left is gone; each object
-    that goes in between is only counted.
+    A namespace is reconciled when its deletion begins and when its last object is gone; deletions
+    in between are only counted.
     """
 
     def follow(self) -> None:
-        """Follow namespaces, and what leaves them."""
+        """Follow namespaces, and deletions of objects in them."""
         self._contents: list[Resource] = []
         self._left: dict[str, int] = {}
         for resource in self.registry.catalog.collections():
@@ -71,8 +69,8 @@ class NamespaceController(Reconciler):
             self.enqueue(Key("", name))
 
     def reconcile(self, key: Key) -> None:
-        """Delete what is in a terminating namespace; remove it if nothing is."""
-        namespace = self.store.get(NAMESPACES.stored_in, "", key.name)
+        """Delete the content of a terminating namespace; remove the namespace if it is empty."""
+        namespace = self.find(NAMESPACES, "", key.name)
         if namespace is None or not namespace.obj["metadata"].get("deletionTimestamp"):
             return
         self._left[key.name] = 0
@@ -89,10 +87,9 @@ class NamespaceController(Reconciler):
         for stored in list(self.store.collection(resource.stored_in).items(namespace)):
             if stored.obj["metadata"].get("deletionTimestamp"):
                 continue
-            if self.store.get(resource.stored_in, namespace, stored.name) is None:
+            if self.find(resource, namespace, stored.name) is None:
                 continue
-            options = DeleteOptions(propagation_policy="Background")
-            self.registry.delete(resource, namespace, stored.name, options)
+            self.delete(resource, stored, "Background")
 
     def _remaining(self, namespace: str) -> dict[str, list[Stored]]:
         found = {
@@ -102,22 +99,14 @@ class NamespaceController(Reconciler):
         return {name: list(objects) for name, objects in found.items() if objects}
 
     def _report(self, name: str, remaining: dict[str, list[Stored]]) -> None:
-        now = self.registry.clock.now()
-        conditions = namespace_conditions(remaining, now)
+        now, phase = self.registry.clock.now(), {"phase": "Terminating"}
         self.registry.change_status(
-            NAMESPACES,
-            "",
-            name,
-            lambda obj: {
-                **(obj.get("status") or {}),
-                "phase": "Terminating",
-                "conditions": _kept_times(obj, conditions),
-            },
+            NAMESPACES, "", name, lambda obj: _with_conditions(obj, remaining, now) | phase
         )
 
     def _finalize(self, name: str) -> None:
-        """Drop our finalizer; without any other the namespace is gone."""
-        namespace = self.store.get(NAMESPACES.stored_in, "", name)
+        """Drop the controller's finalizer; without any other, remove the namespace."""
+        namespace = self.find(NAMESPACES, "", name)
         if namespace is None:
             return
         spec = namespace.obj.get("spec") or {}
@@ -127,59 +116,37 @@ class NamespaceController(Reconciler):
             return
         obj = editable(namespace)
         obj["spec"]["finalizers"] = others
-        conditions = namespace_conditions({}, self.registry.clock.now())
-        obj["status"] = {**obj.get("status", {}), "conditions": _kept_times(obj, conditions)}
+        obj["status"] = _with_conditions(obj, {}, self.registry.clock.now())
         self.store.put(NAMESPACES.stored_in, obj)
 
 
-def namespace_conditions(remaining: dict[str, list[Stored]], now: str) -> list[Json]:
-    """The conditions of a terminating namespace, in kube-controller-manager's words."""
+def _with_conditions(obj: Json, remaining: dict[str, list[Stored]], now: str) -> Json:
+    """The status of a terminating namespace, with kube-controller-manager's texts."""
     finalizers = Counter(
         finalizer
         for objects in remaining.values()
         for stored in objects
         for finalizer in stored.obj["metadata"].get("finalizers") or ()
     )
-    counts = ", ".join(
-        f"{name} has {len(objects)} resource instances" for name, objects in remaining.items()
-    )
-    held = ", ".join(f"{name} in {count} resource instances" for name, count in finalizers.items())
-    conditions = [_condition(*row, now=now) for row in _GOING_WELL]
+    problems = {}
     if remaining:
-        why = f"Some resources are remaining: {counts}"
-        content = _condition("NamespaceContentRemaining", True, "SomeResourcesRemain", why, now=now)
-    else:
-        why = "All content successfully removed"
-        content = _condition("NamespaceContentRemaining", False, "ContentRemoved", why, now=now)
+        counts = (f"{name} has {len(each)} resource instances" for name, each in remaining.items())
+        why = f"Some resources are remaining: {', '.join(counts)}"
+        problems["NamespaceContentRemaining"] = ("SomeResourcesRemain", why)
     if finalizers:
-        why = f"Some content in the namespace has finalizers remaining: {held}"
-        final = _condition(
-            "NamespaceFinalizersRemaining", True, "SomeFinalizersRemain", why, now=now
-        )
-    else:
-        why = "All content-preserving finalizers finished"
-        final = _condition(
-            "NamespaceFinalizersRemaining", False, "ContentHasNoFinalizers", why, now=now
-        )
-    return [*conditions, content, final]
-
-
-def _condition(kind: str, is_true: bool, reason: str, message: str, *, now: str) -> Json:
-    return {
-        "type": kind,
-        "status": str(is_true),
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": now,
-    }
-
-
-def _kept_times(obj: Json, conditions: list[Json]) -> list[Json]:
-    """Conditions with the transition times of those whose status did not change."""
-    before = {old["type"]: old for old in (obj.get("status") or {}).get("conditions") or ()}
-    return [
-        {**found, "lastTransitionTime": before[found["type"]]["lastTransitionTime"]}
-        if before.get(found["type"], {}).get("status") == found["status"]
-        else found
-        for found in conditions
-    ]
+        held = (f"{name} in {count} resource instances" for name, count in finalizers.items())
+        why = f"Some content in the namespace has finalizers remaining: {', '.join(held)}"
+        problems["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", why)
+    status = obj.get("status") or {}
+    conditions = status.get("conditions") or []
+    for kind, no_problem in _NO_PROBLEM.items():
+        reason, message = problems.get(kind, no_problem)
+        condition = {
+            "type": kind,
+            "status": str(kind in problems),
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": now,
+        }
+        conditions = set_condition(conditions, condition)
+    return {**status, "conditions": conditions}

@@ -1,14 +1,11 @@
-"""ClusterRoles that are put together from others by their labels."""
+"""ClusterRoles that are aggregated from others, which they select by label."""
 
-from typing import Any
-
+from simcluster.controllers.ownership import is_selected
 from simcluster.controllers.reconciler import Key, Reconciler
 from simcluster.kinds.resources import CLUSTER_ROLES
 from simcluster.store.registry import editable
-from simcluster.store.selectors import match_label_selector
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 class RoleAggregationController(Reconciler):
@@ -40,16 +37,14 @@ class RoleAggregationController(Reconciler):
             self.enqueue(Key("", name))
 
     def reconcile(self, key: Key) -> None:
-        """Put one role together."""
-        role = self.store.get(CLUSTER_ROLES.stored_in, "", key.name)
+        """Collect the rules of one role."""
+        role = self.find(CLUSTER_ROLES, "", key.name)
         if role is None or not role.obj.get("aggregationRule"):
             return
         rules: list[Json] = []
         for selector in role.obj["aggregationRule"].get("clusterRoleSelectors") or ():
             for part in self.store.collection(CLUSTER_ROLES.stored_in).items():
-                if part.name != role.name and match_label_selector(
-                    selector, part.obj["metadata"].get("labels") or {}
-                ):
+                if part.name != role.name and is_selected(selector, part):
                     rules += [rule for rule in part.obj.get("rules") or () if rule not in rules]
         if rules != (role.obj.get("rules") or []):
             self.registry.replace(CLUSTER_ROLES, role, {**editable(role), "rules": rules})

@@ -1,13 +1,10 @@
-"""What every namespace has on a real cluster: its default account and the cluster's authority."""
-
-from typing import Any
+"""The default ServiceAccount and the root certificate ConfigMap of every namespace."""
 
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.controllers.shared import Shared
 from simcluster.kinds.resources import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, Resource
 from simcluster.store.store import Change
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _AUTHORITY = "kube-root-ca.crt"
 
@@ -20,7 +17,7 @@ class ServiceAccountController(Reconciler):
         self._authority_pem = authority_pem
 
     def follow(self) -> None:
-        """Follow namespaces, and the two objects should they be deleted."""
+        """Follow namespaces, and deletions of the two objects."""
         self.subscribe(NAMESPACES, lambda change: self.enqueue(key_of(change)))
         for resource in (SERVICE_ACCOUNTS, CONFIG_MAPS):
             self.subscribe(resource, self._on_content)
@@ -31,8 +28,8 @@ class ServiceAccountController(Reconciler):
             self.enqueue(Key("", change.current.namespace))
 
     def reconcile(self, key: Key) -> None:
-        """Make what a namespace lacks."""
-        namespace = self.store.get(NAMESPACES.stored_in, "", key.name)
+        """Create the objects that are missing in a namespace."""
+        namespace = self.find(NAMESPACES, "", key.name)
         if namespace is None or namespace.obj["metadata"].get("deletionTimestamp"):
             return
         self._make(SERVICE_ACCOUNTS, key.name, {"metadata": {"name": "default"}})
@@ -40,5 +37,5 @@ class ServiceAccountController(Reconciler):
         self._make(CONFIG_MAPS, key.name, {"metadata": {"name": _AUTHORITY}, "data": data})
 
     def _make(self, resource: Resource, namespace: str, obj: Json) -> None:
-        if self.store.get(resource.stored_in, namespace, obj["metadata"]["name"]) is None:
+        if self.find(resource, namespace, obj["metadata"]["name"]) is None:
             self.registry.create(resource, namespace, obj)

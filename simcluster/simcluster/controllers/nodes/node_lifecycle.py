@@ -1,6 +1,4 @@
-"""Nodes that fall silent, and the taints that follow a node's state."""
-
-from typing import Any
+"""Node lifecycle: taints that follow a node's state, and nodes whose kubelet is silent."""
 
 from simcluster.controllers.nodes.node_taints import condition_status, with_own_taints
 from simcluster.controllers.ownership import set_condition
@@ -10,8 +8,7 @@ from simcluster.kinds.resources import NODES, PODS
 from simcluster.kubelet.node_state import is_silent
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 DEFAULT_GRACE_S = 50.0
 _HEARTBEATS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
@@ -19,11 +16,11 @@ _SOURCE = "node-controller"
 
 
 class NodeLifecycleController(Reconciler):
-    """Keeps taints in step with readiness, pressure and cordon; notices nodes that fall silent.
+    """Keeps a node's taints equal to its readiness, pressure and cordon.
 
-    The kubelet stand-ins write no heartbeats. A node whose stand-in is stopped (see ``node_state``)
-    has its conditions set to Unknown ``grace_s`` later, as kube-controller-manager does with a node
-    it no longer hears of, and its pods are no longer ready.
+    The simulated kubelets write no heartbeats. When a kubelet is stopped (see ``node_state``), the
+    controller waits for ``grace_s``, sets the node's conditions to Unknown, as
+    kube-controller-manager does without heartbeats, and marks its pods as not ready.
     """
 
     def __init__(self, shared: Shared, grace_s: float = DEFAULT_GRACE_S) -> None:
@@ -45,21 +42,21 @@ class NodeLifecycleController(Reconciler):
         self.enqueue(key)
 
     def reconcile(self, key: Key) -> None:
-        """Judge whether a node is still heard of, and correct its taints."""
-        stored = self.store.get(NODES.stored_in, "", key.name)
+        """Check that the node's kubelet is not silent, and correct the node's taints."""
+        stored = self.find(NODES, "", key.name)
         if stored is None:
             return
-        stored = self._listen(key, stored)
+        stored = self._check_silence(key, stored)
         taints = with_own_taints(stored.obj, self.registry.clock.now())
         if taints == (stored.obj["spec"].get("taints") or []):
             return
         obj = editable(stored)
-        obj["spec"]["taints"] = taints
+        obj["spec"] |= {"taints": taints}
         if not taints:
             del obj["spec"]["taints"]
         self.registry.replace(NODES, stored, obj)
 
-    def _listen(self, key: Key, stored: Stored) -> Stored:
+    def _check_silence(self, key: Key, stored: Stored) -> Stored:
         if not is_silent(stored.obj):
             self._silent.pop(key.name, None)
             self.forget_timer(key)
@@ -74,7 +71,7 @@ class NodeLifecycleController(Reconciler):
         return self._give_up(stored)
 
     def _give_up(self, stored: Stored) -> Stored:
-        """Nothing was heard of the node: what it said last is no longer known to be true."""
+        """Set the conditions of a silent node to Unknown."""
         now = self.registry.clock.now()
 
         def unknown(node: Json) -> Json:
@@ -97,7 +94,7 @@ class NodeLifecycleController(Reconciler):
         changed = self.registry.change_status(NODES, "", stored.name, unknown)
         message = f"Node {stored.name} status is now: NodeNotReady"
         self.shared.recorder.normal(_SOURCE, NODES, stored, "NodeNotReady", message)
-        for pod in self._pods.on(stored.name):
+        for pod in self._pods.of(stored.name):
             self._mark_not_ready(pod)
         return changed or stored
 

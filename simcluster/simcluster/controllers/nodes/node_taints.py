@@ -1,10 +1,7 @@
-"""Which taints a node's own state asks for."""
+"""The taints that a node's own state requires."""
 
-from typing import Any
-
-from simcluster.kinds.pod_rules import NOT_READY_TAINT, UNREACHABLE_TAINT
-
-Json = dict[str, Any]
+from simcluster.kinds.admission.pods import NOT_READY_TAINT, UNREACHABLE_TAINT
+from simcluster.values import Json
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 _BY_CONDITION = {
@@ -26,9 +23,9 @@ def condition_status(node: Json, kind: str) -> str:
 
 
 def wanted_taints(node: Json) -> list[tuple[str, str]]:
-    """Keys and effects of the taints that readiness, pressure and cordon ask for.
+    """Keys and effects of the taints that readiness, pressure and cordon require.
 
-    A node that has never said whether it is ready is closed to new pods, but nothing is evicted.
+    A node without a Ready condition takes no new pods, but keeps those that it has.
     """
     ready = condition_status(node, "Ready")
     wanted: list[tuple[str, str]] = []
@@ -49,7 +46,7 @@ def wanted_taints(node: Json) -> list[tuple[str, str]]:
 
 
 def with_own_taints(node: Json, now: str) -> list[Json]:
-    """A node's taints with ours as they should be; others, and those that stay, as they are."""
+    """A node's taints with the managed ones corrected; all others stay as they are."""
     wanted = wanted_taints(node)
     before = node["spec"].get("taints") or []
     kept = [taint for taint in before if not _is_own(taint) or _place(taint) in wanted]

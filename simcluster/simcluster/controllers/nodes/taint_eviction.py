@@ -1,18 +1,14 @@
-"""NoExecute taints: pods that do not tolerate them go, at once or when their patience is over."""
-
-from typing import Any
+"""Eviction of pods that do not tolerate a NoExecute taint, or tolerate it for a limited time."""
 
 from stowage.api import Taint, Toleration
 from stowage.api.decoding.decode import convert_object
 from stowage.api.values.tolerations import tolerates
 
-from simcluster.controllers.ownership import is_finished, set_condition
+from simcluster.controllers.ownership import disruption_target, is_finished
 from simcluster.controllers.reconciler import Key, Reconciler
 from simcluster.kinds.resources import NODES, PODS
-from simcluster.store.deletion import DeleteOptions
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _SOURCE = "taint-eviction-controller"
 
@@ -30,10 +26,10 @@ class TaintEvictionController(Reconciler):
         self._pods.on_change(self._on_pod)
         self.subscribe(NODES, self._on_node)
         for node_name in self._taints:
-            self._look_at_pods(node_name)
+            self._enqueue_pods(node_name)
 
     def _note_taints(self, node: Stored) -> bool:
-        """Remember a node's NoExecute taints; whether they changed."""
+        """Record a node's NoExecute taints; returns whether they changed."""
         found = tuple(
             convert_object(Taint, taint)
             for taint in (node.obj.get("spec") or {}).get("taints") or ()
@@ -51,10 +47,10 @@ class TaintEvictionController(Reconciler):
         if change.type == "DELETED":
             self._taints.pop(change.current.name, None)
         elif self._note_taints(change.current):
-            self._look_at_pods(change.current.name)
+            self._enqueue_pods(change.current.name)
 
-    def _look_at_pods(self, node_name: str) -> None:
-        for pod in self._pods.on(node_name):
+    def _enqueue_pods(self, node_name: str) -> None:
+        for pod in self._pods.of(node_name):
             self.enqueue(Key(pod.namespace, pod.name))
 
     def _on_pod(self, change: Change) -> None:
@@ -69,18 +65,18 @@ class TaintEvictionController(Reconciler):
         self.forget_timer(key)
 
     def reconcile(self, key: Key) -> None:
-        """Delete a pod whose patience is over, or look again when it will be."""
-        pod = self.store.get(PODS.stored_in, *key)
+        """Delete a pod whose toleration time is over, or reconcile again when it will be."""
+        pod = self.find(PODS, *key)
         taints = self._taints.get(pod.obj["spec"].get("nodeName", "")) if pod is not None else None
         if pod is None or not taints or pod.obj["metadata"].get("deletionTimestamp"):
             self._forget(key)
             return
-        patience_s = patience(taints, pod.obj["spec"].get("tolerations") or [])
-        if patience_s is None or is_finished(pod):
+        tolerated_s = toleration_s(taints, pod.obj["spec"].get("tolerations") or [])
+        if tolerated_s is None or is_finished(pod):
             self._forget(key)
             return
         now = self.registry.clock.time_s()
-        left_s = self._since.setdefault(key, now) + patience_s - now
+        left_s = self._since.setdefault(key, now) + tolerated_s - now
         if left_s > 0:
             self.enqueue_after(key, left_s)
             return
@@ -90,29 +86,18 @@ class TaintEvictionController(Reconciler):
     def _evict(self, pod: Stored) -> None:
         message = f"Marking for deletion Pod {pod.namespace}/{pod.name}"
         self.shared.recorder.normal(_SOURCE, PODS, pod, "TaintManagerEviction", message)
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "DeletionByTaintManager",
-            "message": "Taint manager: deleting due to NoExecute taint",
-            "lastProbeTime": None,
-            "lastTransitionTime": self.registry.clock.now(),
-        }
+        why, now = "Taint manager: deleting due to NoExecute taint", self.registry.clock.now()
         self.registry.change_status(
             PODS,
             pod.namespace,
             pod.name,
-            lambda obj: {
-                **obj["status"],
-                "conditions": set_condition(obj["status"].get("conditions") or [], condition),
-            },
+            lambda obj: disruption_target(obj, "DeletionByTaintManager", why, now),
         )
-        options = DeleteOptions(uid=pod.obj["metadata"]["uid"])
-        self.registry.delete(PODS, pod.namespace, pod.name, options)
+        self.delete(PODS, pod)
 
 
-def patience(taints: tuple[Taint, ...], tolerations: list[Json]) -> float | None:
-    """Seconds a pod may stay on a node with these NoExecute taints; ``None`` for ever.
+def toleration_s(taints: tuple[Taint, ...], tolerations: list[Json]) -> float | None:
+    """Seconds that a pod may stay on a node with these NoExecute taints; ``None`` for ever.
 
     One taint that is not tolerated means 0; otherwise the least ``tolerationSeconds`` counts.
     """

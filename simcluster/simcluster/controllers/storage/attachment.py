@@ -1,7 +1,6 @@
-"""The attacher stand-in: a VolumeAttachment for every CSI volume that a pod on a node uses."""
+"""The simulated attacher: a VolumeAttachment for each CSI volume and node that uses it."""
 
 import hashlib
-from typing import Any
 
 from simcluster.controllers.reconciler import Key, Reconciler
 from simcluster.kinds.resources import (
@@ -10,20 +9,18 @@ from simcluster.kinds.resources import (
     PERSISTENT_VOLUMES,
     VOLUME_ATTACHMENTS,
 )
-from simcluster.store.deletion import DeleteOptions
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 class AttachmentController(Reconciler):
     """Attaches volumes to the nodes of the pods that use them, and detaches them afterwards.
 
-    Keys name claims; which nodes a claim's pods are on is looked up for that claim alone.
+    Keys name claims.
     """
 
     def follow(self) -> None:
-        """Follow pods that use claims, and claims that get their volume."""
+        """Follow pods that use claims, and claims that are bound."""
         self._pods = self.shared.pods_by_claim
         self._attached: dict[Key, dict[str, str]] = {}
         self._pods.on_change(lambda namespace, name: self.enqueue(Key(namespace, name)))
@@ -31,7 +28,7 @@ class AttachmentController(Reconciler):
         self._remember()
 
     def _remember(self) -> None:
-        """Note what is attached already, and have every claim in use looked at."""
+        """Record existing attachments, and reconcile every claim in use."""
         volumes: dict[str, dict[str, str]] = {}
         for stored in self.store.collection(VOLUME_ATTACHMENTS.stored_in):
             name = (stored.obj["spec"].get("source") or {}).get("persistentVolumeName")
@@ -42,25 +39,25 @@ class AttachmentController(Reconciler):
             attached = volumes.get(claim.obj["spec"].get("volumeName") or "")
             if attached:
                 self._attached[key] = attached
-            if attached or self._pods.using(*key):
+            if attached or self._pods.of(key):
                 self.enqueue(key)
 
     def _on_claim(self, change: Change) -> None:
         key = Key(change.current.namespace, change.current.name)
-        if key in self._attached or self._pods.using(*key):
+        if key in self._attached or self._pods.of(key):
             self.enqueue(key)
 
     def reconcile(self, key: Key) -> None:
-        """Attach a claim's volume where its pods are and nowhere else."""
+        """Attach a claim's volume to the nodes of its pods and detach it from all others."""
         attached = self._attached.setdefault(key, {})
         volume = self._volume(key)
         wanted = set()
         if volume is not None and self._must_attach(volume):
-            wanted = {pod.obj["spec"].get("nodeName") for pod in self._pods.using(*key)} - {None}
+            wanted = {pod.obj["spec"].get("nodeName") for pod in self._pods.of(key)} - {None}
         for node_name in attached.keys() - wanted:
-            name = attached.pop(node_name)
-            if self.store.get(VOLUME_ATTACHMENTS.stored_in, "", name) is not None:
-                self.registry.delete(VOLUME_ATTACHMENTS, "", name, DeleteOptions())
+            attachment = self.find(VOLUME_ATTACHMENTS, "", attached.pop(node_name))
+            if attachment is not None:
+                self.delete(VOLUME_ATTACHMENTS, attachment)
         for node_name in sorted(wanted - attached.keys()):
             if volume is not None:
                 attached[node_name] = self._attach(volume, node_name)
@@ -68,23 +65,23 @@ class AttachmentController(Reconciler):
             del self._attached[key]
 
     def _volume(self, key: Key) -> Stored | None:
-        claim = self.store.get(PERSISTENT_VOLUME_CLAIMS.stored_in, *key)
+        claim = self.find(PERSISTENT_VOLUME_CLAIMS, *key)
         if claim is None or claim.obj["status"].get("phase") != "Bound":
             return None
         name = claim.obj["spec"].get("volumeName") or ""
-        return self.store.get(PERSISTENT_VOLUMES.stored_in, "", name)
+        return self.find(PERSISTENT_VOLUMES, "", name)
 
     def _must_attach(self, volume: Stored) -> bool:
-        """Only CSI volumes are attached, and only where their driver wants that."""
+        """Only CSI volumes are attached, and only if their driver requires it."""
         source = volume.obj["spec"].get("csi")
         if not source:
             return False
-        driver = self.store.get(CSI_DRIVERS.stored_in, "", source["driver"])
+        driver = self.find(CSI_DRIVERS, "", source["driver"])
         return driver is None or bool(driver.obj["spec"].get("attachRequired", True))
 
     def _attach(self, volume: Stored, node_name: str) -> str:
         name = attachment_name(volume.obj["spec"]["csi"], node_name)
-        if self.store.get(VOLUME_ATTACHMENTS.stored_in, "", name) is not None:
+        if self.find(VOLUME_ATTACHMENTS, "", name) is not None:
             return name
         driver = volume.obj["spec"]["csi"]["driver"]
         attachment: Json = {

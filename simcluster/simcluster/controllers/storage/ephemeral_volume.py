@@ -1,20 +1,18 @@
-"""Ephemeral volumes: the claim of each is made for its pod and goes with it."""
+"""Ephemeral volumes: a claim for each, which is owned by the pod."""
 
 import copy
-from typing import Any
 
 from simcluster.controllers.ownership import is_terminating, owner_reference
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _SOURCE = "ephemeral_volume"
 
 
 class EphemeralVolumeController(Reconciler):
-    """Makes the claims of pods' ephemeral volumes."""
+    """Creates the claims of pods' ephemeral volumes."""
 
     def follow(self) -> None:
         """Follow pods."""
@@ -28,13 +26,13 @@ class EphemeralVolumeController(Reconciler):
             self.enqueue(key_of(change))
 
     def reconcile(self, key: Key) -> None:
-        """Make what is missing; a claim of that name that is not the pod's is told of."""
-        pod = self.store.get(PODS.stored_in, *key)
+        """Create missing claims; warn of a claim of that name that the pod does not own."""
+        pod = self.find(PODS, *key)
         if pod is None or is_terminating(pod):
             return
         for volume in _ephemeral(pod):
             name = f"{pod.name}-{volume['name']}"
-            claim = self.store.get(PERSISTENT_VOLUME_CLAIMS.stored_in, key.namespace, name)
+            claim = self.find(PERSISTENT_VOLUME_CLAIMS, key.namespace, name)
             if claim is None:
                 self._make(pod, name, volume["ephemeral"]["volumeClaimTemplate"])
             elif not _is_owned(claim, pod):

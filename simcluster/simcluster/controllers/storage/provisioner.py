@@ -1,7 +1,6 @@
-"""The provisioner stand-in: makes volumes for claims, slowly or not at all if its class says so."""
+"""The simulated provisioner: creates and deletes volumes, with delays and failures on request."""
 
 import contextlib
-from typing import Any
 
 from stowage.api import quantity_value
 
@@ -23,11 +22,9 @@ from simcluster.controllers.storage.volume_fit import (
     requested,
 )
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
-from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 DELAY = "stowage/delay-seconds"
 FAIL = "stowage/fail"
@@ -42,13 +39,13 @@ class ProvisionerController(Reconciler):
 
     Parameters of a StorageClass make it slow or fail: ``stowage/delay-seconds``, ``stowage/fail``
     with the message of the failure, ``stowage/fail-times`` (without it, always). A failure whose
-    message begins with ``ResourceExhausted`` takes the selected node back, as the
-    external-provisioner does, so that the scheduler chooses again; so does a segment whose pool
-    (see ``storage_pools``) has too little left.
+    message begins with ``ResourceExhausted`` removes the selected node, as the
+    external-provisioner does, so that the scheduler chooses again. So does a segment whose pool
+    (see ``storage_pools``) has too little free capacity.
     """
 
     def follow(self) -> None:
-        """Follow claims that ask for a volume, and volumes that are to be deleted."""
+        """Follow claims that ask for a volume, and volumes that are released."""
         self._pools = StoragePools(self.registry)
         self._asked_at: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
@@ -84,24 +81,24 @@ class ProvisionerController(Reconciler):
             self._pools.open(change.current)
 
     def reconcile(self, key: Key) -> None:
-        """Make a claim's volume, delete a released one, or open a class's pools."""
+        """Create a claim's volume, delete a released one, or publish the pools of a class."""
         if key.namespace == "/volume":
             self._reclaim(key.name)
             return
         if not key.namespace:
-            storage_class = self.store.get(STORAGE_CLASSES.stored_in, "", key.name)
+            storage_class = self.find(STORAGE_CLASSES, "", key.name)
             if storage_class is not None:
                 self._pools.open(storage_class)
             return
-        claim = self.store.get(PERSISTENT_VOLUME_CLAIMS.stored_in, *key)
-        if claim is None or not _is_asking(claim):
+        claim = self.find(PERSISTENT_VOLUME_CLAIMS, *key)
+        if claim is None or not _wants_volume(claim):
             return
-        storage_class = self.store.get(STORAGE_CLASSES.stored_in, "", class_of(claim.obj))
+        storage_class = self.find(STORAGE_CLASSES, "", class_of(claim.obj))
         if storage_class is not None and self._is_due(key, claim, storage_class):
             self._provision(key, claim, storage_class)
 
     def _is_due(self, key: Key, claim: Stored, storage_class: Stored) -> bool:
-        """Whether the class's delay is over; it begins when the claim is first seen."""
+        """Whether the class's delay is over; it begins with the first request."""
         waits = storage_class.obj.get("volumeBindingMode") == "WaitForFirstConsumer"
         if waits and not annotation(claim.obj, SELECTED_NODE):
             self._asked_at.pop(key, None)
@@ -137,17 +134,17 @@ class ProvisionerController(Reconciler):
         self._tell(claim, storage_class, "ProvisioningSucceeded", what)
 
     def _topology(self, claim: Stored, storage_class: Stored) -> Topology | None:
-        """Where the volume will be; ``None`` if it cannot be anywhere."""
+        """The segments of the new volume; ``None`` if the selected node is not allowed."""
         node_name = annotation(claim.obj, SELECTED_NODE)
         allowed = allowed_segments(storage_class.obj.get("allowedTopologies") or ())
         if node_name:
             here = node_topology(self.store, node_name, storage_class.obj["provisioner"])
             is_allowed = not allowed or any(segment.items() <= here.items() for segment in allowed)
             return [here] if is_allowed else None
-        return self._pools.roomiest(storage_class, allowed)
+        return self._pools.freest(storage_class, allowed)
 
     def _failure(self, key: Key, storage_class: Stored) -> str | None:
-        """The failure that the class's parameters ask for now."""
+        """The failure that the class's parameters request now."""
         message = (storage_class.obj.get("parameters") or {}).get(FAIL)
         times = _number(storage_class, FAIL_TIMES, float("inf"))
         is_failing = message is not None and self._failures.get(key, 0) < times
@@ -176,22 +173,21 @@ class ProvisionerController(Reconciler):
         self.shared.recorder.normal(source, PERSISTENT_VOLUME_CLAIMS, claim, reason, what)
 
     def _reclaim(self, name: str) -> None:
-        """Delete a released volume of ours whose policy is Delete."""
-        volume = self.store.get(PERSISTENT_VOLUMES.stored_in, "", name)
+        """Delete a released volume that was provisioned here and whose policy is Delete."""
+        volume = self.find(PERSISTENT_VOLUMES, "", name)
         if volume is None or volume.obj["status"].get("phase") != "Released":
             return
         is_ours = bool(annotation(volume.obj, PROVISIONED_BY))
         policy = volume.obj["spec"].get("persistentVolumeReclaimPolicy")
         if is_ours and policy == "Delete" and not volume.obj["metadata"].get("deletionTimestamp"):
-            uid = volume.obj["metadata"]["uid"]
-            self.registry.delete(PERSISTENT_VOLUMES, "", name, DeleteOptions(uid=uid))
+            self.delete(PERSISTENT_VOLUMES, volume)
 
 
 def _volume_key(volume: Stored) -> Key:
     return Key("/volume", volume.name)
 
 
-def _is_asking(claim: Stored) -> bool:
+def _wants_volume(claim: Stored) -> bool:
     is_unbound = not claim.obj["spec"].get("volumeName")
     is_going = claim.obj["metadata"].get("deletionTimestamp")
     return bool(is_unbound and not is_going and annotation(claim.obj, STORAGE_PROVISIONER))

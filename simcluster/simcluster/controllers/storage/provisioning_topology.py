@@ -1,20 +1,19 @@
-"""Where a provisioned volume can be reached from."""
+"""Topology segments of nodes and of StorageClasses."""
 
 import itertools
 from collections.abc import Iterable
-from typing import Any
 
 from simcluster.kinds.resources import CSI_NODES, NODES
 from simcluster.kubelet.nodes import HOSTNAME, ZONE
 from simcluster.store.store import Store
+from simcluster.values import Json
 
-Json = dict[str, Any]
 Segment = dict[str, str]
 Topology = list[Segment]
 
 
 def topology_keys(store: Store, node_name: str, driver: str) -> list[str] | None:
-    """The keys a driver has registered on a node; ``None`` if it is not registered there."""
+    """The topology keys of a driver on a node; ``None`` if it is not registered there."""
     csi_node = store.get(CSI_NODES.stored_in, "", node_name)
     for found in (csi_node.obj["spec"].get("drivers") or ()) if csi_node is not None else ():
         if found.get("name") == driver:
@@ -23,9 +22,9 @@ def topology_keys(store: Store, node_name: str, driver: str) -> list[str] | None
 
 
 def node_topology(store: Store, node_name: str, driver: str) -> Segment:
-    """The segment a node is in, for a driver.
+    """The segment of a node for a driver.
 
-    Without a registered driver it is the node's zone, or the node itself where there are no zones.
+    Without a registered driver it is the node's zone, or the node itself if it has no zone.
     """
     node = store.get(NODES.stored_in, "", node_name)
     labels = (node.obj["metadata"].get("labels") or {}) if node is not None else {}

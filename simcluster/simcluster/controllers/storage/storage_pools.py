@@ -1,11 +1,9 @@
-"""How much storage each segment has, for classes that have an end: CSIStorageCapacity objects.
+"""Storage pools of limited size per segment, published as CSIStorageCapacity objects.
 
 The parameter ``stowage/capacity`` of a StorageClass gives every segment (zone, or whatever its
-driver's topology keys are) a pool of that size. What is left of each is published, as the
-external-provisioner does, and a claim that does not fit is refused with ``ResourceExhausted``.
+driver's topology keys are) a pool of that size. The free capacity of each is published, as by the
+external-provisioner, and a claim that does not fit is refused with ``ResourceExhausted``.
 """
-
-from typing import Any
 
 from stowage.api import QuantityError, quantity_value
 
@@ -21,8 +19,7 @@ from simcluster.kinds.resources import (
 from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import Registry, editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 CAPACITY = "stowage/capacity"
 _NAMESPACE = "kube-system"
@@ -30,7 +27,7 @@ _SegmentKey = tuple[tuple[str, str], ...]
 
 
 class StoragePools:
-    """The pools of every class that has some.
+    """The pools of every class with the parameter.
 
     Args:
         registry: where classes, volumes and CSIStorageCapacity objects are.
@@ -44,7 +41,7 @@ class StoragePools:
             self._count(volume, +1)
 
     def see_volume(self, change: Change) -> None:
-        """A volume takes room from its segment's pool, or gives it back."""
+        """Take capacity for a new volume from its segment's pool, or give it back."""
         if change.type == "ADDED":
             self._count(change.current, +1)
         elif change.type == "DELETED":
@@ -60,7 +57,7 @@ class StoragePools:
                 self._publish(storage_class, segment)
 
     def open(self, storage_class: Stored) -> None:
-        """Publish the pools of a class, if it has some; nodes count that exist by now."""
+        """Publish the pools of a class, if it has any, in the segments of the existing nodes."""
         size = _size(storage_class)
         if size is None or storage_class.name in self._segments:
             return
@@ -75,7 +72,7 @@ class StoragePools:
             self._publish(storage_class, segment)
 
     def close(self, storage_class: Stored) -> None:
-        """A class is gone, and what was published of it."""
+        """Delete the published pools of a deleted class."""
         for segment in self._segments.pop(storage_class.name, ()):
             name = _object_name(storage_class, segment)
             collection = CSI_STORAGE_CAPACITIES.stored_in
@@ -83,14 +80,14 @@ class StoragePools:
                 self._registry.delete(CSI_STORAGE_CAPACITIES, _NAMESPACE, name, DeleteOptions())
 
     def has_room(self, storage_class: Stored, topology: Topology | None, size: int) -> bool:
-        """Whether one of the segments has as much left; a class without pools has no end."""
+        """Whether one of the segments has the free capacity; a class without pools is unlimited."""
         total = _size(storage_class)
         if total is None or not topology:
             return True
         return any(self._left(storage_class, segment, total) >= size for segment in topology)
 
-    def roomiest(self, storage_class: Stored, allowed: Topology) -> Topology:
-        """The segment for a volume that nobody chose a node for."""
+    def freest(self, storage_class: Stored, allowed: Topology) -> Topology:
+        """The segment with the most free capacity, for a volume without a selected node."""
         total = _size(storage_class)
         known = self._segments.get(storage_class.name, [])
         choice = [

@@ -1,6 +1,4 @@
-"""PersistentVolumes and their claims: bound to each other, released, reclaimed."""
-
-from typing import Any
+"""PersistentVolumes and their claims: binding, release and reclaim."""
 
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.controllers.storage.volume_fit import (
@@ -23,8 +21,7 @@ from simcluster.controllers.storage.volume_index import VolumeIndex
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _SOURCE = "persistentvolume-controller"
 
@@ -69,26 +66,26 @@ class VolumeController(Reconciler):
             self.enqueue(Key(*key))
 
     def reconcile(self, key: Key) -> None:
-        """Look at a claim, or, where the key has no namespace, at a volume."""
+        """Reconcile a claim or, if the key has no namespace, a volume."""
         if not key.namespace:
-            volume = self.store.get(PERSISTENT_VOLUMES.stored_in, "", key.name)
+            volume = self.find(PERSISTENT_VOLUMES, "", key.name)
             if volume is not None:
-                self._look_at_volume(volume)
+                self._update_volume(volume)
             return
-        claim = self.store.get(PERSISTENT_VOLUME_CLAIMS.stored_in, *key)
+        claim = self.find(PERSISTENT_VOLUME_CLAIMS, *key)
         if claim is None:
             return
         if annotation(claim.obj, BIND_COMPLETED):
-            self._look_at_bound(claim)
+            self._check_bound(claim)
         elif claim.obj["spec"].get("volumeName"):
-            self._look_at_named(claim)
+            self._bind_named(claim)
         else:
-            self._look_at_unbound(claim)
+            self._bind_unbound(claim)
 
-    def _look_at_bound(self, claim: Stored) -> None:
-        """A claim that was bound stays so, or it is lost."""
+    def _check_bound(self, claim: Stored) -> None:
+        """Keep a claim bound, or mark it as lost."""
         name = claim.obj["spec"].get("volumeName") or ""
-        volume = self.store.get(PERSISTENT_VOLUMES.stored_in, "", name) if name else None
+        volume = self.find(PERSISTENT_VOLUMES, "", name) if name else None
         if volume is None:
             self._lose(
                 claim,
@@ -110,10 +107,10 @@ class VolumeController(Reconciler):
         self._set_claim_status(claim, {"phase": "Lost"})
         self.shared.recorder.warning(_SOURCE, PERSISTENT_VOLUME_CLAIMS, claim, reason, why)
 
-    def _look_at_named(self, claim: Stored) -> None:
-        """A claim that names its volume gets that one or waits for it."""
+    def _bind_named(self, claim: Stored) -> None:
+        """Bind a claim to the volume that it names, if this is free."""
         name = claim.obj["spec"]["volumeName"]
-        volume = self.store.get(PERSISTENT_VOLUMES.stored_in, "", name)
+        volume = self.find(PERSISTENT_VOLUMES, "", name)
         if volume is not None and (
             not volume.obj["spec"].get("claimRef") or is_claimed_by(volume, claim)
         ):
@@ -121,12 +118,12 @@ class VolumeController(Reconciler):
         else:
             self._set_claim_status(claim, {"phase": "Pending"})
 
-    def _look_at_unbound(self, claim: Stored) -> None:
-        """Give a claim the volume reserved for it, the best free one, or a new one."""
+    def _bind_unbound(self, claim: Stored) -> None:
+        """Bind a claim to the volume reserved for it, the best free one, or ask for a new one."""
         if claim.obj["metadata"].get("deletionTimestamp"):
             return
         volume = self._reserved_volume(claim)
-        storage_class = self.store.get(STORAGE_CLASSES.stored_in, "", class_of(claim.obj))
+        storage_class = self.find(STORAGE_CLASSES, "", class_of(claim.obj))
         waits = _waits(claim, storage_class)
         if volume is None and not waits:
             volume = best_volume(self._index.free_volumes(class_of(claim.obj)), claim)
@@ -148,9 +145,9 @@ class VolumeController(Reconciler):
             self._ask_for_volume(claim, storage_class)
 
     def _reserved_volume(self, claim: Stored) -> Stored | None:
-        """The volume whose ``claimRef`` names the claim; one that does not fit is no use."""
+        """The volume whose ``claimRef`` names the claim, if it fits."""
         for name in self._index.reserved_for(claim.namespace, claim.name):
-            volume = self.store.get(PERSISTENT_VOLUMES.stored_in, "", name)
+            volume = self.find(PERSISTENT_VOLUMES, "", name)
             if volume is None or not is_claimed_by(volume, claim):
                 continue
             same_class = class_of(volume.obj) == class_of(claim.obj)
@@ -159,7 +156,7 @@ class VolumeController(Reconciler):
         return None
 
     def _ask_for_volume(self, claim: Stored, storage_class: Stored) -> None:
-        """Leave the claim to its class's provisioner."""
+        """Annotate the claim for the provisioner of its class."""
         provisioner = storage_class.obj["provisioner"]
         recorder, kind = self.shared.recorder, PERSISTENT_VOLUME_CLAIMS
         if provisioner == NO_PROVISIONER:
@@ -180,7 +177,7 @@ class VolumeController(Reconciler):
         recorder.normal(_SOURCE, kind, claim, "ExternalProvisioning", why)
 
     def _bind(self, claim: Stored, volume: Stored) -> None:
-        """Have volume and claim name each other, and say so in both statuses."""
+        """Bind volume and claim to each other, in their specs and statuses."""
         reference = volume.obj["spec"].get("claimRef") or {}
         if not reference.get("uid"):
             obj = editable(volume)
@@ -213,14 +210,12 @@ class VolumeController(Reconciler):
             lambda obj: {**obj["status"], **fresh},
         )
 
-    def _look_at_volume(self, volume: Stored) -> None:
+    def _update_volume(self, volume: Stored) -> None:
         reference = volume.obj["spec"].get("claimRef")
         if not reference or not reference.get("uid"):
             self._set_volume_phase(volume, "Available")
             return
-        claim = self.store.get(
-            PERSISTENT_VOLUME_CLAIMS.stored_in, reference["namespace"], reference["name"]
-        )
+        claim = self.find(PERSISTENT_VOLUME_CLAIMS, reference["namespace"], reference["name"])
         if claim is not None and claim.obj["metadata"]["uid"] == reference["uid"]:
             return
         if volume.obj["status"].get("phase") != "Failed":
@@ -248,6 +243,6 @@ class VolumeController(Reconciler):
 
 
 def _waits(claim: Stored, storage_class: Stored | None) -> bool:
-    """Whether a claim is bound only when a pod that uses it is placed."""
+    """Whether a claim waits for the first pod that uses it."""
     mode = storage_class.obj.get("volumeBindingMode") if storage_class is not None else ""
     return mode == "WaitForFirstConsumer" and not claim.obj["spec"].get("volumeName")

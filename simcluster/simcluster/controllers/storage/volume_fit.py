@@ -1,15 +1,13 @@
-"""Which volume a claim gets: kube-controller-manager's match, as plain functions on objects."""
+"""The match of volumes and claims, as in kube-controller-manager."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from stowage.api import quantity_value
 
+from simcluster.controllers.ownership import is_selected
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS
-from simcluster.store.selectors import match_label_selector
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
@@ -32,7 +30,7 @@ def class_of(obj: Json) -> str:
 
 
 def claim_reference(claim: Stored) -> Json:
-    """What a volume's ``claimRef`` says of a claim."""
+    """The ``claimRef`` of a volume for a claim."""
     return {
         "kind": PERSISTENT_VOLUME_CLAIMS.kind,
         "apiVersion": PERSISTENT_VOLUME_CLAIMS.api_version,
@@ -68,7 +66,7 @@ def mode_of(obj: Json) -> str:
 
 
 def fits(volume: Stored, claim: Stored) -> bool:
-    """Whether a volume has the modes and size a claim asks for; its class and labels aside."""
+    """Whether a volume has the modes and size a claim asks for; ignores class and labels."""
     has, wants = volume.obj["spec"], claim.obj["spec"]
     return (
         mode_of(volume.obj) == mode_of(claim.obj)
@@ -85,10 +83,7 @@ def best_volume(volumes: Iterable[Stored], claim: Stored) -> Stored | None:
         for volume in volumes
         if not volume.obj["spec"].get("claimRef")
         and not volume.obj["metadata"].get("deletionTimestamp")
-        and (
-            selector is None
-            or match_label_selector(selector, volume.obj["metadata"].get("labels") or {})
-        )
+        and (selector is None or is_selected(selector, volume))
         and fits(volume, claim)
     ]
     return min(fitting, key=lambda volume: (capacity_of(volume), volume.name), default=None)

@@ -1,12 +1,10 @@
-"""Volumes and claims by what binding asks for, so that nobody goes through all of them."""
-
-from typing import Any
+"""Indexes of volumes and claims for binding."""
 
 from simcluster.controllers.storage.volume_fit import BIND_COMPLETED, annotation, class_of
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from simcluster.store.store import Change, Store, Stored
+from simcluster.values import Json
 
-Json = dict[str, Any]
 ClaimKey = tuple[str, str]
 
 

@@ -1,20 +1,15 @@
-"""Claims in use and volumes that are bound are not removed: the finalizers that see to that."""
-
-from typing import Any
+"""Protection finalizers of claims in use and of bound volumes."""
 
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, Resource
-from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
 
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"
 
 
 class VolumeProtectionController(Reconciler):
-    """Adds the protection finalizers, and drops them once nothing uses the object.
+    """Adds the protection finalizers, and drops them once the object is not used.
 
     A claim is in use while an unfinished pod that has a node names it, a volume while it is bound.
     Keys without a namespace are volumes.
@@ -35,19 +30,19 @@ class VolumeProtectionController(Reconciler):
             self.enqueue(key_of(change))
 
     def _on_use(self, namespace: str, name: str) -> None:
-        claim = self.store.get(PERSISTENT_VOLUME_CLAIMS.stored_in, namespace, name)
+        claim = self.find(PERSISTENT_VOLUME_CLAIMS, namespace, name)
         if claim is not None and claim.obj["metadata"].get("deletionTimestamp"):
             self.enqueue(Key(namespace, name))
 
     def reconcile(self, key: Key) -> None:
         """Add or drop the finalizer of one claim or volume."""
         if key.namespace:
-            claim = self.store.get(PERSISTENT_VOLUME_CLAIMS.stored_in, *key)
+            claim = self.find(PERSISTENT_VOLUME_CLAIMS, *key)
             if claim is not None:
-                is_used = any(pod.obj["spec"].get("nodeName") for pod in self._pods.using(*key))
+                is_used = any(pod.obj["spec"].get("nodeName") for pod in self._pods.of(key))
                 self._protect(PERSISTENT_VOLUME_CLAIMS, claim, CLAIM_FINALIZER, is_used)
             return
-        volume = self.store.get(PERSISTENT_VOLUMES.stored_in, "", key.name)
+        volume = self.find(PERSISTENT_VOLUMES, "", key.name)
         if volume is not None:
             is_bound = volume.obj["status"].get("phase") == "Bound"
             self._protect(PERSISTENT_VOLUMES, volume, VOLUME_FINALIZER, is_bound)
@@ -63,8 +58,4 @@ class VolumeProtectionController(Reconciler):
             finalizers.append(finalizer)
         else:
             return
-        obj = editable(stored)
-        obj["metadata"]["finalizers"] = finalizers
-        if not finalizers:
-            del obj["metadata"]["finalizers"]
-        self.registry.replace(resource, stored, obj)
+        self.write_list(resource, stored, "finalizers", finalizers)

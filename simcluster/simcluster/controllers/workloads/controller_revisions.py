@@ -1,7 +1,6 @@
-"""ControllerRevisions: the pod templates a StatefulSet or DaemonSet has had."""
+"""ControllerRevisions: the pod templates of a StatefulSet or DaemonSet over time."""
 
 import copy
-from typing import Any
 
 from simcluster.controllers.ownership import owner_reference
 from simcluster.controllers.shared import Shared
@@ -10,8 +9,7 @@ from simcluster.kinds.resources import CONTROLLER_REVISIONS, Resource
 from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import editable
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 REVISION_LABEL = "controller-revision-hash"
 
@@ -20,7 +18,7 @@ class Revisions:
     """The revisions of one kind of workload.
 
     Args:
-        shared: where they are kept.
+        shared: the registry and the indexes.
         owner_kind: StatefulSets or DaemonSets.
     """
 
@@ -31,14 +29,14 @@ class Revisions:
 
     def of(self, owner: Stored) -> list[Stored]:
         """An owner's revisions, oldest first."""
-        return sorted(self._owned.of(owner), key=lambda found: int(found.obj["revision"]))
+        return sorted(self._owned.owned_by(owner), key=lambda found: int(found.obj["revision"]))
 
     def named(self, owner: Stored, name: str) -> Stored | None:
         """One of an owner's revisions by its object's name."""
-        return next((found for found in self._owned.of(owner) if found.name == name), None)
+        return next((found for found in self._owned.owned_by(owner) if found.name == name), None)
 
     def current(self, owner: Stored) -> Stored:
-        """The revision of an owner's present template: found, brought to the top, or made."""
+        """The revision of an owner's present template, made the newest, or created."""
         known = self.of(owner)
         data = template_patch(owner.obj["spec"]["template"])
         newest = int(known[-1].obj["revision"]) if known else 0
@@ -73,7 +71,7 @@ class Revisions:
         return self._shared.registry.create(CONTROLLER_REVISIONS, owner.namespace, revision)
 
     def forget_oldest(self, owner: Stored, used: set[str]) -> None:
-        """Drop what exceeds ``revisionHistoryLimit``, oldest first, but none that is in use."""
+        """Delete unused revisions over ``revisionHistoryLimit``, oldest first."""
         unused = [found for found in self.of(owner) if found.name not in used]
         limit = owner.obj["spec"].get("revisionHistoryLimit", 10)
         for found in unused[: max(0, len(unused) - limit)]:
@@ -83,7 +81,7 @@ class Revisions:
 
 
 def template_patch(template: Json) -> Json:
-    """What a revision stores: a strategic merge patch that brings the template back."""
+    """The data of a revision: a strategic merge patch that restores the template."""
     return {"spec": {"template": {**copy.deepcopy(template), "$patch": "replace"}}}
 
 

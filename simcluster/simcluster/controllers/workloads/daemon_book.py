@@ -1,4 +1,4 @@
-"""What a DaemonSet has on each node, summed up as nodes change and never by visiting all."""
+"""The state of a DaemonSet on each node, and its sum, which changes node by node."""
 
 from typing import NamedTuple
 
@@ -22,9 +22,9 @@ class DaemonBook:
     Attributes:
         total: the sum over all nodes.
         pods: the set's pods by the node they are on or made for.
-        dirty: nodes that need a look.
-        waiting: nodes that need one again, once their pod has been ready for long enough or may be
-            made anew after a failure.
+        dirty: nodes to reconcile.
+        waiting: nodes to reconcile again, once their pod has been ready for long enough or its
+            backoff after a failure is over.
         outdated: nodes whose pod is of an older template.
         failures: how often pods have failed on a node in a row, and when the last one was deleted.
     """
@@ -39,12 +39,12 @@ class DaemonBook:
         self._tallies: dict[str, NodeTally] = {}
 
     def put_pod(self, node_name: str, pod: Stored) -> None:
-        """Note a pod's newest state."""
+        """Add a pod, or replace its earlier state."""
         self.pods.setdefault(node_name, {})[pod.name] = pod
         self.dirty[node_name] = None
 
     def discard_pod(self, node_name: str, pod: Stored) -> None:
-        """Forget a pod that is gone."""
+        """Remove a pod that is gone."""
         pods = self.pods.get(node_name, {})
         pods.pop(pod.name, None)
         if not pods:
@@ -52,7 +52,7 @@ class DaemonBook:
         self.dirty[node_name] = None
 
     def set_tally(self, node_name: str, tally: NodeTally, *, is_outdated: bool) -> None:
-        """Replace what a node contributes."""
+        """Replace the tally of a node."""
         before = self._tallies.get(node_name, NodeTally())
         self.total = NodeTally(
             *(whole - old + new for whole, old, new in zip(self.total, before, tally, strict=True))

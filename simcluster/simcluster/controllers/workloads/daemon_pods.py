@@ -1,7 +1,7 @@
-"""Where a DaemonSet's pods belong, and what they look like."""
+"""The pods of a DaemonSet: which nodes are eligible, and the pod for one node."""
 
 import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from stowage.api import Node, PodSpec, required_node_affinity
 from stowage.api.values.tolerations import tolerated
@@ -10,8 +10,7 @@ from simcluster.controllers.ownership import pod_from_template
 from simcluster.controllers.workloads.controller_revisions import REVISION_LABEL
 from simcluster.kinds.resources import DAEMON_SETS
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 TEMPLATE_GENERATION = "pod-template-generation"
 _NAME_FIELD = "metadata.name"

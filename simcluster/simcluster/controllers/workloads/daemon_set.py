@@ -1,13 +1,17 @@
-"""DaemonSets: one pod on every node that takes it."""
+"""DaemonSets: one pod on every eligible node."""
 
 import itertools
-from typing import Any
 
 from stowage.api import Node, PodSpec, decode_object
 from stowage.api.decoding.decode import convert_object
 
-from simcluster.controllers.availability import available_in
-from simcluster.controllers.ownership import is_active, is_finished, is_ready, is_terminating
+from simcluster.controllers.ownership import (
+    available_in,
+    is_active,
+    is_finished,
+    is_ready,
+    is_terminating,
+)
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.controllers.workloads.controller_revisions import (
     REVISION_LABEL,
@@ -24,10 +28,8 @@ from simcluster.controllers.workloads.daemon_pods import (
 )
 from simcluster.controllers.workloads.rollout import scaled_value
 from simcluster.kinds.resources import DAEMON_SETS, NODES, PODS
-from simcluster.store.deletion import DeleteOptions
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 BATCH = 250
 FAILED_POD_BACKOFF_S = 1.0
@@ -37,8 +39,8 @@ MAX_BACKOFF_S = 900.0
 class DaemonSetController(Reconciler):
     """Keeps one pod of each DaemonSet on every eligible node.
 
-    A change of a node or a pod has only that node looked at again; a change of a DaemonSet's spec
-    all of them.
+    A change of a node or of a pod marks one node as dirty; a change of a DaemonSet's spec marks all
+    of them. Only dirty nodes are reconciled.
     """
 
     def follow(self) -> None:
@@ -103,15 +105,15 @@ class DaemonSetController(Reconciler):
         self.enqueue(key)
 
     def reconcile(self, key: Key) -> None:
-        """Look at the nodes that changed, go on with an update, then report."""
-        stored = self.store.get(DAEMON_SETS.stored_in, *key)
+        """Reconcile the dirty nodes, continue an update, then write the status."""
+        stored = self.find(DAEMON_SETS, *key)
         book = self._books.get(key)
         if stored is None or book is None or stored.obj["metadata"].get("deletionTimestamp"):
             return
         revision = self._revisions.current(stored)
         label = revision_hash(revision, stored)
         spec = self._spec(key, stored)
-        self._look_at_dirty(key, stored, book, spec, label)
+        self._reconcile_dirty(key, stored, book, spec, label)
         if (stored.obj["spec"].get("updateStrategy") or {}).get("type") != "OnDelete":
             self._update(stored, book)
         self._report(key, book)
@@ -126,13 +128,13 @@ class DaemonSetController(Reconciler):
             known = self._specs[key] = (generation, convert_object(PodSpec, template))
         return known[1]
 
-    def _look_at_dirty(
+    def _reconcile_dirty(
         self, key: Key, stored: Stored, book: DaemonBook, spec: PodSpec, label: str
     ) -> None:
         book.dirty.update(book.waiting)
         book.waiting.clear()
         for node_name in list(itertools.islice(book.dirty, BATCH)):
-            node = self.store.get(NODES.stored_in, "", node_name)
+            node = self.find(NODES, "", node_name)
             if node is None:
                 belongs = Belonging(False, False)
             else:
@@ -152,25 +154,25 @@ class DaemonSetController(Reconciler):
         belongs: Belonging,
         label: str,
     ) -> None:
-        """Make or delete pods on one node."""
+        """Create or delete pods on one node."""
         living = []
         for pod in list(book.pods.get(node_name, {}).values()):
             if is_terminating(pod):
                 continue
             if is_finished(pod):
                 if self._may_replace(key, book, node_name):
-                    self._delete(pod)
+                    self.delete(PODS, pod)
             elif not belongs.may_stay:
-                self._delete(pod)
+                self.delete(PODS, pod)
             else:
                 living.append(pod)
         if belongs.should_run and not book.pods.get(node_name):
             self.registry.create(PODS, stored.namespace, daemon_pod(stored, node_name, label))
         for pod in sorted(living, key=_seniority)[1:]:
-            self._delete(pod)
+            self.delete(PODS, pod)
 
     def _may_replace(self, key: Key, book: DaemonBook, node_name: str) -> bool:
-        """Whether a node's failed pod may go now; each time it takes twice as long."""
+        """Whether a node's failed pod may be deleted now; the backoff doubles each time."""
         now = self.registry.clock.time_s()
         count, last = book.failures.get(node_name, (0, 0.0))
         wait_s = last + min(FAILED_POD_BACKOFF_S * 2**count, MAX_BACKOFF_S) - now if count else 0.0
@@ -223,7 +225,7 @@ class DaemonSetController(Reconciler):
         return wait_s
 
     def _update(self, stored: Stored, book: DaemonBook) -> None:
-        """Delete pods of older templates: those that do not run, and as many more as may lack."""
+        """Delete outdated pods: unready ones, and ready ones up to ``maxUnavailable``."""
         if not book.outdated:
             return
         rolling = stored.obj["spec"]["updateStrategy"].get("rollingUpdate") or {}
@@ -238,14 +240,10 @@ class DaemonSetController(Reconciler):
                     if budget <= 0:
                         continue
                     budget -= 1
-                self._delete(pod)
-
-    def _delete(self, pod: Stored) -> None:
-        options = DeleteOptions(uid=pod.obj["metadata"]["uid"])
-        self.registry.delete(PODS, pod.namespace, pod.name, options)
+                self.delete(PODS, pod)
 
     def _report(self, key: Key, book: DaemonBook) -> None:
-        stored = self.store.get(DAEMON_SETS.stored_in, *key)
+        stored = self.find(DAEMON_SETS, *key)
         if stored is None:
             return
         total = book.total
@@ -266,6 +264,6 @@ class DaemonSetController(Reconciler):
 
 
 def _seniority(pod: Stored) -> tuple[bool, str, str]:
-    """Which of two pods on one node stays: a bound one, then the older."""
+    """The order of pods on one node, of which the first stays: bound ones first, then older."""
     metadata = pod.obj["metadata"]
     return (not pod.obj["spec"].get("nodeName"), metadata["creationTimestamp"], metadata["uid"])

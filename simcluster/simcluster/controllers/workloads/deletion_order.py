@@ -1,4 +1,4 @@
-"""Which of a ReplicaSet's pods go first when there are too many."""
+"""The order in which a ReplicaSet deletes surplus pods."""
 
 import contextlib
 from collections import Counter
@@ -11,7 +11,7 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASE_RANK = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-def doomed_first(pods: Iterable[Stored]) -> list[Stored]:
+def in_deletion_order(pods: Iterable[Stored]) -> list[Stored]:
     """Pods in the order they are deleted, as kube-controller-manager's ``ActivePodsWithRanks``.
 
     Unassigned, then pending, then not ready, then of low deletion cost, then on the fullest node,

@@ -1,12 +1,15 @@
-"""Deployments: one ReplicaSet per pod template, and the move from one to the next."""
+"""Deployments: one ReplicaSet per pod template, and rollouts from one to the next."""
 
 import copy
-from typing import Any
 
-from simcluster.controllers.adoption import Claims, is_selected
-from simcluster.controllers.ownership import controller_reference, owner_reference
+from simcluster.controllers.indexes import SelectorIndex
+from simcluster.controllers.ownership import (
+    Adoption,
+    controller_reference,
+    is_selected,
+    owner_reference,
+)
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
-from simcluster.controllers.selector_index import SelectorIndex
 from simcluster.controllers.workloads.deployment_status import (
     TIMED_OUT,
     counted,
@@ -32,36 +35,33 @@ from simcluster.controllers.workloads.template_revision import (
     set_annotations,
 )
 from simcluster.kinds.resources import DEPLOYMENTS, REPLICA_SETS
-from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _SOURCE = "deployment-controller"
 
 
 class DeploymentController(Reconciler):
-    """Makes, scales and retires the ReplicaSets of Deployments.
+    """Creates, scales and deletes the ReplicaSets of Deployments.
 
     A Deployment whose status counts pods but that has no ReplicaSet when the controller starts was
     loaded without them; it is left alone until its spec changes.
     """
 
     def follow(self) -> None:
-        """Follow Deployments, the ReplicaSets they own, and those they might adopt."""
+        """Follow Deployments, the ReplicaSets that they own, and those that they may adopt."""
         self._sets = self.shared.owned(REPLICA_SETS)
         self._sets.on_change(
-            DEPLOYMENTS.kind,
-            lambda namespace, owner: self.enqueue(Key(namespace, owner["name"])),
+            DEPLOYMENTS.kind, lambda namespace, owner: self.enqueue(Key(namespace, owner["name"]))
         )
         self.shared.pods.on_change(REPLICA_SETS.kind, self._on_pod)
-        self._claims = Claims(self.registry, DEPLOYMENTS, REPLICA_SETS)
+        self._adoption = Adoption(self.registry, DEPLOYMENTS, REPLICA_SETS)
         self._selectors = SelectorIndex()
         self._left_alone: dict[str, int] = {}
         for stored in self.store.collection(DEPLOYMENTS.stored_in):
             self._selectors.put(stored.namespace, stored.name, stored.obj["spec"].get("selector"))
-            if stored.obj["status"].get("replicas") and not self._sets.of(stored):
+            if stored.obj["status"].get("replicas") and not self._sets.owned_by(stored):
                 uid = stored.obj["metadata"]["uid"]
                 self._left_alone[uid] = stored.obj["metadata"].get("generation", 1)
         self.subscribe(REPLICA_SETS, self._on_set)
@@ -81,26 +81,25 @@ class DeploymentController(Reconciler):
         stored = change.current
         if change.type == "DELETED" or controller_reference(stored.obj) is not None:
             return
-        labels = stored.obj["metadata"].get("labels") or {}
-        for name in self._selectors.selecting(stored.namespace, labels):
+        for name in self._selectors.selecting(stored):
             self.enqueue(Key(stored.namespace, name))
 
     def _on_pod(self, change: Change, owner: Json) -> None:
-        """A Deployment that recreates goes on when the last old pod is gone."""
+        """Continue a Deployment that recreates when an old pod is gone."""
         if change.type != "DELETED":
             return
         namespace = change.current.namespace
-        owning_set = self.store.get(REPLICA_SETS.stored_in, namespace, owner["name"])
+        owning_set = self.find(REPLICA_SETS, namespace, owner["name"])
         reference = controller_reference(owning_set.obj) if owning_set is not None else None
         if reference is None or reference["kind"] != DEPLOYMENTS.kind:
             return
-        deployment = self.store.get(DEPLOYMENTS.stored_in, namespace, reference["name"])
+        deployment = self.find(DEPLOYMENTS, namespace, reference["name"])
         if deployment is not None and deployment.obj["spec"]["strategy"]["type"] == "Recreate":
             self.enqueue(Key(namespace, deployment.name))
 
     def reconcile(self, key: Key) -> None:
-        """One step of the rollout, then report."""
-        deployment = self.store.get(DEPLOYMENTS.stored_in, *key)
+        """Do one step of the rollout, then write the status."""
+        deployment = self.find(DEPLOYMENTS, *key)
         if deployment is None or deployment.obj["metadata"].get("deletionTimestamp"):
             return
         uid = deployment.obj["metadata"]["uid"]
@@ -118,19 +117,19 @@ class DeploymentController(Reconciler):
         self._report(key)
 
     def _adopt_sets(self, deployment: Stored) -> None:
-        """Take in ReplicaSets without a controller; only a Deployment without sets looks."""
-        if self._sets.of(deployment):
+        """Adopt ReplicaSets without a controller, if the Deployment has none."""
+        if self._sets.owned_by(deployment):
             return
         selector = deployment.obj["spec"].get("selector")
         for stored in self.store.collection(REPLICA_SETS.stored_in).items(deployment.namespace):
             if controller_reference(stored.obj) is None and is_selected(selector, stored):
-                self._claims.adopt(deployment, stored)
+                self._adoption.adopt(deployment, stored)
 
     def _split(self, deployment: Stored) -> tuple[Stored | None, list[Stored]]:
         """The ReplicaSet of the current template, and the others, oldest first."""
         template = deployment.obj["spec"]["template"]
         current, older = None, []
-        for stored in sorted(self._sets.of(deployment), key=revision_of):
+        for stored in sorted(self._sets.owned_by(deployment), key=revision_of):
             if current is None and same_template(stored.obj["spec"]["template"], template):
                 current = stored
             else:
@@ -164,14 +163,14 @@ class DeploymentController(Reconciler):
         while True:
             digest = content_hash(deployment.obj["spec"]["template"], salt)
             name = f"{deployment.name}-{digest}"
-            if self.store.get(REPLICA_SETS.stored_in, deployment.namespace, name) is None:
+            if self.find(REPLICA_SETS, deployment.namespace, name) is None:
                 return digest
             salt += 1
 
     def _is_being_scaled(
         self, deployment: Stored, current: Stored | None, older: list[Stored]
     ) -> bool:
-        """An active set was sized for another number of replicas, or the rollout is paused."""
+        """Whether an active set has the size for other replicas, or the rollout is paused."""
         spec = deployment.obj["spec"]
         sets = [*older, current] if current is not None else older
         active = [found for found in sets if found.obj["spec"]["replicas"]]
@@ -182,7 +181,7 @@ class DeploymentController(Reconciler):
         return any(found is not None and found != wanted for found in noted)
 
     def _scale(self, deployment: Stored, current: Stored | None, older: list[Stored]) -> None:
-        """Bring sizes in line with the Deployment's without going on with the rollout."""
+        """Adapt the sizes of the sets to the Deployment's without a step of the rollout."""
         spec = deployment.obj["spec"]
         sets = [*older, current] if current is not None else older
         active = [found for found in sets if found.obj["spec"]["replicas"]]
@@ -212,8 +211,8 @@ class DeploymentController(Reconciler):
         if before != replicas:
             way = "up" if replicas > before else "down"
             why = f"Scaled {way} replica set {stored.name} from {before} to {replicas}"
-            about = self.shared.recorder
-            about.normal(_SOURCE, DEPLOYMENTS, deployment, "ScalingReplicaSet", why)
+            recorder = self.shared.recorder
+            recorder.normal(_SOURCE, DEPLOYMENTS, deployment, "ScalingReplicaSet", why)
 
     def _step(self, deployment: Stored, current: Stored, older: list[Stored]) -> None:
         spec = deployment.obj["spec"]
@@ -227,10 +226,10 @@ class DeploymentController(Reconciler):
         self._note_revision(deployment, current, older)
 
     def _note_revision(self, deployment: Stored, current: Stored, older: list[Stored]) -> None:
-        """A template that came back is the newest revision again."""
+        """Number the current set as the newest revision, also if its template is an older one."""
         spec = deployment.obj["spec"]
         revision = max(revision_of(current), max(map(revision_of, older), default=0) + 1)
-        fresh = self.store.get(REPLICA_SETS.stored_in, current.namespace, current.name)
+        fresh = self.find(REPLICA_SETS, current.namespace, current.name)
         if fresh is not None:
             before = fresh.obj["metadata"].get("annotations") or {}
             sizes = (spec["replicas"], max_replicas(spec))
@@ -239,14 +238,14 @@ class DeploymentController(Reconciler):
                 obj = editable(fresh)
                 obj["metadata"]["annotations"] = annotations
                 self.registry.replace(REPLICA_SETS, fresh, obj)
-        newest = self.store.get(DEPLOYMENTS.stored_in, deployment.namespace, deployment.name)
+        newest = self.find(DEPLOYMENTS, deployment.namespace, deployment.name)
         if newest is not None and _annotation(newest, REVISION) != str(revision):
             obj = editable(newest)
             obj["metadata"].setdefault("annotations", {})[REVISION] = str(revision)
             self.registry.replace(DEPLOYMENTS, newest, obj)
 
     def _forget_oldest(self, deployment: Stored, older: list[Stored]) -> None:
-        """Keep no more old ReplicaSets than the history allows, once the rollout is complete."""
+        """Delete old ReplicaSets over ``revisionHistoryLimit``, once the rollout is complete."""
         if not is_complete(deployment.obj["spec"], deployment.obj["status"]):
             return
         empty = [
@@ -254,18 +253,17 @@ class DeploymentController(Reconciler):
         ]
         limit = deployment.obj["spec"]["revisionHistoryLimit"]
         for old in empty[: max(0, len(older) - limit)]:
-            options = DeleteOptions(propagation_policy="Background")
-            self.registry.delete(REPLICA_SETS, old.namespace, old.name, options)
+            self.delete(REPLICA_SETS, old, "Background")
 
     def _report(self, key: Key) -> None:
-        deployment = self.store.get(DEPLOYMENTS.stored_in, *key)
+        deployment = self.find(DEPLOYMENTS, *key)
         if deployment is None:
             return
         current, older = self._split(deployment)
         clock = self.registry.clock
         status = deployment_status(deployment, current, older, clock)
         self.registry.change_status(DEPLOYMENTS, *key, lambda _obj: status)
-        reported = self.store.get(DEPLOYMENTS.stored_in, *key)
+        reported = self.find(DEPLOYMENTS, *key)
         if reported is None or is_complete(reported.obj["spec"], status):
             self.forget_timer(key)
             return

@@ -1,14 +1,12 @@
 """The status of a Deployment: counts, and the conditions Available and Progressing."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from simcluster.clock import Clock, parse_timestamp
 from simcluster.controllers.ownership import set_condition
 from simcluster.controllers.workloads.rollout import max_unavailable
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 AVAILABLE = "NewReplicaSetAvailable"
 TIMED_OUT = "ProgressDeadlineExceeded"
@@ -23,7 +21,7 @@ def counted(stored: Stored | None, key: str) -> int:
 def deployment_status(
     deployment: Stored, current: Stored | None, older: Sequence[Stored], clock: Clock
 ) -> Json:
-    """What a Deployment's status should be, by its ReplicaSets."""
+    """The status of a Deployment, computed from its ReplicaSets."""
     sets = [*older, current] if current is not None else list(older)
     counts = {key: sum(counted(found, key) for found in sets) for key in _COUNTS}
     counts["updatedReplicas"] = counted(current, "replicas")
@@ -89,7 +87,7 @@ def _with_progress(
 
 
 def is_complete(spec: Json, counts: Json) -> bool:
-    """Every replica is of the newest template and available, and there is no other."""
+    """Whether all replicas are of the newest template and available, and no other exists."""
     desired = spec["replicas"]
     return all(
         counts.get(key, 0) == desired
@@ -133,7 +131,7 @@ def _condition(kind: str, is_true: bool | None, reason: str, message: str, clock
 
 
 def _updated(conditions: list[Json], condition: Json, *, is_fresh: bool = False) -> list[Json]:
-    """Conditions with one replaced; its update time moves with what it says, or where progress."""
+    """Conditions with one replaced; an equal one keeps its update time unless ``is_fresh``."""
     before = next((old for old in conditions if old["type"] == condition["type"]), None)
     if before is not None and not is_fresh:
         same = ("status", "reason", "message")

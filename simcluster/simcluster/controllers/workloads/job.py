@@ -1,13 +1,13 @@
-"""Jobs: pods that run to their end, so many at a time and so many in all."""
+"""Jobs: pods that run to completion, with limits for parallelism and completions."""
 
 import itertools
-from typing import Any
 
 from simcluster.clock import parse_timestamp
 from simcluster.controllers.ownership import (
     JOB_TRACKING,
     controller_reference,
     is_finished,
+    is_terminating,
     pod_from_template,
 )
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
@@ -19,32 +19,26 @@ from simcluster.controllers.workloads.completion_indexes import (
 )
 from simcluster.controllers.workloads.job_status import (
     Tally,
+    end_time,
     ending_of,
-    is_ended,
     job_condition,
     wanted_pods,
     with_ending,
 )
 from simcluster.kinds.resources import JOBS, PODS
-from simcluster.store.deletion import DeleteOptions
 from simcluster.store.object_meta import name_suffix
-from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 POD_BACKOFF_S = 10.0
 MAX_POD_BACKOFF_S = 600.0
 
 
 class JobController(Reconciler):
-    """Creates the pods of Jobs and counts how they end.
+    """Creates the pods of Jobs and counts the succeeded and failed ones.
 
     A pod carries the tracking finalizer until its end has been counted in the Job's status, so that
-    none is missed or counted twice, whoever deletes it and whenever.
-
-    Args:
-        shared: as for every controller.
+    each is counted exactly once, also if a client deletes it.
     """
 
     def follow(self) -> None:
@@ -65,7 +59,7 @@ class JobController(Reconciler):
         self.enqueue(Key(change.current.namespace, owner["name"]))
 
     def _on_any_pod(self, change: Change) -> None:
-        """A tracked pod that no Job controls any more: nobody else would let it go."""
+        """Release a tracked pod whose Job is gone; no other controller would."""
         metadata = change.current.obj["metadata"]
         is_tracked = JOB_TRACKING in (metadata.get("finalizers") or ())
         if is_tracked and change.type != "DELETED" and not self._job_of(change.current):
@@ -75,23 +69,23 @@ class JobController(Reconciler):
         reference = controller_reference(pod.obj)
         if reference is None or reference["kind"] != JOBS.kind:
             return None
-        job = self.store.get(JOBS.stored_in, pod.namespace, reference["name"])
+        job = self.find(JOBS, pod.namespace, reference["name"])
         return job if job is not None and job.obj["metadata"]["uid"] == reference["uid"] else None
 
     def reconcile(self, key: Key) -> None:
-        """Count what ended, start or stop pods, then report; a finished Job stays as it is."""
+        """Count ended pods, start or stop others, and write the status of an unfinished Job."""
         namespace, is_pod, _ = key.namespace.partition("/pod")
         if is_pod:
-            self._let_go(self.store.get(PODS.stored_in, namespace, key.name))
+            self._release(self.find(PODS, namespace, key.name))
             return
-        job = self.store.get(JOBS.stored_in, *key)
+        job = self.find(JOBS, *key)
         if job is None:
             return
         tally = self._counted(job)
         if job.obj["metadata"].get("deletionTimestamp"):
             self._untrack(job)
             return
-        if is_ended(job):
+        if end_time(job):
             self._untrack(job)
             self._expire(key, job)
             return
@@ -126,23 +120,19 @@ class JobController(Reconciler):
         )
 
     def _untrack(self, job: Stored) -> None:
-        """Let go of pods whose end the status now counts."""
+        """Remove the finalizer from pods whose end the status now counts."""
         for pod in list(self.shared.pods.of(job).tracked.values()):
-            if is_finished(pod) or pod.obj["metadata"].get("deletionTimestamp"):
-                self._let_go(pod)
+            if is_finished(pod) or is_terminating(pod):
+                self._release(pod)
 
-    def _let_go(self, pod: Stored | None) -> None:
+    def _release(self, pod: Stored | None) -> None:
         if pod is None or JOB_TRACKING not in (pod.obj["metadata"].get("finalizers") or ()):
             return
-        obj = editable(pod)
-        kept = [found for found in obj["metadata"]["finalizers"] if found != JOB_TRACKING]
-        obj["metadata"]["finalizers"] = kept
-        if not kept:
-            del obj["metadata"]["finalizers"]
-        self.registry.replace(PODS, pod, obj)
+        kept = [found for found in pod.obj["metadata"]["finalizers"] if found != JOB_TRACKING]
+        self.write_list(PODS, pod, "finalizers", kept)
 
     def _ending(self, job: Stored, tally: Tally) -> Json | None:
-        """How the Job ends now, if it does; notes when its deadline will be."""
+        """The condition with which the Job ends now, if it does; plans its deadline otherwise."""
         deadline_s = job.obj["spec"].get("activeDeadlineSeconds")
         started = job.obj["status"].get("startTime")
         left_s = None
@@ -153,14 +143,13 @@ class JobController(Reconciler):
         return ending_of(job.obj["spec"], tally, is_late=left_s is not None and left_s <= 0)
 
     def _stop(self, pods: list[Stored]) -> None:
-        """Delete pods that are too many; untracked first, so that they do not count as failed."""
+        """Delete surplus pods; without the finalizer they do not count as failed."""
         for pod in pods:
-            self._let_go(pod)
-            options = DeleteOptions(uid=pod.obj["metadata"]["uid"])
-            self.registry.delete(PODS, pod.namespace, pod.name, options)
+            self._release(pod)
+            self.delete(PODS, pod)
 
     def _start(self, key: Key, job: Stored, tally: Tally, missing: int) -> None:
-        """Create pods; after failures only when the back-off is over."""
+        """Create pods; after failures only when the backoff is over."""
         wait_s = self._backoff_left_s(key, tally)
         if wait_s > 0:
             self.enqueue_after(key, wait_s)
@@ -192,7 +181,7 @@ class JobController(Reconciler):
         return list(itertools.islice(free, missing))
 
     def _report(self, key: Key, tally: Tally, ending: Json | None) -> None:
-        job = self.store.get(JOBS.stored_in, *key)
+        job = self.find(JOBS, *key)
         if job is None:
             return
         group, now = self.shared.pods.of(job), self.registry.clock.now()
@@ -200,11 +189,7 @@ class JobController(Reconciler):
         status: Json = {"ready": group.num_ready, "terminating": group.num_terminating}
         if not spec.get("suspend"):
             status["startTime"] = old.get("startTime", now)
-        counts = {
-            "active": len(group.active),
-            "succeeded": tally.succeeded,
-            "failed": tally.failed,
-        }
+        counts = {"active": len(group.active), "succeeded": tally.succeeded, "failed": tally.failed}
         status |= {name: count for name, count in counts.items() if count}
         status["uncountedTerminatedPods"] = {}
         if spec.get("completionMode") == "Indexed" and tally.completed:
@@ -222,26 +207,20 @@ class JobController(Reconciler):
     def _expire(self, key: Key, job: Stored) -> None:
         """Delete a finished Job when its ``ttlSecondsAfterFinished`` are over."""
         ttl_s = job.obj["spec"].get("ttlSecondsAfterFinished")
-        ended = is_ended(job)
+        ended = end_time(job)
         if ttl_s is None or ended is None:
             return
         left_s = parse_timestamp(ended) + ttl_s - self.registry.clock.time_s()
         if left_s > 0:
             self.enqueue_after(key, left_s)
             return
-        uid = job.obj["metadata"]["uid"]
-        options = DeleteOptions(propagation_policy="Foreground", uid=uid)
-        self.registry.delete(JOBS, job.namespace, job.name, options)
+        self.delete(JOBS, job, "Foreground")
 
 
 def _counts_as_failed(pod: Stored) -> bool:
     """Failed, or deleted before it ended."""
     phase = pod.obj["status"].get("phase")
-    return phase == "Failed" or (phase != "Succeeded" and _is_gone(pod))
-
-
-def _is_gone(pod: Stored) -> bool:
-    return bool(pod.obj["metadata"].get("deletionTimestamp"))
+    return phase == "Failed" or (phase != "Succeeded" and is_terminating(pod))
 
 
 def _with_suspension(conditions: list[Json], spec: Json, now: str) -> list[Json]:

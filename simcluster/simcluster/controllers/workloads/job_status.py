@@ -1,16 +1,15 @@
-"""How a Job stands, and the conditions it ends with."""
+"""The counts of a Job, and the conditions with which it ends."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 _ENDS = frozenset(("Complete", "Failed"))
 
 
 class Tally(NamedTuple):
-    """A Job's pods: those still going, and how many ended which way."""
+    """A Job's pods: the active ones, and how many have succeeded and failed."""
 
     active: list[Stored]
     succeeded: int
@@ -20,8 +19,8 @@ class Tally(NamedTuple):
     num_terminating: int
 
 
-def is_ended(job: Stored) -> str | None:
-    """When a Job ended; ``None`` while it goes on."""
+def end_time(job: Stored) -> str | None:
+    """When a Job ended; ``None`` while it runs."""
     for condition in job.obj["status"].get("conditions") or ():
         if condition["type"] in _ENDS and condition["status"] == "True":
             return str(condition["lastTransitionTime"])
@@ -57,7 +56,7 @@ def wanted_pods(spec: Json, tally: Tally) -> int:
 
 
 def with_ending(conditions: list[Json], ending: Json, now: str) -> list[Json]:
-    """Conditions with the one a Job ends with, and the one that says it is about to."""
+    """Conditions with the one a Job ends with, and the one that announces it."""
     before = "SuccessCriteriaMet" if ending["type"] == "Complete" else "FailureTarget"
     reason, message = ending["reason"], ending["message"]
     return [
@@ -68,7 +67,7 @@ def with_ending(conditions: list[Json], ending: Json, now: str) -> list[Json]:
 
 
 def job_condition(kind: str, reason: str, message: str, now: str) -> Json:
-    """A condition that holds."""
+    """A condition that is True."""
     return {
         "type": kind,
         "status": "True",

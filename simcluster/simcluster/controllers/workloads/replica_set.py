@@ -1,19 +1,21 @@
-"""ReplicaSets and ReplicationControllers: as many active pods as wanted."""
-
-from typing import Any
+"""ReplicaSets and ReplicationControllers: the wanted number of active pods."""
 
 from simcluster.apiserver.errors import ApiError
-from simcluster.controllers.adoption import Claims, is_selected
-from simcluster.controllers.availability import count_available
-from simcluster.controllers.ownership import PodGroup, is_active, pod_from_template, set_condition
+from simcluster.controllers.indexes import SelectorIndex
+from simcluster.controllers.ownership import (
+    Adoption,
+    PodGroup,
+    count_available,
+    is_active,
+    is_selected,
+    pod_from_template,
+    set_condition,
+)
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
-from simcluster.controllers.selector_index import SelectorIndex
-from simcluster.controllers.workloads.deletion_order import doomed_first
+from simcluster.controllers.workloads.deletion_order import in_deletion_order
 from simcluster.kinds.resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource
-from simcluster.store.deletion import DeleteOptions
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 BURST = 500
 FAILED_CREATE_RETRY_S = 1.0
@@ -23,7 +25,7 @@ _FAILURE = "ReplicaFailure"
 class ReplicaSetController(Reconciler):
     """Creates and deletes the pods of ReplicaSets and counts them in their status.
 
-    What one pod's change costs does not grow with the number of replicas: the index of owned pods
+    The cost of one pod's change does not grow with the number of replicas: the index of owned pods
     keeps the counts.
     """
 
@@ -32,7 +34,7 @@ class ReplicaSetController(Reconciler):
     def follow(self) -> None:
         """Follow ReplicaSets, the pods they own, and pods they might adopt."""
         self._selectors = SelectorIndex()
-        self._claims = Claims(self.registry, self.resource, PODS)
+        self._adoption = Adoption(self.registry, self.resource, PODS)
         self._to_release: dict[Key, dict[str, None]] = {}
         self._to_adopt: dict[Key, dict[str, None]] = {}
         self.shared.pods.on_change(self.resource.kind, self._on_pod)
@@ -69,42 +71,39 @@ class ReplicaSetController(Reconciler):
     def _on_pod(self, change: Change, owner: Json) -> None:
         key = Key(change.current.namespace, owner["name"])
         before = change.previous
-        if before is not None and change.type == "MODIFIED":
-            labels = change.current.obj["metadata"].get("labels") or {}
-            if labels != (before.obj["metadata"].get("labels") or {}):
-                self._note(self._to_release, key, change.current)
+        if before is not None and change.current.labels != before.labels:
+            self._note(self._to_release, key, change.current)
         self.enqueue(key)
 
     def _on_orphan(self, pod: Stored) -> None:
-        labels = pod.obj["metadata"].get("labels") or {}
-        for name in self._selectors.selecting(pod.namespace, labels) if labels else ():
+        for name in self._selectors.selecting(pod) if pod.labels else ():
             key = Key(pod.namespace, name)
             self._note(self._to_adopt, key, pod)
             self.enqueue(key)
 
     def reconcile(self, key: Key) -> None:
-        """Create what is missing, delete what is too much, then report."""
-        stored = self.store.get(self.resource.stored_in, *key)
+        """Create missing pods or delete surplus ones, then write the status."""
+        stored = self.find(self.resource, *key)
         if stored is None:
             return
         failure = None
         if not stored.obj["metadata"].get("deletionTimestamp"):
-            self._claim(key, stored)
+            self._adopt_and_release(key, stored)
             failure = self._adjust(key, stored)
         self._report(key, stored, failure)
 
-    def _claim(self, key: Key, stored: Stored) -> None:
-        """Let go of pods that are no longer selected, take in orphans that are."""
+    def _adopt_and_release(self, key: Key, stored: Stored) -> None:
+        """Release pods that are no longer selected, adopt orphans that are."""
         selector = self._selector(stored)
         uid = stored.obj["metadata"]["uid"]
         for name in self._to_release.pop(key, ()):
             pod = self.shared.pods.of_uid(uid).members.get(name)
             if pod is not None and not is_selected(selector, pod):
-                self._claims.release(stored, pod)
+                self._adoption.release(stored, pod)
         for name in self._to_adopt.pop(key, ()):
-            pod = self.store.get(PODS.stored_in, key.namespace, name)
+            pod = self.find(PODS, key.namespace, name)
             if pod is not None and is_active(pod) and is_selected(selector, pod):
-                self._claims.adopt(stored, pod)
+                self._adoption.adopt(stored, pod)
 
     def _adjust(self, key: Key, stored: Stored) -> ApiError | None:
         active = self.shared.pods.of(stored).active
@@ -117,9 +116,8 @@ class ReplicaSetController(Reconciler):
             self.enqueue_after(key, FAILED_CREATE_RETRY_S)
             return error
         if missing < 0:
-            for doomed in doomed_first(active.values())[:-missing]:
-                options = DeleteOptions(uid=doomed.obj["metadata"]["uid"])
-                self.registry.delete(PODS, doomed.namespace, doomed.name, options)
+            for surplus in in_deletion_order(active.values())[:-missing]:
+                self.delete(PODS, surplus)
         if missing > BURST:
             self.enqueue(key)
         return None
@@ -145,7 +143,7 @@ class ReplicaSetController(Reconciler):
         )
 
     def _num_available(self, key: Key, stored: Stored, group: PodGroup) -> int:
-        """Ready pods that have been so for ``minReadySeconds``."""
+        """Pods that have been ready for ``minReadySeconds``."""
         min_ready_s = stored.obj["spec"].get("minReadySeconds") or 0
         if not min_ready_s:
             return group.num_ready

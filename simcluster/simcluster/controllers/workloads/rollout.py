@@ -1,13 +1,13 @@
-"""How many replicas each ReplicaSet of a Deployment gets next: plain arithmetic."""
+"""The arithmetic of rollouts: the next size of each ReplicaSet of a Deployment."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 class SetSize(NamedTuple):
-    """A ReplicaSet as a rollout sees it."""
+    """Wanted and available replicas of a ReplicaSet."""
 
     replicas: int
     available: int
@@ -24,7 +24,7 @@ def plan_rollout(spec: Json, current: SetSize, older: list[SetSize]) -> RolloutP
     """The next step of a rollout, by the Deployment's strategy.
 
     Rolling: never more than ``replicas + maxSurge`` in all, never fewer available than
-    ``replicas - maxUnavailable``. Recreate: nothing new before the old is gone.
+    ``replicas - maxUnavailable``. Recreate: no new pod before all old ones are gone.
     """
     desired = int(spec["replicas"])
     if spec["strategy"]["type"] == "Recreate":

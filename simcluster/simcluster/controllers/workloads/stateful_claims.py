@@ -1,29 +1,27 @@
-"""The claims of StatefulSets' pods: made with the pod, kept or deleted as the policy says."""
+"""The claims of StatefulSets' pods, kept or deleted by the retention policy."""
 
 import copy
 from collections.abc import Mapping
-from typing import Any
 
+from simcluster.controllers.ownership import owner_reference, with_list
 from simcluster.controllers.workloads.stateful_pods import Ordinals, claim_names
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
-from simcluster.store.registry import Registry, editable
+from simcluster.store.registry import Registry
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
 
 
 class StatefulClaims:
     """Creates claims from templates and sets who owns them.
 
     Args:
-        registry: where claims live.
+        registry: where claims are written.
     """
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
     def make(self, stored: Stored, pod_name: str) -> None:
-        """Make the claims of one pod that do not exist yet."""
+        """Create the claims of one pod that do not exist yet."""
         names = claim_names(stored, pod_name)
         labels = (stored.obj["spec"].get("selector") or {}).get("matchLabels") or {}
         for template in stored.obj["spec"].get("volumeClaimTemplates") or ():
@@ -34,14 +32,12 @@ class StatefulClaims:
             metadata |= {"name": name, "labels": {**(metadata.get("labels") or {}), **labels}}
             metadata.pop("creationTimestamp", None)
             if _policy(stored, "whenDeleted") == "Delete":
-                metadata["ownerReferences"] = [
-                    _reference(STATEFUL_SETS, stored, is_controller=True)
-                ]
+                metadata["ownerReferences"] = [owner_reference(STATEFUL_SETS, stored)]
             claim = {"metadata": metadata, "spec": copy.deepcopy(template["spec"])}
             self._registry.create(PERSISTENT_VOLUME_CLAIMS, stored.namespace, claim)
 
     def follow_policy(self, stored: Stored, pods: Mapping[int, Stored], ordinals: Ordinals) -> None:
-        """Have claims owned by whom they should go with: the set, or a pod that is scaled away."""
+        """Set the owners of claims by the policy: the set, or a pod that is scaled down."""
         if not stored.obj["spec"].get("volumeClaimTemplates"):
             return
         for ordinal, pod in pods.items():
@@ -58,15 +54,18 @@ class StatefulClaims:
         if _policy(stored, "whenDeleted") == "Delete" and not (
             is_condemned and _policy(stored, "whenScaled") == "Delete"
         ):
-            references.append(_reference(STATEFUL_SETS, stored, is_controller=True))
+            references.append(owner_reference(STATEFUL_SETS, stored))
         if is_condemned and _policy(stored, "whenScaled") == "Delete":
-            references.append(_reference(PODS, pod, is_controller=False))
+            references.append(
+                {
+                    key: value
+                    for key, value in owner_reference(PODS, pod).items()
+                    if key not in {"controller", "blockOwnerDeletion"}
+                }
+            )
         if references == before:
             return
-        obj = editable(claim)
-        obj["metadata"]["ownerReferences"] = references
-        if not references:
-            del obj["metadata"]["ownerReferences"]
+        obj = with_list(claim, "ownerReferences", references)
         self._registry.replace(PERSISTENT_VOLUME_CLAIMS, claim, obj)
 
     def _claim(self, namespace: str, name: str) -> Stored | None:
@@ -76,16 +75,3 @@ class StatefulClaims:
 def _policy(stored: Stored, when: str) -> str:
     policy = stored.obj["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
     return str(policy.get(when, "Retain"))
-
-
-def _reference(resource: Any, owner: Stored, *, is_controller: bool) -> Json:
-    reference: Json = {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "name": owner.name,
-        "uid": owner.obj["metadata"]["uid"],
-    }
-    if is_controller:
-        reference["controller"] = True
-        reference["blockOwnerDeletion"] = True
-    return reference

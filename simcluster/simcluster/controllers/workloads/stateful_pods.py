@@ -1,14 +1,13 @@
 """Names, ordinals and shape of a StatefulSet's pods."""
 
 import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simcluster.controllers.ownership import owner_reference
 from simcluster.controllers.workloads.controller_revisions import REVISION_LABEL
 from simcluster.kinds.resources import STATEFUL_SETS
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
@@ -55,11 +54,7 @@ def stateful_pod(stored: Stored, ordinal: int, template: Json, revision: str) ->
     metadata: Json = copy.deepcopy(template.get("metadata") or {})
     metadata.pop("creationTimestamp", None)
     labels = metadata.setdefault("labels", {})
-    labels |= {
-        POD_NAME_LABEL: name,
-        POD_INDEX_LABEL: str(ordinal),
-        REVISION_LABEL: revision,
-    }
+    labels |= {POD_NAME_LABEL: name, POD_INDEX_LABEL: str(ordinal), REVISION_LABEL: revision}
     metadata |= {
         "name": name,
         "namespace": stored.namespace,

@@ -1,10 +1,17 @@
-"""StatefulSets: pods with fixed names and claims of their own, made and updated in order."""
+"""StatefulSets: pods with fixed names and claims of their own, created and updated in order."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from simcluster.controllers.adoption import Claims, is_selected
-from simcluster.controllers.availability import available_in, count_available
-from simcluster.controllers.ownership import PodGroup, is_finished, is_ready, is_terminating
+from simcluster.controllers.ownership import (
+    Adoption,
+    PodGroup,
+    available_in,
+    count_available,
+    is_finished,
+    is_ready,
+    is_selected,
+    is_terminating,
+)
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.controllers.workloads.controller_revisions import Revisions, revised_template
 from simcluster.controllers.workloads.rollout import scaled_value
@@ -17,10 +24,8 @@ from simcluster.controllers.workloads.stateful_pods import (
     stateful_pod,
 )
 from simcluster.kinds.resources import PODS, STATEFUL_SETS
-from simcluster.store.deletion import DeleteOptions
 from simcluster.store.store import Change, Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 
 class _Rollout(NamedTuple):
@@ -31,13 +36,13 @@ class _Rollout(NamedTuple):
 
 
 class StatefulSetController(Reconciler):
-    """Makes, updates and removes the pods of StatefulSets by ordinal."""
+    """Creates, updates and deletes the pods of StatefulSets by ordinal."""
 
     def follow(self) -> None:
-        """Follow StatefulSets, their pods, and the claims of those."""
+        """Follow StatefulSets and their pods."""
         self._revisions = Revisions(self.shared, STATEFUL_SETS)
         self._claims = StatefulClaims(self.registry)
-        self._adoption = Claims(self.registry, STATEFUL_SETS, PODS)
+        self._adoption = Adoption(self.registry, STATEFUL_SETS, PODS)
         self.shared.pods.on_change(STATEFUL_SETS.kind, self._on_pod)
         self.shared.pods.on_orphan(self._on_orphan)
         self.subscribe(STATEFUL_SETS, lambda change: self.enqueue(key_of(change)))
@@ -47,14 +52,14 @@ class StatefulSetController(Reconciler):
         self.enqueue(Key(change.current.namespace, owner["name"]))
 
     def _on_orphan(self, pod: Stored) -> None:
-        """A pod called like one of a set's: the set takes it in."""
+        """Reconcile the set whose name a pod without a controller has."""
         owner_name, _, ordinal = pod.name.rpartition("-")
-        if ordinal.isdigit() and self.store.get(STATEFUL_SETS.stored_in, pod.namespace, owner_name):
+        if ordinal.isdigit() and self.find(STATEFUL_SETS, pod.namespace, owner_name):
             self.enqueue(Key(pod.namespace, owner_name))
 
     def reconcile(self, key: Key) -> None:
-        """One step towards the wanted pods, then report."""
-        stored = self.store.get(STATEFUL_SETS.stored_in, *key)
+        """Do one step towards the wanted pods, then write the status."""
+        stored = self.find(STATEFUL_SETS, *key)
         if stored is None or stored.obj["metadata"].get("deletionTimestamp"):
             return
         rollout = self._rollout(stored)
@@ -71,7 +76,7 @@ class StatefulSetController(Reconciler):
     def _adopt(self, stored: Stored) -> None:
         selector = stored.obj["spec"].get("selector")
         for ordinal in ordinals_of(stored).wanted:
-            pod = self.store.get(PODS.stored_in, stored.namespace, f"{stored.name}-{ordinal}")
+            pod = self.find(PODS, stored.namespace, f"{stored.name}-{ordinal}")
             if pod is not None and is_selected(selector, pod):
                 self._adoption.adopt(stored, pod)
 
@@ -83,8 +88,8 @@ class StatefulSetController(Reconciler):
         for ordinal in ordinals.wanted:
             pod = pods.get(ordinal)
             if pod is not None and is_finished(pod) and not is_terminating(pod):
-                self._delete(pod)
-                pod = self.store.get(PODS.stored_in, stored.namespace, pod.name)
+                self.delete(PODS, pod)
+                pod = self.find(PODS, stored.namespace, pod.name)
             if pod is None:
                 self._create(stored, ordinal, ordinals, rollout)
             if is_ordered and (pod is None or not self._is_available(key, stored, pod)):
@@ -96,7 +101,7 @@ class StatefulSetController(Reconciler):
             self._update(key, stored, pods, rollout)
 
     def _create(self, stored: Stored, ordinal: int, ordinals: Ordinals, rollout: _Rollout) -> None:
-        """Make a pod: of the old revision below the partition and while it still rolls."""
+        """Create a pod, of the old revision below the partition and during an update."""
         is_old = ordinal < max(ordinals.partition, ordinals.start + self._num_kept(stored, rollout))
         revision = rollout.current if is_old else rollout.update
         pod = stateful_pod(stored, ordinal, revised_template(revision), revision.name)
@@ -106,7 +111,7 @@ class StatefulSetController(Reconciler):
     @staticmethod
     def _num_kept(stored: Stored, rollout: _Rollout) -> int:
         """How many of the lowest ordinals an unfinished update has not reached yet."""
-        if rollout.current.name == rollout.update.name or _partition(stored):
+        if rollout.current.name == rollout.update.name or ordinals_of(stored).partition:
             return 0
         return int(stored.obj["status"].get("currentReplicas", 0))
 
@@ -121,7 +126,7 @@ class StatefulSetController(Reconciler):
         """Delete from the highest ordinal; in order, one at a time. True when none is left."""
         for ordinal in condemned:
             if not is_terminating(pods[ordinal]):
-                self._delete(pods[ordinal])
+                self.delete(PODS, pods[ordinal])
             if is_ordered:
                 return False
         return not condemned
@@ -136,18 +141,14 @@ class StatefulSetController(Reconciler):
                 return
             is_old = pod is not None and revision_name(pod) != rollout.update.name
             if pod is not None and is_old and not is_terminating(pod):
-                self._delete(pod)
+                self.delete(PODS, pod)
             if is_old or pod is None or not self._is_available(key, stored, pod):
                 budget -= 1
             if budget <= 0:
                 return
 
-    def _delete(self, pod: Stored) -> None:
-        options = DeleteOptions(uid=pod.obj["metadata"]["uid"])
-        self.registry.delete(PODS, pod.namespace, pod.name, options)
-
     def _report(self, key: Key, rollout: _Rollout) -> None:
-        stored = self.store.get(STATEFUL_SETS.stored_in, *key)
+        stored = self.find(STATEFUL_SETS, *key)
         if stored is None:
             return
         wanted = set(ordinals_of(stored).wanted)
@@ -186,10 +187,6 @@ def _by_ordinal(group: PodGroup, owner_name: str) -> dict[int, Stored]:
 
 def _count_of_revision(pods: list[Stored], revision: Stored) -> int:
     return sum(revision_name(pod) == revision.name and not is_terminating(pod) for pod in pods)
-
-
-def _partition(stored: Stored) -> int:
-    return ordinals_of(stored).partition
 
 
 def _max_unavailable(stored: Stored) -> int:

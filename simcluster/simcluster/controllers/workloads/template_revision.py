@@ -1,13 +1,11 @@
-"""Pod templates told apart: hashes for names and labels, and the revisions they are counted by."""
+"""Hashes of pod templates, and the revision annotations of Deployments."""
 
 import hashlib
-from typing import Any
 
 import msgspec
 
 from simcluster.store.store import Stored
-
-Json = dict[str, Any]
+from simcluster.values import Json
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -50,8 +48,8 @@ def set_annotations(
 
     Args:
         before: what the set has now.
-        deployment: whose change-cause and the like are taken over.
-        revision: of the set from now on; earlier ones go to the history.
+        deployment: its annotations, such as the change cause, are copied.
+        revision: the new number of the set; the old one goes to the history.
         sizes: wanted replicas, and the most there may be.
     """
     copied = {

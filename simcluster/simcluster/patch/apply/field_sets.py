@@ -34,7 +34,7 @@ _ALWAYS_THERE = frozenset(
         "f:loadBalancer",
     ]
 )
-"""What an object that was just made has already, so that nobody comes to own it."""
+"""Fields that a new object of a built-in kind always has, so that no manager owns them."""
 _OBJECTS = (Struct, MapType)
 _NOTHING: tuple[Any, ...] = (None, "", {})
 SYSTEM_FIELDS = frozenset(
@@ -61,7 +61,7 @@ _STRIPPED = frozenset(
 
 
 class MissingKeyError(ValueError):
-    """An item of a list that merges by keys has not all of them.
+    """An item of a list that merges by keys lacks a key.
 
     Args:
         path: of the list.
@@ -77,7 +77,7 @@ class MissingKeyError(ValueError):
 
 
 def without_system_fields(fields: AbstractSet[Path]) -> FieldSet:
-    """Without what no manager owns: name, uid and the like."""
+    """The fields without those that no manager owns: name, uid and the like."""
     return set(fields - _STRIPPED)
 
 
@@ -114,18 +114,10 @@ def is_granular(type_: Type | None, value: object) -> bool:
 
 def parts(value: Any, type_: Type | None, path: Path) -> dict[str, tuple[Any, Type | None]]:
     """The parts of a granular value by their path elements, each with its type."""
-    if isinstance(type_, Struct):
-        return {
-            f"f:{key}": (inner, type_.fields.get(key, type_.others)) for key, inner in value.items()
-        }
-    if type_ == DEDUCED:
-        return {f"f:{key}": (inner, DEDUCED) for key, inner in value.items()}
-    if isinstance(type_, MapType):
-        return {f"f:{key}": (inner, type_.value) for key, inner in value.items()}
     if isinstance(type_, ListType):
         by_element = _by_element(value, type_, path)
         return {element: (item, type_.item) for element, item in by_element.items()}
-    return {}
+    return {f"f:{key}": (inner, _part_type(type_, key)) for key, inner in value.items()}
 
 
 def _by_element(items: list[Any], type_: ListType, path: Path) -> dict[str, Any]:
@@ -162,7 +154,7 @@ def _collect(
     is_marked: bool,
     is_in_list: bool,
 ) -> None:
-    """Add the fields of a value; marked, it is one besides its parts."""
+    """Add the fields of a value, and with ``is_marked`` the value itself."""
     if not value or not is_granular(type_, value):
         if path:
             found.add(path)
@@ -176,36 +168,16 @@ def _collect(
 
 
 def _is_always_there(element: str, parent: Type | None, is_in_list: bool) -> bool:
-    """Whether an object that was just made has this already; custom resources have nothing."""
+    """Whether every new object has this field; those of custom resources have none."""
     if is_in_list or not isinstance(parent, Struct) or not parent.name:
         return False
     return element in _ALWAYS_THERE or element[2:] in parent.always_written
 
 
-def fields_v1_of_new(obj: Json, type_: Struct) -> Json:
-    """``fieldsV1`` of everything that a new object has and an empty one has not."""
-    has_more = {key: value for key, value in obj.items() if value not in _NOTHING}
-    tree = _tree(has_more, type_, is_marked=False, is_in_list=False)
-    metadata = tree.get("f:metadata") or {}
-    kept = {
-        key: inner
-        for key, inner in metadata.items()
-        if key != "." and ("f:metadata", key) not in _STRIPPED
-    }
-    tree = {key: inner for key, inner in tree.items() if (key,) not in _STRIPPED}
-    return {"f:metadata": kept, **tree} if kept else tree
-
-
-def _tree(value: Any, type_: Type | None, *, is_marked: bool, is_in_list: bool) -> Json:
-    """``fieldsV1`` of a value; marked, it is a field besides its parts."""
-    if not value or not is_granular(type_, value):
-        return {}
-    tree: Json = {".": {}} if is_marked else {}
-    for element, (inner, inner_type) in sorted(parts(value, type_, ()).items()):
-        is_in = is_in_list or element[0] == "k"
-        is_part = not _is_always_there(element, type_, is_in)
-        tree[element] = _tree(inner, inner_type, is_marked=is_part, is_in_list=is_in)
-    return tree
+def new_fields(obj: Json, type_: Struct) -> FieldSet:
+    """The fields that a new object has and an empty one has not."""
+    filled = {key: value for key, value in obj.items() if value not in _NOTHING}
+    return all_fields(filled, type_)
 
 
 def _is_in_list(path: Path) -> bool:
@@ -224,7 +196,7 @@ def compare(old: Any, new: Any, type_: Type | None) -> tuple[FieldSet, FieldSet]
 def _compare(
     old: Any, new: Any, type_: Type | None, path: Path, found: tuple[FieldSet, FieldSet]
 ) -> None:
-    """Add what became of a value that is not the same any more."""
+    """Add the differences between two unequal values."""
     changed, removed = found
     if not (is_granular(type_, old) and is_granular(type_, new)):
         changed.add(path)
@@ -256,7 +228,7 @@ def _part_type(type_: Type | None, key: str) -> Type | None:
 
 
 def to_fields_v1(fields: FieldSet) -> Json:
-    """A set as ``fieldsV1``; ``.`` marks an object that is owned besides its parts."""
+    """A set as ``fieldsV1``; ``.`` marks an object that is owned itself, besides its parts."""
     root: Json = {}
     for path in sorted(fields):
         node = root
@@ -285,7 +257,7 @@ def from_fields_v1(node: Json, path: Path = ()) -> FieldSet:
 
 
 def path_text(path: Path) -> str:
-    """A path as conflicts tell it: ``.spec.containers[name="c"].image``."""
+    """A path as conflicts show it: ``.spec.containers[name="c"].image``."""
     text = ""
     for element in path:
         kind, rest = element[:2], element[2:]

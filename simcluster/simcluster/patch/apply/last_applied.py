@@ -1,8 +1,8 @@
-"""``kubectl apply`` before it was the server's: the annotation in which it kept what it applied.
+"""The annotation in which client-side ``kubectl apply`` keeps the applied configuration.
 
-When ``kubectl apply --server-side`` takes over, it need not fight for what its annotation says it
-has set; and the annotation goes on saying what was applied. Follows apimachinery's
-``lastappliedmanager.go`` and ``lastappliedupdater.go``.
+``kubectl apply --server-side`` takes over the fields in the annotation without conflicts, and the
+annotation is kept up to date. Follows apimachinery's ``lastappliedmanager.go`` and
+``lastappliedupdater.go``.
 """
 
 import json
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 _MANAGER = "kubectl"
-"""The manager of ``kubectl apply --server-side``; who takes another name opts out."""
+"""The default manager of ``kubectl apply --server-side``; other managers are not handled."""
 
 
 def _last_applied(obj: Json) -> str:
@@ -23,7 +23,7 @@ def _last_applied(obj: Json) -> str:
 
 
 def claimed_fields(live: Json, struct: Struct, manager: str) -> FieldSet:
-    """Fields that are as the annotation says: its manager may change them, whoever owns them."""
+    """Fields with the value in the annotation; the manager may change them without conflict."""
     text = _last_applied(live) if manager == _MANAGER else ""
     try:
         applied = json.loads(text) if text else None
@@ -36,7 +36,7 @@ def claimed_fields(live: Json, struct: Struct, manager: str) -> FieldSet:
 
 
 def keep_last_applied(merged: Json, config: Json, manager: str) -> None:
-    """Let the annotation of an object that has one tell what was applied now, in place."""
+    """Update the annotation of an object that has one, in place."""
     if manager != _MANAGER or not _last_applied(merged):
         return
     metadata = dict(config.get("metadata") or {})

@@ -1,4 +1,4 @@
-"""One apply: merge, prune, find conflicts, and tell who owns what from then on."""
+"""Applies a configuration: merges, prunes, detects conflicts and computes managedFields."""
 
 import copy
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from simcluster.patch.apply.field_sets import (
     path_text,
 )
 from simcluster.patch.apply.last_applied import claimed_fields, keep_last_applied
-from simcluster.patch.apply.managed_fields import (
+from simcluster.patch.apply.recording import (
     BEFORE_FIRST_APPLY,
     Identity,
     Managers,
@@ -26,22 +26,22 @@ from simcluster.patch.apply.managed_fields import (
     take,
 )
 from simcluster.schema import ListType, Struct, Type
-from simcluster.store.owners import Owners
+from simcluster.store.managed_fields import ManagedFields
 
 Json = dict[str, Any]
 
 
 class Applied(NamedTuple):
-    """What an apply makes: the object, and its managedFields."""
+    """The result of an apply: the object and its managedFields."""
 
     obj: Json
-    owners: Owners | None
+    managed_fields: ManagedFields | None
 
 
 def apply(
     live: Json | None, config: Json, struct: Struct, writer: Writer, *, force: bool
 ) -> Applied:
-    """Apply a configuration to an object, or to nothing; neither argument is changed.
+    """Apply a configuration to an object, or create it; the arguments are not changed.
 
     Raises:
         ApiError: 409, other managers own fields it would change, and ``force`` is not given.
@@ -83,7 +83,7 @@ def _managers_of(live: Json, struct: Struct, writer: Writer) -> Managers:
 
 
 def merge(live: Any, config: Any, type_: Type | None) -> Any:
-    """The live value with the configuration's laid over it."""
+    """The live value overlaid with the configuration."""
     if not (is_granular(type_, live) and is_granular(type_, config)):
         return copy.deepcopy(config)
     if isinstance(type_, ListType):
@@ -102,7 +102,7 @@ def merge(live: Any, config: Any, type_: Type | None) -> Any:
 
 
 def _in_order(before: list[str], after: list[str]) -> list[str]:
-    """Applied items in the order they were applied, the others where they were."""
+    """Applied items in the order of the configuration; other items keep their places."""
     wanted = set(after)
     order: list[str] = []
     pending = list(after)
@@ -116,7 +116,7 @@ def _in_order(before: list[str], after: list[str]) -> list[str]:
 
 
 def _abandoned(last: FieldSet, fields: FieldSet, others: Managers) -> FieldSet:
-    """What this manager no longer names, be it as what holds a part, and nobody else owns."""
+    """Fields that this manager no longer names and no other manager owns, directly or in part."""
     owned = set(fields)
     for other in others.values():
         owned |= other.fields
@@ -156,7 +156,7 @@ def _settle(
     removed: FieldSet,
     claimed: FieldSet | None,
 ) -> None:
-    """Refuse to change what others own, or take it from them: what is ``claimed``, or anything."""
+    """Refuse changes to fields of other managers, unless claimed; ``None`` claims all of them."""
     found = [
         (identity, path)
         for identity, owned in managers.items()

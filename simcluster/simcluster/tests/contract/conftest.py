@@ -1,4 +1,4 @@
-"""One API server for each module of contract tests: they leave no more behind than they must."""
+"""One API server for each module of contract tests; tests clean up what would disturb others."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ import kubernetes.aio
 import kubernetes.client
 import pytest
 
-from simcluster import ClusterOptions, EmbeddedCluster
+from simcluster import ClusterOptions, SimulatedCluster
 from tests.support.api_client import ApiClient
 from tests.support.api_servers import ApiServerUnderTest, insecure_tls, self_signed_certificate
 from tests.support.emptying import empty
@@ -23,17 +23,17 @@ TOKEN = "contract-test-token"
 
 
 async def _serve(
-    options: ClusterOptions, ready: "Future[EmbeddedCluster]", end: asyncio.Event
+    options: ClusterOptions, ready: "Future[SimulatedCluster]", end: asyncio.Event
 ) -> None:
-    async with EmbeddedCluster(options=options) as cluster:
+    async with SimulatedCluster(options=options) as cluster:
         ready.set_result(cluster)
         await end.wait()
 
 
 @contextmanager
 def running(options: ClusterOptions, folder: Path) -> Iterator[ApiServerUnderTest]:
-    """An embedded cluster in a thread of its own."""
-    ready: Future[EmbeddedCluster] = Future()
+    """A simulated cluster in a thread of its own."""
+    ready: Future[SimulatedCluster] = Future()
     loop, end = asyncio.new_event_loop(), asyncio.Event()
     serving = threading.Thread(target=lambda: loop.run_until_complete(_serve(options, ready, end)))
     serving.start()

@@ -1,4 +1,4 @@
-"""What the contract tests send: small objects of each kind, and where they go."""
+"""Requests of the contract tests: small objects of each kind, and their paths."""
 
 import copy
 from typing import Any

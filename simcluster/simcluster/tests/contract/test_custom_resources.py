@@ -171,7 +171,7 @@ async def test_a_definition_is_completed_and_established(widgets: ApiClient) -> 
     assert found["metadata"]["generation"] == 1
 
 
-async def test_what_it_defines_is_discovered(widgets: ApiClient) -> None:
+async def test_the_defined_kind_is_discovered(widgets: ApiClient) -> None:
     group = (await widgets.get("/apis/example.com")).body
     assert [found["version"] for found in group["versions"]] == ["v1", "v1beta1"]
     assert group["preferredVersion"]["version"] == "v1"
@@ -200,7 +200,7 @@ async def test_its_fields_are_in_the_openapi_document(widgets: ApiClient) -> Non
     assert schema["x-kubernetes-group-version-kind"] == [gvk]
 
 
-async def test_defaults_are_filled_and_what_is_unknown_is_dropped(widgets: ApiClient) -> None:
+async def test_defaults_are_set_and_unknown_fields_are_dropped(widgets: ApiClient) -> None:
     made = await widgets.create(
         WIDGETS, widget("a", unknown=1, free={"x": {"y": 1}}, parts=[{"id": "p", "no": 1}])
     )
@@ -216,7 +216,7 @@ async def test_defaults_are_filled_and_what_is_unknown_is_dropped(widgets: ApiCl
     assert "status" not in made
 
 
-async def test_what_breaks_the_schema_is_refused_field_by_field(widgets: ApiClient) -> None:
+async def test_schema_violations_are_refused_field_by_field(widgets: ApiClient) -> None:
     reply = await widgets.post(
         WIDGETS,
         widget(
@@ -275,7 +275,7 @@ async def test_the_scale_is_read_and_set_through_its_paths(widgets: ApiClient) -
     assert (await widgets.get(f"{WIDGETS}/a")).body["spec"]["replicas"] == 5
 
 
-async def test_what_is_not_below_a_widget_is_told_of_the_widget(widgets: ApiClient) -> None:
+async def test_an_unknown_subresource_of_a_widget_is_not_found(widgets: ApiClient) -> None:
     reply = await widgets.get(f"{WIDGETS}/one/nosuch")
     assert (reply.status, reply.body["reason"]) == (404, "NotFound")
     assert reply.body["message"] == 'widgets.example.com "one" not found'
@@ -349,7 +349,7 @@ async def test_printer_columns_become_table_columns(widgets: ApiClient) -> None:
     assert row["cells"][4] == "red"
 
 
-async def test_unknown_fields_are_told_where_that_is_asked_for(widgets: ApiClient) -> None:
+async def test_unknown_fields_are_reported_on_request(widgets: ApiClient) -> None:
     strict = await widgets.post(f"{WIDGETS}?fieldValidation=Strict", widget("a", unknown=1))
     assert (strict.status, strict.body["reason"]) == (400, "BadRequest")
     assert 'strict decoding error: unknown field "spec.unknown"' in strict.body["message"]
@@ -462,7 +462,7 @@ async def test_the_metadata_of_custom_resources_is_typed(widgets: ApiClient) -> 
     assert refused.status in {400, 422}
 
 
-async def test_who_makes_a_custom_resource_owns_its_spec_itself(widgets: ApiClient) -> None:
+async def test_the_creator_of_a_custom_resource_owns_its_spec(widgets: ApiClient) -> None:
     made = await widgets.create(f"{WIDGETS}?fieldManager=maker&dryRun=All", widget("owned"))
     entry = made["metadata"]["managedFields"][0]
     assert (entry["manager"], entry["operation"]) == ("maker", "Update")

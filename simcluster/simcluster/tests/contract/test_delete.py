@@ -77,7 +77,7 @@ async def test_a_policy_must_be_known(api: ApiClient) -> None:
     )
 
 
-async def test_what_is_gone_is_told_by_status(api: ApiClient) -> None:
+async def test_a_finished_deletion_is_answered_with_a_status(api: ApiClient) -> None:
     await api.create(sent.DEPLOYMENTS, deployment())
     created = (await api.get(f"{sent.DEPLOYMENTS}/w")).body["metadata"]
     reply = await api.delete(f"{sent.DEPLOYMENTS}/w")
@@ -117,7 +117,7 @@ async def test_a_collection_is_deleted_by_selector(api: ApiClient) -> None:
         ),
     ],
 )
-async def test_what_no_cluster_can_do_without_stays(
+async def test_system_objects_cannot_be_deleted(
     api: ApiClient, path: str, name: str, resource: str, why: str
 ) -> None:
     reply = await api.delete(f"{path}/{name}")
@@ -143,7 +143,7 @@ async def test_options_are_typed(api: ApiClient) -> None:
     assert unknown.body["details"]["causes"][0]["field"] == "dryRun"
 
 
-async def test_what_is_asked_to_go_with_its_dependents_is_accepted(api: ApiClient) -> None:
+async def test_foreground_deletion_is_answered_202(api: ApiClient) -> None:
     held = config_map()
     held["metadata"]["finalizers"] = ["example.com/held"]
     await api.create(sent.CONFIG_MAPS, held)

@@ -1,4 +1,4 @@
-"""What an API server says of itself: groups, versions, kinds, health."""
+"""Discovery: groups, versions, kinds, and health."""
 
 import base64
 import hashlib
@@ -92,7 +92,7 @@ async def test_pods_are_described_with_names_verbs_and_hash(http: ApiClient) -> 
         ("/apis/events.k8s.io/v1", "events", "/v1/Event"),
     ],
 )
-async def test_a_storage_version_hash_is_of_what_is_stored(
+async def test_a_storage_version_hash_is_that_of_the_stored_version(
     http: ApiClient, path: str, name: str, kind: str
 ) -> None:
     digest = hashlib.sha256(kind.encode()).digest()[:8]
@@ -157,7 +157,7 @@ async def test_everything_comes_at_once_where_that_is_asked_for(http: ApiClient)
     assert [version["version"] for version in core[0]["versions"]] == ["v1"]
 
 
-async def test_aggregated_discovery_is_not_sent_again_to_who_has_it(http: ApiClient) -> None:
+async def test_aggregated_discovery_is_answered_304_to_its_etag(http: ApiClient) -> None:
     first = await http.get("/apis", AGGREGATED)
     tag = first.headers["ETag"]
     again = await http.request("GET", "/apis", accept=AGGREGATED, headers={"If-None-Match": tag})
@@ -179,7 +179,7 @@ async def test_health_is_a_word_for_everybody(stranger: ApiClient, path: str) ->
 
 
 @pytest.mark.parametrize("endpoint", ["healthz", "livez", "readyz"])
-async def test_health_is_told_check_by_check(http: ApiClient, endpoint: str) -> None:
+async def test_health_is_reported_check_by_check(http: ApiClient, endpoint: str) -> None:
     lines = (await http.get(f"/{endpoint}?verbose&exclude=etcd", "*/*")).text.splitlines()
     assert lines[0] == "[+]ping ok"
     assert "[+]etcd excluded: ok" in lines

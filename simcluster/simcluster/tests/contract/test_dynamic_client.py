@@ -1,4 +1,4 @@
-"""The dynamic client, which knows kinds by what discovery says of them."""
+"""The dynamic client, which finds kinds by discovery."""
 
 import asyncio
 import time
@@ -95,7 +95,7 @@ def _cogs(client: Any) -> Any:
             time.sleep(0.05)
 
 
-async def test_every_kind_that_discovery_tells_can_be_listed(dynamic: Any) -> None:
+async def test_every_discovered_kind_can_be_listed(dynamic: Any) -> None:
     def kinds() -> set[str]:
         found = set()
         for group in dynamic.resources:
@@ -149,7 +149,7 @@ async def test_subresources_are_read_and_written(dynamic: Any) -> None:
     await asyncio.to_thread(story)
 
 
-async def test_what_no_schema_describes_is_owned_in_parts(dynamic: Any) -> None:
+async def test_undescribed_objects_are_owned_field_by_field(dynamic: Any) -> None:
     def story() -> None:
         cogs = _cogs(dynamic)
         where = {"name": "shared", "namespace": "default"}

@@ -1,4 +1,4 @@
-"""HTTP as an API server speaks it: what it refuses and how, headers, formats, who is asking."""
+"""HTTP: errors, headers, formats and authentication."""
 
 import base64
 import gzip
@@ -111,7 +111,7 @@ async def test_yaml_is_taken_and_given(http: ApiClient) -> None:
     assert yaml.safe_load(again.text) == yaml.safe_load(made.text)
 
 
-async def test_a_client_that_takes_neither_json_nor_yaml_is_told(http: ApiClient) -> None:
+async def test_a_client_that_accepts_neither_json_nor_yaml_gets_406(http: ApiClient) -> None:
     for path in (PODS, f"{PODS}/missing", "/apis"):
         reply = await http.request("GET", path, accept="text/html")
         is_status(
@@ -125,7 +125,7 @@ async def test_a_client_that_takes_neither_json_nor_yaml_is_told(http: ApiClient
     assert reply.status == 406
 
 
-async def test_what_a_client_wants_most_comes_first(http: ApiClient) -> None:
+async def test_the_preferred_media_type_comes_first(http: ApiClient) -> None:
     for accept, given in (
         ("application/json;q=0.5, application/yaml", "application/yaml"),
         ("text/html, application/json;q=0.1", "application/json"),
@@ -135,7 +135,7 @@ async def test_what_a_client_wants_most_comes_first(http: ApiClient) -> None:
         assert reply.headers["Content-Type"] == given
 
 
-async def test_a_body_in_an_unknown_format_is_told_which_are_known(http: ApiClient) -> None:
+async def test_an_unknown_content_type_is_refused_with_the_known_ones(http: ApiClient) -> None:
     reply = await http.request("POST", CONFIG_MAPS, b"<a/>", "text/xml")
     assert (reply.status, reply.body["reason"]) == (415, "UnsupportedMediaType")
     start = "the body of the request was in an unknown format - accepted media types include: "
@@ -173,7 +173,7 @@ async def raw_session(server: ApiServerUnderTest) -> AsyncIterator[aiohttp.Clien
         yield session
 
 
-async def test_large_answers_are_compressed_for_who_takes_that(
+async def test_large_answers_are_compressed_on_request(
     http: ApiClient, shared_server: ApiServerUnderTest
 ) -> None:
     text = "".join(f"line {number}\n" for number in range(20_000))
@@ -211,7 +211,7 @@ async def test_a_wrong_token_is_not_authorized(shared_server: ApiServerUnderTest
     is_status(reply, 401, "Unauthorized", "Unauthorized")
 
 
-async def test_who_shows_no_token_is_anonymous(stranger: ApiClient) -> None:
+async def test_a_request_without_a_token_is_anonymous(stranger: ApiClient) -> None:
     forbidden = 'User "system:anonymous" cannot'
     reply = await stranger.get(PODS)
     where = 'list resource "pods" in API group "" in the namespace "default"'
@@ -272,7 +272,7 @@ async def test_a_token_for_too_short_a_time_is_refused(http: ApiClient) -> None:
     assert "may not specify a duration less than 10 minutes" in reply.body["message"]
 
 
-async def test_an_administrator_acts_as_somebody_else(http: ApiClient) -> None:
+async def test_an_administrator_impersonates_a_user(http: ApiClient) -> None:
     reply = await http.request("GET", PODS, headers={"Impersonate-User": "jane"})
     assert reply.status == 403
     assert 'User "jane" cannot list resource "pods"' in reply.body["message"]
@@ -280,7 +280,7 @@ async def test_an_administrator_acts_as_somebody_else(http: ApiClient) -> None:
     assert (await http.request("GET", PODS, headers=headers)).status == 200
 
 
-async def test_who_may_not_act_as_somebody_else_is_told(stranger: ApiClient) -> None:
+async def test_impersonation_needs_permission(stranger: ApiClient) -> None:
     reply = await stranger.request("GET", PODS, headers={"Impersonate-User": "jane"})
     is_status(
         reply,
@@ -327,7 +327,7 @@ async def test_a_log_is_of_a_container_that_is_there(http: ApiClient) -> None:
     )
 
 
-async def test_a_body_that_is_no_json_is_told_where_it_ends_to_be(http: ApiClient) -> None:
+async def test_a_malformed_json_body_is_refused_with_its_error(http: ApiClient) -> None:
     start = "the object provided is unrecognized (must be of type ConfigMap): "
     why = f"{start}couldn't get version/kind; json parse error: "
     for body, message in (
@@ -360,7 +360,7 @@ async def test_a_node_posted_to_the_wrong_place_is_refused(http: ApiClient) -> N
     assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
 
 
-async def test_answers_do_not_tell_what_serves_them(
+async def test_answers_do_not_name_the_http_library(
     http: ApiClient, shared_server: ApiServerUnderTest
 ) -> None:
     async with raw_session(shared_server) as session:

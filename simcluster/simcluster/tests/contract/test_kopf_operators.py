@@ -1,4 +1,4 @@
-"""Kopf operators: what their handlers see of custom and built-in resources, and leave in them."""
+"""Kopf operators: their handlers see and change custom and built-in resources."""
 
 import asyncio
 import queue
@@ -135,7 +135,7 @@ def _last_handled(found: Json) -> str:
     return text
 
 
-async def test_an_operator_that_returns_takes_up_what_it_left(
+async def test_an_operator_that_restarts_continues_its_work(
     gears: ApiClient, shared_server: ApiServerUnderTest
 ) -> None:
     seen = Seen()

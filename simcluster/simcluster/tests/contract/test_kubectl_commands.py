@@ -1,4 +1,4 @@
-"""kubectl against an API server without controllers: what it asks, reads, explains and refuses."""
+"""kubectl against an API server without controllers."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def furnished(kubectl: Kubectl) -> Kubectl:
     return kubectl
 
 
-def test_kinds_versions_and_server_are_told(furnished: Kubectl) -> None:
+def test_kinds_versions_and_server_are_reported(furnished: Kubectl) -> None:
     kinds = furnished("api-resources", "-o", "wide")
     for line in ("pods", "deployments", "priorityclasses", "widgets"):
         assert f"\n{line} " in kinds
@@ -126,7 +126,7 @@ def test_custom_resources_are_worked_with(furnished: Kubectl) -> None:
     assert "deleted" in furnished("delete", "wd", "w")
 
 
-def test_who_am_i_and_what_may_i(furnished: Kubectl) -> None:
+def test_auth_whoami_and_can_i(furnished: Kubectl) -> None:
     assert "system:masters" in furnished("auth", "whoami")
     assert furnished("auth", "can-i", "create", "pods").strip() == "yes"
     assert furnished("auth", "can-i", "get", "pods", "--as=jane", succeeds=False).strip() == "no"
@@ -175,13 +175,13 @@ def test_every_kind_is_created_by_its_subcommand(
     assert "deleted" in furnished("delete", shown, "--wait=false")
 
 
-def test_what_needs_a_kubelet_or_metrics_is_refused(furnished: Kubectl) -> None:
+def test_commands_that_need_a_kubelet_or_metrics_are_refused(furnished: Kubectl) -> None:
     assert "does not have a host assigned" in furnished("exec", "p", "--", "ls", succeeds=False)
     assert furnished("logs", "p") == ""
     assert "Metrics API not available" in furnished("top", "nodes", succeeds=False)
 
 
-def test_a_kind_that_is_not_there_is_told(furnished: Kubectl) -> None:
+def test_an_unknown_kind_is_reported(furnished: Kubectl) -> None:
     missing = furnished("get", "nosuches", succeeds=False)
     assert missing == 'error: the server doesn\'t have a resource type "nosuches"\n'
     body = yaml.safe_dump({**widget("w"), "apiVersion": "example.org/v1"})
@@ -243,7 +243,7 @@ def test_a_job_is_made_of_a_cron_job(furnished: Kubectl) -> None:
     assert template["containers"][0]["readinessProbe"]["httpGet"]["path"] == "/"
 
 
-def test_what_was_applied_by_kubectl_is_applied_by_the_server(furnished: Kubectl) -> None:
+def test_client_side_applied_objects_can_be_applied_by_the_server(furnished: Kubectl) -> None:
     config = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -1,4 +1,4 @@
-"""What a server does with too much: bodies, requests, connections, clients that stop reading."""
+"""Limits: large bodies, many requests and connections, clients that stop reading."""
 
 import asyncio
 import contextlib
@@ -10,8 +10,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from simcluster import ClusterOptions, EmbeddedCluster, FaultRule
-from simcluster.apiserver import connections, reading
+from simcluster import ClusterOptions, FaultRule, SimulatedCluster
+from simcluster.apiserver import connections, read_endpoints
 from tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
 from tests.support.patience import PATIENCE_S
 
@@ -26,15 +26,15 @@ async def until(holds: Callable[[], bool], timeout_s: float = PATIENCE_S) -> Non
 
 
 @contextlib.asynccontextmanager
-async def cluster_with(**limits: int) -> AsyncIterator[EmbeddedCluster]:
-    """A bare embedded cluster with limits of its own."""
+async def cluster_with(**limits: int) -> AsyncIterator[SimulatedCluster]:
+    """A bare simulated cluster with its own limits."""
     bare = ClusterOptions(with_kubelet=False, with_controllers=False)
     options: Any = limits
-    async with EmbeddedCluster(options=dataclasses.replace(bare, **options)) as cluster:
+    async with SimulatedCluster(options=dataclasses.replace(bare, **options)) as cluster:
         yield cluster
 
 
-def address(cluster: EmbeddedCluster) -> tuple[str, int]:
+def address(cluster: SimulatedCluster) -> tuple[str, int]:
     host, _, port = cluster.url.removeprefix("http://").partition(":")
     return host, int(port)
 
@@ -58,7 +58,7 @@ async def test_the_connection_survives_a_refused_body(api: ApiClient) -> None:
     assert (await api.create(CONFIG_MAPS, config_map()))["data"] == {"a": "b"}
 
 
-async def test_requests_beyond_the_limit_are_told_to_come_back() -> None:
+async def test_requests_beyond_the_limit_are_answered_429() -> None:
     async with cluster_with(max_in_flight=2) as cluster, ApiClient(cluster.url, "") as api:
         cluster.faults.add(FaultRule("GET", "/configmaps", times=2, delay_s=PATIENCE_S))
         held = [asyncio.create_task(api.get(CONFIG_MAPS)) for _ in range(2)]
@@ -83,7 +83,7 @@ async def test_watches_do_not_count_as_requests_in_flight() -> None:
         assert (await api.get(PODS)).status == 200
 
 
-async def test_connections_beyond_the_limit_are_told_to_come_back() -> None:
+async def test_connections_beyond_the_limit_are_answered_429() -> None:
     async with cluster_with(max_connections=2) as cluster:
         url = f"{cluster.url}/readyz"
         async with contextlib.AsyncExitStack() as stack:
@@ -114,10 +114,10 @@ async def test_a_client_that_vanishes_frees_its_watch() -> None:
         await until(lambda: len(cluster.server.watchers) == 0)
 
 
-async def test_a_watch_that_is_not_read_is_cut_off_and_costs_nobody(
+async def test_a_watch_that_is_not_read_is_aborted_without_harm_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reading, "SLOW_WATCHER_S", 0.1)
+    monkeypatch.setattr(read_endpoints, "SLOW_WATCHER_S", 0.1)
     async with cluster_with(max_pending_frames=50) as cluster, ApiClient(cluster.url, "") as api:
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

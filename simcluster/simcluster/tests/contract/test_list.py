@@ -1,11 +1,11 @@
-"""What a list shows at which resourceVersion, and what it refuses."""
+"""Lists: their content by resourceVersion, and refused options."""
 
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from simcluster import EmbeddedCluster
+from simcluster import SimulatedCluster
 from tests.support.api_client import CONFIG_MAPS, NODES, PODS, ApiClient, config_map, node, pod
 
 Json = dict[str, Any]
@@ -149,7 +149,7 @@ async def test_a_limit_is_a_number_of_64_bits(api: ApiClient, text: str, why: st
         ),
     ],
 )
-async def test_a_field_that_does_not_select_is_told_in_the_words_of_its_kind(
+async def test_an_unsupported_field_selector_has_the_error_of_its_kind(
     api: ApiClient, path: str, field: str, message: str
 ) -> None:
     reply = await api.get(f"{path}?fieldSelector={quote(field)}")
@@ -157,7 +157,7 @@ async def test_a_field_that_does_not_select_is_told_in_the_words_of_its_kind(
     assert reply.body["message"] == message
 
 
-async def test_some_fields_select_under_an_old_name_or_select_nothing(api: ApiClient) -> None:
+async def test_some_fields_have_an_old_name_or_match_no_object(api: ApiClient) -> None:
     for path in (
         f"{PODS}?fieldSelector=spec.host%3Dnowhere",
         "/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.driver%3Dnone",
@@ -186,7 +186,7 @@ async def test_a_future_revision_is_answered_after_a_wait(api: ApiClient) -> Non
 
 
 async def test_a_revision_that_is_no_longer_kept_is_gone(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     before = await api.revision()
     await api.create(PODS, pod())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simcluster import EmbeddedCluster
+from simcluster import SimulatedCluster
 from tests.support.api_client import PODS, ApiClient, pod
 
 Json = dict[str, Any]
@@ -61,7 +61,9 @@ async def test_a_page_that_holds_everything_leads_nowhere(api: ApiClient) -> Non
     assert "continue" not in (await page(api, "limit=0"))[1]
 
 
-async def test_a_full_page_leads_on_to_what_is_not_selected(api: ApiClient) -> None:
+async def test_a_full_page_has_a_continue_token_even_if_no_selected_object_follows(
+    api: ApiClient,
+) -> None:
     await make_pods(api, "abc")
     first, metadata = await page(api, "limit=1&labelSelector=app=a")
     assert first == ["a"]
@@ -106,7 +108,7 @@ async def test_revision_zero_goes_with_a_token_and_no_other_does(api: ApiClient)
         (token(v="meta.k8s.io/v1", rv=5, start="../a"), "continue key is not valid: ../a"),
     ],
 )
-async def test_a_token_of_somebody_elses_is_a_bad_request(
+async def test_a_foreign_continue_token_is_a_bad_request(
     api: ApiClient, text: str, message: str
 ) -> None:
     reply = await api.get(f"{PODS}?limit=1&continue={text}")
@@ -114,8 +116,8 @@ async def test_a_token_of_somebody_elses_is_a_bad_request(
     assert message in reply.body["message"]
 
 
-async def test_an_expired_token_comes_with_one_for_the_rest_as_it_is_now(
-    embedded: EmbeddedCluster, api: ApiClient
+async def test_an_expired_continue_token_comes_with_one_for_the_current_state(
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     await make_pods(api, "abc")
     _, metadata = await page(api, "limit=1")

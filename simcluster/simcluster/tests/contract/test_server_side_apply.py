@@ -1,4 +1,4 @@
-"""PATCH with ``application/apply-patch+yaml``: owners of fields, and what follows from them."""
+"""Server-side apply: ownership of fields and its consequences."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ def owners(obj: Json) -> dict[tuple[str, str], Json]:
     }
 
 
-async def test_applying_makes_what_is_missing(api: ApiClient) -> None:
+async def test_applying_creates_a_missing_object(api: ApiClient) -> None:
     first = await apply(api, PATH, config_map("a", x="1"))
     assert (first.status, first.body["data"]) == (201, {"x": "1"})
     entry = first.body["metadata"]["managedFields"][0]
@@ -38,13 +38,13 @@ async def test_applying_makes_what_is_missing(api: ApiClient) -> None:
     assert again.body["metadata"] == first.body["metadata"]
 
 
-async def test_what_is_no_longer_applied_goes(api: ApiClient) -> None:
+async def test_fields_that_are_no_longer_applied_are_removed(api: ApiClient) -> None:
     await apply(api, PATH, config_map("a", x="1", y="2"))
     reply = await apply(api, PATH, config_map("a", x="1"))
     assert reply.body["data"] == {"x": "1"}
 
 
-async def test_what_somebody_else_applies_stays(api: ApiClient) -> None:
+async def test_fields_of_other_appliers_stay(api: ApiClient) -> None:
     await apply(api, PATH, config_map("a", x="1", y="2"))
     await apply(api, PATH, config_map("a", y="2"), "other")
     reply = await apply(api, PATH, config_map("a", x="1"))
@@ -55,7 +55,7 @@ async def test_what_somebody_else_applies_stays(api: ApiClient) -> None:
     }
 
 
-async def test_changing_what_others_own_is_a_conflict(api: ApiClient) -> None:
+async def test_changing_fields_of_other_managers_is_a_conflict(api: ApiClient) -> None:
     await apply(api, PATH, config_map("a", x="1"))
     reply = await apply(api, PATH, config_map("a", x="2"), "other")
     assert (reply.status, reply.body["reason"]) == (409, "Conflict")
@@ -76,7 +76,7 @@ async def test_several_conflicts_are_listed_by_manager(api: ApiClient) -> None:
     )
 
 
-async def test_who_creates_or_updates_owns_fields_too(api: ApiClient) -> None:
+async def test_creates_and_updates_are_tracked_too(api: ApiClient) -> None:
     created = await api.create(f"{sent.CONFIG_MAPS}?fieldManager=maker", config_map("a", x="1"))
     assert owners(created) == {("maker", "Update"): {"f:data": {".": {}, "f:x": {}}}}
     reply = await apply(api, PATH, config_map("a", x="2"))
@@ -112,7 +112,7 @@ async def test_the_items_of_a_keyed_list_have_owners_of_their_own(api: ApiClient
     assert alone.body["spec"]["replicas"] == 2
 
 
-async def test_who_scales_owns_the_replicas(api: ApiClient) -> None:
+async def test_the_scaling_client_owns_the_replicas(api: ApiClient) -> None:
     path = f"{sent.DEPLOYMENTS}/w"
     await apply(api, path, deployment(replicas=1))
     await api.patch(f"{path}/scale?fieldManager=scaler", {"spec": {"replicas": 4}}, MERGE)
@@ -175,7 +175,7 @@ REFUSED: list[tuple[str, Json, int, str]] = [
 
 
 @pytest.mark.parametrize(("query", "body", "status", "message"), REFUSED)
-async def test_what_cannot_be_applied(
+async def test_malformed_configurations_are_refused(
     api: ApiClient, query: str, body: Json, status: int, message: str
 ) -> None:
     reply = await api.request("PATCH", PATH + query, body, "application/apply-patch+yaml")
@@ -192,7 +192,7 @@ async def test_only_an_apply_can_be_forced(api: ApiClient) -> None:
     )
 
 
-async def test_what_decoding_fills_in_belongs_to_nobody(api: ApiClient) -> None:
+async def test_fields_that_decoding_sets_have_no_manager(api: ApiClient) -> None:
     await api.create(sent.PODS, pod())
     condition = {"type": "example.com/One", "status": "True"}
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
@@ -277,14 +277,14 @@ MADE: list[tuple[str, Json, Json]] = [
 
 
 @pytest.mark.parametrize(("path", "body", "fields"), MADE)
-async def test_who_makes_an_object_owns_what_it_said_and_what_that_implies(
+async def test_the_creator_of_an_object_owns_its_fields_and_their_defaults(
     api: ApiClient, path: str, body: Json, fields: Json
 ) -> None:
     made = await api.create(f"{path}?fieldManager=maker&dryRun=All", body)
     assert owners(made) == {("maker", "Update"): fields}
 
 
-async def test_a_binding_owns_nothing_a_status_does(api: ApiClient) -> None:
+async def test_a_status_update_is_tracked_and_a_binding_is_not(api: ApiClient) -> None:
     await api.create(f"{sent.PODS}?fieldManager=maker", pod())
     assert (await api.bind("a", "n")).status == 201
     patch = {"status": {"phase": "Running"}}
@@ -298,7 +298,7 @@ async def test_a_binding_owns_nothing_a_status_does(api: ApiClient) -> None:
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-async def test_kubectl_takes_over_what_it_once_applied_by_itself(api: ApiClient) -> None:
+async def test_kubectl_takes_over_its_client_side_applied_fields(api: ApiClient) -> None:
     old = config_map("a", x="1", y="1")
     told = {**old, "metadata": {"name": "a", "annotations": {LAST_APPLIED: json.dumps(old)}}}
     await api.create(f"{sent.CONFIG_MAPS}?fieldManager=kubectl-client-side-apply", told)
@@ -311,7 +311,7 @@ async def test_kubectl_takes_over_what_it_once_applied_by_itself(api: ApiClient)
     assert text.endswith("\n")
 
 
-async def test_kubectl_does_not_take_what_others_have_changed_since(api: ApiClient) -> None:
+async def test_kubectl_does_not_take_over_fields_that_others_changed_since(api: ApiClient) -> None:
     old = config_map("a", x="1")
     told = {**old, "metadata": {"name": "a", "annotations": {LAST_APPLIED: json.dumps(old)}}}
     await api.create(f"{sent.CONFIG_MAPS}?fieldManager=kubectl-client-side-apply", told)
@@ -323,7 +323,7 @@ async def test_kubectl_does_not_take_what_others_have_changed_since(api: ApiClie
     )
 
 
-async def test_a_client_may_say_itself_who_owns_what(api: ApiClient) -> None:
+async def test_a_client_may_send_managed_fields(api: ApiClient) -> None:
     made = await api.create(f"{sent.CONFIG_MAPS}?fieldManager=maker", config_map("a", x="1"))
     renamed = {**made["metadata"]["managedFields"][0], "manager": "heir", "operation": "Apply"}
     replace = [{"op": "replace", "path": "/metadata/managedFields", "value": [renamed]}]
@@ -336,7 +336,7 @@ async def test_a_client_may_say_itself_who_owns_what(api: ApiClient) -> None:
     assert owners((await api.get(PATH)).body) == owners(reply.body)
 
 
-async def test_what_holds_something_that_is_still_applied_stays(api: ApiClient) -> None:
+async def test_parents_of_applied_fields_stay(api: ApiClient) -> None:
     made = await api.create(f"{sent.CONFIG_MAPS}?fieldManager=maker", config_map("a", x="1", y="1"))
     owned = {**made["metadata"]["managedFields"][0], "manager": "m", "operation": "Apply"}
     replace = [{"op": "replace", "path": "/metadata/managedFields", "value": [owned]}]

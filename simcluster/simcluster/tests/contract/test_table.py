@@ -1,4 +1,4 @@
-"""Tables and metadata alone: what is sent to who asks for less than objects."""
+"""Tables, and answers with metadata only."""
 
 from typing import Any
 
@@ -136,7 +136,7 @@ async def test_a_finished_pod_has_a_condition_in_its_row(http: ApiClient) -> Non
     )
 
 
-async def test_a_waiting_container_tells_why_and_restarts_tell_when(http: ApiClient) -> None:
+async def test_a_waiting_container_shows_its_reason_and_restarts_their_age(http: ApiClient) -> None:
     last = {"exitCode": 1, "finishedAt": "2020-01-01T00:00:00Z"}
     container = {
         "name": "c",
@@ -157,7 +157,7 @@ async def test_a_waiting_container_tells_why_and_restarts_tell_when(http: ApiCli
     ("included", "kind"),
     [("None", None), ("Metadata", "PartialObjectMetadata"), ("Object", "ConfigMap")],
 )
-async def test_rows_carry_what_is_asked_for(
+async def test_rows_include_the_requested_part_of_the_object(
     http: ApiClient, included: str, kind: str | None
 ) -> None:
     name = f"carried-{included.lower()}"
@@ -195,7 +195,7 @@ async def test_the_version_asked_for_is_the_one_given(http: ApiClient, version: 
     assert (await http.request("GET", "/api/v1/namespaces", accept=unknown)).status == 406
 
 
-async def test_metadata_of_one_is_not_that_of_many(http: ApiClient) -> None:
+async def test_partial_metadata_of_an_object_and_of_a_list_differ(http: ApiClient) -> None:
     form = "application/json;as=PartialObjectMetadata{};v=v1;g=meta.k8s.io"
     for path, suffix, problem in (
         ("/api/v1/namespaces", "", "is a list (*core.NamespaceList)"),

@@ -76,7 +76,7 @@ OBJECTS: list[Json] = [
         "spec": {"selector": {"app": "w"}, "ports": [{"port": 80}]},
     },
 ]
-"""One of each: what the client's ``create_from_yaml`` makes, lists and puts back."""
+"""One object of each kind, created by the client's ``create_from_yaml``."""
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ async def test_the_client_can_read_every_list(made: list[Any], sync_client: Clie
     assert {"APIServiceList", "ServiceCIDRList"} <= kinds
 
 
-async def test_what_a_client_has_read_and_puts_back_changes_nothing(
+async def test_putting_back_a_read_object_changes_nothing(
     http: ApiClient, sync_client: Client
 ) -> None:
     core: Any = kubernetes.client.CoreV1Api(sync_client)
@@ -152,7 +152,7 @@ async def test_what_a_client_has_read_and_puts_back_changes_nothing(
         assert before == after
 
 
-async def test_lists_in_yaml_are_made_one_by_one(sync_client: Client) -> None:
+async def test_items_of_yaml_lists_are_created_one_by_one(sync_client: Client) -> None:
     body = {
         "apiVersion": "v1",
         "kind": "List",
@@ -226,7 +226,7 @@ async def test_a_status_can_be_applied(sync_client: Client) -> None:
     assert (entry.manager, entry.operation, entry.subresource) == ("me", "Apply", "status")
 
 
-async def test_who_asks_for_a_certificate_is_written_down(sync_client: Client) -> None:
+async def test_the_requester_of_a_certificate_is_recorded(sync_client: Client) -> None:
     api: Any = kubernetes.client.CertificatesV1Api(sync_client)
     spec = kubernetes.client.V1CertificateSigningRequestSpec(
         request=CERTIFICATE_REQUEST,

@@ -1,4 +1,4 @@
-"""PUT and PATCH: conflicts, what a patch may be, what stays fixed, and what counts as a change."""
+"""PUT and PATCH: conflicts, kinds of patches, immutable fields and generations."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ async def test_a_patch_may_ask_for_a_revision(api: ApiClient, content_type: str)
     assert reply.body["details"] == {"name": "a", "kind": "configmaps"}
 
 
-async def test_what_changes_nothing_keeps_the_revision(api: ApiClient) -> None:
+async def test_a_write_without_changes_keeps_the_revision(api: ApiClient) -> None:
     created = await api.create(sent.DEPLOYMENTS, deployment())
     path = f"{sent.DEPLOYMENTS}/w"
     for content_type in (MERGE, STRATEGIC):
@@ -131,7 +131,7 @@ BAD_PATCHES: list[tuple[str, object, int, str]] = [
 
 
 @pytest.mark.parametrize(("content_type", "patch", "status", "message"), BAD_PATCHES)
-async def test_patches_that_are_none(
+async def test_malformed_patches_are_refused(
     api: ApiClient, content_type: str, patch: object, status: int, message: str
 ) -> None:
     await api.create(sent.CONFIG_MAPS, config_map())
@@ -219,14 +219,16 @@ FIXED: list[tuple[Json, str, str]] = [
 
 
 @pytest.mark.parametrize(("change", "field", "message"), FIXED)
-async def test_what_a_pod_keeps(api: ApiClient, change: Json, field: str, message: str) -> None:
+async def test_immutable_fields_of_a_pod(
+    api: ApiClient, change: Json, field: str, message: str
+) -> None:
     await api.create(sent.PODS, pod())
     reply = await api.patch(f"{sent.PODS}/a", {"spec": change}, MERGE)
     found = causes(reply)
     assert any(cause[1] == field and cause[2].startswith(message) for cause in found), found
 
 
-async def test_what_a_pod_may_change(api: ApiClient) -> None:
+async def test_mutable_fields_of_a_pod(api: ApiClient) -> None:
     await api.create(sent.PODS, pod())
     image = {"spec": {"containers": [{"name": "c", "image": "x:2"}]}}
     changed = (await api.patch(f"{sent.PODS}/a", image)).body
@@ -248,7 +250,7 @@ async def test_an_immutable_config_map_stays(api: ApiClient) -> None:
     ]
 
 
-async def test_a_condition_says_when_even_if_nobody_did(api: ApiClient) -> None:
+async def test_a_condition_has_a_transition_time_even_if_unset(api: ApiClient) -> None:
     await api.create(sent.PODS, pod())
     condition = {"type": "example.com/One", "status": "True"}
     changed = await api.patch(f"{sent.PODS}/a/status", {"status": {"conditions": [condition]}})
@@ -289,7 +291,7 @@ async def test_resources_change_through_resize_alone(api: ApiClient) -> None:
     assert reply.body["metadata"]["generation"] == 2
 
 
-async def test_a_pod_is_replaced_by_what_it_was_made_of(api: ApiClient) -> None:
+async def test_a_pod_is_replaced_by_its_own_manifest(api: ApiClient) -> None:
     made = await api.create(sent.PODS, pod())
     reply = await api.put(f"{sent.PODS}/a", pod())
     assert reply.status == 200, reply.text
@@ -336,7 +338,7 @@ async def test_a_scale_must_be_of_the_object_the_url_names(api: ApiClient) -> No
     )
 
 
-async def test_what_a_claim_keeps_is_shown(api: ApiClient) -> None:
+async def test_immutable_fields_of_a_claim_are_shown(api: ApiClient) -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     await api.create(sent.CLAIMS, {"metadata": {"name": "a"}, "spec": spec})
     larger = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
@@ -346,7 +348,7 @@ async def test_what_a_claim_keeps_is_shown(api: ApiClient) -> None:
     assert '+      "storage": "1Gi"\n' in message
 
 
-async def test_what_a_pod_keeps_is_shown(api: ApiClient) -> None:
+async def test_immutable_fields_of_a_pod_are_shown(api: ApiClient) -> None:
     await api.create(sent.PODS, pod())
     reply = await api.patch(f"{sent.PODS}/a", {"spec": {"schedulerName": "other"}})
     message = causes(reply)[0][2]

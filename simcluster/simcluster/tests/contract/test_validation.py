@@ -1,4 +1,4 @@
-"""What is refused with 422, and how the causes read."""
+"""Validation: objects that are refused with 422, and the causes."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""``Warning`` headers: what is stored as asked, but hardly means what was meant."""
+"""``Warning`` headers: objects that are stored, but look like mistakes."""
 
 import re
 from typing import Any
@@ -97,7 +97,7 @@ WARNED: list[tuple[Json, list[str]]] = [
 
 
 @pytest.mark.parametrize(("spec", "expected"), WARNED)
-async def test_a_pod_that_hardly_means_what_it_says(
+async def test_a_pod_with_suspicious_fields_is_warned_about(
     api: ApiClient, spec: Json, expected: list[str]
 ) -> None:
     reply = await api.post(f"{sent.PODS}?dryRun=All", pod(**spec))

@@ -1,11 +1,11 @@
-"""What a watch sends, from which revision on, and when it ends."""
+"""Watches: their events, first revision and end."""
 
 import asyncio
 from typing import Any
 
 import pytest
 
-from simcluster import EmbeddedCluster
+from simcluster import SimulatedCluster
 from tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, Watch, config_map, node, pod
 
 Json = dict[str, Any]
@@ -22,7 +22,7 @@ def revision_of(obj: Json) -> int:
     return int(obj["metadata"]["resourceVersion"])
 
 
-async def test_a_watch_replays_what_came_after_its_revision(api: ApiClient) -> None:
+async def test_a_watch_replays_the_changes_after_its_revision(api: ApiClient) -> None:
     first = await api.create(PODS, pod("a"))
     await api.create(PODS, pod("b"))
     await api.patch(f"{PODS}/a", {"metadata": {"labels": {"x": "y"}}})
@@ -163,8 +163,8 @@ async def test_a_watch_from_the_future_begins_there(api: ApiClient) -> None:
         assert [event for event in await watch.rest() if event["type"] != "BOOKMARK"] == []
 
 
-async def test_a_watch_from_before_the_history_is_told_so_in_its_stream(
-    embedded: EmbeddedCluster, api: ApiClient
+async def test_a_watch_from_before_the_history_gets_an_error_event(
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     before = await api.revision()
     await api.create(PODS, pod())
@@ -214,13 +214,13 @@ async def test_deleting_a_collection_shows_every_object_once(api: ApiClient) -> 
     assert len({shown(event)[1] for event in events}) == 250
 
 
-async def test_bookmarks_are_for_those_who_ask(api: ApiClient) -> None:
+async def test_bookmarks_are_sent_on_request_only(api: ApiClient) -> None:
     query = f"resourceVersion={await api.revision()}&timeoutSeconds=2"
     async with api.watch(PODS, query) as watch:
         assert await watch.rest() == []
 
 
-async def test_a_bookmark_is_never_older_than_what_was_sent(api: ApiClient) -> None:
+async def test_a_bookmark_is_not_older_than_the_events_before_it(api: ApiClient) -> None:
     query = f"resourceVersion={await api.revision()}&timeoutSeconds=3&allowWatchBookmarks=true"
     created = await api.create(PODS, pod())
     async with api.watch(PODS, query) as watch:

@@ -1,4 +1,4 @@
-"""Watches that begin with what exists: ``sendInitialEvents`` and its older forms."""
+"""Watches with initial events: ``sendInitialEvents`` and its older forms."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def shown(event: Json) -> tuple[str, str | None]:
 
 
 @pytest.mark.parametrize("revision", ["", "&resourceVersion=0"])
-async def test_it_sends_what_exists_then_a_bookmark_then_what_happens(
+async def test_it_sends_current_objects_then_a_bookmark_then_changes(
     api: ApiClient, revision: str
 ) -> None:
     for name in "ba":
@@ -58,7 +58,7 @@ async def test_an_empty_list_is_a_bookmark_alone(api: ApiClient) -> None:
         assert shown(await watch.next()) == ("BOOKMARK", None)
 
 
-async def test_selectors_choose_what_it_begins_with(api: ApiClient) -> None:
+async def test_selectors_apply_to_initial_events(api: ApiClient) -> None:
     for name in "ab":
         await api.create(PODS, pod(name))
     await api.bind("b", "n")

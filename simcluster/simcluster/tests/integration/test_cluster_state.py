@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from simcluster import ClusterOptions, EmbeddedCluster, run_cluster, sample_nodes
+from simcluster import ClusterOptions, SimulatedCluster, run_cluster, sample_nodes
 from simcluster.tests.integration.test_kubectl import (
     DEPLOYMENT,
     KUBECTL,
@@ -34,14 +34,14 @@ STATEFUL = Path(__file__).parents[1] / "data" / "stateful-with-volumes.yaml"
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
+async def cluster() -> AsyncIterator[SimulatedCluster]:
     """Four nodes that are soon given up when they stop."""
-    async with EmbeddedCluster(sample_nodes(4), ClusterOptions(node_grace_s=0.1)) as running:
+    async with SimulatedCluster(sample_nodes(4), ClusterOptions(node_grace_s=0.1)) as running:
         yield running
 
 
 @pytest.fixture
-async def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
+async def kubectl(cluster: SimulatedCluster, tmp_path: Path) -> Kubectl:
     """Kubectl for that cluster."""
     return kubectl_for(cluster, tmp_path)
 
@@ -84,7 +84,7 @@ async def _images_that_stay(kubectl: Kubectl) -> set[str]:
 
 
 async def test_rollouts_are_followed_undone_and_restarted(
-    cluster: EmbeddedCluster, kubectl: Kubectl
+    cluster: SimulatedCluster, kubectl: Kubectl
 ) -> None:
     async with ApiClient(cluster.url, "") as api:
         binding = asyncio.create_task(bind_as_they_come(api))
@@ -103,7 +103,7 @@ async def test_rollouts_are_followed_undone_and_restarted(
 
 
 async def test_a_stateful_set_with_volumes_runs_once_a_scheduler_does_its_part(
-    cluster: EmbeddedCluster, kubectl: Kubectl
+    cluster: SimulatedCluster, kubectl: Kubectl
 ) -> None:
     await kubectl("apply", "-f", str(STATEFUL))
     async with ApiClient(cluster.url, "") as api:
@@ -127,7 +127,7 @@ async def _num_revisions(kubectl: Kubectl, what: str) -> int:
 
 
 async def test_a_node_is_stopped_and_started_with_kubectl(
-    cluster: EmbeddedCluster, kubectl: Kubectl
+    cluster: SimulatedCluster, kubectl: Kubectl
 ) -> None:
     await kubectl("annotate", "node", "node-001", "stowage/node-state=stopped")
     await kubectl("wait", "--for=condition=Ready=unknown", "node/node-001", WAIT)
@@ -137,7 +137,7 @@ async def test_a_node_is_stopped_and_started_with_kubectl(
 
 
 @asynccontextmanager
-async def _draining(cluster: EmbeddedCluster, folder: Path) -> AsyncIterator[asyncio.StreamReader]:
+async def _draining(cluster: SimulatedCluster, folder: Path) -> AsyncIterator[asyncio.StreamReader]:
     """Kubectl drains node-000 for as long as the block lasts; what it says."""
     process = await asyncio.create_subprocess_exec(
         *(str(KUBECTL), "drain", "node-000", "--ignore-daemonsets"),
@@ -159,7 +159,7 @@ async def _pods_on(api: ApiClient, node_name: str) -> list[str]:
 
 
 async def test_a_drain_waits_for_the_budget(
-    cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+    cluster: SimulatedCluster, kubectl: Kubectl, tmp_path: Path
 ) -> None:
     async with ApiClient(cluster.url, "") as api:
         binding = asyncio.create_task(bind_as_they_come(api))
@@ -180,7 +180,7 @@ async def test_a_drain_waits_for_the_budget(
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
 async def test_a_cluster_starts_from_what_kubectl_printed(
-    cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path, form: str
+    cluster: SimulatedCluster, kubectl: Kubectl, tmp_path: Path, form: str
 ) -> None:
     async with ApiClient(cluster.url, "") as api:
         binding = asyncio.create_task(bind_as_they_come(api))
@@ -194,7 +194,7 @@ async def test_a_cluster_starts_from_what_kubectl_printed(
         revision = cluster.store.revision
         file.write_text(await kubectl("get", kinds, "-A", "-o", form))
     options = ClusterOptions(from_files=(file,))
-    async with EmbeddedCluster([], options) as copy:
+    async with SimulatedCluster([], options) as copy:
         folder = tmp_path / "copy"
         folder.mkdir()
         printed = await kubectl_for(copy, folder)("get", kinds, "-A", "-o", form)
@@ -212,7 +212,7 @@ async def test_a_cluster_is_saved_on_a_signal_at_its_end_and_dumped_while_it_run
 ) -> None:
     saved, dumped = tmp_path / "saved.json", tmp_path / "dumped.json"
     kubeconfig = tmp_path / "kubeconfig"
-    ready: asyncio.Future[EmbeddedCluster] = asyncio.get_running_loop().create_future()
+    ready: asyncio.Future[SimulatedCluster] = asyncio.get_running_loop().create_future()
     running = asyncio.create_task(
         run_cluster(sample_nodes(2), ClusterOptions(), kubeconfig, ready.set_result, saved)
     )

@@ -6,13 +6,13 @@ import json
 import aiohttp
 import pytest
 
-from simcluster import EmbeddedCluster, FaultRule, Faults
+from simcluster import FaultRule, Faults, SimulatedCluster
 from tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
 from tests.support.patience import PATIENCE_S
 
 
 async def test_the_next_matching_requests_fail_and_then_no_more(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     embedded.faults.add(FaultRule("POST", "/pods", times=2, status=429, retry_after_s=3))
     assert (await api.get(PODS)).status == 200
@@ -23,12 +23,12 @@ async def test_the_next_matching_requests_fail_and_then_no_more(
     assert embedded.faults.hits == 2
 
 
-async def test_requests_can_pass_before_a_fault(embedded: EmbeddedCluster, api: ApiClient) -> None:
+async def test_requests_can_pass_before_a_fault(embedded: SimulatedCluster, api: ApiClient) -> None:
     embedded.faults.add(FaultRule("GET", skip=1, status=500))
     assert [(await api.get(PODS)).status for _ in range(3)] == [200, 500, 200]
 
 
-async def test_a_lost_answer_has_been_written(embedded: EmbeddedCluster, api: ApiClient) -> None:
+async def test_a_lost_answer_has_been_written(embedded: SimulatedCluster, api: ApiClient) -> None:
     embedded.faults.add(FaultRule("POST", "/configmaps", is_applied=True, is_dropped=True))
     with pytest.raises(aiohttp.ClientError):
         await api.post(CONFIG_MAPS, config_map())
@@ -36,7 +36,7 @@ async def test_a_lost_answer_has_been_written(embedded: EmbeddedCluster, api: Ap
 
 
 async def test_a_hanging_answer_keeps_the_client_waiting(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     embedded.faults.add(FaultRule("POST", "/configmaps", is_applied=True, hang_s=PATIENCE_S))
     waiting = asyncio.create_task(api.post(CONFIG_MAPS, config_map()))
@@ -49,7 +49,7 @@ async def test_a_hanging_answer_keeps_the_client_waiting(
 
 
 async def test_a_dropped_connection_has_written_nothing(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     embedded.faults.add(FaultRule("POST", is_dropped=True))
     with pytest.raises(aiohttp.ClientError):
@@ -57,7 +57,7 @@ async def test_a_dropped_connection_has_written_nothing(
     assert (await api.get(f"{CONFIG_MAPS}/a")).status == 404
 
 
-async def test_every_watch_can_be_dropped(embedded: EmbeddedCluster, api: ApiClient) -> None:
+async def test_every_watch_can_be_dropped(embedded: SimulatedCluster, api: ApiClient) -> None:
     async with api.watch(PODS, f"resourceVersion={await api.revision()}") as watch:
         assert embedded.server.watchers.close_all() == 1
         with pytest.raises(EOFError):
@@ -65,7 +65,7 @@ async def test_every_watch_can_be_dropped(embedded: EmbeddedCluster, api: ApiCli
 
 
 async def test_a_forgotten_history_is_410_inside_a_200(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     old = await api.revision()
     await api.create(PODS, pod())
@@ -79,7 +79,7 @@ async def test_a_forgotten_history_is_410_inside_a_200(
 
 
 async def test_a_page_of_a_forgotten_revision_is_410(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     for name in "ab":
         await api.create(PODS, pod(name))
@@ -91,7 +91,7 @@ async def test_a_page_of_a_forgotten_revision_is_410(
 
 
 async def test_the_server_can_be_away_and_come_back_on_its_port(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     url = embedded.url
     await api.create(PODS, pod())
@@ -103,7 +103,7 @@ async def test_the_server_can_be_away_and_come_back_on_its_port(
     assert len((await api.get(PODS)).body["items"]) == 1
 
 
-async def _is_seen_away(embedded: EmbeddedCluster, api: ApiClient) -> bool:
+async def _is_seen_away(embedded: SimulatedCluster, api: ApiClient) -> bool:
     """Send the server away once; whether a request failed meanwhile."""
     absence = asyncio.create_task(embedded.server.be_away(0.2))
     has_failed = False
@@ -117,7 +117,7 @@ async def _is_seen_away(embedded: EmbeddedCluster, api: ApiClient) -> bool:
     return has_failed
 
 
-async def test_faults_can_be_set_over_http(embedded: EmbeddedCluster, api: ApiClient) -> None:
+async def test_faults_can_be_set_over_http(embedded: SimulatedCluster, api: ApiClient) -> None:
     rule = {"method": "GET", "path": "/pods", "status": 503}
     assert len((await api.post("/stowage/faults", rule)).body["rules"]) == 1
     assert (await api.get(PODS)).status == 503
@@ -136,7 +136,7 @@ async def test_faults_can_be_set_over_http(embedded: EmbeddedCluster, api: ApiCl
 
 
 async def test_an_answer_can_be_cut_off_in_the_middle(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     await api.create(PODS, pod())
     embedded.faults.add(FaultRule("GET", "/pods", is_cut=True))
@@ -146,7 +146,7 @@ async def test_an_answer_can_be_cut_off_in_the_middle(
 
 
 async def test_a_watch_can_be_cut_within_an_event(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     query = f"resourceVersion={await api.revision(CONFIG_MAPS)}"
     embedded.faults.add(FaultRule("GET", "watch|resourceVersion", times=10, is_cut=True))
@@ -158,7 +158,7 @@ async def test_a_watch_can_be_cut_within_an_event(
 
 
 async def test_a_watch_can_repeat_itself_until_the_fault_is_over(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     query = f"resourceVersion={await api.revision(CONFIG_MAPS)}"
     embedded.faults.add(FaultRule("GET", "watch|resourceVersion", times=10, repeat_rate=1.0))
@@ -174,7 +174,7 @@ async def test_a_watch_can_repeat_itself_until_the_fault_is_over(
 
 
 async def test_a_list_can_be_older_than_what_is_known(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     await api.create(PODS, pod("a"))
     revision = await api.revision()
@@ -207,7 +207,7 @@ def test_a_rule_can_last_a_while() -> None:
 
 
 async def test_a_watcher_that_falls_behind_is_closed_and_others_are_not(
-    embedded: EmbeddedCluster, api: ApiClient
+    embedded: SimulatedCluster, api: ApiClient
 ) -> None:
     from simcluster.apiserver.formats import plain_format
     from simcluster.kinds.resources import CONFIG_MAPS as RESOURCE

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from simcluster import ClusterOptions, EmbeddedCluster, sample_nodes
+from simcluster import ClusterOptions, SimulatedCluster, sample_nodes
 from tests.support.api_client import PODS, ApiClient, node, pod, until
 from tests.support.api_servers import self_signed_certificate
 from tests.support.patience import PATIENCE_S
@@ -50,25 +50,25 @@ spec:
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
+async def cluster() -> AsyncIterator[SimulatedCluster]:
     """Ten sample nodes."""
-    async with EmbeddedCluster(sample_nodes(10)) as running:
+    async with SimulatedCluster(sample_nodes(10)) as running:
         yield running
 
 
 @pytest.fixture
-def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
+def kubectl(cluster: SimulatedCluster, tmp_path: Path) -> Kubectl:
     """Kubectl for that cluster."""
     return kubectl_for(cluster, tmp_path)
 
 
-def environment_for(cluster: EmbeddedCluster, tmp_path: Path) -> dict[str, str]:
+def environment_for(cluster: SimulatedCluster, tmp_path: Path) -> dict[str, str]:
     """Of a kubectl that talks to that cluster."""
     kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
     return {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(tmp_path)}
 
 
-def kubectl_for(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
+def kubectl_for(cluster: SimulatedCluster, tmp_path: Path) -> Kubectl:
     """Runs kubectl, which must succeed unless told otherwise, and returns what it prints."""
     environment = environment_for(cluster, tmp_path)
 
@@ -119,7 +119,9 @@ async def test_apply_creates_changes_and_leaves_alone(kubectl: Kubectl) -> None:
     assert await kubectl("get", "deploy", "web", "-o", path) == "1 registry.example/web:2"
 
 
-async def test_scale_rollout_and_wide_workloads(kubectl: Kubectl, cluster: EmbeddedCluster) -> None:
+async def test_scale_rollout_and_wide_workloads(
+    kubectl: Kubectl, cluster: SimulatedCluster
+) -> None:
     await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
     assert "scaled" in await kubectl("scale", "deployment/web", "--replicas=1")
     async with ApiClient(cluster.url, "") as api:
@@ -172,7 +174,7 @@ async def test_typed_subcommands_are_understood(kubectl: Kubectl) -> None:
 
 
 async def test_nodes_are_cordoned_labelled_tainted_and_drained(
-    kubectl: Kubectl, cluster: EmbeddedCluster
+    kubectl: Kubectl, cluster: SimulatedCluster
 ) -> None:
     await kubectl("create", "-f", "-", stdin=yaml.safe_dump(pod("one")))
     async with ApiClient(cluster.url, "") as api:
@@ -189,7 +191,9 @@ async def test_nodes_are_cordoned_labelled_tainted_and_drained(
     await kubectl("uncordon", "node-001")
 
 
-async def test_events_are_read_in_the_old_shape(kubectl: Kubectl, cluster: EmbeddedCluster) -> None:
+async def test_events_are_read_in_the_old_shape(
+    kubectl: Kubectl, cluster: SimulatedCluster
+) -> None:
     event: dict[str, Any] = {
         "metadata": {"name": "one.1"},
         "eventTime": "2026-01-02T03:04:05.000006Z",
@@ -225,7 +229,7 @@ async def test_kubectl_needs_the_token_where_there_is_one(tmp_path: Path) -> Non
     """Kubectl sends tokens over TLS only."""
     certificate, key = self_signed_certificate(tmp_path)
     options = ClusterOptions(token="secret", cert_file=certificate, key_file=key)
-    async with EmbeddedCluster(sample_nodes(1), options) as cluster:
+    async with SimulatedCluster(sample_nodes(1), options) as cluster:
         run = kubectl_for(cluster, tmp_path)
         assert "node-000" in await run("get", "nodes")
         refused = await run("--token=wrong", "get", "nodes", succeeds=False)

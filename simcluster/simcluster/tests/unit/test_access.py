@@ -48,7 +48,7 @@ def test_tokens_name_users() -> None:
         access.authenticate("Bearer wrong")
 
 
-def test_without_a_token_one_is_anonymous_where_roles_count() -> None:
+def test_with_rbac_a_request_without_a_token_is_anonymous() -> None:
     assert guarded().authenticate("") == ANONYMOUS
     with pytest.raises(ApiError, match="Unauthorized"):
         guarded(rbac=False).authenticate("")
@@ -108,14 +108,15 @@ def test_every_user_may_look_around() -> None:
 
 
 def asked(plural: str, spec: Json, user: User = ADMINISTRATOR, *, rbac: bool = True) -> Json:
-    review_of = Review("g", "v1", plural, "")
+    topic = "authentication" if plural == "tokenreviews" else "authorization"
+    review_of = Review(f"{topic}.k8s.io", "v1", plural, "")
     answer = review(review_of, {"spec": spec}, user, guarded(rbac=rbac), "now")
     assert answer["spec"] == spec
     status: Json = answer["status"]
     return status
 
 
-def test_a_token_review_tells_whose_token_it_is() -> None:
+def test_a_token_review_names_the_user_of_the_token() -> None:
     known = asked("tokenreviews", {"token": "robot-token"})
     assert known["authenticated"] is True
     assert known["user"] == {"username": ROBOT.name, "groups": list(ROBOT.groups)}
@@ -140,7 +141,7 @@ def test_without_roles_everything_is_allowed() -> None:
     assert asked("selfsubjectaccessreviews", pods, ROBOT, rbac=False) == {"allowed": True}
 
 
-def test_a_rules_review_lists_what_one_may_do() -> None:
+def test_a_rules_review_lists_the_rules_of_the_sender() -> None:
     status = asked("selfsubjectrulesreviews", {"namespace": "a"}, ROBOT)
     verbs = [rule["verbs"] for rule in status["resourceRules"]]
     assert verbs == [["create"], ["create"]]

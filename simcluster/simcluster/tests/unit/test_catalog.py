@@ -22,7 +22,7 @@ def test_versions_are_ranked_as_kubernetes_prefers_them() -> None:
     ]  # fmt: skip
 
 
-def test_what_a_definition_adds_is_served_until_it_goes() -> None:
+def test_custom_resources_are_served_until_their_definition_is_deleted() -> None:
     catalog, added = Catalog(), list[Resource]()
     catalog.follow_collections(added.append)
     before = catalog.generation

@@ -1,4 +1,4 @@
-"""The HTTP server leaves nothing behind when it goes away, and takes on only so much."""
+"""Limits of the HTTP server, and its shutdown."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def errors(value: Any, schema: Json) -> list[str]:
         ),
     ],
 )
-def test_a_wrong_type_is_told_with_both_types(value: Any, schema: Json, expected: str) -> None:
+def test_a_wrong_type_is_refused_with_both_types(value: Any, schema: Json, expected: str) -> None:
     (found,) = errors(value, schema)
     actual = found.split('"')[1]
     assert found == f'f: {expected}: "{actual}"'
@@ -75,7 +75,7 @@ def test_a_wrong_type_is_told_with_both_types(value: Any, schema: Json, expected
         ),
     ],
 )
-def test_each_rule_is_told_in_its_own_words(value: Any, schema: Json, expected: str) -> None:
+def test_each_rule_has_its_own_message(value: Any, schema: Json, expected: str) -> None:
     assert errors(value, schema) == [f"f: {expected}"]
 
 
@@ -91,7 +91,7 @@ def test_each_rule_is_told_in_its_own_words(value: Any, schema: Json, expected: 
         ("2026-01-02T03:04:05Z", {"type": "string", "format": "date-time"}),
     ],
 )
-def test_what_keeps_the_rules_passes(value: Any, schema: Json) -> None:
+def test_valid_objects_pass(value: Any, schema: Json) -> None:
     assert errors(value, schema) == []
 
 
@@ -137,7 +137,7 @@ SCHEMA: Json = {
 }
 
 
-def test_what_is_unknown_is_dropped_and_what_is_open_stays() -> None:
+def test_unknown_fields_are_dropped_unless_preserved() -> None:
     obj: Json = {
         "metadata": {"name": "x"},
         "other": 1,

@@ -94,11 +94,11 @@ def test_lists_of_every_form_hold_the_same_objects(tmp_path: Path) -> None:
     [
         ('{"items": [1]}', r"items\[0\]: Expected `object`, got `int`"),
         ('{"items": ', "Input data was truncated"),
-        ("just text", "from line 1: str \\(expected a Kubernetes object\\)"),
-        ("a: [1", "from line 1: "),
+        ("just text", "document 1: str \\(expected a Kubernetes object\\)"),
+        ("a: [1", "while parsing a flow sequence"),
     ],
 )
-def test_what_is_no_dump_is_told(tmp_path: Path, content: str, problem: str) -> None:
+def test_a_file_that_is_no_dump_is_reported(tmp_path: Path, content: str, problem: str) -> None:
     with pytest.raises(DumpError, match=problem):
         list(read_dump(write(tmp_path / "file", content)))
 
@@ -113,7 +113,7 @@ def test_what_is_no_dump_is_told(tmp_path: Path, content: str, problem: str) -> 
         ({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "A"}}, "Node .A. is invalid"),
     ],
 )
-def test_an_object_that_is_none_is_told_with_its_place(
+def test_a_malformed_object_is_reported_with_its_place(
     tmp_path: Path, obj: Json, problem: str
 ) -> None:
     file = write(tmp_path / "a.json", json.dumps(listing(node(), obj)))
@@ -180,7 +180,7 @@ def test_pods_that_run_go_on_even_where_a_node_is_too_small_or_missing(tmp_path:
     assert warning.startswith("1 pods are bound to 1 nodes that are not in the files, such as else")
 
 
-def test_what_is_saved_is_loaded_again_and_stays_as_it_was(tmp_path: Path) -> None:
+def test_saved_objects_are_loaded_unchanged(tmp_path: Path) -> None:
     cluster = StillCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()

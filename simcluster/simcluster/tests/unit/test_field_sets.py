@@ -38,7 +38,7 @@ def pod(*containers: Json, **metadata: Any) -> Json:
     return {"metadata": metadata, "spec": {"containers": list(containers)}}
 
 
-def test_what_is_applied_names_leaves_and_items() -> None:
+def test_applied_fields_are_leaves_and_items() -> None:
     fields = applied_fields(pod({"name": "c", "args": ["x"]}, labels={"a": "b"}), pod_type())
     assert {path_text(path) for path in fields} == {
         ".metadata.labels.a",
@@ -48,7 +48,7 @@ def test_what_is_applied_names_leaves_and_items() -> None:
     }
 
 
-def test_what_is_created_names_maps_and_lists_too() -> None:
+def test_created_fields_include_maps_and_lists() -> None:
     fields = all_fields(pod({"name": "c", "ports": [{"containerPort": 1}]}), pod_type())
     assert to_fields_v1(fields)["f:spec"] == {
         "f:containers": {
@@ -64,7 +64,7 @@ def test_what_is_created_names_maps_and_lists_too() -> None:
     }
 
 
-def test_only_what_differs_is_changed() -> None:
+def test_only_differences_are_changes() -> None:
     old = pod({"name": "c", "image": "x"}, {"name": "d"}, labels={"a": "b"})
     new = pod({"name": "c", "image": "y"}, labels={"a": "b", "c": "d"})
     changed, removed = compare(old, new, pod_type())

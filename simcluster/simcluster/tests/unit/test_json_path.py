@@ -32,10 +32,10 @@ OBJECT: dict[str, Any] = {
         (".status.conditions[?(@.type != 'Ready')].status", ["False"]),
     ],
 )
-def test_paths_find_what_is_there(path: str, found: list[object]) -> None:
+def test_paths_find_existing_values(path: str, found: list[object]) -> None:
     assert compile_path(path)(OBJECT) == found
 
 
-def test_what_is_no_path_is_refused() -> None:
-    with pytest.raises(JsonPathError, match=r"what is at 'spec'"):
+def test_a_malformed_path_is_refused() -> None:
+    with pytest.raises(JsonPathError, match=r"unexpected 'spec'"):
         compile_path("spec")

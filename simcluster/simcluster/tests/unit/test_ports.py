@@ -24,7 +24,7 @@ def test_whoever_knows_the_port_can_listen_on_it() -> None:
 
 
 @only_linux
-def test_nobody_is_there_before_and_nobody_else_is_given_it() -> None:
+def test_a_reserved_port_has_no_listener_and_is_not_given_away() -> None:
     with reserved_port() as port, socket.socket() as client, socket.socket() as other:
         with pytest.raises(ConnectionRefusedError):
             client.connect(("127.0.0.1", port))
@@ -33,7 +33,7 @@ def test_nobody_is_there_before_and_nobody_else_is_given_it() -> None:
 
 
 @only_linux
-def test_a_port_somebody_listens_on_cannot_be_reserved() -> None:
+def test_a_port_in_use_cannot_be_reserved() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
         pytest.raises(OSError, match="in use"),

@@ -57,7 +57,7 @@ def decide(registry: Registry, user: User, attributes: Attributes) -> Decision:
     return RbacAuthorizer(registry.store).decide(user, attributes)
 
 
-def test_who_is_bound_to_nothing_may_do_nothing(registry: Registry) -> None:
+def test_a_user_without_bindings_has_no_access(registry: Registry) -> None:
     make_reader(registry)
     assert decide(registry, ROBOT, LIST_PODS) == Decision(False, "")
 
@@ -99,7 +99,7 @@ def test_users_and_groups_are_subjects_too(registry: Registry, subject: Json, us
     assert not decide(registry, User("bob", ("others",)), LIST_PODS).is_allowed
 
 
-def test_a_binding_to_a_role_that_is_not_there_is_told(registry: Registry) -> None:
+def test_a_binding_to_a_missing_role_is_reported(registry: Registry) -> None:
     bind(registry, robot(), "ClusterRole")
     reason = 'RBAC: clusterrole.rbac.authorization.k8s.io "reader" not found'
     assert decide(registry, ROBOT, LIST_PODS) == Decision(False, reason)
@@ -134,7 +134,9 @@ VERSION = attributes_of("GET", "/version", {})
         (READ_PODS, VERSION, False),
     ],
 )
-def test_a_rule_allows_what_it_names(rule: Json, attributes: Attributes, is_allowed: bool) -> None:
+def test_a_rule_allows_the_named_verbs_and_resources(
+    rule: Json, attributes: Attributes, is_allowed: bool
+) -> None:
     assert rule_allows(rule, attributes) is is_allowed
 
 

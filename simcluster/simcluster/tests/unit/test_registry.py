@@ -6,7 +6,7 @@ import pytest
 
 from simcluster.apiserver.errors import ApiError
 from simcluster.clock import Clock, parse_timestamp
-from simcluster.kinds.pod_defaults import qos_class
+from simcluster.kinds.defaults.pods import qos_class
 from simcluster.kinds.resources import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -17,9 +17,9 @@ from simcluster.kinds.resources import (
     PODS,
     STORAGE_CLASSES,
 )
-from simcluster.kubelet.nodes import benchmark_nodes, sample_nodes
+from simcluster.kubelet.nodes import bench_node, sample_nodes
 from simcluster.store.deletion import DeleteOptions, options_of_query, parse_delete_options
-from simcluster.store.registry import Registry, editable
+from simcluster.store.registry import Registry, WriteOptions, editable
 from simcluster.store.store import Store
 
 Json = dict[str, Any]
@@ -87,7 +87,7 @@ def test_invalid_pods_name_the_field(registry: Registry, body: Json, message: st
     assert message in error.message
 
 
-def test_a_quantity_that_is_none_is_refused(registry: Registry) -> None:
+def test_a_malformed_quantity_is_refused(registry: Registry) -> None:
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "lots"}}}
     error = refusal(lambda: registry.create(PODS, "default", pod(containers=[container])))
     assert (error.code, "requests.cpu: quantity 'lots'" in error.message) == (400, True)
@@ -146,7 +146,7 @@ def test_a_new_node_is_tainted_until_it_is_seen_ready(registry: Registry) -> Non
 
 
 def test_a_dry_run_stores_nothing(registry: Registry) -> None:
-    registry.create(CONFIG_MAPS, "default", {"metadata": {"name": "a"}}, dry_run=True)
+    registry.create(CONFIG_MAPS, "default", {"metadata": {"name": "a"}}, WriteOptions(dry_run=True))
     assert refusal(lambda: registry.get(CONFIG_MAPS, "default", "a")).code == 404
 
 
@@ -196,7 +196,7 @@ def test_the_demos_nodes_differ_and_the_benchmarks_do_not(registry: Registry) ->
     sizes = {node["status"]["capacity"]["cpu"] for node in nodes}
     tainted = [node for node in nodes if node["spec"].get("taints")]
     assert (len(zones), len(sizes), len(tainted)) == (3, 2, 10)
-    equal = benchmark_nodes(20)
+    equal = [bench_node(index) for index in range(20)]
     assert {node["status"]["allocatable"]["memory"] for node in equal} == {"32Gi"}
     assert len({node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in equal}) == 10
     for node in nodes:

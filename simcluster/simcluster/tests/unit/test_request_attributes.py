@@ -65,13 +65,13 @@ def test_a_watch_turned_off_is_a_list() -> None:
 
 
 @pytest.mark.parametrize("selector", ["metadata.name=c", "metadata.name==c", "a=b,metadata.name=c"])
-def test_a_selector_of_one_name_names_the_object(selector: str) -> None:
+def test_a_field_selector_of_one_name_gives_the_request_that_name(selector: str) -> None:
     path = "/api/v1/namespaces/a/configmaps"
     assert read("GET", path, fieldSelector=selector)[5] == "c"
 
 
 @pytest.mark.parametrize("selector", ["metadata.name!=c", "metadata.namespace=c", ""])
-def test_other_selectors_name_nothing(selector: str) -> None:
+def test_other_field_selectors_give_the_request_no_name(selector: str) -> None:
     path = "/api/v1/namespaces/a/configmaps"
     assert read("GET", path, fieldSelector=selector)[5] == ""
 

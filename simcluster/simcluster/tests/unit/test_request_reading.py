@@ -56,7 +56,7 @@ def test_paths_of_reviews() -> None:
         "/stowage",
     ],
 )
-def test_other_paths_address_nothing(path: str) -> None:
+def test_other_paths_have_no_target(path: str) -> None:
     assert parse_path(path, Catalog()) is None
 
 

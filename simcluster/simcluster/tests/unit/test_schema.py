@@ -23,7 +23,7 @@ def conformed(obj: Json, kind: str = "Pod") -> tuple[Json, list[str]]:
     return obj, conform(obj, struct).unknown
 
 
-def test_unknown_fields_are_dropped_and_told() -> None:
+def test_unknown_fields_are_dropped_and_reported() -> None:
     pod = {"spec": {"containers": [{"name": "c", "colour": "red"}], "flavour": 1}, "taste": {}}
     assert conformed(pod) == (
         {"spec": {"containers": [{"name": "c"}]}},
@@ -39,7 +39,7 @@ def test_null_and_empty_are_the_same_as_not_set_unless_go_holds_a_pointer() -> N
     assert conformed(pod)[0] == {"metadata": {}, "spec": {"priority": 0}}
 
 
-def test_what_a_client_writes_out_of_a_workload_is_not_stored() -> None:
+def test_empty_fields_of_a_workload_are_not_stored() -> None:
     pod = {"hostNetwork": False, "containers": [{"name": "c", "stdin": False, "tty": False}]}
     metadata = {"creationTimestamp": None, "generation": 0, "labels": {"app": "a"}}
     spec = {"paused": False, "replicas": 0, "template": {"metadata": metadata, "spec": pod}}

@@ -84,7 +84,7 @@ def test_kinds_without_fields_of_their_own_refuse_in_other_words() -> None:
         Selection(JOBS, field_selector="spec.x=1")
 
 
-def test_events_are_selected_by_what_they_are_about_in_each_versions_own_name() -> None:
+def test_events_are_selected_by_the_field_names_of_each_version() -> None:
     obj = {"metadata": {"name": "e"}, "involvedObject": {"name": "a"}, "reason": "Scheduled"}
     event = Store().put("events", obj)
     for resource, field in ((EVENTS, "involvedObject.name"), (EVENTS_V1, "regarding.name")):
@@ -95,7 +95,7 @@ def test_events_are_selected_by_what_they_are_about_in_each_versions_own_name() 
             Selection(resource, field_selector=f"{field}=a")
 
 
-def test_an_events_source_is_its_reporter_where_it_names_none() -> None:
+def test_the_source_of_an_event_defaults_to_its_reporter() -> None:
     obj = {"metadata": {"name": "e"}, "source": {}, "reportingComponent": "me"}
     assert Selection(EVENTS, field_selector="source=me").matches(Store().put("events", obj))
 
@@ -106,7 +106,7 @@ def test_a_schedulable_node_counts_as_not_unschedulable() -> None:
     assert not Selection(NODES, field_selector="spec.unschedulable=true").matches(node)
 
 
-def test_no_label_selector_and_a_faulty_one_match_nothing() -> None:
+def test_a_missing_or_malformed_label_selector_matches_nothing() -> None:
     assert not match_label_selector(None, {})
     assert match_label_selector({}, {"a": "b"})
     faulty = {"matchExpressions": [{"key": "a", "operator": "Like", "values": ["b"]}]}

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcluster.clock import Clock
+from simcluster.kinds.admission.service_numbers import FreeNumbers
 from simcluster.kinds.first_objects import make_first_objects
 from simcluster.kinds.resources import SERVICES
-from simcluster.kinds.service_numbers import FreeNumbers
 from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import Registry
 from simcluster.store.store import Store

@@ -26,7 +26,7 @@ def test_each_write_gets_the_next_revision_and_its_bytes() -> None:
     assert decoded["metadata"]["resourceVersion"] == str(first.revision)
 
 
-def test_equal_content_keeps_its_revision_and_tells_nobody() -> None:
+def test_equal_content_keeps_its_revision_without_an_event() -> None:
     store = Store()
     first = store.put("things", thing("a", data=1))
     seen: list[Change] = []
@@ -35,7 +35,7 @@ def test_equal_content_keeps_its_revision_and_tells_nobody() -> None:
     assert seen == []
 
 
-def test_changes_name_what_was_and_what_is() -> None:
+def test_changes_have_the_previous_and_the_current_state() -> None:
     store = Store()
     seen: list[Change] = []
     unsubscribe = store.subscribe("things", seen.append)
@@ -134,7 +134,7 @@ def test_an_object_that_comes_back_is_listed_once() -> None:
     assert len(things) == 1
 
 
-def test_a_range_starts_at_a_key_and_counts_what_it_holds() -> None:
+def test_a_range_starts_at_a_key_and_has_a_length() -> None:
     store = Store()
     for name in "abc":
         store.put("things", thing(name))
@@ -183,7 +183,7 @@ def test_an_object_from_elsewhere_keeps_its_revision_and_is_no_change() -> None:
         things.changes_since(700)
 
 
-def test_labels_that_are_none_stop_nothing() -> None:
+def test_malformed_labels_are_ignored() -> None:
     store = Store()
     faulty: list[Any] = [["a"], {"a": ["b"]}, "a", None]
     found: list[Any] = [
@@ -193,7 +193,7 @@ def test_labels_that_are_none_stop_nothing() -> None:
     assert found == [{}, {"a": ["b"]}, {}, {}]
 
 
-def test_a_range_that_is_told_of_writes_shows_what_was_before_them() -> None:
+def test_a_range_that_outlives_writes_shows_the_state_before_them() -> None:
     store = Store()
     for name in ("a", "b", "c"):
         store.put("things", thing(name, data=1))

@@ -1,4 +1,4 @@
-"""The embedded cluster's store can show every revision it still remembers."""
+"""The store shows every revision that its history keeps."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ def _content(store: Store, revision: int) -> Snapshot:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 2)), max_size=30))
-def test_items_at_a_revision_are_what_was_there_then(writes: list[tuple[str, int]]) -> None:
+def test_items_at_a_revision_are_those_of_that_revision(writes: list[tuple[str, int]]) -> None:
     """Writes of 0 delete; the state after each write is found again at the end."""
     store = Store()
     expected: dict[int, Snapshot] = {}

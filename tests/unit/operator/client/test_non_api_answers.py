@@ -101,7 +101,7 @@ async def test_kopf_hears_of_broken_connections_instead(
 ) -> None:
     async with _served(answer) as connection:
         runner = _runner(connection, FakeTime())
-        session = (await runner._login()).aiohttp_session
+        session = (await runner.login()).aiohttp_session
         with pytest.raises(aiohttp.ClientConnectionError):
             await session.get(f"{connection.server}/api/v1/pods")
         await session.close()
@@ -111,7 +111,7 @@ async def test_kopf_hears_of_broken_connections_instead(
 async def test_kopf_is_not_sent_away_for_a_day() -> None:
     time = FakeTime()
     async with _served(_come_tomorrow) as connection:
-        session = (await _runner(connection, time)._login()).aiohttp_session
+        session = (await _runner(connection, time).login()).aiohttp_session
         with pytest.raises(aiohttp.ClientConnectionError):
             await session.get(f"{connection.server}/api/v1/pods")
         await session.close()
@@ -122,7 +122,7 @@ async def test_kopf_does_not_log_in_in_a_tight_loop() -> None:
     time = FakeTime()
     runner = _runner(_Connection("http://model", cast("aiohttp.ClientSession", None)), time)
     for _ in range(6):
-        await (await runner._login()).aiohttp_session.close()
+        await (await runner.login()).aiohttp_session.close()
     assert time.slept == [0.1, 0.2, 0.4, 0.8, 1.6]
 
 

@@ -18,7 +18,7 @@ import yaml
 from stowage.api.config.loading import ConfigError, Extender, InvalidConfiguration
 from stowage.api.events import BindFailed, BindSucceeded, NodeSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult, BindPod, Instruction, PodBound, ReportProblem
-from stowage.framework import PreFilterResult, plugin_factory
+from stowage.framework import PreFilterResult
 from stowage.operator.clock import Clock
 from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.configuration.live_configuration import (
@@ -42,7 +42,6 @@ from stowage.operator.serving.serving_certificate import ServingCertificate
 from stowage.operator.watch.kinds import REFLECTED_KINDS
 from stowage.operator.watch.pending_pods import PendingPods
 from stowage.operator.watch.reflector import Reflector
-from stowage.plugins import in_tree_registry
 from stowage.state import PodInfo
 
 from tests.support.builders import make_node, make_pod
@@ -57,13 +56,6 @@ RULES: dict[str, Mapping[str, Any]] = {
     for rule in group["rules"]
 }
 MINUTE_S = 60.0
-
-
-#: The default plugins, and one that fails if a pod wants it to.
-PROFILE = {
-    "schedulerName": "default-scheduler",
-    "plugins": {"multiPoint": {"enabled": [{"name": "RaisesOnRequest"}]}},
-}
 
 
 class RaisesOnRequest:
@@ -88,8 +80,7 @@ class Replica:
         self.now = 0.0
         self.num_pods = 0
         self.scrapes: list[Scrape] = []
-        registry = in_tree_registry().merged_with(plugin_factory(RaisesOnRequest))
-        self.engine = default_engine(profile=PROFILE, registry=registry)
+        self.engine = default_engine(plugins=[RaisesOnRequest()])
         self.engine.handle([NodeSeen(make_node("n", cpu="1000000", pods=10**6))], self.now)
         self.metrics = Metrics(lambda: self.now)
         self.num_dropped = 0

@@ -142,7 +142,7 @@ async def test_the_body_of_a_request_is_not_waited_for() -> None:
 
 async def test_every_endpoint_but_the_health_paths_is_refused_to_the_unknown() -> None:
     async with serving() as server:
-        paths = {route.resource.canonical for route in server._runner.app.router.routes()}  # type: ignore[union-attr]
+        paths = {route.resource.canonical for route in server.app.router.routes()}  # type: ignore[union-attr]
         answers = {path: await ask(await connect(server), path) for path in paths}
         opened = {path for path, answer in answers.items() if b" 403 " not in answer}
         assert opened == {"/healthz", "/livez", "/readyz"}

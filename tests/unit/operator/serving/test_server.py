@@ -104,7 +104,7 @@ async def test_the_version_is_shown(served: _Served) -> None:
 
 
 async def test_what_may_not_be_read_is_not_shown(served: _Served) -> None:
-    served.client._scripts["POST"] = [{"status": {"allowed": False}}]
+    served.client.script("POST", {"status": {"allowed": False}})
     for path in ("/metrics", "/configz", "/debug/queue", "/nosuch"):
         status, text = await served.get(path)
         assert status == 403

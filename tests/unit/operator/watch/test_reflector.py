@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from stowage.api.events import AssignedPodGone, Event, NodeGone, NodeSeen, ObjectInvalid
 from stowage.api.objects.node import Node
 from stowage.operator.client.api_error import ApiError
@@ -60,7 +61,11 @@ class _Story:
         self.time = FakeTime()
         # The script ends with a watch that never does.
         self.client = FakeApiClient(get=lists, watch=[*watches, [_EndOfStory()]])
-        self.reflector: Reflector[Node] = Reflector(NODES, self.client, self.inbox, self.time.clock)
+        clock = replace(self.time.clock, sleep=self._sleep)
+        self.reflector: Reflector[Node] = Reflector(NODES, self.client, self.inbox, clock)
+
+    async def _sleep(self, seconds: float) -> None:
+        await self.time.sleep(seconds)
 
     async def arrived(self) -> list[str]:
         with pytest.raises(_EndOfStory):
@@ -302,7 +307,9 @@ async def test_a_list_that_is_just_answered_when_a_refresh_is_asked_for_does_not
     assert story.reflector.is_fresh
 
 
-async def test_a_refresh_ends_a_pause_and_the_next_one_is_short() -> None:
+async def test_a_refresh_ends_a_pause_and_the_next_one_is_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     story = _Story([*[ApiError(503)] * 9, ApiError(503), _list()], [])
     reflector, sleep = story.reflector, story.time.sleep
 
@@ -311,7 +318,7 @@ async def test_a_refresh_ends_a_pause_and_the_next_one_is_short() -> None:
         if len(story.time.slept) == 9:
             await asyncio.Event().wait()
 
-    reflector._clock = Clock(jitter=no_jitter, sleep=sleep_until_refreshed)
+    monkeypatch.setattr(story.time, "sleep", sleep_until_refreshed)
     running = asyncio.create_task(reflector.run())
     for _ in range(10):
         await _settle()

@@ -8,11 +8,11 @@ from rich.console import Console
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.pod import Pod
 
-from simcluster.cli.audit import ClusterState
-from simcluster.cli.placements import Placement
 from simcluster.demo.outcome import Outcome, percentile
 from simcluster.demo.report import print_report
 from simcluster.demo.sample import EXPECT_ANNOTATION, PENDING
+from simcluster.harness.audit import ClusterState
+from simcluster.harness.placements import Placement
 from tests.support.builders import make_node, make_pod
 
 REASON = "0/1 nodes are available: 1 node(s) did not satisfy plugin(s) [/A B]."

@@ -6,14 +6,14 @@ import pytest
 from stowage.api.decoding.decode import convert_object
 from stowage.api.objects.pod import Pod, PodSpec
 
-from simcluster.cli.apply import collection_path
 from simcluster.demo.sample import (
     SCHEDULER_NAME,
-    Json,
     expected_pods,
     is_meant_to_stay_pending,
     sample_objects,
 )
+from simcluster.harness.apply import collection_path
+from simcluster.values import Json
 
 
 def pod_specs() -> list[PodSpec]:

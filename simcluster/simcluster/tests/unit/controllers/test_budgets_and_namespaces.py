@@ -6,7 +6,6 @@ import pytest
 
 from simcluster.apiserver.errors import ApiError
 from simcluster.controllers import ControllerOptions
-from simcluster.kinds.eviction import evict
 from simcluster.kinds.resources import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -16,6 +15,7 @@ from simcluster.kinds.resources import (
     REPLICA_SETS,
     SERVICE_ACCOUNTS,
 )
+from simcluster.kinds.subresources.eviction import evict
 from tests.support.still_cluster import StillCluster, template, workload
 
 Json = dict[str, Any]

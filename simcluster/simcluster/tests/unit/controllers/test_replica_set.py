@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from simcluster.controllers.workloads.deletion_order import doomed_first
+from simcluster.controllers.workloads.deletion_order import in_deletion_order
 from simcluster.kinds.resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from simcluster.store.store import Stored
 from tests.support.still_cluster import StillCluster, template, workload
@@ -84,7 +84,7 @@ def test_what_serves_least_goes_first() -> None:
         pod("starting", node="e"),
         pod("unassigned"),
     ]
-    assert [found.name for found in doomed_first(pods)] == [
+    assert [found.name for found in in_deletion_order(pods)] == [
         "unassigned",
         "starting",
         "unready",

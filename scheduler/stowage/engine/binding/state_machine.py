@@ -1,0 +1,275 @@
+"""The state machine of the binding cycle.
+
+    RESERVING -> PERMITTING -> PRE_FLIGHT --+--(a Permit plugin returned Wait)--> WAITING_ON_PERMIT
+    '-- one call of Engine.schedule ------' |                                           |
+                                            +--> next step <--------- ALLOWED ----------+
+
+    next step, the first that applies:
+      a PreBind coroutine is left      PRE_BINDING --- PRE_BIND_FINISHED ---> next step
+      the PreBind of volumes is left   WRITING_VOLUMES --- VOLUMES_WRITTEN ---> WAITING_FOR_VOLUMES
+                                       WAITING_FOR_VOLUMES --- STORAGE_CHANGED ---> next step,
+                                                               when all claims are bound
+      no PreBind plugin is left        BINDING --- BIND_SUCCEEDED ---> bound
+
+    back to the queue:
+      from every phase but BINDING     a step fails; REJECTED; VOLUMES_TIMED_OUT; PREEMPTED
+                                       NOT_PENDING: another client deleted or bound the pod
+      from BINDING                     BIND_FAILED only: once the Binding is sent, the answer of
+                                       the API server decides
+
+`TRANSITIONS` is the same as data. An event that it does not list for the phase is out of date, like
+an answer to an instruction of an earlier cycle, and is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Any, TypeAlias
+
+from stowage.api.events import BindFailed, BindSucceeded, PreBindFinished, VolumesWritten
+from stowage.api.instructions import EmitEvent, PodBound, StopPreBind
+from stowage.api.status import Code, Status, error, unschedulable
+from stowage.engine.binding.failure import fail_binding_cycle, observe_permit_wait
+from stowage.engine.binding.steps import (
+    run_next_pre_bind,
+    run_post_bind,
+    run_pre_bind_pre_flight,
+    run_step,
+)
+from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
+from stowage.engine.state.engine_state import EngineState
+from stowage.framework import PluginFailed
+
+
+class BindingEvent(Enum):
+    """What happens to a pod that is being bound."""
+
+    ALLOWED = auto()
+    REJECTED = auto()
+    PRE_BIND_FINISHED = auto()
+    VOLUMES_WRITTEN = auto()
+    STORAGE_CHANGED = auto()
+    VOLUMES_TIMED_OUT = auto()
+    BIND_SUCCEEDED = auto()
+    BIND_FAILED = auto()
+    NOT_PENDING = auto()
+    PREEMPTED = auto()
+
+
+#: Takes (state, cycle, detail of the event, now).
+Transition: TypeAlias = Callable[[EngineState, BindingCycle, Any, float], None]
+
+
+def binding_cycle(state: EngineState, cycle: BindingCycle, now: float) -> None:
+    """Start the binding cycle of a pod that is reserved and permitted; ``bindingCycle`` of v1.36.
+
+    A pod that waits, for Permit or for PreBind, is nominated to its node in its status
+    (``NominatedNodeNameForExpectation`` of v1.36).
+    """
+    activate_pods(state, cycle, now)
+    if not run_step(state, cycle, run_pre_bind_pre_flight, now):
+        return
+    if cycle.permit_timeouts or cycle.pre_binds:
+        nomination = state.statuses.nominate(cycle.reference, cycle.node_name)
+        if nomination is not None:
+            state.outbox.emit(nomination)
+    if cycle.permit_timeouts:
+        cycle.phase = BindingPhase.WAITING_ON_PERMIT
+        state.bindings.permit_waits.add(cycle.info.uid, cycle.permit_timeouts, now)
+    else:
+        _pre_bind(state, cycle, now)
+
+
+def advance_binding(
+    state: EngineState, uid: str, event: BindingEvent, now: float, detail: Any = None
+) -> bool:
+    """Apply an event to a pod's binding cycle.
+
+    Returns:
+        False if the pod is not being bound or its phase ignores the event.
+    """
+    cycle = state.bindings.get(uid)
+    transition = None if cycle is None else TRANSITIONS[cycle.phase].get(event)
+    if cycle is None or transition is None:
+        return False
+    transition(state, cycle, detail, now)
+    return True
+
+
+def activate_pods(state: EngineState, cycle: BindingCycle, now: float) -> None:
+    """Activate the pods that plugins named in this cycle (``PodsToActivate``)."""
+    if cycle.cycle_state.pods_to_activate:
+        state.queue.activate(cycle.cycle_state.take_pods_to_activate(), now)
+
+
+def _allow(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:
+    """All Permit plugins have allowed the pod."""
+    since = state.bindings.permit_waits.end(cycle.info.uid)
+    observe_permit_wait(state, since, Code.SUCCESS, now)
+    _pre_bind(state, cycle, now)
+
+
+def _pre_bind(state: EngineState, cycle: BindingCycle, now: float) -> None:
+    """Start PreBind. The pod leaves the in-flight pods: no plugin can reject it any more."""
+    state.queue.done(cycle.info.uid)
+    run_step(state, cycle, run_next_pre_bind, now)
+
+
+def _pre_bind_finished(
+    state: EngineState, cycle: BindingCycle, event: PreBindFinished, now: float
+) -> None:
+    """The shell has run the PreBind coroutines."""
+    _finish_pre_bind(state, cycle, Status(event.code, event.reasons, event.plugin), now)
+
+
+def _volumes_written(
+    state: EngineState, cycle: BindingCycle, event: VolumesWritten, now: float
+) -> None:
+    """The shell has written claims and volumes: wait until the claims are bound."""
+    volume_pre_bind = cycle.volume_pre_bind
+    if volume_pre_bind is None:
+        return
+    cycle.written = frozenset((*event.volumes, *event.claims))
+    try:
+        volume_pre_bind.written(event)
+    except PluginFailed as failure:
+        fail_binding_cycle(state, cycle, failure.status, now)
+        return
+    cycle.phase = BindingPhase.WAITING_FOR_VOLUMES
+    state.bindings.volume_waits.start(cycle.info.uid, now + volume_pre_bind.timeout_s)
+    _check_volumes(state, cycle, None, now)
+
+
+def _check_volumes(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:
+    """Go on if the claims are bound, fail if they cannot be bound any more, else wait."""
+    if cycle.volume_pre_bind is None:
+        return
+    waits, uid = state.bindings.volume_waits, cycle.info.uid
+    progress = cycle.volume_pre_bind.progress(state.cache.snapshot())
+    if progress.status.code is Code.WAIT:
+        waits.set_awaited(uid, progress.awaited)
+        return
+    waits.end(uid)
+    _finish_pre_bind(state, cycle, progress.status, now)
+
+
+def _volumes_timed_out(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:
+    if cycle.volume_pre_bind is not None:
+        fail_binding_cycle(state, cycle, cycle.volume_pre_bind.timed_out(), now)
+
+
+def _finish_pre_bind(state: EngineState, cycle: BindingCycle, status: Status, now: float) -> None:
+    if status.is_success:
+        run_step(state, cycle, run_next_pre_bind, now)
+    else:
+        fail_binding_cycle(state, cycle, status, now)
+
+
+def _bind_succeeded(
+    state: EngineState, cycle: BindingCycle, _event: BindSucceeded, now: float
+) -> None:
+    """The API server has bound the pod; the cache keeps it assumed until the watch shows it."""
+    queued, info = cycle.queued, cycle.info
+    state.bindings.remove(info.uid)
+    state.statuses.forget(info.uid)
+    if state.cache.is_assumed(info.uid):
+        state.bindings.unconfirmed.add(cycle.reference, now)
+    state.outbox.emit(
+        EmitEvent(
+            pod=cycle.reference,
+            event_type="Normal",
+            reason="Scheduled",
+            action="Binding",
+            note=f"Successfully assigned {info.key} to {cycle.node_name}",
+            scheduler_name=info.scheduler_name,
+            resource_version=info.resource_version,
+        )
+    )
+    first = queued.initial_attempt_at
+    since_first = 0.0 if first is None else now - first
+    state.outbox.emit(
+        PodBound(
+            cycle.reference, cycle.node_name, info.scheduler_name, queued.attempts, since_first
+        )
+    )
+    run_post_bind(state, cycle)
+    activate_pods(state, cycle, now)
+
+
+def _bind_failed(state: EngineState, cycle: BindingCycle, event: BindFailed, now: float) -> None:
+    """The API server has not bound the pod to the node."""
+    text = event.message
+    if not event.by_extender:
+        text = f'running Bind plugin "{cycle.bind_plugin}": {text}'
+    fail_binding_cycle(state, cycle, error(text), now)
+
+
+def _reject(state: EngineState, cycle: BindingCycle, status: Status, now: float) -> None:
+    """A Permit plugin rejects the pod, or its timeout has passed."""
+    fail_binding_cycle(state, cycle, status, now)
+
+
+def _leave(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:
+    """The pod is not pending before its Binding was sent: another client bound or deleted it."""
+    cycle.see(LastSeen.NOT_PENDING)
+    _stop_pre_bind(state, cycle)
+    fail_binding_cycle(state, cycle, unschedulable("pod was deleted or bound elsewhere"), now)
+
+
+def _leave_while_binding(
+    _state: EngineState, cycle: BindingCycle, _detail: Any, _now: float
+) -> None:
+    """The pod is not pending after its Binding was sent, which is how success looks like."""
+    cycle.see(LastSeen.NOT_PENDING)
+
+
+def _preempt(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:
+    """A preemptor takes the pod's place.
+
+    No plugin's event would help the pod, so it is retried after its backoff. In kube-scheduler it
+    waits for an event of the preemption plugin.
+    """
+    _stop_pre_bind(state, cycle)
+    fail_binding_cycle(state, cycle, unschedulable("preempted"), now, is_preempted=True)
+
+
+def _stop_pre_bind(state: EngineState, cycle: BindingCycle) -> None:
+    if cycle.phase is not BindingPhase.WAITING_ON_PERMIT:
+        state.outbox.emit(StopPreBind(cycle.reference))
+
+
+_UNTIL_BIND: Mapping[BindingEvent, Transition] = {
+    BindingEvent.NOT_PENDING: _leave,
+    BindingEvent.PREEMPTED: _preempt,
+}
+
+#: What each phase does on each event. The handler sets the next phase or ends the cycle.
+TRANSITIONS: Mapping[BindingPhase, Mapping[BindingEvent, Transition]] = {
+    BindingPhase.RESERVING: {},
+    BindingPhase.PERMITTING: {},
+    BindingPhase.PRE_FLIGHT: {},
+    BindingPhase.WAITING_ON_PERMIT: {
+        BindingEvent.ALLOWED: _allow,
+        BindingEvent.REJECTED: _reject,
+        **_UNTIL_BIND,
+    },
+    BindingPhase.PRE_BINDING: {
+        BindingEvent.PRE_BIND_FINISHED: _pre_bind_finished,
+        **_UNTIL_BIND,
+    },
+    BindingPhase.WRITING_VOLUMES: {
+        BindingEvent.VOLUMES_WRITTEN: _volumes_written,
+        **_UNTIL_BIND,
+    },
+    BindingPhase.WAITING_FOR_VOLUMES: {
+        BindingEvent.STORAGE_CHANGED: _check_volumes,
+        BindingEvent.VOLUMES_TIMED_OUT: _volumes_timed_out,
+        **_UNTIL_BIND,
+    },
+    BindingPhase.BINDING: {
+        BindingEvent.BIND_SUCCEEDED: _bind_succeeded,
+        BindingEvent.BIND_FAILED: _bind_failed,
+        BindingEvent.NOT_PENDING: _leave_while_binding,
+    },
+}

@@ -1,0 +1,135 @@
+"""The steps of a binding cycle, one per extension point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from itertools import takewhile
+from typing import Any, TypeAlias
+
+from stowage.api.instructions import BindByExtender, BindPod, Instruction, RunPreBind
+from stowage.api.status import SUCCESS, Code, Status, error
+from stowage.engine.binding.failure import fail_binding_cycle, tell_plugins
+from stowage.engine.state.bindings import BindingCycle, BindingPhase
+from stowage.engine.state.engine_state import EngineState
+from stowage.framework import PluginFailed
+from stowage.framework.runtime.binding_run import StagedPreBind, reserve_failed
+
+#: Runs plugins and emits instructions; anything but Success ends the binding cycle.
+Step: TypeAlias = Callable[[EngineState, BindingCycle], Status]
+
+
+def run_step(state: EngineState, cycle: BindingCycle, step: Step, now: float) -> bool:
+    """Run a step; if it fails the binding cycle ends, and the answer is False."""
+    try:
+        status = step(state, cycle)
+    except PluginFailed as failed:
+        status = failed.status
+    except Exception as fault:
+        text = f"binding cycle: {fault!r}"
+        state.outbox.report(f"Pod {cycle.info.key}", text)
+        status = error(text)
+    if not status.is_success:
+        fail_binding_cycle(state, cycle, status, now)
+    return status.is_success
+
+
+def run_reserve(state: EngineState, cycle: BindingCycle) -> Status:
+    """Run the Reserve plugins and apply their plans. If one fails, all of them have unreserved."""
+    outcome = cycle.framework.run_reserve(cycle.cycle_state, cycle.info, cycle.node_name)
+    if not outcome.status.is_success:
+        return outcome.status
+    cycle.phase = BindingPhase.PERMITTING
+    cycle.reserve_plans = outcome.plans
+    for plugin, plan in outcome.plans.items():
+        try:
+            state.cache.assume_storage(plan.volumes, plan.claims, cycle.info.uid)
+        except ValueError as problem:
+            raise reserve_failed(plugin, problem) from problem
+    return SUCCESS
+
+
+def run_permit(state: EngineState, cycle: BindingCycle) -> Status:
+    """Run the Permit plugins; their timeouts are kept in the cycle if they make the pod wait."""
+    del state
+    permit = cycle.framework.run_permit(cycle.cycle_state, cycle.info, cycle.node_name)
+    if permit.status.code is not Code.WAIT and not permit.status.is_success:
+        return permit.status
+    cycle.permit_timeouts = permit.timeouts
+    return SUCCESS
+
+
+def run_pre_bind_pre_flight(state: EngineState, cycle: BindingCycle) -> Status:
+    """Ask the PreBind plugins whether they have work to do."""
+    del state
+    cycle.phase = BindingPhase.PRE_FLIGHT
+    plan = cycle.framework.plan_pre_bind(cycle.cycle_state, cycle.info, cycle.node_name)
+    cycle.pre_binds = plan.plugins
+    return plan.status
+
+
+def run_next_pre_bind(state: EngineState, cycle: BindingCycle) -> Status:
+    """Run the next PreBind plugins, or Bind if none is left.
+
+    PreBind coroutines run in the shell, several after one another. The PreBind of volumes consists
+    of writes by the shell and of a wait for storage objects.
+    """
+    cycle.phase = BindingPhase.PRE_BINDING
+    cycle.volume_pre_bind = None
+    if not cycle.pre_binds:
+        return run_bind(state, cycle)
+    volume_pre_bind = _volume_pre_bind(cycle, cycle.pre_binds[0])
+    if volume_pre_bind is not None:
+        cycle.volume_pre_bind = volume_pre_bind
+        cycle.pre_binds = cycle.pre_binds[1:]
+        cycle.phase = BindingPhase.WRITING_VOLUMES
+        state.outbox.emit(volume_pre_bind.writes())
+        return SUCCESS
+    run = tuple(takewhile(lambda name: _volume_pre_bind(cycle, name) is None, cycle.pre_binds))
+    cycle.pre_binds = cycle.pre_binds[len(run) :]
+    scheduler_name = cycle.framework.scheduler_name
+    state.outbox.emit(RunPreBind(cycle.reference, cycle.node_name, scheduler_name, run))
+    return SUCCESS
+
+
+def run_pre_bind(state: EngineState, uid: str, plugin: str) -> Coroutine[Any, Any, Status] | None:
+    """The coroutine of one PreBind plugin, for the shell to await.
+
+    Returns:
+        None if the pod is not being pre-bound any more.
+    """
+    cycle = state.bindings.get(uid)
+    if cycle is None or cycle.phase is not BindingPhase.PRE_BINDING:
+        return None
+    return cycle.framework.run_pre_bind(cycle.cycle_state, cycle.info, cycle.node_name, (plugin,))
+
+
+def run_bind(state: EngineState, cycle: BindingCycle) -> Status:
+    """Emit the Binding of an extender, or of the first Bind plugin that does not skip."""
+    instruction: Instruction
+    if cycle.extender is None:
+        instruction = _run_bind_plugins(cycle)
+    else:
+        fallback = _run_bind_plugins(cycle) if cycle.extender.is_ignorable else None
+        instruction = BindByExtender(
+            cycle.reference, cycle.node_name, cycle.extender.index, fallback
+        )
+    cycle.phase = BindingPhase.BINDING
+    state.outbox.emit(instruction)
+    return SUCCESS
+
+
+def run_post_bind(state: EngineState, cycle: BindingCycle) -> None:
+    """Run the PostBind plugins; one that raises is reported."""
+    run = cycle.framework.run_post_bind
+    tell_plugins(state, cycle, lambda: run(cycle.cycle_state, cycle.info, cycle.node_name))
+
+
+def _volume_pre_bind(cycle: BindingCycle, plugin: str) -> StagedPreBind | None:
+    return cycle.framework.staged_pre_bind(cycle.cycle_state, cycle.info, cycle.node_name, plugin)
+
+
+def _run_bind_plugins(cycle: BindingCycle) -> BindPod:
+    cycle.bind_plugin, bind = cycle.framework.run_bind(
+        cycle.cycle_state, cycle.info, cycle.node_name
+    )
+    return bind

@@ -1,0 +1,114 @@
+"""Filter: the nodes that a pod fits on."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from stowage.api.status import Status
+from stowage.engine.scheduling.request import SchedulingRequest
+from stowage.framework import FilterResult, PreFilterOutcome
+from stowage.framework.verdict import Int64Array
+
+MIN_FEASIBLE_NODES_TO_FIND = 100
+
+
+class FeasibleNodes(msgspec.Struct, frozen=True):
+    """The outcome of Filter.
+
+    Attributes:
+        rows: The feasible rows that are scored, ascending.
+        num_evaluated: The number of nodes that count as filtered.
+        filtered: The complete result of the Filter plugins.
+        next_start_row: The first row of the next limited search.
+        via_nomination: Whether the pod fits on its nominated node, so that no other was searched.
+        failed_nomination: The row of the nominated node and the reason why the pod does not fit
+            there; None if the pod has no nominated node or fits on it.
+        extender_scores: ``int64[rows]``, added to the totals; None if no extender prioritizes.
+    """
+
+    rows: Int64Array
+    num_evaluated: int
+    filtered: FilterResult
+    next_start_row: int
+    via_nomination: bool = False
+    failed_nomination: tuple[int, Status] | None = None
+    extender_scores: Int64Array | None = None
+
+
+def find_nodes_that_fit_pod(
+    request: SchedulingRequest, pre_filtered: PreFilterOutcome
+) -> FeasibleNodes:
+    """Filter the nominated node, then all nodes that PreFilter left.
+
+    ``findNodesThatFitPod`` of v1.36 without the extenders.
+
+    Raises:
+        PluginFailed: A Filter plugin failed.
+    """
+    pod = request.pod
+    failed_nomination: tuple[int, Status] | None = None
+    if pod.nominated_node_name and not _is_rejected_by_extender(request):
+        evaluated = _evaluate_nominated_node(request)
+        if isinstance(evaluated, FeasibleNodes):
+            return evaluated
+        failed_nomination = evaluated
+    filtered = request.framework.run_filter(
+        request.cycle_state, pod, request.snapshot, pre_filtered.node_names, request.nominated
+    )
+    rows = filtered.rows
+    wanted = num_feasible_nodes_to_find(request.percentage, filtered.num_evaluated)
+    if len(rows) <= wanted:
+        return FeasibleNodes(
+            rows,
+            filtered.num_evaluated,
+            filtered,
+            request.start_row,
+            failed_nomination=failed_nomination,
+        )
+    return _limited(filtered, wanted, request.start_row)
+
+
+def num_feasible_nodes_to_find(percentage: int | None, num_nodes: int) -> int:
+    """The number of feasible nodes that end a search: at least 100; all without a percentage."""
+    if not percentage or percentage >= 100 or num_nodes < MIN_FEASIBLE_NODES_TO_FIND:
+        return num_nodes
+    return max(num_nodes * percentage // 100, MIN_FEASIBLE_NODES_TO_FIND)
+
+
+def _is_rejected_by_extender(request: SchedulingRequest) -> bool:
+    answers = request.extender_answers
+    return answers is not None and answers.has_rejected(request.pod.nominated_node_name)
+
+
+def _evaluate_nominated_node(
+    request: SchedulingRequest,
+) -> FeasibleNodes | tuple[int, Status] | None:
+    """The nominated node if the pod fits there, else its row and the reason; None if unknown."""
+    pod, snapshot = request.pod, request.snapshot
+    row = snapshot.row_of(pod.nominated_node_name)
+    if row is None:
+        return None
+    name = frozenset((pod.nominated_node_name,))
+    filtered = request.framework.run_filter(
+        request.cycle_state, pod, snapshot, name, request.nominated
+    )
+    if not len(filtered.rows):
+        return row, filtered.status(row)
+    return FeasibleNodes(filtered.rows, 1, filtered, request.start_row, via_nomination=True)
+
+
+def _limited(filtered: FilterResult, wanted: int, start_row: int) -> FeasibleNodes:
+    """The first `wanted` feasible rows from `start_row` on, wrapping around."""
+    rows = filtered.rows
+    turned = np.roll(rows, -int(np.searchsorted(rows, start_row)))[:wanted]
+    last = int(turned[-1])
+    exists = filtered.asked.snapshot.exists
+    all_rows = np.arange(len(exists))
+    inside = (
+        (all_rows >= start_row) & (all_rows <= last)
+        if last >= start_row
+        else (all_rows >= start_row) | (all_rows <= last)
+    )
+    evaluated = int(np.count_nonzero(exists & inside))
+    return FeasibleNodes(np.sort(turned), evaluated, filtered, (last + 1) % len(exists))

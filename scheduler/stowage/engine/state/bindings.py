@@ -1,0 +1,158 @@
+"""Pods that are assumed on a node and not bound yet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from enum import Enum
+
+import msgspec
+
+from stowage.api.config.extenders import BindingExtender
+from stowage.api.instructions import PodReference
+from stowage.engine.state.permit_waits import PermitWaits
+from stowage.engine.state.unconfirmed_bindings import UnconfirmedBindings
+from stowage.engine.state.volume_waits import VolumeWaits
+from stowage.framework import CycleState, Framework, ReservePlan
+from stowage.framework.runtime.binding_run import StagedPreBind
+from stowage.queue.queued_pod import QueuedPod
+from stowage.state.pods.pod_info import PodInfo
+
+
+class BindingPhase(Enum):
+    """Where a pod is between assume and bound.
+
+    ``stowage.engine.binding.state_machine`` draws the transitions. A pod is in the first three
+    phases only while a call of ``Engine.schedule`` runs.
+    """
+
+    RESERVING = "reserving"
+    PERMITTING = "permitting"
+    PRE_FLIGHT = "pre-flight"
+    WAITING_ON_PERMIT = "waiting on permit"
+    PRE_BINDING = "pre-binding"
+    WRITING_VOLUMES = "writing volumes"
+    WAITING_FOR_VOLUMES = "waiting for volumes"
+    BINDING = "binding"
+
+
+class LastSeen(Enum):
+    """What the watches showed of a pod that is being bound."""
+
+    PENDING = "pending"
+    #: The watch of pending pods no longer shows it: it was bound, or deleted.
+    NOT_PENDING = "not pending"
+    #: The watch of assigned pods showed it bound and then deleted.
+    DELETED = "deleted"
+
+
+class BindingCycle(msgspec.Struct):
+    """One pod on its way from assumed to bound.
+
+    Attributes:
+        queued: The pod as the queue returned it.
+        info: The pod as last seen; the watch may have shown an update since.
+        node_name: The node it is assumed on.
+        framework: The profile that chose the node; it stays the same if the configuration changes.
+        cycle_state: What the plugins noted in this cycle.
+        extender: Binds the pod instead of the Bind plugins; None if no extender does.
+        phase: Where the pod is.
+        last_seen: What the watches showed.
+        permit_timeouts: The timeouts of the Permit plugins that make the pod wait, in seconds.
+        bind_plugin: The Bind plugin that binds the pod; empty before Bind.
+        pre_binds: The PreBind plugins that have not run yet.
+        reserve_plans: What the engine assumed for the pod, by plugin.
+        written: Names of the volumes and claims that the shell has written.
+        volume_pre_bind: The PreBind of volumes in progress; None if none is.
+    """
+
+    queued: QueuedPod
+    info: PodInfo
+    node_name: str
+    framework: Framework
+    cycle_state: CycleState
+    extender: BindingExtender | None = None
+    phase: BindingPhase = BindingPhase.RESERVING
+    last_seen: LastSeen = LastSeen.PENDING
+    permit_timeouts: Mapping[str, float] | None = None
+    bind_plugin: str = ""
+    pre_binds: tuple[str, ...] = ()
+    reserve_plans: Mapping[str, ReservePlan] = {}
+    written: frozenset[str] = frozenset()
+    volume_pre_bind: StagedPreBind | None = None
+
+    @property
+    def reference(self) -> PodReference:
+        """The pod's reference."""
+        return self.info.reference
+
+    def see(self, last_seen: LastSeen) -> None:
+        """Note what a watch showed; a deleted pod stays deleted."""
+        if self.last_seen is not LastSeen.DELETED:
+            self.last_seen = last_seen
+
+
+class Bindings:
+    """The binding cycles in progress by pod UID, and what their pods wait for.
+
+    Attributes:
+        permit_waits: Pods that wait for Permit plugins.
+        volume_waits: Pods that wait for their claims to be bound.
+        unconfirmed: Pods whose cycle has ended well and that the watch has not shown as bound.
+    """
+
+    def __init__(self) -> None:
+        self._cycles: dict[str, BindingCycle] = {}
+        self.permit_waits = PermitWaits()
+        self.volume_waits = VolumeWaits()
+        self.unconfirmed = UnconfirmedBindings()
+
+    def __len__(self) -> int:
+        return len(self._cycles)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._cycles
+
+    def __iter__(self) -> Iterator[BindingCycle]:
+        return iter(self._cycles.values())
+
+    @property
+    def uids(self) -> Collection[str]:
+        """The pods that are being bound."""
+        return self._cycles.keys()
+
+    def get(self, uid: str) -> BindingCycle | None:
+        """The pod's binding cycle, if it has one."""
+        return self._cycles.get(uid)
+
+    def add(self, cycle: BindingCycle) -> None:
+        """A pod has been assumed."""
+        self._cycles[cycle.info.uid] = cycle
+
+    def remove(self, uid: str) -> float | None:
+        """A binding cycle ends, and its waits with it.
+
+        Returns:
+            When the pod began to wait for Permit; None if it did not wait.
+        """
+        self._cycles.pop(uid, None)
+        self.volume_waits.end(uid)
+        return self.permit_waits.end(uid)
+
+    def next_deadline(self) -> float | None:
+        """When the first wait times out, or the first unconfirmed binding is due."""
+        waits = (self.permit_waits, self.volume_waits, self.unconfirmed)
+        deadlines = (each.next_deadline() for each in waits)
+        return min((each for each in deadlines if each is not None), default=None)
+
+    def inconsistencies(self) -> Iterator[str]:
+        """Inconsistencies; none if all is well."""
+        for cycle in self:
+            is_waiting = cycle.info.uid in self.permit_waits
+            if is_waiting is not (cycle.phase is BindingPhase.WAITING_ON_PERMIT):
+                expected = "no permit wait" if is_waiting else "a permit wait"
+                yield f"pod {cycle.info.key} {cycle.phase.value}: expected {expected}"
+        for uid in sorted(set(self.volume_waits.uids()) - self._cycles.keys()):
+            yield f"pod {uid} waits for volumes and is not being bound"
+        for pod in self.unconfirmed:
+            if pod.uid in self._cycles:
+                yield f"pod {pod.key} is bound and being bound"

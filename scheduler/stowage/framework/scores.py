@@ -1,0 +1,57 @@
+"""Normalisation and checks of scores, with kube-scheduler's rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stowage.framework.verdict import BoolArray, Int64Array
+
+MAX_NODE_SCORE = 100
+
+
+def default_normalize_score(scores: Int64Array, *, reverse: bool = False) -> Int64Array:
+    """Scale scores to 0..100 in proportion to the highest one.
+
+    ``score * 100 // highest``, and ``100`` minus that if `reverse`; if all are 0 they stay 0, or
+    become 100 if `reverse`. Same as ``helper.DefaultNormalizeScore`` (v1.36).
+
+    Args:
+        scores: ``int64[nodes]``, not negative.
+        reverse: Whether a low raw score is good.
+
+    Returns:
+        ``int64[nodes]`` in 0..100.
+
+    Examples:
+        >>> default_normalize_score(np.array([1, 2, 3, 4])).tolist()
+        [25, 50, 75, 100]
+        >>> default_normalize_score(np.array([1, 2, 3, 4]), reverse=True).tolist()
+        [75, 50, 25, 0]
+        >>> default_normalize_score(np.array([0, 0]), reverse=True).tolist()
+        [100, 100]
+    """
+    highest = int(scores.max(initial=0))
+    if highest == 0:
+        return np.full_like(scores, MAX_NODE_SCORE) if reverse else scores
+    normalized: Int64Array = scores * MAX_NODE_SCORE // highest
+    return MAX_NODE_SCORE - normalized if reverse else normalized
+
+
+def out_of_range(scores: Int64Array) -> BoolArray:
+    """``bool[nodes]``: scores that are not in 0..100."""
+    # Negative numbers are huge as unsigned ones, so one comparison checks both bounds.
+    outside: BoolArray = scores.view(np.uint64) > MAX_NODE_SCORE
+    return outside
+
+
+def any_out_of_range(scores: Int64Array) -> bool:
+    """Whether any score is not in 0..100."""
+    return bool(scores.view(np.uint64).max(initial=0) > MAX_NODE_SCORE)
+
+
+def uniform_score(scores: Int64Array) -> int | None:
+    """The score that all nodes share, or None if they differ; 0 if there is no node."""
+    if not len(scores):
+        return 0
+    first = int(scores[0])
+    return first if bool((scores == first).all()) else None

@@ -1,0 +1,231 @@
+"""Label groups: pods on nodes that no selector distinguishes, and matching them with selectors.
+
+Few groups are matched one by one. Many are matched like nodes: their labels are columns, a
+requirement is evaluated once per distinct value, and each group looks up the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
+
+import numpy as np
+
+from stowage.api.values.selectors import Selector
+from stowage.state.arrays import BoolArray, Int64Array, extended, grown_capacity
+from stowage.state.nodes.label_columns import LabelColumn, LabelColumns
+from stowage.state.pods.pod_class import NamespacedLabels, PodClass
+from stowage.state.pods.pod_counts import PodCounts
+
+_FEW = 64
+_NO_LABELS: Mapping[str, str] = {}
+
+
+class LabelGroup:
+    """Pods with equal namespace and labels, and equally terminating or not.
+
+    Attributes:
+        slot: The index of the group in columns over groups.
+        per_row: Row -> number of pods.
+        counts: The counts in which these pods are included.
+    """
+
+    __slots__ = (
+        "_placements",
+        "counts",
+        "labels",
+        "namespaced_labels",
+        "per_row",
+        "slot",
+        "terminating",
+    )
+
+    def __init__(self, pod_class: PodClass, terminating: bool, slot: int) -> None:
+        self.namespaced_labels = pod_class.namespaced_labels
+        self.labels = pod_class.labels
+        self.terminating = terminating
+        self.slot = slot
+        self.per_row: dict[int, int] = {}
+        self._placements: tuple[Int64Array, Int64Array] | None = None
+        self.counts: dict[PodCounts, None] = {}
+
+    def add(self, row: int) -> None:
+        """Add a pod of the group on a row."""
+        self.per_row[row] = self.per_row.get(row, 0) + 1
+        self._placements = None
+
+    def remove(self, row: int) -> None:
+        """Remove a pod of the group from a row."""
+        left = self.per_row[row] - 1
+        if left:
+            self.per_row[row] = left
+        else:
+            del self.per_row[row]
+        self._placements = None
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the pods."""
+        return self.namespaced_labels[0]
+
+    def placements(self) -> tuple[Int64Array, Int64Array]:
+        """The rows with such pods, and the number of pods on each."""
+        if self._placements is None:
+            num = len(self.per_row)
+            self._placements = (
+                np.fromiter(self.per_row, dtype=np.int64, count=num),
+                np.fromiter(self.per_row.values(), dtype=np.int64, count=num),
+            )
+        return self._placements
+
+    def matches(self, selector: Selector, skip_terminating: bool) -> bool:
+        """Whether a selector matches the pods; the caller has checked the namespace."""
+        if skip_terminating and self.terminating:
+            return False
+        return selector.matches(self.labels)
+
+
+class LabelGroups:
+    """All label groups that have pods.
+
+    Attributes:
+        labels: Label columns over the slots of groups.
+    """
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[NamespacedLabels, bool], LabelGroup] = {}
+        self._groups_in: dict[str, dict[LabelGroup, None]] = {}
+        self._slots: list[LabelGroup | None] = []
+        self._free: list[int] = []
+        self.labels = LabelColumns(self._labels_of, 0, keeps_unused=False)
+        self._namespaces = LabelColumn("", 0)
+        self._terminating: BoolArray = np.zeros(0, dtype=np.bool_)
+        self._placed: tuple[Int64Array, Int64Array, Int64Array] | None = None
+        self._namespace_table: tuple[int, frozenset[str], BoolArray] | None = None
+
+    def get(self, pod_class: PodClass, terminating: bool) -> LabelGroup | None:
+        """The group of such pods; None if there are none."""
+        return self._groups.get((pod_class.namespaced_labels, terminating))
+
+    def add(self, pod_class: PodClass, terminating: bool) -> LabelGroup:
+        """Add the group of such pods, of which there were none."""
+        if not self._free:
+            self._grow(grown_capacity(len(self._slots), len(self._slots) + 1))
+        group = LabelGroup(pod_class, terminating, self._free.pop())
+        self._groups[group.namespaced_labels, terminating] = group
+        self._groups_in.setdefault(group.namespace, {})[group] = None
+        self._slots[group.slot] = group
+        self.labels.update(group.slot, _NO_LABELS, group.labels)
+        self._namespaces.set(group.slot, group.namespace)
+        self._terminating[group.slot] = terminating
+        return group
+
+    def drop(self, group: LabelGroup) -> None:
+        """Remove a group without pods."""
+        del self._groups[group.namespaced_labels, group.terminating]
+        of_namespace = self._groups_in[group.namespace]
+        del of_namespace[group]
+        if not of_namespace:
+            del self._groups_in[group.namespace]
+        self._slots[group.slot] = None
+        self.labels.update(group.slot, group.labels, _NO_LABELS)
+        self._namespaces.set(group.slot, None)
+        self._free.append(group.slot)
+
+    def pods_changed(self) -> None:
+        """Drop what was derived from the placements of pods."""
+        self._placed = None
+
+    def are_many(self, namespaces: frozenset[str] | None) -> bool:
+        """Whether matching the groups of these namespaces one by one is slow."""
+        if namespaces is None or len(namespaces) > len(self._groups_in):
+            return len(self._groups) > _FEW
+        num_groups = 0
+        for namespace in namespaces:
+            num_groups += len(self._groups_in.get(namespace, ()))
+            if num_groups > _FEW:
+                return True
+        return False
+
+    def matching(
+        self, selector: Selector, namespaces: frozenset[str] | None, skip_terminating: bool
+    ) -> list[LabelGroup]:
+        """The groups of `namespaces` (None: all) that `selector` matches."""
+        if not self.are_many(namespaces):
+            return [
+                group for group in self._of(namespaces) if group.matches(selector, skip_terminating)
+            ]
+        slots = np.flatnonzero(self._mask(selector, namespaces, skip_terminating))
+        return [group for slot in slots.tolist() if (group := self._slots[slot]) is not None]
+
+    def per_row(
+        self,
+        selector: Selector,
+        namespaces: frozenset[str] | None,
+        skip_terminating: bool,
+        num_rows: int,
+    ) -> Int64Array:
+        """``int64[rows]``: number of matching pods; without a loop over groups or pods."""
+        slots, rows, numbers = self._placements()
+        here = self._mask(selector, namespaces, skip_terminating)[slots]
+        # Doubles are exact up to 2**53.
+        sums = np.bincount(rows[here], weights=numbers[here], minlength=num_rows)
+        return sums.astype(np.int64)
+
+    def _mask(
+        self, selector: Selector, namespaces: frozenset[str] | None, skip_terminating: bool
+    ) -> BoolArray:
+        """``bool[slots]``: which groups match."""
+        mask = self.labels.mask(selector)
+        mask &= self._namespaces.codes >= 0
+        if namespaces is not None:
+            mask &= self._in_namespaces(namespaces)[self._namespaces.codes]
+        if skip_terminating:
+            mask &= ~self._terminating
+        return mask
+
+    def _in_namespaces(self, namespaces: frozenset[str]) -> BoolArray:
+        """``bool[namespace codes + 1]``; similar terms ask repeatedly about the same set."""
+        version = self._namespaces.values.version
+        if self._namespace_table is None or self._namespace_table[:2] != (version, namespaces):
+            table: BoolArray = np.zeros(self._namespaces.num_values + 1, dtype=np.bool_)
+            table[:-1] = [each in namespaces for each in self._namespaces.values.values]
+            self._namespace_table = (version, namespaces, table)
+        return self._namespace_table[2]
+
+    def _of(self, namespaces: frozenset[str] | None) -> Iterator[LabelGroup]:
+        if namespaces is None:
+            yield from self._groups.values()
+            return
+        among: Collection[str] = namespaces
+        if len(namespaces) > len(self._groups_in):
+            among = [each for each in self._groups_in if each in namespaces]
+        for namespace in among:
+            yield from self._groups_in.get(namespace, ())
+
+    def _placements(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """(slot of a group, row, number of its pods there), as three arrays; cached."""
+        if self._placed is None:
+            groups = list(self._groups.values())
+            lengths = np.array([len(group.per_row) for group in groups], dtype=np.int64)
+            slots = np.array([group.slot for group in groups], dtype=np.int64)
+            total = int(lengths.sum())
+            rows = chain.from_iterable(group.per_row for group in groups)
+            numbers = chain.from_iterable(group.per_row.values() for group in groups)
+            self._placed = (
+                np.repeat(slots, lengths),
+                np.fromiter(rows, dtype=np.int64, count=total),
+                np.fromiter(numbers, dtype=np.int64, count=total),
+            )
+        return self._placed
+
+    def _labels_of(self, slot: int) -> Mapping[str, str]:
+        group = self._slots[slot]
+        return _NO_LABELS if group is None else group.labels
+
+    def _grow(self, num_slots: int) -> None:
+        self._free.extend(range(num_slots - 1, len(self._slots) - 1, -1))
+        self._slots.extend([None] * (num_slots - len(self._slots)))
+        self.labels.grow(num_slots)
+        self._namespaces.grow(num_slots)
+        self._terminating = extended(self._terminating, num_slots)

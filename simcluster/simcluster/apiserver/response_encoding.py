@@ -1,0 +1,115 @@
+"""Turns a JSON body into the response: YAML, indentation, compression and common headers."""
+
+import asyncio
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from typing import NamedTuple
+
+import msgspec
+import yaml
+
+from simcluster.apiserver.negotiation import JSON_TYPE, YAML_TYPE, find_wanted
+
+GZIP_FROM_BYTES = 128 * 1024
+"""The API server compresses answers from this size on."""
+_GZIP_LEVEL = 1
+_GZIP_WINDOW = 31
+_TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
+_PRETTY_AGENTS = ("curl", "Wget", "Mozilla/5.0")
+_FLOW_SCHEMA = str(uuid.uuid4())
+_PRIORITY_LEVEL = str(uuid.uuid4())
+
+
+class Wishes(NamedTuple):
+    """The preferences of a client.
+
+    Args:
+        accept: its ``Accept`` header.
+        pretty: the ``pretty`` parameter; ``None`` where there is none.
+        agent: its ``User-Agent``.
+        takes_gzip: the client sent ``Accept-Encoding: gzip``.
+    """
+
+    accept: str = ""
+    pretty: str | None = None
+    agent: str = ""
+    takes_gzip: bool = False
+
+
+def wishes_of(headers: Mapping[str, str], query: Mapping[str, str]) -> Wishes:
+    """The preferences in a request."""
+    return Wishes(
+        headers.get("Accept", ""),
+        query.get("pretty"),
+        headers.get("User-Agent", ""),
+        "gzip" in headers.get("Accept-Encoding", ""),
+    )
+
+
+_AUDIT_PREFIX = str(uuid.uuid4())[:24]
+_audit_numbers = count(1)
+
+
+def common_headers() -> dict[str, str]:
+    """Headers of every answer."""
+    return {
+        "Audit-Id": f"{_AUDIT_PREFIX}{next(_audit_numbers) & 0xFFFFFFFFFFFF:012x}",
+        "Cache-Control": "no-cache, private",
+        "X-Kubernetes-Pf-Flowschema-Uid": _FLOW_SCHEMA,
+        "X-Kubernetes-Pf-Prioritylevel-Uid": _PRIORITY_LEVEL,
+    }
+
+
+def warning_values(warnings: Iterable[str]) -> Iterator[str]:
+    """The value of one ``Warning`` header for each of these texts."""
+    for text in warnings:
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        yield f'299 - "{quoted}"'
+
+
+def wants_yaml(accept: str) -> bool:
+    """Whether the client prefers YAML."""
+    wanted = find_wanted(accept)
+    return wanted is not None and wanted.media_type == YAML_TYPE
+
+
+def is_pretty(wishes: Wishes) -> bool:
+    """Whether to indent: the client asks for it, or is a browser or curl."""
+    wanted = find_wanted(wishes.accept)
+    if wanted is not None and wanted.is_pretty:
+        return True
+    if wishes.pretty:
+        return wishes.pretty in _TRUE
+    return wishes.agent.startswith(_PRETTY_AGENTS)
+
+
+def is_plain(wishes: Wishes) -> bool:
+    """Whether the client takes compact JSON."""
+    return not wants_yaml(wishes.accept) and not is_pretty(wishes)
+
+
+def styled(body: bytes, wishes: Wishes) -> tuple[bytes, str]:
+    """A JSON body in the preferred form, and its content type."""
+    if wants_yaml(wishes.accept):
+        text = yaml.safe_dump(
+            msgspec.json.decode(body), default_flow_style=False, allow_unicode=True
+        )
+        return text.encode(), YAML_TYPE
+    if is_pretty(wishes):
+        return msgspec.json.format(body, indent=2), JSON_TYPE
+    return body, JSON_TYPE
+
+
+async def compressed(body: bytes, wishes: Wishes) -> tuple[bytes, Mapping[str, str]]:
+    """A large body, compressed in a thread if the client accepts that, and the headers of it."""
+    if not wishes.takes_gzip or len(body) < GZIP_FROM_BYTES:
+        return body, {}
+    packed = await asyncio.to_thread(_gzip, body)
+    return packed, {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+
+
+def _gzip(body: bytes) -> bytes:
+    packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+    return packer.compress(body) + packer.flush()

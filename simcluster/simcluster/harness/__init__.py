@@ -1,0 +1,1 @@
+"""Parts of the demo and the benchmarks: child processes, objects to create, and what to observe."""

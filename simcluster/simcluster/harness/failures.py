@@ -1,0 +1,12 @@
+"""Errors that end a demo or a benchmark early; they are reported without a traceback."""
+
+from __future__ import annotations
+
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS
+from stowage.operator.client.api_error import ApiError
+
+from simcluster.harness.launch import NotReadyError
+from simcluster.harness.placements import WatchEndedError
+from simcluster.harness.processes import ProcessDiedError
+
+FAILURES = (ProcessDiedError, NotReadyError, WatchEndedError, ApiError, *LOST_ANSWER_ERRORS)

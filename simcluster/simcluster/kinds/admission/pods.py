@@ -1,0 +1,149 @@
+"""Admission of pods: priority, tolerations, gates, and the status they begin with."""
+
+from collections.abc import Sequence
+
+from simcluster.apiserver.errors import forbidden
+from simcluster.kinds.defaults.pods import qos_class
+from simcluster.kinds.resources import PODS, PRIORITY_CLASSES
+from simcluster.store.store import Store
+from simcluster.values import Json
+
+GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
+NOT_READY_TAINT = "node.kubernetes.io/not-ready"
+UNREACHABLE_TAINT = "node.kubernetes.io/unreachable"
+DEFAULT_TOLERATION_S = 300
+
+
+def admit_pod(store: Store, pod: Json) -> None:
+    """Set priority, default tolerations, selectors derived from keys, and the first status.
+
+    Raises:
+        ApiError: 403, the priority class is unknown, or the pod contradicts it.
+    """
+    spec = pod["spec"]
+    _admit_priority(store, pod)
+    _add_default_tolerations(spec)
+    _merge_match_label_keys(pod)
+    status: Json = {"phase": "Pending", "qosClass": qos_class(spec)}
+    if spec.get("schedulingGates"):
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": GATED_MESSAGE,
+            "lastProbeTime": None,
+            "lastTransitionTime": None,
+        }
+        status["conditions"] = [condition]
+    pod["status"] = status
+
+
+def _admit_priority(store: Store, pod: Json) -> None:
+    spec, name = pod["spec"], pod["metadata"].get("name", "")
+    found = _priority_class(store, name, spec.get("priorityClassName"))
+    value, policy = 0, "PreemptLowerPriority"
+    if found is not None:
+        spec["priorityClassName"] = found["metadata"]["name"]
+        value, policy = found["value"], found.get("preemptionPolicy", policy)
+    if spec.get("priority", value) != value:
+        why = (
+            f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; "
+            f"priority admission controller computed {value} from the given PriorityClass name"
+        )
+        raise forbidden(PODS, name, why)
+    if found and spec.get("preemptionPolicy", policy) != policy:
+        why = (
+            f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be "
+            f"provided in pod spec; priority admission controller computed {policy} from the "
+            "given PriorityClass name"
+        )
+        raise forbidden(PODS, name, why)
+    spec["priority"] = value
+    spec.setdefault("preemptionPolicy", policy)
+
+
+def _priority_class(store: Store, pod_name: str, class_name: str | None) -> Json | None:
+    classes = store.collection(PRIORITY_CLASSES.stored_in)
+    if class_name:
+        stored = classes.get("", class_name)
+        if stored is None:
+            raise forbidden(PODS, pod_name, f"no PriorityClass with name {class_name} was found")
+        return stored.obj
+    defaults = [stored.obj for stored in classes if stored.obj.get("globalDefault")]
+    return min(defaults, key=lambda found: int(found["value"]), default=None)
+
+
+def _add_default_tolerations(spec: Json) -> None:
+    tolerations = spec.get("tolerations") or []
+    for taint in (NOT_READY_TAINT, UNREACHABLE_TAINT):
+        is_tolerated = any(
+            (toleration.get("key") or taint) == taint
+            and (toleration.get("effect") or "NoExecute") == "NoExecute"
+            for toleration in tolerations
+        )
+        if not is_tolerated:
+            toleration = {
+                "key": taint,
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": DEFAULT_TOLERATION_S,
+            }
+            tolerations = [*tolerations, toleration]
+    spec["tolerations"] = tolerations
+
+
+def _merge_match_label_keys(pod: Json) -> None:
+    """Turn (mis)matchLabelKeys into selector requirements, as the pod strategy does on create."""
+    labels = pod["metadata"].get("labels") or {}
+    spec = pod["spec"]
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        _merge_keys(constraint, constraint.get("matchLabelKeys"), "In", labels)
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms = affinity.get(kind) or {}
+        for term in terms.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
+            _merge_term(term, labels)
+        for weighted in terms.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
+            _merge_term(weighted["podAffinityTerm"], labels)
+
+
+def _merge_term(term: Json, labels: Json) -> None:
+    _merge_keys(term, term.get("matchLabelKeys"), "In", labels)
+    _merge_keys(term, term.get("mismatchLabelKeys"), "NotIn", labels)
+
+
+def _merge_keys(holder: Json, keys: list[str] | None, operator: str, labels: Json) -> None:
+    if not keys or holder.get("labelSelector") is None:
+        return
+    expressions = holder["labelSelector"].setdefault("matchExpressions", [])
+    expressions.extend(
+        {"key": key, "operator": operator, "values": [labels[key]]} for key in keys if key in labels
+    )
+
+
+def readmit_pod(new: Json, old: Json) -> None:
+    """Keep the priority of a changed pod and complete its tolerations."""
+    spec, before = new["spec"], old["spec"]
+    for field in ("priority", "preemptionPolicy"):
+        if field not in spec and field in before:
+            spec[field] = before[field]
+    _add_default_tolerations(spec)
+
+
+def keep_pod_status(new: Json, old: Json) -> None:
+    """Keep the QoS class of a pod, and the observed generations of its conditions."""
+    before = old.get("status") or {}
+    status = new.setdefault("status", {})
+    if "qosClass" in before:
+        status.setdefault("qosClass", before["qosClass"])
+    if seen := before.get("observedGeneration"):
+        status["observedGeneration"] = status.get("observedGeneration") or seen
+    _keep_observed_generations(status.get("conditions") or [], before.get("conditions") or ())
+
+
+def _keep_observed_generations(conditions: list[Json], before: Sequence[Json]) -> None:
+    for position, condition in enumerate(conditions):
+        same = [found for found in before if found.get("type") == condition.get("type")]
+        seen = same[0].get("observedGeneration") if same else 0
+        if seen and not condition.get("observedGeneration"):
+            conditions[position] = {**condition, "observedGeneration": seen}

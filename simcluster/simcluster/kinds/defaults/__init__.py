@@ -1,0 +1,1 @@
+"""Defaults of built-in kinds: tables of fields, and functions for what a table cannot say."""

@@ -1,0 +1,74 @@
+"""Resources of a pod as a whole, where it says only in part what they are (PodLevelResources)."""
+
+from stowage.api.values.quantity import quantity_milli_value
+
+from simcluster.schema.scalars import canonical_quantity
+from simcluster.values import Json
+
+Amounts = dict[str, int]
+"""Resource names to thousandths of their units."""
+
+_HUGE_PAGES = "hugepages-"
+_SHARED = ("cpu", "memory")
+
+
+def default_pod_resources(spec: Json) -> None:
+    """Fill ``spec.resources``, as ``SetDefaults_Pod`` does once the containers are filled.
+
+    Huge pages are limited to what the containers ask for. Where the pod has limits, it requests
+    what its containers request together, or else its limits.
+    """
+    resources, together = spec["resources"], _requested(spec)
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for name, amount in together.items():
+        if name.startswith(_HUGE_PAGES) and name not in limits:
+            limits[name] = _text(name, amount)
+    if not limits:
+        return
+    resources["limits"] = limits
+    for name in _SHARED:
+        if name in together:
+            requests.setdefault(name, _text(name, together[name]))
+    for name, limit in limits.items():
+        if name in _SHARED or name.startswith(_HUGE_PAGES):
+            requests.setdefault(name, limit)
+    if requests:
+        resources["requests"] = requests
+
+
+def _requested(spec: Json) -> Amounts:
+    """What the containers of a pod request together, or while they start if that is more."""
+    running: Amounts = {}
+    for container in spec.get("containers") or ():
+        _add(running, _amounts(container))
+    sidecars: Amounts = {}
+    highest: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        asked = _amounts(container)
+        if container.get("restartPolicy") == "Always":
+            _add(running, asked)
+            _add(sidecars, asked)
+            asked = dict(sidecars)
+        else:
+            _add(asked, sidecars)
+        highest = {
+            name: max(highest.get(name, 0), asked.get(name, 0)) for name in {*highest, *asked}
+        }
+    return {name: max(running.get(name, 0), highest.get(name, 0)) for name in {*running, *highest}}
+
+
+def _amounts(container: Json) -> Amounts:
+    requests = (container.get("resources") or {}).get("requests") or {}
+    return {name: quantity_milli_value(amount) for name, amount in requests.items()}
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _text(name: str, milli: int) -> str:
+    """An amount as a quantity; bytes as multiples of 1024 where they are."""
+    if name != "cpu" and milli % (1024 * 1000) == 0:
+        return canonical_quantity(f"{milli // (1024 * 1000)}Ki") or "0"
+    return canonical_quantity(f"{milli}m") or "0"

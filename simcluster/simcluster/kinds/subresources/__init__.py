@@ -1,0 +1,1 @@
+"""Subresources: binding, eviction, scale, ephemeral containers and resize of a pod."""

@@ -1,0 +1,79 @@
+"""The scale subresource: the replica count of a workload, read and set."""
+
+from typing import Any
+
+from simcluster.apiserver import errors
+from simcluster.kinds.resources import REPLICATION_CONTROLLERS, Resource
+from simcluster.store.json_path import compile_path
+from simcluster.store.registry import Registry, WriteOptions, editable
+from simcluster.store.selectors import selector_text
+from simcluster.store.store import Stored
+from simcluster.values import Json
+
+
+def scale_of(resource: Resource, stored: Stored) -> Json:
+    """The ``Scale`` of a workload, or of a custom resource that says where its counts are."""
+    obj, metadata = stored.obj, stored.obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    paths = resource.custom.scale if resource.custom else None
+    if paths is None:
+        replicas = obj["spec"].get("replicas", 1)
+        status: Json = {"replicas": (obj.get("status") or {}).get("replicas", 0)}
+        selector = selector_text(_label_selector(resource, obj))
+    else:
+        replicas = _at(obj, paths["specReplicasPath"], 0)
+        status = {"replicas": _at(obj, paths["statusReplicasPath"], 0)}
+        selector = _at(obj, paths.get("labelSelectorPath", ""), "")
+    if selector:
+        status["selector"] = selector
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "spec": {"replicas": replicas},
+        "status": status,
+    }
+
+
+def _at(obj: Json, path: str, default: Any) -> Any:
+    found = compile_path(path)(obj) if path else []
+    return found[0] if found else default
+
+
+def _label_selector(resource: Resource, obj: Json) -> Json:
+    """A workload's selector; that of a ReplicationController is but labels."""
+    selector: Json = obj["spec"].get("selector") or {}
+    return {"matchLabels": selector} if resource is REPLICATION_CONTROLLERS else selector
+
+
+def set_scale(
+    registry: Registry,
+    resource: Resource,
+    current: Stored,
+    scale: Json,
+    options: WriteOptions,
+) -> Stored:
+    """Set ``spec.replicas`` from a ``Scale``.
+
+    Raises:
+        ApiError: 409, the scale names another revision; 422, the count is negative or no number.
+    """
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if not isinstance(replicas, int) or replicas < 0:
+        error = errors.invalid_value(
+            "spec.replicas", replicas, "must be greater than or equal to 0"
+        )
+        raise errors.invalid("autoscaling", "Scale", current.name, [error])
+    asked = (scale.get("metadata") or {}).get("resourceVersion")
+    if asked and asked != str(current.revision):
+        raise errors.conflict(resource, current.name)
+    obj = editable(current)
+    path = "spec.replicas"
+    if resource.custom and resource.custom.scale:
+        path = resource.custom.scale["specReplicasPath"].lstrip(".")
+    *parents, last = path.split(".")
+    holder = obj
+    for key in parents:
+        holder = holder.setdefault(key, {})
+    holder[last] = replicas
+    return registry.replace(resource, current, obj, options)

@@ -1,0 +1,113 @@
+"""Links, files, modules, make targets and flags that documents name exist."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stowage.cli.main import app
+from typer.main import get_command
+
+from tests.docs.pages import PAGES, README, ROOT, blocks
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_CODE = re.compile(r"`([^`\n]+)`")
+_FILE = re.compile(
+    r"^(?:scheduler|simcluster|benchmarks|tests|docs|config|manifests|examples)/\S+$"
+)
+_MODULE = re.compile(
+    r"^(?:stowage|simcluster|stowage_benchmarks|tests)(?:\.[a-z_]+)+(?:\.[A-Z]\w+)?$"
+)
+_FLAG = re.compile(r"^(--[a-z][a-z-]+)(?:[ =].*)?$")
+#: Names that look like modules: entry-point groups.
+_GROUPS = {"stowage.plugins", "stowage.commands"}
+#: Flags of other programs, and of modules of the tests.
+_OTHER_FLAGS = {"--seeds", "--trace", "--strict", "--build-arg", "--with-docs"}
+
+
+def _ids(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def _prose(page: Path) -> str:
+    text = page.read_text(encoding="utf-8")
+    for block in blocks(page):
+        text = text.replace(block.text, "")
+    return text
+
+
+def _slug(heading: str) -> str:
+    plain = re.sub(r"[^\w\s-]", "", heading.replace("`", "").strip().lower())
+    return re.sub(r"\s", "-", plain)
+
+
+def _anchors(page: Path) -> set[str]:
+    text = page.read_text(encoding="utf-8")
+    return {_slug(heading) for heading in re.findall(r"(?m)^#+ (.*)$", text)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_ids)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in _LINK.findall(_prose(page)):
+        if target.startswith(("https://", "http://")):
+            continue
+        name, _, anchor = target.partition("#")
+        linked = (page.parent / name).resolve() if name else page
+        assert linked.exists(), f"{page}: {target}"
+        if anchor:
+            assert anchor in _anchors(linked), f"{page}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_ids)
+def test_files_and_modules_that_pages_name_exist(page: Path) -> None:
+    for name in _CODE.findall(_prose(page)):
+        if _FILE.match(name):
+            assert (ROOT / name).exists(), f"{page}: {name}"
+        elif _MODULE.match(name) and name not in _GROUPS:
+            module = re.sub(r"\.[A-Z]\w+$", "", name)
+            assert find_spec(module) is not None, f"{page}: {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_ids)
+def test_flags_and_make_targets_that_pages_name_exist(page: Path) -> None:
+    known = _all_flags() | _OTHER_FLAGS
+    targets = set(re.findall(r"(?m)^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8")))
+    for name in _CODE.findall(_prose(page)):
+        if found := _FLAG.match(name):
+            assert found[1] in known, f"{page}: {name}"
+        elif name.startswith("make "):
+            assert set(name.split()[1:]) <= targets, f"{page}: {name}"
+
+
+def _all_flags() -> set[str]:
+    flags: set[str] = set()
+    commands: list[Any] = [get_command(app)]
+    while commands:
+        command = commands.pop()
+        for param in command.params:
+            flags |= {*param.opts, *param.secondary_opts}
+        names = getattr(command, "commands", ())
+        commands.extend(command.get_command(None, name) for name in names)
+    return flags
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    for page in (ROOT / "docs").rglob("*.md"):
+        if page.name == "index.md":
+            continue
+        index = (page.parent / "index.md").read_text(encoding="utf-8")
+        assert f"\n{page.stem}\n" in index, page
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_images_that_pages_name_have_the_version_of_the_package() -> None:
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    named = {found for text in texts for found in re.findall(r"/stowage:(\d\S*)", text)}
+    assert named == {version("stowage")}

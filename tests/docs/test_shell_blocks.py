@@ -1,0 +1,82 @@
+"""What README and the tutorials tell their readers to run does what they say."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stowage.cli.main import app
+from typer.main import get_command
+
+from tests.docs.pages import PAGES, README, ROOT, TUTORIALS, Block, blocks, shell_blocks
+from tests.docs.shell_session import run_page
+
+#: How many blocks of README and tutorials no test can run.
+NOT_RUN_IN = {"README.md": 3, "docs/tutorials/first-run.md": 1}
+
+
+@pytest.mark.parametrize("page", [README, *TUTORIALS], ids=lambda page: page.stem)
+def test_shell_blocks_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    run_page(page, tmp_path)
+
+
+def test_blocks_that_are_not_run_say_why() -> None:
+    not_run = [
+        block
+        for page in [README, *TUTORIALS]
+        for block in shell_blocks(page)
+        if "not run" in block.notes
+    ]
+    assert all(len(block.notes["not run"].split()) > 3 for block in not_run)
+    numbers: dict[str, int] = {}
+    for block in not_run:
+        name = str(block.page.relative_to(ROOT))
+        numbers[name] = numbers.get(name, 0) + 1
+    assert numbers == NOT_RUN_IN
+
+
+def test_notes_above_blocks_are_known() -> None:
+    known = {"not run", "file", "exits"}
+    for page in PAGES:
+        assert {note for block in blocks(page) for note in block.notes} <= known, page
+
+
+def _stowage_lines(block: Block) -> Iterator[list[str]]:
+    group: Any = get_command(app)
+    joined = block.text.replace("\\\n", " ").splitlines()
+    for line in (each for each in joined if "stowage " in each):
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        for at, word in enumerate(words):
+            if word == "stowage" or word.endswith("/bin/stowage"):
+                rest = words[at + 1 :]
+                if rest and rest[0] in group.commands:
+                    yield rest
+                break
+
+
+def _command_of(words: list[str]) -> tuple[Any, list[str]]:
+    command: Any = get_command(app)
+    while words and hasattr(command, "get_command"):
+        command, words = command.get_command(None, words[0]), words[1:]
+        assert command is not None, words
+    return command, words
+
+
+def test_every_command_and_flag_of_the_documents_exists() -> None:
+    found = 0
+    for page in PAGES:
+        for block in shell_blocks(page):
+            for words in _stowage_lines(block):
+                command, arguments = _command_of(words)
+                known = {
+                    flag for each in command.params for flag in each.opts + each.secondary_opts
+                }
+                flags = [each.partition("=")[0] for each in arguments if each.startswith("--")]
+                if "--" in flags:  # what follows is another program's
+                    flags = flags[: flags.index("--")]
+                assert set(flags) <= known, (block.place, words)
+                found += 1
+    assert found > 15

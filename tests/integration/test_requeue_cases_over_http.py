@@ -1,0 +1,159 @@
+"""Some enqueue stories once more, with the whole scheduler and an API server over HTTP.
+
+Each has pods that are tried again and pods that are not. One event decides about both, so once the
+former have been tried the latter have been passed over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from stowage.api.objects.meta import ApiStruct
+from stowage.api.objects.pod import Pod
+
+from tests.stories.requeue_cases import STORIES
+from tests.stories.requeue_cases.case import Put, RequeueCase
+from tests.support.api_client import MERGE, NODES, PODS, ApiClient
+from tests.support.api_servers import ApiServerUnderTest
+from tests.support.patience import PATIENCE_S
+from tests.support.running_scheduler import CONFIGURATION, RunningScheduler, running_scheduler
+
+Json = dict[str, Any]
+
+TOLD = (
+    "TaintToleration: a toleration of the pod's own helps it and no other pod",
+    "TaintToleration: a node's taint becomes one that a pod tolerates",
+    "NodeUnschedulable: the pod comes to tolerate cordons",
+    "NodeAffinity: a node's label becomes one that a pod asks for",
+    "NodeAffinity: a matching node joins",
+    "NodeResourcesFit: a node joins that is big enough for one",
+    "NodeResourcesFit: a node grows big enough for one",
+    "NodePorts: the pod with the same port goes",
+    "InterPodAffinity: a placed pod gets the label that a pod wants to be with",
+    "InterPodAffinity: the placed pod that a pod keeps away from goes",
+    "PodTopologySpread: a placed pod with the label goes",
+    "SchedulingGates: the last gate goes",
+    "all plugins: a pod goes and leaves room, a port and a place apart",
+)
+BY_TITLE = {story.title: story for story in STORIES}
+
+
+class Cluster:
+    """Does over HTTP what a story says."""
+
+    def __init__(self, api: ApiClient) -> None:
+        self._api = api
+
+    async def create(self, obj: ApiStruct) -> None:
+        await self._api.create(_collection(obj), _body(obj))
+
+    async def happen(self, happening: Any) -> None:
+        obj = happening.obj
+        path = f"{_collection(obj)}/{obj.metadata.name}"
+        if not isinstance(happening, Put):
+            reply = await self._api.delete(f"{path}?gracePeriodSeconds=0")
+        elif (found := await self._api.get(path)).status == 404:
+            reply = await self._api.post(_collection(obj), _body(obj))
+        else:
+            reply = await self._update(path, obj, found.body)
+        assert reply.status in (200, 201), reply.text
+
+    async def _update(self, path: str, obj: ApiStruct, found: Json) -> Any:
+        """Patch what stories change: labels, taints, tolerations, gates, and a node's size."""
+        body = _body(obj)
+        labels = dict.fromkeys(found["metadata"].get("labels") or {}) | body["metadata"]["labels"]
+        spec, own = body.get("spec", {}), found["spec"]
+        changeable = ("taints", "unschedulable", "tolerations", "schedulingGates")
+        changes = {key: spec.get(key) for key in changeable if key in spec or key in own}
+        if isinstance(obj, Pod):
+            # The API server adds tolerations of its own, which may not be taken away.
+            changes["tolerations"] = [*(own.get("tolerations") or ()), *spec.get("tolerations", ())]
+        patch = {"metadata": {"labels": labels}, "spec": changes}
+        reply = await self._api.patch(path, patch, MERGE)
+        if not isinstance(obj, Pod):
+            reply = await self._api.patch(f"{path}/status", {"status": body["status"]}, MERGE)
+        return reply
+
+
+def _collection(obj: ApiStruct) -> str:
+    return PODS if isinstance(obj, Pod) else NODES
+
+
+def _body(obj: ApiStruct) -> Json:
+    """The object as a user would write it."""
+    body: Json = msgspec.to_builtins(obj)
+    meta = body["metadata"]
+    kept = {"name": meta["name"], "labels": meta.get("labels", {})}
+    body |= {"apiVersion": "v1", "kind": type(obj).__name__, "metadata": kept}
+    if isinstance(obj, Pod):
+        body["spec"] |= {"schedulerName": "stowage", "automountServiceAccountToken": False}
+    return body
+
+
+def configuration_of(story: RequeueCase) -> Json:
+    """The profile stowage, with the plugins of the story."""
+    profile: Json = {"schedulerName": "stowage"}
+    if story.plugins:
+        names = ("PrioritySort", "DefaultBinder", *story.plugins)
+        enabled = [{"name": name} for name in names]
+        profile["plugins"] = {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}}
+    return {**CONFIGURATION, "profiles": [profile]}
+
+
+@asynccontextmanager
+async def scheduler_for(
+    story: RequeueCase, server: ApiServerUnderTest
+) -> AsyncIterator[RunningScheduler]:
+    """The scheduler, with the plugins of the story."""
+    async with running_scheduler(server.kubeconfig, configuration_of(story)) as running:
+        yield running
+
+
+def attempts(running: RunningScheduler) -> dict[str, int]:
+    """How often each pod that waits has been tried, by name."""
+    queue = running.engine.dump()["queue"]
+    return {
+        each["pod"].split("/")[1]: each["attempts"] for place in queue.values() for each in place
+    }
+
+
+async def until(holds: Any, what: str) -> None:
+    """Return as soon as something is true."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while not holds():  # noqa: ASYNC110 - polled on purpose
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(what) from None
+
+
+@pytest.mark.parametrize("title", TOLD)
+async def test_who_is_tried_again(
+    title: str, api: ApiClient, api_server: ApiServerUnderTest
+) -> None:
+    story, cluster = BY_TITLE[title], Cluster(api)
+    names = {pod.metadata.name for pod in story.pending}
+    for obj in story.objects:
+        await cluster.create(obj)
+    async with scheduler_for(story, api_server) as running:
+        await until(lambda: running.engine.cache_counts()["nodes"], "no node arrived")
+        for pod in story.pending:
+            await cluster.create(pod)
+        await until(
+            lambda: names <= attempts(running).keys() and running.is_idle, "not all were tried"
+        )
+        before = attempts(running)
+        for happening in story.trigger:
+            await cluster.happen(happening)
+
+        def tried_again() -> set[str]:
+            now = attempts(running)
+            return {name for name in names if now.get(name, 99) > before[name]}
+
+        await until(lambda: tried_again() >= story.requeued, "somebody was not tried again")
+        assert tried_again() == story.requeued

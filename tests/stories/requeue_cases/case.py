@@ -1,0 +1,157 @@
+"""What an enqueue story is, and short words to tell one.
+
+The scenarios follow ``CoreResourceEnqueueTestCases`` of kube-scheduler v1.36's integration tests
+where there is one, in meaning, and add what is missing there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stowage.api.objects.meta import ApiStruct
+from stowage.api.objects.node import (
+    Node,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Taint,
+)
+from stowage.api.objects.pod import (
+    Affinity,
+    NodeAffinity,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    Toleration,
+    TopologySpreadConstraint,
+)
+
+from tests.support.builders import affinity_term, label_selector, make_node, make_pod
+
+
+@dataclass(frozen=True)
+class Put:
+    """Somebody creates an object, or updates it."""
+
+    obj: ApiStruct
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Somebody deletes an object."""
+
+    obj: ApiStruct
+
+
+@dataclass(frozen=True)
+class RequeueCase:
+    """Pods that no node takes, something that happens, and who is tried again for it.
+
+    Attributes:
+        name: The story in a sentence.
+        plugins: Enabled besides PrioritySort and DefaultBinder; empty means the default profile.
+        objects: What there is at first; pods among it have a node.
+        pending: The pods that are tried, all in vain.
+        trigger: What happens then.
+        requeued: The names of the pods that are tried again; the others go on waiting.
+    """
+
+    name: str
+    plugins: tuple[str, ...]
+    pending: Sequence[Pod]
+    trigger: Sequence[Put | Delete]
+    requeued: frozenset[str] = field(default_factory=frozenset)
+    objects: Sequence[ApiStruct] = ()
+
+    @property
+    def title(self) -> str:
+        """The plugins and the sentence."""
+        return f"{' and '.join(self.plugins) or 'all plugins'}: {self.name}"
+
+
+def only(*names: str) -> frozenset[str]:
+    """The pods that are tried again."""
+    return frozenset(names)
+
+
+NOBODY = only()
+
+
+def node(name: str = "n", labels: Mapping[str, str] | None = None, **more: Any) -> Node:
+    """A node with room for four CPUs unless told otherwise."""
+    return make_node(name, labels=labels, **more)
+
+
+def pod(name: str, labels: Mapping[str, str] | None = None, **more: Any) -> Pod:
+    """A pod without a node."""
+    return make_pod(name, labels=labels, **more)
+
+
+def placed(name: str, on: str, labels: Mapping[str, str] | None = None, **more: Any) -> Pod:
+    """A pod that runs on a node."""
+    return make_pod(name, labels=labels, node=on, **more)
+
+
+def taint(key: str, value: str = "", effect: str = "NoSchedule") -> Taint:
+    """A taint."""
+    return Taint(key=key, value=value, effect=effect)
+
+
+def tolerates(key: str) -> Toleration:
+    """Tolerates every taint of a key."""
+    return Toleration(key=key, operator="Exists")
+
+
+def wants_node(key: str, operator: str, *values: str) -> Affinity:
+    """Requires nodes whose label satisfies this."""
+    term = NodeSelectorTerm(match_expressions=(NodeSelectorRequirement(key, operator, values),))
+    return _node_affinity(term)
+
+
+def wants_node_named(name: str) -> Affinity:
+    """Requires the node of this name."""
+    return _node_affinity(
+        NodeSelectorTerm(match_fields=(NodeSelectorRequirement("metadata.name", "In", (name,)),))
+    )
+
+
+def near(*terms: PodAffinityTerm) -> Affinity:
+    """Requires pods in the same topology domain."""
+    required = PodAffinity(required_during_scheduling_ignored_during_execution=terms)
+    return Affinity(pod_affinity=required)
+
+
+def apart(*terms: PodAffinityTerm) -> Affinity:
+    """Requires that there are no such pods in the topology domain."""
+    required = PodAffinity(required_during_scheduling_ignored_during_execution=terms)
+    return Affinity(pod_anti_affinity=required)
+
+
+def pods_with(key: str, topology_key: str, **more: Any) -> PodAffinityTerm:
+    """Pods that have a label, within one value of a node label."""
+    return affinity_term(topology_key, label_selector(None, (key, "Exists", ())), **more)
+
+
+def spread(
+    key: str, topology_key: str, min_domains: int | None = None, **more: Any
+) -> tuple[TopologySpreadConstraint, ...]:
+    """At most one more pod with this label in one domain than in another."""
+    selector = label_selector(None, (key, "Exists", ()))
+    constraint = TopologySpreadConstraint(
+        max_skew=1,
+        topology_key=topology_key,
+        when_unsatisfiable="DoNotSchedule",
+        label_selector=selector,
+        min_domains=min_domains,
+        **more,
+    )
+    return (constraint,)
+
+
+def _node_affinity(term: NodeSelectorTerm) -> Affinity:
+    required = NodeAffinity(
+        required_during_scheduling_ignored_during_execution=NodeSelector((term,))
+    )
+    return Affinity(node_affinity=required)

@@ -1,0 +1,107 @@
+"""Every enqueue story, told to the engine: who is tried again for what happens, and who is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from msgspec import convert
+from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.events import (
+    AssignedPodGone,
+    AssignedPodSeen,
+    Event,
+    NamespaceSeen,
+    NodeGone,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+    StorageGone,
+    StorageSeen,
+)
+from stowage.api.instructions import BindPod
+from stowage.api.objects.meta import ApiStruct
+from stowage.api.objects.namespace import Namespace
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.engine import Engine, make_engine
+from stowage.engine.storage_event_handlers import RESOURCES
+from stowage.framework import Framework, build_profile
+from stowage.plugins import in_tree_registry
+
+from tests.stories.requeue_cases import STORIES
+from tests.stories.requeue_cases.case import Delete, Put, RequeueCase
+from tests.support.engines import DEFAULT_PROFILE, of_type
+
+NO_BACKOFF = {"initial_backoff_s": 0.0, "max_backoff_s": 0.0}
+
+
+def engine_with(plugins: Iterable[str]) -> Engine:
+    """An engine without backoff, with these plugins or with the default ones."""
+    profile: dict[str, Any] = dict(DEFAULT_PROFILE)
+    if plugins:
+        enabled = [{"name": name} for name in ("PrioritySort", "DefaultBinder", *plugins)]
+        multi_point = {"enabled": enabled, "disabled": [{"name": "*"}]}
+        profile["plugins"] = {"multiPoint": multi_point}
+    config = convert(profile, KubeSchedulerProfile)
+    framework = Framework(build_profile(config, in_tree_registry()))
+    return make_engine([framework], lambda _ties: 0, queue_settings=NO_BACKOFF)
+
+
+def event_of(happening: Put | Delete) -> Event:
+    """What the watches make of it."""
+    obj: Any = happening.obj
+    seen = isinstance(happening, Put)
+    match obj:
+        case Pod():
+            return _pod_event(obj, seen=seen)
+        case Node():
+            return NodeSeen(obj) if seen else NodeGone(obj.metadata.name)
+        case Namespace():
+            return NamespaceSeen(obj)
+        case _ if type(obj) in RESOURCES:
+            meta, kind = obj.metadata, type(obj).__name__
+            return StorageSeen(obj) if seen else StorageGone(kind, meta.namespace, meta.name)
+    raise TypeError(f"no watch shows a {type(obj).__name__}")
+
+
+def _pod_event(pod: Pod, *, seen: bool) -> Event:
+    meta = pod.metadata
+    identity = (meta.namespace, meta.name, meta.uid)
+    if pod.spec.node_name:
+        return AssignedPodSeen(pod) if seen else AssignedPodGone(*identity)
+    return PendingPodSeen(pod) if seen else PendingPodGone(*identity)
+
+
+def names_in(engine: Engine, place: str) -> set[str]:
+    """The pods the queue has there."""
+    return {each["pod"].split("/")[1] for each in engine.dump()["queue"][place]}
+
+
+def prepare(story: RequeueCase) -> Engine:
+    """An engine that has tried all pending pods in vain."""
+    engine = engine_with(story.plugins)
+    objects: list[ApiStruct] = [*story.objects, *story.pending]
+    engine.handle([event_of(Put(each)) for each in objects], 0.0)
+    answer = engine.schedule(0.0, len(story.pending))
+    assert of_type(BindPod, answer) == []
+    waiting = {pod.metadata.name for pod in story.pending}
+    assert names_in(engine, "unschedulable") == waiting
+    return engine
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.title)
+def test_who_is_tried_again(story: RequeueCase) -> None:
+    engine = prepare(story)
+    for happening in story.trigger:
+        engine.handle([event_of(happening)], 1.0)
+    pending = {pod.metadata.name for pod in story.pending}
+    assert names_in(engine, "active") & pending == story.requeued
+    engine.validate()
+
+
+def test_every_story_is_told_once() -> None:
+    told = [(story.plugins, story.name) for story in STORIES]
+    assert len(told) == len(set(told))
+    assert len(told) >= 80

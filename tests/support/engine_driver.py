@@ -1,0 +1,107 @@
+"""Drives an engine through a story on a virtual clock and checks its invariants on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from stowage.api.events import Event, NodeSeen, PendingPodSeen
+from stowage.api.instructions import Instruction, PodReference
+from stowage.engine import Engine, Journal, replay
+
+from tests.support.builders import make_node, make_pod
+from tests.support.engines import default_engine, of_type
+
+T = TypeVar("T")
+
+
+class EngineDriver:
+    """An engine, the virtual time and every instruction the engine has returned.
+
+    The engine's invariants are checked after every call with an event or an instruction.
+    Subclasses override `carry_out` to act on instructions.
+
+    Args:
+        make: Builds the engine; called with the keywords ``choose`` and ``journal``.
+        choose: Breaks ties between nodes; by default the first node wins.
+
+    Attributes:
+        now: Virtual seconds; passed to every call of the engine.
+        journal: Every call of the engine and its answer.
+        instructions: What the engine has returned and `take` has not yet removed.
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., Engine] = default_engine,
+        choose: Callable[[int], int] = lambda _num_ties: 0,
+    ) -> None:
+        self._make = make
+        self.journal = Journal()
+        self.engine = make(choose=choose, journal=self.journal)
+        self.now = 0.0
+        self.instructions: list[Instruction] = []
+
+    def handle(self, *events: Event) -> list[Instruction]:
+        """Pass events to the engine."""
+        answer = self.engine.handle(events, self.now)
+        if events or answer:
+            self._record(answer)
+        return answer
+
+    def schedule(self, budget: int = 10) -> list[Instruction]:
+        """Let the engine schedule up to `budget` pods."""
+        answer = self.engine.schedule(self.now, budget)
+        if answer:
+            self._record(answer)
+        return answer
+
+    def advance(self, seconds: float) -> list[Instruction]:
+        """Let time pass."""
+        self.now += seconds
+        return self.handle()
+
+    def add_nodes(self, *names: str, **fields: Any) -> None:
+        """Nodes join; `fields` are those of `make_node`."""
+        self.handle(*(NodeSeen(make_node(name, **fields)) for name in names))
+
+    def create_pods(self, *names: str, **fields: Any) -> list[Instruction]:
+        """Users create pods; `fields` are those of `make_pod`."""
+        return self.handle(*(PendingPodSeen(make_pod(name, **fields)) for name in names))
+
+    def take(self, kind: type[T]) -> list[T]:
+        """Remove and return the recorded instructions of one kind."""
+        found = of_type(kind, self.instructions)
+        self.instructions = [each for each in self.instructions if not isinstance(each, kind)]
+        return found
+
+    def queue_of(self, name: str) -> str:
+        """The queue that holds a pod of the default namespace; empty if none does."""
+        for queue, pods in self.engine.dump()["queue"].items():
+            if any(pod["pod"] == f"default/{name}" for pod in pods):
+                return str(queue)
+        return ""
+
+    def check_replay(self) -> None:
+        """Fail unless replaying the journal gives the same answers and the same final state."""
+        replayed: list[Engine] = []
+
+        def rebuild(choose: Callable[[int], int]) -> Engine:
+            replayed.append(self._make(choose=choose, journal=None))
+            return replayed[-1]
+
+        replay(self.journal, rebuild)
+        assert replayed[0].dump() == self.engine.dump()
+
+    def carry_out(self, instructions: Iterable[Instruction]) -> None:
+        """Act on instructions; the engine alone does nothing about them."""
+
+    def _record(self, instructions: list[Instruction]) -> None:
+        self.engine.validate()
+        self.instructions += instructions
+        self.carry_out(instructions)
+
+
+def reference(name: str) -> PodReference:
+    """The reference that instructions carry for a pod made by `make_pod`."""
+    return PodReference("default", name, f"uid-{name}")

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from stowage.api.status import Status, error, unresolvable
+from stowage.queue import QueueRules, QueueState, SchedulingQueue
+from stowage.state.pods.pod_info import PodInfo
+
+from tests.unit.queue.scenario import (
+    CLAIM_ADD,
+    NODE_ADD,
+    PROFILE,
+    Gate,
+    by_priority,
+    make_queue,
+    pending,
+    pop_names,
+    reject,
+)
+
+
+def _failing(info: PodInfo) -> Status:
+    return error("no connection", plugin="Gatekeeper")
+
+
+def _raising(info: PodInfo) -> Status:
+    raise ZeroDivisionError("division by zero")
+
+
+def _anonymous(info: PodInfo) -> Status:
+    return unresolvable("no")
+
+
+def test_a_gated_pod_waits_as_unschedulable_and_counts_as_gated() -> None:
+    queue = make_queue()
+    info = pending("p", gates=["hold"])
+    assert queue.add(info, 0.0) is QueueState.UNSCHEDULABLE
+    assert queue.pending_counts() == {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 1}
+    assert pop_names(queue) == []
+    queued = queue.get(info.uid)
+    assert queued is not None
+    assert queued.gating_plugin == "SchedulingGates"
+    assert queued.initial_attempt_at is None
+
+
+def test_a_pod_whose_scheduling_gates_are_removed_becomes_active() -> None:
+    queue = make_queue()
+    queue.add(pending("p", gates=["a", "b"]), 0.0)
+    assert queue.update(pending("p", gates=["b"]), 1.0) is QueueState.UNSCHEDULABLE
+    assert queue.update(pending("p"), 2.0) is QueueState.ACTIVE
+    queue.validate()
+    assert pop_names(queue) == ["p"]
+
+
+def test_only_events_of_the_gating_plugin_ask_again() -> None:
+    gate = Gate()
+    gate.closed.add("p")
+    queue = make_queue(pre_enqueue=gate)
+    queue.add(pending("p"), 0.0)
+    queue.move_on_event(NODE_ADD, None, None, 1.0)
+    assert gate.asked == ["p"]
+    queue.move_on_event(CLAIM_ADD, None, None, 1.0)
+    assert gate.asked == ["p", "p"]
+    gate.closed.clear()
+    assert queue.move_on_event(CLAIM_ADD, None, None, 2.0) == 1
+    queue.validate()
+    assert pop_names(queue) == ["p"]
+
+
+def test_each_pod_of_a_group_that_is_woken_passes_the_gate() -> None:
+    gate = Gate()
+    queue = make_queue(pre_enqueue=gate)
+    for name in ("a", "b", "c"):
+        reject(queue, pending(name), by=("NodeResourcesFit",))
+    gate.closed.add("b")
+    assert queue.move_on_event(NODE_ADD, None, None, 60.0) == 2
+    queue.validate()
+    assert pop_names(queue) == ["a", "c"]
+    assert queue.unschedulable_counts() == {
+        (PROFILE, "NodeResourcesFit"): 1,
+        (PROFILE, "Gatekeeper"): 1,
+    }
+
+
+def test_a_group_whose_first_pod_is_gated_still_lets_the_others_in() -> None:
+    gate = Gate()
+    queue = make_queue(pre_enqueue=gate)
+    for name in ("a", "b"):
+        reject(queue, pending(name), by=("NodeResourcesFit",))
+    gate.closed.add("a")
+    assert queue.move_on_event(NODE_ADD, None, None, 60.0) == 1
+    assert pop_names(queue) == ["b"]
+
+
+def test_a_gate_that_judges_by_class_is_asked_about_one_pod_of_a_group() -> None:
+    gate = Gate()
+    rules = QueueRules(
+        by_priority,
+        gate,
+        {(PROFILE, "Fit"): [(NODE_ADD, None)]},
+        gates_per_pod=lambda _pod: False,
+    )
+    queue = SchedulingQueue(rules)
+    for name in ("a", "b", "c"):
+        reject(queue, pending(name), by=("Fit",))
+    gate.asked.clear()
+    assert queue.move_on_event(NODE_ADD, None, None, 60.0) == 3
+    assert gate.asked == ["a"]
+
+
+def test_an_opened_gate_can_reveal_another_one() -> None:
+    gate = Gate()
+    gate.closed.add("p")
+    queue = make_queue(pre_enqueue=gate)
+    queue.add(pending("p", gates=["hold"]), 0.0)
+    assert queue.update(pending("p"), 1.0) is QueueState.UNSCHEDULABLE
+    queue.validate()
+    assert queue.unschedulable_counts() == {
+        (PROFILE, "SchedulingGates"): 1,
+        (PROFILE, "Gatekeeper"): 1,
+    }
+    gate.closed.clear()
+    queue.move_on_event(CLAIM_ADD, None, None, 2.0)
+    assert pop_names(queue) == ["p"]
+
+
+def test_a_pod_that_comes_back_can_be_gated_instead_of_backing_off() -> None:
+    gate = Gate()
+    queue = make_queue(pre_enqueue=gate)
+    queue.add(pending("p"), 0.0)
+    queued = queue.pop(0.0)
+    assert queued is not None
+    gate.closed.add("p")
+    assert queue.add_unschedulable(queued, 0.0, is_error=True) is QueueState.UNSCHEDULABLE
+    queue.validate()
+    assert queue.pending_counts()["gated"] == 1
+
+
+def test_a_gated_pod_waits_for_its_gating_plugins_events_however_long() -> None:
+    gate = Gate()
+    gate.closed.add("p")
+    queue = make_queue(pre_enqueue=gate)
+    queue.add(pending("p"), 0.0)
+    gate.closed.clear()
+    assert queue.next_deadline() is None
+    assert queue.flush(600.0) == 0
+    assert gate.asked == ["p"]
+
+
+def test_a_pod_gated_by_who_waits_for_everything_is_asked_again_after_five_minutes() -> None:
+    queue = make_queue(pre_enqueue=_anonymous)
+    queue.add(pending("p"), 0.0)
+    assert queue.next_deadline() == 300.0
+    assert queue.flush(300.0) == 0
+    queue.validate()
+    assert queue.next_deadline() == 600.0
+
+
+def test_an_error_of_pre_enqueue_gates_the_pod_and_is_reported() -> None:
+    queue = make_queue(pre_enqueue=_failing)
+    assert queue.add(pending("p"), 0.0) is QueueState.UNSCHEDULABLE
+    assert queue.drain_problems() == [
+        (
+            "pod default/p: PreEnqueue of plugin Gatekeeper failed: no connection; "
+            "expected Success or a rejection, the pod is gated"
+        )
+    ]
+    assert queue.drain_problems() == []
+
+
+def test_a_raising_pre_enqueue_gates_the_pod_until_anything_happens() -> None:
+    queue = make_queue(pre_enqueue=_raising)
+    assert queue.add(pending("p"), 0.0) is QueueState.UNSCHEDULABLE
+    queue.validate()
+    assert len(queue.drain_problems()) == 1
+    queue.move_on_event(NODE_ADD, None, None, 1.0)
+    assert "ZeroDivisionError" in queue.drain_problems()[0]
+
+
+def test_a_rejection_that_names_no_plugin_gates_the_pod_too() -> None:
+    queue = make_queue(pre_enqueue=_anonymous)
+    queue.add(pending("p"), 0.0)
+    assert queue.unschedulable_counts() == {(PROFILE, "PreEnqueue"): 1}
+    queue.validate()

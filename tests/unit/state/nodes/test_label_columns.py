@@ -1,0 +1,84 @@
+"""A label becomes a column of codes, and a requirement a table over them."""
+
+from __future__ import annotations
+
+import pytest
+from stowage.api.values.selectors import Operator, Requirement
+from stowage.state import NodeView
+from stowage.state.cache import ClusterCache
+from stowage.state.nodes.node_columns import NodeColumns
+
+from tests.support.builders import ZONE, make_node
+
+
+@pytest.fixture
+def columns() -> NodeColumns:
+    columns = NodeColumns()
+    for index, zone in enumerate(["a", "b", "a", None]):
+        columns.set_node(make_node(f"n{index}", zone=zone))
+    return columns
+
+
+def codes(columns: NodeColumns, key: str) -> list[int]:
+    return list(columns.labels.column(key).cells[:4])
+
+
+def test_equal_values_share_a_code_and_absence_is_minus_one(columns: NodeColumns) -> None:
+    first, second, third, absent = codes(columns, ZONE)
+    assert first == third != second
+    assert absent == -1
+    assert columns.labels.column(ZONE).value(second) == "b"
+
+
+def test_a_column_follows_its_nodes(columns: NodeColumns) -> None:
+    column = columns.labels.column(ZONE)
+    columns.set_node(make_node("n1", zone="c"))
+    columns.set_node(make_node("n3", zone="a"))
+    assert [column.value(code) for code in codes(columns, ZONE)] == ["a", "c", "a", "a"]
+    assert column.num_values == len(set(codes(columns, ZONE))) + 1  # the code of b is free
+
+
+def test_a_label_that_no_node_has_yields_an_empty_column_and_keeps_none(
+    columns: NodeColumns,
+) -> None:
+    assert columns.labels.column("absent").num_values == 0
+    assert codes(columns, "absent") == [-1] * 4
+    assert "absent" not in columns.labels.built()
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "want"),
+    [
+        (Operator.IN, ("a", "z"), [True, False, True, False]),
+        (Operator.NOT_IN, ("a",), [False, True, False, True]),
+        (Operator.EXISTS, (), [True, True, True, False]),
+        (Operator.DOES_NOT_EXIST, (), [False, False, False, True]),
+        (Operator.GT, ("1",), [False, False, False, False]),
+    ],
+)
+def test_requirements_are_judged_per_value(
+    columns: NodeColumns, operator: Operator, values: tuple[str, ...], want: list[bool]
+) -> None:
+    column = columns.labels.column(ZONE)
+    table = column.table(Requirement(ZONE, operator, values))
+    assert table[column.codes][:4].tolist() == want
+
+
+def test_a_table_is_kept_until_a_value_comes_or_goes(columns: NodeColumns) -> None:
+    column = columns.labels.column(ZONE)
+    requirement = Requirement(ZONE, Operator.IN, ("c",))
+    table = column.table(requirement)
+    columns.set_node(make_node("n2", zone="b"))
+    assert column.table(requirement) is table
+    columns.set_node(make_node("n0", zone="c"))
+    assert column.table(requirement)[column.codes][:4].tolist() == [True, False, False, False]
+
+
+def test_numbers_are_compared_as_numbers() -> None:
+    cache = ClusterCache()
+    for index, size in enumerate(["5", "10", "nine"]):
+        cache.update_node(make_node(f"n{index}", labels={"size": size}))
+    nodes: NodeView = cache.snapshot().view(slice(0, 3))
+    column = cache.snapshot().label_column("size")
+    table = column.table(Requirement("size", Operator.GT, ("7",)))
+    assert table[nodes.label_codes("size")].tolist() == [False, True, False]

@@ -1,0 +1,133 @@
+"""Many sorts of pods are found by columns, few one by one; both find the same."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from stowage.api.values.selectors import EVERYTHING, NOTHING, Operator, Requirement, Selector
+from stowage.state import ClusterCache, PodInfo, make_pod_info
+from stowage.state.cluster_state import ClusterState
+from stowage.state.pods import pod_index
+from stowage.state.pods.pod_index import PodIndex
+
+from tests.support.builders import make_pod
+
+NUM_ROWS = 64
+
+
+def _selector(rng: Random) -> Selector:
+    values = tuple(sorted({f"v{rng.randrange(40)}" for _ in range(rng.choice((1, 2, 30)))}))
+    requirements = [
+        Requirement("app", Operator.IN, values),
+        Requirement("app", Operator.NOT_IN, values),
+        Requirement("tier", Operator.EXISTS),
+        Requirement("tier", Operator.DOES_NOT_EXIST),
+        Requirement("unheard-of", Operator.DOES_NOT_EXIST),
+        Requirement("unheard-of", Operator.IN, values),
+    ]
+    picked = rng.sample(requirements, rng.choice((1, 1, 2)))
+    return rng.choice((Selector(tuple(sorted(picked))),) * 8 + (EVERYTHING, NOTHING))
+
+
+def _pod(cache: ClusterCache, rng: Random, number: int) -> PodInfo:
+    labels = {"app": f"v{rng.randrange(40)}"} if rng.random() < 0.9 else {}
+    labels |= {"tier": f"t{rng.randrange(5)}"} if rng.random() < 0.5 else {}
+    deleted = "2026-01-01T00:00:00Z" if rng.random() < 0.2 else None
+    pod = make_pod(f"p{number}", namespace=f"ns{rng.randrange(6)}", labels=labels)
+    metadata = pod.metadata
+    if deleted is not None:
+        pod = replace(pod, metadata=replace(metadata, deletion_timestamp=deleted))
+    return make_pod_info(pod, cache.classes)
+
+
+@pytest.mark.parametrize("num_pods", [20, 400])
+@pytest.mark.parametrize("max_selectors", [3, 512])
+def test_counts_are_what_a_look_at_each_pod_gives(num_pods: int, max_selectors: int) -> None:
+    rng, cache, state = Random(num_pods), ClusterCache(), ClusterState()
+    index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS, max_selectors)
+    placed: list[tuple[PodInfo, int]] = []
+    for number in range(num_pods + 60):
+        if len(placed) >= num_pods and rng.random() < 0.5:
+            index.remove(*placed.pop(rng.randrange(len(placed))))
+        else:
+            placed.append((_pod(cache, rng, number), rng.randrange(NUM_ROWS)))
+            index.add(*placed[-1])
+        if number < num_pods - 20:
+            continue
+        for _ in range(5):
+            selector = _selector(rng)
+            namespaces = rng.choice((None, frozenset(("ns1",)), frozenset(("ns1", "ns2", "no"))))
+            skip = rng.random() < 0.5
+            counts = index.count_matching(selector, namespaces, skip_terminating=skip)
+            want = np.zeros(NUM_ROWS, dtype=np.int64)
+            for pod, row in placed:
+                if namespaces is not None and pod.namespace not in namespaces:
+                    continue
+                if not (skip and pod.terminating) and selector.matches(pod.labels):
+                    want[row] += 1
+            assert counts.per_node.tolist() == want.tolist()
+            assert counts.total == want.sum()
+
+
+def test_more_questions_than_are_kept_do_not_push_each_other_out() -> None:
+    cache, state = ClusterCache(), ClusterState()
+    index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS, max_selectors=4)
+    pod = make_pod_info(make_pod("p", labels={"app": "v1"}), cache.classes)
+    index.add(pod, 3)
+    selectors = [
+        Selector((Requirement("app", Operator.NOT_IN, (f"v{n + 2}",)),)) for n in range(20)
+    ]
+    for _ in range(3):
+        for selector in selectors:
+            counts = index.count_matching(selector, None, skip_terminating=False)
+            assert counts.per_node[3] == 1
+    assert [query.selector for query, _ in index.kept_counts()] == selectors[:4]
+    index.remove(pod, 3)
+    assert index.count_matching(selectors[19], None, skip_terminating=False).total == 0
+    assert selectors[19] in [query.selector for query, _ in index.kept_counts()]
+
+
+def test_labels_that_no_pod_has_any_more_leave_no_column() -> None:
+    cache, state = ClusterCache(), ClusterState()
+    index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS)
+    others = [
+        make_pod_info(make_pod(f"o{n}", labels={"n": str(n)}), cache.classes) for n in range(99)
+    ]
+    for other in others:
+        index.add(other, 0)
+    for number in range(50):
+        key = f"key-{number}"
+        pod = make_pod_info(make_pod("p", labels={key: "x"}), cache.classes)
+        index.add(pod, 1)
+        selector = Selector((Requirement(key, Operator.EXISTS),))
+        assert index.count_matching(selector, None, skip_terminating=False).total == 1
+        index.remove(pod, 1)
+    assert set(index.groups.labels.built()) <= {"n"}
+
+
+def test_fewer_selectors_are_kept_where_each_means_very_many_kinds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pod_index, "MAX_MEMBERSHIPS", 500)
+    monkeypatch.setattr(pod_index, "MAX_MEMBERSHIPS_AT_ONCE", 200)
+    cache, state = ClusterCache(), ClusterState()
+    index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS)
+    pods = [
+        make_pod_info(make_pod(f"p{n}", labels={"n": str(n)}), cache.classes) for n in range(90)
+    ]
+    for pod in pods:
+        index.add(pod, 0)
+    selectors = [
+        Selector((Requirement("n", Operator.NOT_IN, (f"x{number}",)),)) for number in range(20)
+    ]
+    for number in range(4):
+        for selector in selectors[number:]:
+            counts = index.count_matching(selector, None, skip_terminating=False)
+            assert counts.total == len(pods)
+        assert len(list(index.kept_counts())) <= 5
+        index.remove(pods.pop(), 0)
+    for _, counts in index.kept_counts():
+        assert counts.total == len(pods)
