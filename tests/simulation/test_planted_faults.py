@@ -121,12 +121,12 @@ def _evicts_without_review(usual: Any) -> Any:
 
 
 def _hides_failed_evaluations(_usual: Any) -> Any:
-    async def consult(self: Any, instruction: Any) -> None:
+    async def evaluate(self: Any, instruction: Any) -> None:
         answer = await self._evaluator.evaluate(instruction)
         if not answer.error:
             self._inbox.put(answer)
 
-    return consult
+    return evaluate
 
 
 def _skips_pods_of_the_future(usual: Any) -> Any:
@@ -142,10 +142,8 @@ def _skips_pods_of_the_future(usual: Any) -> Any:
 def _trusts_dates_of_lease(_usual: Any) -> Any:
     def taken_until(self: Any) -> float:
         spec = self._lease.get("spec", {})
-        renewed, now = (
-            datetime.fromisoformat(text).timestamp()
-            for text in (spec.get("renewTime", "2026-01-01T00:00:00Z"), self._clock.timestamp())
-        )
+        texts = spec.get("renewTime", "2026-01-01T00:00:00Z"), self._clock.timestamp_micro()
+        renewed, now = (datetime.fromisoformat(text).timestamp() for text in texts)
         left_s = renewed + spec.get("leaseDurationSeconds", 15) - now
         return float(self._clock.monotonic() + left_s)
 

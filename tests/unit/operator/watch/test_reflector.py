@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from stowage.api.events import AssignedPodGone, Event, NodeGone, NodeSeen, ObjectInvalid
 from stowage.api.objects.node import Node
 from stowage.operator.client.api_error import ApiError
@@ -60,7 +61,7 @@ class _Story:
         self.time = FakeTime()
         # The script ends with a watch that never does.
         self.client = FakeApiClient(get=lists, watch=[*watches, [_EndOfStory()]])
-        clock = Clock(jitter=no_jitter, sleep=self._sleep, monotonic=self.time.monotonic)
+        clock = replace(self.time.clock, sleep=self._sleep)
         self.reflector: Reflector[Node] = Reflector(NODES, self.client, self.inbox, clock)
 
     async def _sleep(self, seconds: float) -> None:
