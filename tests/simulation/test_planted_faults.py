@@ -385,7 +385,7 @@ PLANTED = {
         _does_not_register(EventResource.NODE, ActionType.UPDATE_NODE_TAINT),
         Emphasis(often=frozenset(["taint_or_untaint"])),
         "nothing speaks against",
-        first_seed=34,
+        first_seed=120,
     ),
     "labels of namespaces are read once": Planted(
         ClusterCache,
