@@ -1,6 +1,7 @@
 """A plain HTTP client for tests that look at an API server request by request."""
 
 import asyncio
+import io
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -103,7 +104,7 @@ class ApiClient:
         data = None
         if body is not None:
             headers["Content-Type"] = content_type
-            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            data = io.BytesIO(body if isinstance(body, bytes) else json.dumps(body).encode())
         async with self._session.request(method, path, data=data, headers=headers) as response:
             text = await response.text()
             decoded = json.loads(text) if text and response.content_type == _JSON else {}
