@@ -14,7 +14,7 @@ install: $(STAMP) ## Install Stowage and its development tools into .venv
 $(STAMP): pyproject.toml simcluster/pyproject.toml benchmarks/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		-e '.[dev]' -e simcluster -e 'benchmarks[plot]'
+		-e '.[dev,docs]' -e simcluster -e 'benchmarks[plot]'
 	touch $(STAMP)
 
 demo: install ## Run the embedded cluster and the scheduler, place the sample manifests, report
@@ -50,11 +50,10 @@ audit: install ## Look up known vulnerabilities of everything installed; fails w
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
 	$(BIN)/pip-audit --strict --skip-editable
 
-bench: install ## Binds per second and cost a pod over the embedded cluster, all workloads
+bench: install ## Binds per second and cost a pod over the simulated cluster, all workloads
 	$(BIN)/stowage bench e2e
 
 docs: install ## Write the generated tables, build the site into build/docs; warnings are errors
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	$(BIN)/python -m docs.tables
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --builder html docs build/docs
 

@@ -20,13 +20,14 @@ from typing import Any
 
 import msgspec
 import yaml
+from typer.main import get_command
+
 from stowage.api.config.types import KubeSchedulerConfiguration
 from stowage.cli.main import app
 from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, ExtensionPoint, takes_part
 from stowage.operator.metrics import definitions
 from stowage.operator.metrics.definitions import Definition
 from stowage.plugins import in_tree_registry
-from typer.main import get_command
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent

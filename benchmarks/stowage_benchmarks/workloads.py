@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from simcluster.kubelet.nodes import HOSTNAME, ZONE, bench_node
-
 from stowage_benchmarks.storage import bound_claims, csi_node, using_claim
 
 Json: TypeAlias = dict[str, Any]

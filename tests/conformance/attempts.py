@@ -22,7 +22,6 @@ from stowage.framework import (
     ScoreResult,
 )
 from stowage.state import PodInfo, Snapshot
-
 from tests.conformance.decision_cases import Cluster
 
 Answer = dict[str, Any]

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
+
 from stowage.api import Node, Pod, convert_object
 from stowage.api.config.loading import ConfigError, KubeSchedulerProfile
 from stowage.api.decoding.strict_decoding import decode_struct

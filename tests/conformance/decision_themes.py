@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from stowage.framework import Framework
-
 from tests.conformance.attempts import Answer, attempt
 from tests.conformance.decision_cases import (
     Cluster,

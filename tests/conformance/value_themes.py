@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
 from stowage.api import (
     LabelSelector,
     Node,

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stowage.cli.main import app
 from typer.main import get_command
 
+from stowage.cli.main import app
 from tests.docs.pages import PAGES, README, ROOT, blocks
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")

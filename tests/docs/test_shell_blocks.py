@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stowage.cli.main import app
 from typer.main import get_command
 
+from stowage.cli.main import app
 from tests.docs.pages import PAGES, README, ROOT, TUTORIALS, Block, blocks, shell_blocks
 from tests.docs.shell_session import run_page
 

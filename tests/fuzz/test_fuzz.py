@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from stowage.api.decoding.decode import decode_list, decode_object, decode_watch_event
 from stowage.api.decoding.errors import MAX_SHOWN, InvalidObject, QuantityError
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.volume import CSINode
 from stowage.api.values.quantity import parse_quantity, quantity_value
-
 from tests.fuzz.__main__ import Tally, try_objects, try_texts
 from tests.fuzz.objects import SAMPLES
 from tests.fuzz.trials import (

@@ -17,7 +17,6 @@ from stowage.api.values.selector_syntax import parse_field_selector, parse_label
 from stowage.engine import Engine
 from stowage.operator.watch.invalid_objects import invalid_object_event
 from stowage.operator.watch.kinds import REFLECTED_KINDS
-
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

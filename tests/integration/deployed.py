@@ -12,6 +12,8 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+from typer.testing import CliRunner
+
 from simcluster.kinds.catalog import BY_KIND
 from simcluster.ports import reserved_port
 from simcluster.tests.support.api_client import ApiClient
@@ -19,7 +21,6 @@ from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.cli import composition
 from stowage.cli.main import app
 from stowage.operator import RunOptions, run
-from typer.testing import CliRunner
 
 Json = dict[str, Any]
 

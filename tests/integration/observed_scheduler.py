@@ -15,13 +15,13 @@ from typing import Any
 import aiohttp
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
+
+from simcluster import ClusterOptions, FaultRule, SimulatedCluster, make_node
 from simcluster.kinds.resources import PODS
 from simcluster.ports import reserved_port
 from simcluster.tests.support.api_client import MERGE, ApiClient
 from simcluster.tests.support.api_client import PODS as PODS_PATH
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-
-from simcluster import ClusterOptions, FaultRule, SimulatedCluster, make_node
 from tests.support.fault_table import Series
 from tests.support.full_cluster import CAPACITY, small_pod
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from simcluster import FaultRule
 from simcluster.kinds.resources import PODS
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.engine.state import unconfirmed_bindings
 from stowage.operator.client.timeouts import Timeouts
-
-from simcluster import FaultRule
 from tests.support.auditor import node_of, scheduled_condition
 from tests.support.full_cluster import (
     BINDINGS,

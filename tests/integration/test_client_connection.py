@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 import yaml
 from aiohttp import web
-from stowage.operator.client.connection import connect
 
+from stowage.operator.client.connection import connect
 from tests.support.authority import Authority
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]

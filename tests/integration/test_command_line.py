@@ -4,8 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from stowage.cli.main import app
 from typer.testing import CliRunner
+
+from stowage.cli.main import app
 
 COMMANDS = ["run", "cluster", "demo", "bench", "bench e2e", "config", "config check"]
 

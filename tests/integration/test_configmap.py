@@ -12,6 +12,8 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+from typer.testing import CliRunner
+
 from simcluster.ports import reserved_port
 from simcluster.tests.support.api_client import (
     CONFIG_MAPS,
@@ -29,8 +31,6 @@ from stowage.cli.main import app
 from stowage.cli.run import in_config_map
 from stowage.operator import ServingOptions, run
 from stowage.operator.serving.delegated_access import AccessOptions
-from typer.testing import CliRunner
-
 from tests.support.engines import configuration_of, fit_profile
 
 NAME = "stowage-config"

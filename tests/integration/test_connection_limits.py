@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.operator.serving.connection_limits import ConnectionLimits
 from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAccess
 from stowage.operator.serving.health import Checks
 from stowage.operator.serving.server import Content, Server, ServingOptions
 from stowage.operator.serving.tls_options import CIPHER_SUITES, TlsOptions
-
 from tests.support.authority import Authority
 from tests.support.fake_api import FakeApiClient, FakeTime
 

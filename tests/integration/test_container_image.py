@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from tests.support.installed_packages import link_dependencies
 
 ROOT = Path(__file__).parents[2]

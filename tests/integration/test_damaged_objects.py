@@ -14,11 +14,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
+
+from simcluster import SimulatedCluster, make_node
 from simcluster.tests.support.api_client import PODS as PODS_PATH
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-
-from simcluster import SimulatedCluster, make_node
 from tests.support.auditor import node_of
 from tests.support.full_cluster import CAPACITY, small_pod
 from tests.support.running_scheduler import running_scheduler

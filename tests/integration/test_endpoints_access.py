@@ -10,13 +10,13 @@ from typing import Any
 
 import aiohttp
 import pytest
+
+from simcluster import ClusterOptions, SimulatedCluster, write_kubeconfig
 from simcluster.auth.users import User
 from simcluster.ports import reserved_port
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.operator import LeaderElectionOptions, RunOptions, ServingOptions, run
-
-from simcluster import ClusterOptions, SimulatedCluster, write_kubeconfig
 from tests.support.round_robin_engine import RoundRobinEngine
 
 ADMIN, MONITORING, STRANGER = "admin-token", "monitoring-token", "stranger-token"

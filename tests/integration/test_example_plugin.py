@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from simcluster.tests.support.api_client import NODES, PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S

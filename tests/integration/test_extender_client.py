@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+
 from simcluster.ports import reserved_port
 from simcluster.tests.support.api_servers import self_signed_certificate
 from stowage.api.config.loading import Extender
 from stowage.api.config.types import ExtenderTLSConfig
 from stowage.api.values.duration import Duration
 from stowage.operator.extenders.client import ExtenderClient, ExtenderError
-
 from tests.support.authority import Authority
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
+
+from simcluster import FaultRule
 from simcluster.tests.support.api_client import MERGE, until
 from simcluster.tests.support.api_client import PODS as PODS_PATH
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-
-from simcluster import FaultRule
 from tests.integration.observed_scheduler import (
     EXTENDERS,
     LEASE_S,

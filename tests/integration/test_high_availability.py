@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+
 from simcluster.faults.faults import FaultRule
 from simcluster.tests.support.api_client import PODS
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-
 from tests.support.replicas import (
     ADMIN_TOKEN,
     WRITES,

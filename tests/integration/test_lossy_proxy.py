@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from simcluster.kinds.resources import PODS
 
+from simcluster.kinds.resources import PODS
 from tests.support.lossy_proxy import Rates, lossy_proxy
 from tests.support.replicas import WRITES, replicas_of_a_cluster
 

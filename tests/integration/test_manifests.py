@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import yaml
+
+from simcluster import ClusterOptions, SimulatedCluster
 from simcluster.tests.integration.test_kubectl import kubectl_for
 from simcluster.tests.support.api_client import NODES, PODS, ApiClient, node, pod, until
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from stowage.cli.config_file import read_configuration
-
-from simcluster import ClusterOptions, SimulatedCluster
 from tests.integration.deployed import (
     MANIFESTS,
     ROOT,

@@ -12,13 +12,13 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import MAX_RETRY_AFTER_S, ApiError
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.kopf.runner import KopfRunner, WatchSpec
 from stowage.operator.kopf.settings import pod_watching_settings
-
 from tests.support.fake_api import FakeTime, no_jitter
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 import pytest
+
+from simcluster import SimulatedCluster, make_node
 from simcluster.apiserver.errors import ApiError
 from simcluster.kinds.resources import NODES, PODS
 from simcluster.tests.support.api_client import PODS as PODS_PATH
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-
-from simcluster import SimulatedCluster, make_node
 from tests.fuzz.objects import odd_object
 from tests.support.auditor import node_of
 from tests.support.full_cluster import CAPACITY, FullCluster, full_cluster, small_pod

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError

@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
+from simcluster import SimulatedCluster
 from simcluster.faults.faults import FaultRule
 from simcluster.kinds.resources import PODS as CLUSTER_PODS
 from simcluster.store.deletion import DeleteOptions
@@ -17,8 +19,6 @@ from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api.events import PendingPodGone, PendingPodSeen
 from stowage.operator import LeaderElectionOptions, RunOptions, run
-
-from simcluster import SimulatedCluster
 from tests.support.round_robin_engine import RoundRobinEngine
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"

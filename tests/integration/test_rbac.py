@@ -9,13 +9,6 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from simcluster.auth.rbac import Decision, rule_allows
-from simcluster.auth.request_attributes import Attributes
-from simcluster.auth.users import User
-from simcluster.tests.integration.test_kubectl import kubectl_for
-from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod
-from simcluster.tests.support.api_servers import ApiServerUnderTest, self_signed_certificate
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 from simcluster import (
     ClusterOptions,
@@ -24,6 +17,13 @@ from simcluster import (
     service_account_user,
     write_kubeconfig,
 )
+from simcluster.auth.rbac import Decision, rule_allows
+from simcluster.auth.request_attributes import Attributes
+from simcluster.auth.users import User
+from simcluster.tests.integration.test_kubectl import kubectl_for
+from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod
+from simcluster.tests.support.api_servers import ApiServerUnderTest, self_signed_certificate
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from tests.integration.deployed import (
     MANIFESTS,
     CannotStartError,

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+
 from simcluster.tests.support.api_client import JSON_PATCH, NODES, PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-
 from tests.support.auditor import node_of, scheduled_condition
 from tests.support.running_scheduler import RunningScheduler, running_scheduler
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
+
+from simcluster import ClusterOptions, SimulatedCluster, make_node
 from simcluster.kinds.resources import PODS
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.operator.serving.self_signed import self_signed
-
-from simcluster import ClusterOptions, SimulatedCluster, make_node
 from tests.support.full_cluster import CAPACITY, small_pod
 
 CANARY = "canary-of-the-kubeconfig"

@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+
+from simcluster import FaultRule, SimulatedCluster
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-
-from simcluster import FaultRule, SimulatedCluster
 from tests.integration.test_scheduling import Cluster
 from tests.integration.volume_objects import (
     CLAIMS,

@@ -14,7 +14,6 @@ from stowage_benchmarks.core.run import measure_core
 from stowage_benchmarks.e2e.result import Drain
 from stowage_benchmarks.e2e.run import run_once
 from stowage_benchmarks.e2e.scenarios import WORKLOAD_SCENARIOS, Size
-
 from tests.perf.figures import Figure, Figures, Machine
 
 _CORE_NODES = (1_000, 5_000)

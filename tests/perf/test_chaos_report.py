@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from stowage_benchmarks.chaos.plan import REQUESTS, draw_plan
 from stowage_benchmarks.chaos.replicas import LeaseTimes
 from stowage_benchmarks.chaos.result import ChaosResult

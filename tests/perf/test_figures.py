@@ -1,7 +1,6 @@
 """Fresh figures are compared with recorded ones by what a calibration loop took beside them."""
 
 from stowage_benchmarks.calibration import calibration_ms
-
 from tests.perf.figures import Figure, compare, load
 
 

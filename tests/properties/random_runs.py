@@ -11,7 +11,6 @@ from stowage.api.config.types import Extender
 from stowage.api.events import ExtendersAnswered
 from stowage.api.instructions import ConsultExtenders
 from stowage.engine import Engine
-
 from tests.support.builders import make_node, make_pod
 from tests.support.cluster_driver import ClusterDriver
 from tests.support.engines import change_to, configurable_engine, default_engine, fit_profile

@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
 from stowage.api.objects.node import ContainerImage, Node, Taint
 from stowage.api.objects.pod import Affinity, Pod, PodAffinity, Toleration
 from stowage.api.objects.volume import PersistentVolumeClaim, StorageObject
@@ -25,7 +26,6 @@ from stowage.api.values.volume_claims import bound_to
 from stowage.state import ClusterCache, PodInfo, Snapshot, TermKind, make_pod_info
 from stowage.state.nodes.node_matching import requirement_mask, tolerated_taint_sets
 from stowage.state.what_if.snapshot import WhatIfSnapshot
-
 from tests.support import volume_strategies as some_storage
 from tests.support.builders import (
     HOSTNAME,

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Affinity, Pod, PodAffinity, TopologySpreadConstraint
@@ -24,7 +25,6 @@ from stowage.framework import CycleState, Framework, build_profile
 from stowage.plugins import in_tree_registry
 from stowage.plugins.node_resources.fit import NodeResourcesFit
 from stowage.state import NodeView, PodInfo, Snapshot
-
 from tests.support import placement_strategies as some
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, on_node

@@ -11,12 +11,12 @@ from random import Random
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
 from stowage.api.events import Event, PreBindFinished, WaitingPodAllowed, WaitingPodRejected
 from stowage.api.instructions import Instruction
 from stowage.api.objects.pod import PodSpec
 from stowage.api.status import Code
 from stowage.engine.journal import HandleCall
-
 from tests.support.builders import make_node, make_pod
 from tests.support.cluster_driver import ClusterDriver
 from tests.support.engines import default_engine

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.events import (
     AssignedPodGone,
@@ -26,7 +27,6 @@ from stowage.api.objects.pod import Affinity, Pod, PodAffinity
 from stowage.engine import Engine, make_engine
 from stowage.framework import Framework, build_profile
 from stowage.plugins import in_tree_registry
-
 from tests.support.builders import (
     HOSTNAME,
     ZONE,

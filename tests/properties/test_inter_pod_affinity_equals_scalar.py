@@ -6,12 +6,12 @@ import dataclasses
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from stowage.api.objects.pod import Pod
 from stowage.framework import CycleState
 from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
-
 from tests.support.mirrored_cluster import (
     MirroredCluster,
     existing_nodes,

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.framework import CycleState, NoArgs
@@ -16,7 +17,6 @@ from stowage.plugins.equal_priority import EqualPriority
 from stowage.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from stowage.plugins.selector_spread import SelectorSpread, spread_score
 from stowage.state.snapshot import NodeView
-
 from tests.support.builders import ZONE, make_node, owned_by
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.support.random_cluster import RandomCluster

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stowage.api.values.resources import node_allocatable, pod_requests
 
+from stowage.api.values.resources import node_allocatable, pod_requests
 from tests.properties.random_runs import RandomRun, RunWithExtenders, RunWithReconfiguration
 from tests.support.builders import make_node, make_pod
 from tests.support.cluster_driver import ClusterDriver

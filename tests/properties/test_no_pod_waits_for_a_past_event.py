@@ -13,6 +13,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+
 from stowage.api.events import (
     AssignedPodSeen,
     DisruptionBudgetSeen,
@@ -26,7 +27,6 @@ from stowage.api.events import (
 from stowage.api.instructions import BindPod, BindVolumes, EvictPod
 from stowage.api.objects.pod import Pod, ResourceRequirements, Toleration
 from stowage.api.objects.volume import StorageObject
-
 from tests.support.builders import HOSTNAME, label_selector, make_namespace
 from tests.support.cluster_driver import ClusterDriver
 from tests.support.drawn_objects import (

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
 from stowage.api.instructions import Instruction
 from stowage.api.objects.pod import Pod
-
 from tests.support.builders import HOSTNAME, make_node, make_pod
 from tests.support.cluster_driver import ClusterDriver
 from tests.support.model_storage import ModelStorage

@@ -7,11 +7,11 @@ from collections.abc import Collection
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from stowage.framework.runtime.nominated_pods import NominatedPods
 from stowage.queue import Nominator
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 from stowage.state.snapshot import Snapshot
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 

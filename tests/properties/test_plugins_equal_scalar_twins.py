@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
@@ -29,7 +30,6 @@ from stowage.plugins.node_resources import (
 )
 from stowage.plugins.node_resources.args import ResourceSpec, ScoringStrategy
 from stowage.plugins.taint_toleration import TaintToleration
-
 from tests.support import placement_strategies as some
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.support.scalar import node_filters, node_scores

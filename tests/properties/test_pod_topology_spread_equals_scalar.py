@@ -6,6 +6,7 @@ import dataclasses
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from stowage.api.objects.pod import Pod, TopologySpreadConstraint
 from stowage.framework.cycle_state import CycleState
 from stowage.plugins.pod_topology_spread import (
@@ -15,7 +16,6 @@ from stowage.plugins.pod_topology_spread import (
 )
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
-
 from tests.support.builders import HOSTNAME, ZONE
 from tests.support.mirrored_cluster import (
     MirroredCluster,

@@ -7,6 +7,7 @@ from collections import Counter
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.node import Node
@@ -27,7 +28,6 @@ from stowage.framework import Candidate, CycleState, Framework, build_profile
 from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
 from stowage.state.snapshot import Snapshot
-
 from tests.support.builders import ZONE, make_node
 from tests.support.random_cluster import RandomCluster
 from tests.support.scalar import preemption as twin

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Status, unresolvable
 from stowage.queue import (
@@ -20,7 +21,6 @@ from stowage.queue import (
     SchedulingQueue,
 )
 from stowage.state.pods.pod_info import PodInfo
-
 from tests.unit.queue.scenario import (
     CLAIM_ADD,
     NODE_ADD,

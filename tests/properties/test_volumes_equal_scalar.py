@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.volume import PersistentVolumeClaim, StorageClass, StorageObject
@@ -22,7 +23,6 @@ from stowage.plugins.volumes import (
 )
 from stowage.state import Snapshot
 from stowage.state.what_if.snapshot import WhatIfSnapshot
-
 from tests.support import volume_strategies as some
 from tests.support.builders import ZONE, make_node
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, on_node

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from stowage.api import Node, Pod
 from stowage.api.values.resources import node_allocatable, pod_requests
-
 from tests.simulation.extenders import has_say, refused_by, spares
 from tests.simulation.objects import GADGET
 from tests.simulation.server import LEASES, NODES, PODS, Change, Json, ModelServer

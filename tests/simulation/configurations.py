@@ -25,7 +25,6 @@ from stowage.framework.profile.registry import NoArgs
 from stowage.operator import ConfigMapOptions, ConfigMapReference, LoadedConfiguration
 from stowage.operator.run_options import EngineDependencies
 from stowage.plugins import in_tree_registry
-
 from tests.simulation.objects import SCHEDULER_NAME, SECOND_NAME
 from tests.simulation.server import Json
 from tests.simulation.slow_permit import SlowPermit

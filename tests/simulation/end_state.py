@@ -19,7 +19,6 @@ from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.engine import Engine
 from stowage.state.cache import InvariantViolation
-
 from tests.simulation.extenders import has_say, refused_by
 from tests.simulation.judge import Judge, as_judged, stored_pod
 from tests.simulation.known_objects import object_differences

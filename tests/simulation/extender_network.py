@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import aiohttp
 from aiohttp.client_reqrep import ConnectionKey
+
 from stowage.api.config.loading import Extender
 from stowage.operator.extenders.client import DEFAULT_TIMEOUT_S, ExtenderClient
-
 from tests.simulation.extender_servers import ExtenderServer, Said
 from tests.simulation.network import Network, written
 from tests.simulation.server import Json

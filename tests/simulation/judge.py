@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from msgspec.structs import replace
+
 from stowage.api import Pod
 from stowage.api.config.extenders import Extenders
 from stowage.api.config.loading import API_VERSION, KIND, load_configuration
@@ -15,7 +16,6 @@ from stowage.api.instructions import ConsultExtenders, ConsultOnVictims
 from stowage.cli.profiles import make_extenders, make_frameworks
 from stowage.engine import make_engine
 from stowage.framework import Framework
-
 from tests.simulation.extenders import has_say, refused_by, spares
 from tests.simulation.server import PODS, Json, ModelServer
 

@@ -9,7 +9,6 @@ from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.api.values.resources import node_allocatable, pod_requests
 from stowage.engine import Engine
 from stowage.state.snapshot import Snapshot
-
 from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, ModelServer
 from tests.simulation.true_reasons import decoded, is_placed
 

@@ -12,10 +12,10 @@ from typing import Any, TypeVar, cast
 import aiohttp
 import msgspec
 from aiohttp.abc import AbstractStreamWriter
-from stowage.operator.client.connection import Connection
-from stowage.operator.client.timeouts import Timeouts
 from yarl import URL
 
+from stowage.operator.client.connection import Connection
+from stowage.operator.client.timeouts import Timeouts
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.requests import LIST_PATHS, answer_request
 from tests.simulation.server import Answer, ModelServer, refusal

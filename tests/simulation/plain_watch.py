@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
+
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff
@@ -17,7 +18,6 @@ from stowage.operator.clock import Clock
 from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.configuration.live_configuration import LiveConfiguration
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
-
 from tests.simulation.server import CONFIG_MAPS, PODS
 
 TakeEvent = Callable[[str, dict[str, Any]], None]

@@ -17,7 +17,6 @@ from stowage.operator.extenders.client import ExtenderClient
 from stowage.operator.lease import LeaderElectionOptions
 from stowage.operator.process import Process
 from stowage.operator.run_options import EngineDependencies, RunOptions
-
 from tests.simulation.configurations import CONFIG_MAP_KEY, Composition, text_in
 from tests.simulation.extender_network import VirtualExtenderClient
 from tests.simulation.extender_servers import ExtenderServer

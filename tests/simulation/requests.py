@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import msgspec
-from stowage.operator.watch.kinds import REFLECTED_KINDS
 
+from stowage.operator.watch.kinds import REFLECTED_KINDS
 from tests.simulation.server import (
     CLAIMS,
     CONFIG_MAPS,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 from stowage.api.values.volume_claims import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
-
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.objects import AT_ONCE, FAST, LOCAL, make_volume, reference_to
 from tests.simulation.server import CLAIMS, VOLUMES, Change, Json, Key, ModelServer

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import aiohttp
 import pytest
 from msgspec.structs import replace
+
 from stowage.api.config.extenders import Extenders
 from stowage.api.events import ActionType, BindFailed, EventResource
 from stowage.api.status import SUCCESS, WAIT
@@ -34,7 +35,6 @@ from stowage.plugins.volumes.limits import NodeVolumeLimits
 from stowage.queue.scheduling_queue import SchedulingQueue
 from stowage.state.cache import ClusterCache
 from stowage.state.storage import updater as storage_keeper
-
 from tests.simulation.plan import Emphasis
 from tests.simulation.run import simulate
 

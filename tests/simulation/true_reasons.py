@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
+
 from stowage.api import Node, Pod, decode_object
 from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.volume import (
@@ -19,7 +20,6 @@ from stowage.api.objects.volume import (
     VolumeAttachment,
 )
 from stowage.api.values.volume_claims import is_fully_bound
-
 from tests.simulation.objects import AT_ONCE
 from tests.simulation.server import (
     ATTACHMENTS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from stowage.engine import Engine
 
+from stowage.engine import Engine
 from tests.support.engines import default_engine
 
 

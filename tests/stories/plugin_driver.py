@@ -9,7 +9,6 @@ from stowage.api.events import Event
 from stowage.api.instructions import Instruction
 from stowage.framework import Handle
 from stowage.framework.extension_points import Plugin
-
 from tests.support.engine_driver import EngineDriver
 from tests.support.engines import bare_engine
 

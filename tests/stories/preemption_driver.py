@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
+
 from stowage.api.events import AssignedPodGone, AssignedPodSeen, EvictionFinished, PendingPodSeen
 from stowage.api.instructions import EvictPod, Instruction
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.pod import Pod
-
 from tests.support.builders import make_pod
 from tests.support.engine_driver import EngineDriver
 from tests.support.engines import default_engine

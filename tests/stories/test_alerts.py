@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import pytest
 import yaml
+
 from stowage.api.config.loading import ConfigError, Extender, InvalidConfiguration
 from stowage.api.events import BindFailed, BindSucceeded, NodeSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult, BindPod, Instruction, PodBound, ReportProblem
@@ -43,7 +44,6 @@ from stowage.operator.watch.kinds import REFLECTED_KINDS
 from stowage.operator.watch.pending_pods import PendingPods
 from stowage.operator.watch.reflector import Reflector
 from stowage.state import PodInfo
-
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 from tests.support.promql import Scrape, evaluate, fires, firing

@@ -17,7 +17,6 @@ from stowage.api.instructions import AttemptResult, BindPod
 from stowage.engine import Engine, Journal, replay
 from stowage.engine.journal import ScheduleCall
 from stowage.framework import Timings
-
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

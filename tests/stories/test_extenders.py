@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+
 from stowage.api.config.extenders import Extenders
 from stowage.api.config.types import Extender, ExtenderManagedResource
 from stowage.api.events import (
@@ -29,7 +30,6 @@ from stowage.api.instructions import (
 )
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowage.api.objects.pod import Affinity, NodeAffinity
-
 from tests.support.builders import make_node, make_pod
 from tests.support.engine_driver import EngineDriver
 from tests.support.engines import default_engine, of_type

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from stowage.api.events import (
     ActionType,
     BindSucceeded,
@@ -31,7 +32,6 @@ from stowage.api.status import SUCCESS, WAIT, Code, Status, unschedulable
 from stowage.framework import EventRegistration, PluginUnusable, PreFilterResult, plugin_factory
 from stowage.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
 from stowage.operator.writers.pre_binder import PreBinder
-
 from tests.support.builders import make_pod
 from tests.support.engine_driver import EngineDriver
 from tests.support.engines import default_engine, of_type

@@ -21,7 +21,6 @@ from stowage.api.instructions import (
     ReportProblem,
 )
 from stowage.engine import Engine
-
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
 

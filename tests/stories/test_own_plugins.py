@@ -7,7 +7,6 @@ from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreB
 from stowage.api.status import SUCCESS, WAIT, Code, unschedulable
 from stowage.framework import Handle, PluginTraits
 from stowage.framework.authoring import CycleState, PodInfo, Status
-
 from tests.stories.plugin_driver import SCHEDULER, PluginDriver
 from tests.support.engine_driver import reference
 from tests.support.engines import of_type

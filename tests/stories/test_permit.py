@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.events import (
     BindSucceeded,
     NodeSeen,
@@ -15,7 +16,6 @@ from stowage.api.events import (
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind
 from stowage.api.status import SUCCESS, WAIT, error, unschedulable
 from stowage.framework import Handle, PreFilterResult
-
 from tests.stories.plugin_driver import PluginDriver
 from tests.support.builders import make_node
 from tests.support.engine_driver import reference

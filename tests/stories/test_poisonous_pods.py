@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+
 from stowage.api.events import BindFailed, BindSucceeded, PreBindFinished
 from stowage.api.instructions import (
     AttemptResult,
@@ -18,7 +19,6 @@ from stowage.api.instructions import (
 )
 from stowage.api.status import SUCCESS, Code, unschedulable
 from stowage.framework import PreFilterResult
-
 from tests.stories.plugin_driver import PluginDriver
 from tests.support.engine_driver import reference
 from tests.support.scripted_plugin import ScriptedBinder, ScriptedPlugin

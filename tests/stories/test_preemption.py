@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from stowage.api.events import (
     BindSucceeded,
     DisruptionBudgetSeen,
@@ -33,7 +34,6 @@ from stowage.api.objects.policy import (
 )
 from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework import PluginTraits
-
 from tests.stories.preemption_driver import HIGHER, LOW, PreemptionDriver
 from tests.support.builders import HOSTNAME, affinity_term, label_selector
 from tests.support.engines import of_type

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+
 from stowage.api.config.extenders import Extenders
 from stowage.api.config.types import Extender
 from stowage.api.events import ExtendersAnswered, PendingPodGone, VictimsReviewed
@@ -18,7 +19,6 @@ from stowage.api.instructions import (
     PreemptionAttempted,
     VictimsOnNode,
 )
-
 from tests.stories.preemption_driver import HIGHER, LOW, PreemptionDriver
 from tests.support.engines import of_type
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+
 from stowage.api.events import (
     AssignedPodSeen,
     BindFailed,
@@ -28,7 +29,6 @@ from stowage.api.instructions import (
 from stowage.api.status import Code
 from stowage.engine import Engine, Journal, replay
 from stowage.framework.authoring import SUCCESS, WAIT, CycleState, PodInfo, Status
-
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import (
     change_to,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
+
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.events import (
     AssignedPodGone,
@@ -29,7 +30,6 @@ from stowage.engine import Engine, make_engine
 from stowage.engine.storage_event_handlers import RESOURCES
 from stowage.framework import Framework, build_profile
 from stowage.plugins import in_tree_registry
-
 from tests.stories.requeue_cases import CASES
 from tests.stories.requeue_cases.case import Delete, Put, RequeueCase
 from tests.support.engines import DEFAULT_PROFILE, of_type

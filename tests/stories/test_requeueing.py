@@ -7,7 +7,6 @@ from stowage.api.instructions import BindPod
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Pod
 from stowage.engine import Engine
-
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import of_type
 

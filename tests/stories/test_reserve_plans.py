@@ -7,7 +7,6 @@ from stowage.api.instructions import AttemptResult, BindPod
 from stowage.engine import Engine
 from stowage.framework import CycleState, ReservePlan
 from stowage.state import PodInfo
-
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 from tests.support.volume_builders import make_volume

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import pytest
+
 from stowage.api.events import (
     AssignedPodSeen,
     Event,
@@ -18,7 +19,6 @@ from stowage.api.instructions import Instruction
 from stowage.api.objects.pod import Pod
 from stowage.api.status import Code
 from stowage.engine import Engine
-
 from tests.support.builders import HOSTNAME, make_node, make_pod
 from tests.support.cluster_driver import ClusterDriver
 from tests.support.engines import default_engine

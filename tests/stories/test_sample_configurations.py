@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from stowage.api.events import NodeSeen, PendingPodSeen, WorkloadSeen
 from stowage.api.instructions import BindPod, PatchPodStatus
 from stowage.api.objects.meta import OwnerReference
@@ -18,7 +19,6 @@ from stowage.api.objects.pod import Affinity, Pod, PodAffinity
 from stowage.cli.config_file import read_configuration
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import make_engine
-
 from tests.support.builders import (
     ZONE,
     affinity_term,

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from msgspec.structs import replace
+
 from stowage.api.events import (
     Event,
     NodeGone,
@@ -24,7 +25,6 @@ from stowage.api.instructions import (
     StopPreBind,
 )
 from stowage.api.objects.volume import PersistentVolume, StorageObject
-
 from tests.support.builders import HOSTNAME
 from tests.support.engine_driver import EngineDriver
 from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type

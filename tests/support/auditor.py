@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
+
+from simcluster import SimulatedCluster
 from simcluster.kinds.resources import NODES, PODS
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api import InvalidObject, Node, Pod, decode_object
 from stowage.api.values.resources import node_allocatable, pod_requests
-
-from simcluster import SimulatedCluster
 
 Json = dict[str, Any]
 

@@ -18,7 +18,6 @@ from stowage.operator.writers.pod_reader import PodReader
 from stowage.operator.writers.pod_status import PodStatusWriter
 from stowage.operator.writers.pre_binder import PreBinder
 from stowage.operator.writers.volume_writer import VolumeWriter
-
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 

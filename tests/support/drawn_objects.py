@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from msgspec.structs import replace
+
 from stowage.api.objects.meta import LabelSelector, ObjectMeta
 from stowage.api.objects.node import (
     Node,
@@ -28,7 +29,6 @@ from stowage.api.objects.policy import (
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
 )
-
 from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
 
 NODES = ("n0", "n1", "n2", "n3")

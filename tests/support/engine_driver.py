@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 from stowage.api.events import Event, NodeSeen, PendingPodSeen
 from stowage.api.instructions import Instruction, PodReference
 from stowage.engine import Engine, Journal, replay
-
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

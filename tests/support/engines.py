@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec import convert
+
 from stowage.api.config.extenders import NO_EXTENDERS, Extenders
 from stowage.api.config.loading import (
     API_VERSION,
@@ -19,7 +20,6 @@ from stowage.engine import Engine, EngineSettings, Journal, make_engine
 from stowage.framework import Framework, PluginFactory, build_profile, plugin_factory
 from stowage.framework.extension_points import Plugin
 from stowage.plugins import in_tree_registry
-
 from tests.support.small_plugins import framework_of
 
 T = TypeVar("T")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.clock import Clock

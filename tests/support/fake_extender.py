@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
+
 from stowage.api.config.loading import Extender
 from stowage.api.instructions import PodReference
 from stowage.operator.extenders.client import ExtenderClient, ExtenderError

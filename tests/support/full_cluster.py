@@ -12,12 +12,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from simcluster import ClusterOptions, FaultRule, KubeletOptions, SimulatedCluster, make_node
 from simcluster.kinds.resources import NODES, PODS
 from simcluster.kinds.subresources.binding import bind
 from simcluster.store.deletion import DeleteOptions
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-
-from simcluster import ClusterOptions, FaultRule, KubeletOptions, SimulatedCluster, make_node
 from tests.support.auditor import Auditor, auditing, is_finished, node_of, scheduled_condition
 from tests.support.running_scheduler import RunningScheduler
 

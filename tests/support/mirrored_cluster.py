@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
@@ -15,7 +16,6 @@ from stowage.state.cache import ClusterCache
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 from stowage.state.snapshot import NodeView, Snapshot
 from stowage.state.what_if.snapshot import WhatIfSnapshot
-
 from tests.support.scalar.cluster import PlainCluster
 
 

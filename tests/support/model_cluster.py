@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
+
 from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from random import Random
 
 from msgspec.structs import replace
+
 from stowage.api.events import Event, StorageGone, StorageSeen, VolumesWritten
 from stowage.api.instructions import BindVolumes, Instruction
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim, StorageObject
 from stowage.api.values.volume_claims import BIND_COMPLETED, SELECTED_NODE
-
 from tests.support.builders import HOSTNAME
 from tests.support.volume_builders import affinity_to, make_volume
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hypothesis import strategies as st
+
 from stowage.api.config.types import UtilizationShapePoint
 from stowage.api.objects.node import (
     ContainerImage,
@@ -28,7 +29,6 @@ from stowage.plugins.node_resources.args import (
     ResourceSpec,
     ScoringStrategy,
 )
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 

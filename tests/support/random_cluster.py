@@ -28,7 +28,6 @@ from stowage.api.objects.pod import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
-
 from tests.support.builders import HOSTNAME, ZONE, make_namespace, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, on_node
 

@@ -11,13 +11,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from simcluster import ClusterOptions, SimulatedCluster, write_kubeconfig
 from simcluster.auth.rbac import Decision
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import MASTERS, User
 from simcluster.tests.support.api_client import NODES, PODS, ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-
-from simcluster import ClusterOptions, SimulatedCluster, write_kubeconfig
 
 ADMIN_TOKEN = "the-administrators-own-token"
 WRITES = frozenset({"create", "update", "patch", "delete"})

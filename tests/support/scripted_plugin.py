@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 import numpy as np
+
 from stowage.api.events import ActionType, ClusterEvent, EventResource
 from stowage.api.instructions import BindPod
 from stowage.api.status import SKIP, SUCCESS, Status, unschedulable

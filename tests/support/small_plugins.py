@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from stowage.api.config.loading import KubeSchedulerProfile, PluginSet, PluginSets, PluginSetting
 from stowage.api.status import SUCCESS, Status
 from stowage.framework import (

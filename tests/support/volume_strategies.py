@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.volume import (
@@ -14,7 +15,6 @@ from stowage.api.objects.volume import (
     StorageObject,
     Volume,
 )
-
 from tests.support.builders import HOSTNAME, ZONE, make_pod
 from tests.support.volume_builders import (
     DRIVER,

@@ -11,6 +11,8 @@ import random
 from pathlib import Path
 
 import uvloop
+
+from simcluster import ClusterOptions, Faults, SimulatedCluster, User, write_kubeconfig
 from simcluster.apiserver.server import ApiServer, ServerOptions
 from simcluster.auth.users import MASTERS
 from simcluster.controllers.lifecycle.garbage_collector import GarbageCollector
@@ -19,8 +21,6 @@ from simcluster.controllers.storage.provisioner import ProvisionerController
 from simcluster.controllers.storage.volume import VolumeController
 from simcluster.controllers.storage.volume_protection import VolumeProtectionController
 from simcluster.kubelet.nodes import bench_node
-
-from simcluster import ClusterOptions, Faults, SimulatedCluster, User, write_kubeconfig
 from stowage_benchmarks.chaos.history import HistoryWriter
 
 REPLICAS = ("replica-a", "replica-b", "replica-c")

@@ -61,7 +61,6 @@ def chaos(
     """
     # The Kubernetes client takes a while to import; --help need not wait for it.
     from simcluster.harness.failures import FAILURES  # noqa: PLC0415
-
     from stowage_benchmarks.chaos.judge import ChaosOptions  # noqa: PLC0415
     from stowage_benchmarks.chaos.replicas import LeaseTimes  # noqa: PLC0415
     from stowage_benchmarks.chaos.report import print_chaos  # noqa: PLC0415

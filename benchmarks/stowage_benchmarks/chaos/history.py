@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
+
+from simcluster import SimulatedCluster
 from simcluster.auth.rbac import Decision
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
 from simcluster.kinds.resources import LEASES, NODES, PODS
 from simcluster.store.store import Change
 from stowage.api.values.quantity import quantity_milli_value
-
-from simcluster import SimulatedCluster
 
 Json: TypeAlias = dict[str, Any]
 

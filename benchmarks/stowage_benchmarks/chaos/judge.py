@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from simcluster.harness.apply import create_all
 from simcluster.harness.audit import ClusterState, read_cluster
 from stowage.operator.client.api_client import ApiClient
-
 from stowage_benchmarks.chaos.ledger import Ledger
 from stowage_benchmarks.chaos.plan import Plan, draw_plan
 from stowage_benchmarks.chaos.pods import GATED, HUGE, calm_pod

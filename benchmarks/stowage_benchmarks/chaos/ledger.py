@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from simcluster.kubelet.nodes import bench_node
 from stowage.api.values.quantity import quantity_milli_value
-
 from stowage_benchmarks.chaos.history import Line, NodeChange, PodChange, WriteArrived
 from stowage_benchmarks.chaos.pods import WITH_VOLUME
 

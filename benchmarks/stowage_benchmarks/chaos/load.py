@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from random import Random
 
 import msgspec
+
 from simcluster.harness.apply import create
 from stowage.api.instructions import PodReference
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.binder import binding_body
-
 from stowage_benchmarks.chaos.history import cpu_milli_of
 from stowage_benchmarks.chaos.ledger import NODE_CPU_MILLI, Ledger
 from stowage_benchmarks.chaos.pods import PodLife

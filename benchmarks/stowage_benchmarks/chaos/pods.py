@@ -8,7 +8,6 @@ from random import Random
 
 from simcluster.controllers.storage.provisioner import DELAY
 from simcluster.kubelet.kubelet import RUN_SECONDS_ANNOTATION
-
 from stowage_benchmarks.e2e.scenarios import HIGH_PRIORITY
 from stowage_benchmarks.workloads import Json, pending_pod
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
-from simcluster.harness.processes import ChildProcess, ChildProcesses
 
+from simcluster.harness.processes import ChildProcess, ChildProcesses
 from stowage_benchmarks.chaos import replica as chaos_replica
 from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
 from stowage_benchmarks.process_cost import memory_mib

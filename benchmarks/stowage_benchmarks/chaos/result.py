@@ -12,9 +12,9 @@ from pathlib import Path
 from statistics import median
 
 import msgspec
+
 from simcluster.harness.audit import ClusterState, overcommitted_nodes
 from stowage.api.objects.pod import Pod
-
 from stowage_benchmarks.chaos.ledger import Disturbance, Ledger
 from stowage_benchmarks.chaos.pods import GATED, HUGE
 from stowage_benchmarks.chaos.replicas import Life

@@ -20,7 +20,6 @@ from simcluster.harness.launch import NotReadyError, wait_for_file
 from simcluster.harness.processes import ChildProcess, ChildProcesses
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
-
 from stowage_benchmarks.chaos.cluster import CALM, FAULTY, HISTORY, kubeconfig_of
 from stowage_benchmarks.chaos.history import HistoryReader
 from stowage_benchmarks.chaos.judge import ChaosOptions, Judge, Storm

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import msgspec
+
 from simcluster.harness.apply import create
 from simcluster.kubelet.nodes import bench_node
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
-
 from stowage_benchmarks.chaos import plan as kinds
 from stowage_benchmarks.chaos.ledger import Ledger
 from stowage_benchmarks.chaos.plan import Plan, Step

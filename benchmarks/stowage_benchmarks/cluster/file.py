@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from simcluster.kubelet.nodes import bench_node
-
 from stowage_benchmarks.workloads import running_pod
 
 

@@ -18,12 +18,12 @@ import msgspec
 import uvloop
 from rich.console import Console
 from rich.markup import escape
+
 from simcluster.cli.cluster import Shape
 from simcluster.harness.failures import FAILURES
 from simcluster.harness.launch import start_cluster
 from simcluster.harness.processes import ChildProcesses
 from simcluster.ports import reserved_port
-
 from stowage_benchmarks.cluster.file import write_cluster_file
 from stowage_benchmarks.cluster.http_load import (
     Address,

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 import msgspec
+
 from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
@@ -24,7 +25,6 @@ from stowage.api.events import (
 from stowage.api.instructions import BindPod, EvictPod, Instruction, PatchPodStatus
 from stowage.api.objects.pod import Pod
 from stowage.engine import Engine
-
 from stowage_benchmarks.core.run import (
     SCHEDULER_NAME,
     CoreResult,

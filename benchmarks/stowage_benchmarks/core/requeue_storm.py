@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import msgspec
 from rich.console import Console
 from rich.table import Table
+
 from simcluster.kubelet.nodes import bench_node
 from stowage.api.config.loading import DEFAULT_SCHEDULER_NAME, load_configuration
 from stowage.api.decoding.decode import convert_object
@@ -24,7 +25,6 @@ from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import Engine, make_engine
-
 from stowage_benchmarks.workloads import pending_pod
 
 Json: TypeAlias = dict[str, Any]

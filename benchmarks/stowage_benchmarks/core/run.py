@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 import msgspec
+
 from simcluster.kubelet.nodes import bench_node
 from stowage.api.config.loading import DEFAULT_SCHEDULER_NAME, load_configuration
 from stowage.api.decoding.decode import KINDS, convert_object
@@ -34,7 +35,6 @@ from stowage.api.objects.pod import Pod
 from stowage.api.objects.volume import StorageObject
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import Engine, make_engine
-
 from stowage_benchmarks.workloads import NAMESPACE, pending_pod, running_pod, storage_of
 
 SCHEDULER_NAME = DEFAULT_SCHEDULER_NAME

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import msgspec
+
 from simcluster.harness.apply import create
 from simcluster.kubelet.nodes import bench_node
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
-
 from stowage_benchmarks.e2e.scenarios import NAMESPACE
 from stowage_benchmarks.workloads import pending_pod
 

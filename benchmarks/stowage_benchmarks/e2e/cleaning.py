@@ -6,13 +6,13 @@ import asyncio
 from typing import Any
 
 import msgspec
+
 from stowage.api.decoding.decode import decode_list
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.volume import CSINode, PersistentVolume, PersistentVolumeClaim
 from stowage.operator.client.api_client import LIST_TIMEOUT, ApiClient
 from stowage.operator.client.api_error import ApiError
-
 from stowage_benchmarks.e2e.scenarios import HIGH_PRIORITY, NAMESPACE
 
 _VOLUME_PREFIXES = ("pv-pod-", "pv-init-")

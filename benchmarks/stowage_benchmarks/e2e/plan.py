@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 from rich.markup import escape
-from simcluster.harness.failures import FAILURES
 
+from simcluster.harness.failures import FAILURES
 from stowage_benchmarks.calibration import calibration_ms
 from stowage_benchmarks.contender import contenders
 from stowage_benchmarks.e2e.report import PlotLibraryMissingError, plot_results, print_results

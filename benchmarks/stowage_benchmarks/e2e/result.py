@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+
 from simcluster.harness.audit import ClusterState, overcommitted_nodes
 from simcluster.harness.placements import Placement
-
 from stowage_benchmarks.contender import Contender
 from stowage_benchmarks.e2e.scenarios import Size
 

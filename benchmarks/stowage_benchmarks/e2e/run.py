@@ -21,7 +21,6 @@ from simcluster.harness.placements import PlacementWatch
 from simcluster.harness.processes import ChildProcesses
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
-
 from stowage_benchmarks.e2e.churn import churning
 from stowage_benchmarks.e2e.cleaning import clean
 from stowage_benchmarks.e2e.result import Cost, Drain, E2EResult, e2e_result

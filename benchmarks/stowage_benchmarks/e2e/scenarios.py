@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from simcluster.kubelet.nodes import bench_node
-
 from stowage_benchmarks.workloads import (
     NAMESPACE,
     WORKLOADS,

@@ -13,10 +13,10 @@ import structlog
 import typer
 from rich.console import Console
 from rich.markup import escape
-from stowage.cli.lazy_commands import single_command_app
 
 from simcluster.cli.kubectl import kubectl_command
 from simcluster.kubelet.nodes import bench_node
+from stowage.cli.lazy_commands import single_command_app
 
 if TYPE_CHECKING:
     from simcluster import SimulatedCluster

@@ -11,12 +11,12 @@ import msgspec
 import typer
 from rich.console import Console
 from rich.markup import escape
+
 from stowage.cli.lazy_commands import single_command_app
 
 if TYPE_CHECKING:
-    from stowage.operator.client.api_client import ApiClient
-
     from simcluster import Resource
+    from stowage.operator.client.api_client import ApiClient
 
 _PAGE = 500
 
@@ -71,11 +71,10 @@ async def _read(
     resources: list[Resource], kubeconfig: Path | None
 ) -> tuple[list[bytes], list[str]]:
     """Every object encoded, and one sentence for each kind that could not be read."""
+    from simcluster import CUSTOM_RESOURCE_DEFINITIONS  # noqa: PLC0415 - as above
     from stowage.operator.client.api_client import ApiClient  # noqa: PLC0415
     from stowage.operator.client.api_error import ApiError  # noqa: PLC0415
     from stowage.operator.client.connection import connect  # noqa: PLC0415
-
-    from simcluster import CUSTOM_RESOURCE_DEFINITIONS  # noqa: PLC0415 - as above
 
     items: list[bytes] = []
     notes: list[str] = []

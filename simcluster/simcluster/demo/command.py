@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from stowage.cli.lazy_commands import single_command_app
 
 from simcluster.harness.processes import ChildProcesses
+from stowage.cli.lazy_commands import single_command_app
 
 _MAX_PROBLEMS_SHOWN = 20
 

@@ -9,10 +9,10 @@ from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from stowage.api.objects.node import Node
 
 from simcluster.demo.outcome import Outcome, pending_reason
 from simcluster.harness.placements import Placement
+from stowage.api.objects.node import Node
 
 ZONE = "topology.kubernetes.io/zone"
 SIZE = "node.kubernetes.io/instance-type"

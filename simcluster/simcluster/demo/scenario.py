@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
-from stowage.operator.client.api_client import ApiClient
-from stowage.operator.client.connection import connect
 
 from simcluster.cli.cluster import Shape
 from simcluster.cli.kubectl import kubectl_command
@@ -28,6 +26,8 @@ from simcluster.harness.launch import start_cluster, start_scheduler, wait_until
 from simcluster.harness.placements import Placement, PlacementWatch
 from simcluster.harness.processes import ChildProcesses
 from simcluster.ports import reserved_port
+from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.connection import connect
 
 NUM_NODES = 100
 PLACEMENT_TIMEOUT_S = 120.0

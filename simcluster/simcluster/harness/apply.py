@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Iterable
 
 import msgspec
-from stowage.operator.client.api_client import ApiClient
 
 from simcluster.values import Json
+from stowage.operator.client.api_client import ApiClient
 
 _CONCURRENT_REQUESTS = 24
 _COLLECTIONS = {

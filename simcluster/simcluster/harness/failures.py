@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from stowage.operator.client.api_client import LOST_ANSWER_ERRORS
-from stowage.operator.client.api_error import ApiError
-
 from simcluster.harness.launch import NotReadyError
 from simcluster.harness.placements import WatchEndedError
 from simcluster.harness.processes import ProcessDiedError
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS
+from stowage.operator.client.api_error import ApiError
 
 FAILURES = (ProcessDiedError, NotReadyError, WatchEndedError, ApiError, *LOST_ANSWER_ERRORS)

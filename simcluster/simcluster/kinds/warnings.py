@@ -6,12 +6,12 @@ The texts are kube-apiserver's (``pkg/api/pod/warnings.go`` and the ``WarningsOn
 from collections.abc import Callable, Iterator, Mapping
 
 from cachetools import LRUCache
-from stowage.api.values.quantity import quantity_milli_value
 
 from simcluster.kinds.resources import Resource
 from simcluster.store.stored import encode
 from simcluster.validation import names
 from simcluster.values import Json
+from stowage.api.values.quantity import quantity_milli_value
 
 _DEPRECATED_LABELS = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import structlog
-from stowage.api import InvalidObject, Node, SelectorError, decode_object, decode_pod
 
 from simcluster.kinds.resources import CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from simcluster.kubelet.claim_waits import ClaimWaits
@@ -35,6 +34,7 @@ from simcluster.store.store import Change, Stored
 from simcluster.timers import LoopTimers, Timer, Timers
 from simcluster.values import Json
 from simcluster.worker import Worker
+from stowage.api import InvalidObject, Node, SelectorError, decode_object, decode_pod
 
 RUN_SECONDS_ANNOTATION = "stowage/run-seconds"
 _FINISHED = frozenset(("Succeeded", "Failed"))

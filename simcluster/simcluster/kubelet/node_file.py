@@ -25,7 +25,6 @@ from pathlib import Path
 
 import msgspec
 import yaml
-from stowage.api import QuantityError, parse_quantity
 
 from simcluster.kubelet.csi_nodes import CSI_DRIVERS
 from simcluster.kubelet.node_state import (
@@ -38,6 +37,7 @@ from simcluster.kubelet.node_state import (
 )
 from simcluster.kubelet.nodes import ZONE, make_node
 from simcluster.values import Json
+from stowage.api import QuantityError, parse_quantity
 
 
 class _Taint(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

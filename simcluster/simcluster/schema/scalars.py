@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from stowage.api.values.quantity import parse_quantity
-
 from simcluster.schema.go_types import go_type
 from simcluster.schema.types import ListType, MapType, Scalar, Struct, Type
+from stowage.api.values.quantity import parse_quantity
 
 Owner = tuple[Struct, str]
 

@@ -4,6 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from simcluster.apiserver.errors import bad_request
+from simcluster.kinds.resources import EVENTS_V1, Resource
+from simcluster.store.json_path import compile_path
+from simcluster.store.selectable_fields import field_position, has_fields
+from simcluster.store.stored import Stored
 from stowage.api import (
     LabelSelector,
     SelectorError,
@@ -13,12 +18,6 @@ from stowage.api import (
 )
 from stowage.api.decoding.decode import convert_object
 from stowage.api.values.selector_syntax import FieldRequirement
-
-from simcluster.apiserver.errors import bad_request
-from simcluster.kinds.resources import EVENTS_V1, Resource
-from simcluster.store.json_path import compile_path
-from simcluster.store.selectable_fields import field_position, has_fields
-from simcluster.store.stored import Stored
 
 Json = dict[str, Any]
 LabelTest = Callable[[Mapping[str, str]], bool]

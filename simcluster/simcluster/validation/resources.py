@@ -1,11 +1,10 @@
 """Amounts of resources: names, signs, whole numbers, and requests within limits."""
 
-from stowage.api.values.quantity import parse_quantity
-
 from simcluster.apiserver import errors
 from simcluster.validation import names, rules
 from simcluster.validation.rules import Errors, Rule
 from simcluster.values import Json
+from stowage.api.values.quantity import parse_quantity
 
 _STANDARD = frozenset(("cpu", "memory", "ephemeral-storage"))
 

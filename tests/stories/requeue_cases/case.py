@@ -27,7 +27,6 @@ from stowage.api.objects.pod import (
     Toleration,
     TopologySpreadConstraint,
 )
-
 from tests.support.builders import affinity_term, label_selector, make_node, make_pod
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec.structs import replace
-from stowage.api.objects.pod import PodResourceClaim, PodResourceClaimStatus, PodStatus
 
+from stowage.api.objects.pod import PodResourceClaim, PodResourceClaimStatus, PodStatus
 from tests.stories.requeue_cases.case import NOBODY, Put, RequeueCase, node, only, pod
 
 GATES = ("SchedulingGates",)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from stowage.api.objects.pod import Affinity
 
+from stowage.api.objects.pod import Affinity
 from tests.stories.requeue_cases.case import (
     NOBODY,
     Delete,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stowage.api.objects.pod import Pod, Toleration
-
 from tests.stories.requeue_cases.case import (
     NOBODY,
     Delete,

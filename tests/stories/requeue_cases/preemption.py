@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from stowage.api.objects.pod import Pod
-
 from tests.stories.requeue_cases.case import (
     NOBODY,
     Delete,

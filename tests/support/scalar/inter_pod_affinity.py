@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod, PodAffinityTerm, WeightedPodAffinityTerm
-
 from tests.support.scalar.cluster import PlainCluster
 from tests.support.scalar.labels import is_empty, selects
 

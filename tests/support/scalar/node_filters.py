@@ -10,7 +10,6 @@ from collections.abc import Collection
 from stowage.api.objects.node import Node, Taint
 from stowage.api.objects.pod import Container, Pod
 from stowage.api.values.resources import node_allocatable, pod_usage
-
 from tests.support.scalar.cluster import PlainCluster
 from tests.support.scalar.labels import (
     matches_required_node_affinity,

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 
 import msgspec
+
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.values.resources import node_allocatable, pod_usage
 from stowage.plugins.node_resources.args import ResourceSpec, ScoringStrategy
-
 from tests.support.scalar.cluster import PlainCluster
 from tests.support.scalar.labels import term_matches, tolerates_taint
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from stowage.api.objects.meta import LabelSelector, LabelSelectorRequirement, controller_of
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod, TopologySpreadConstraint
-
 from tests.support.scalar.cluster import PlainCluster
 from tests.support.scalar.labels import (
     is_empty,

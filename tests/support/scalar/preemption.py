@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.policy import PodDisruptionBudget
-
 from tests.support.scalar import inter_pod_affinity as ipa
 from tests.support.scalar import pod_topology_spread as pts
 from tests.support.scalar.cluster import PlainCluster

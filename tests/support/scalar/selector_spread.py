@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
-
 from tests.support.scalar.cluster import PlainCluster
 from tests.support.scalar.labels import is_empty, selects
 

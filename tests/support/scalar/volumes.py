@@ -20,7 +20,6 @@ from stowage.api.values.csi_migration import csi_volume_of, csi_volume_of_pod, m
 from stowage.api.values.node_affinity import compile_node_selector
 from stowage.api.values.quantity import quantity_value
 from stowage.api.values.selectors import compile_label_selector
-
 from tests.support.scalar.cluster import PlainCluster
 from tests.support.scalar.node_filters import ACCEPTED, Answer
 

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 from rich.console import Console
+from typer.testing import CliRunner
+
 from stowage.api.config.loading import InvalidConfiguration, load_configuration
 from stowage.cli.config_file import parse_configuration, print_errors, read_configuration
 from stowage.cli.main import app
 from stowage.cli.profiles import make_frameworks
-from typer.testing import CliRunner
 
 REPOSITORY = Path(__file__).parents[3]
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

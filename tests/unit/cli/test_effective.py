@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
+
 from stowage.api.config.loading import API_VERSION, KIND, configuration_hash, load_configuration
 from stowage.cli.effective import effective_builtins
 from stowage.cli.main import app
 from stowage.cli.profiles import make_frameworks
 from stowage.plugins import in_tree_registry
-from typer.testing import CliRunner
 
 REPOSITORY = Path(__file__).parents[3]
 SAMPLES = sorted((REPOSITORY / "config").glob("*.yaml"))

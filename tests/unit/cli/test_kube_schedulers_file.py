@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stowage.cli.main import app
 from typer.testing import CliRunner
+
+from stowage.cli.main import app
 
 FILE = Path(__file__).with_name("kube-scheduler.yaml")
 WIDE = {"COLUMNS": "200"}

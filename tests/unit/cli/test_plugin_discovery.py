@@ -7,6 +7,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+
 from stowage.cli.plugin_discovery import GROUP, discover_plugins
 from stowage.framework import Handle, PluginUnusable, Registry
 from stowage.plugins import in_tree_registry

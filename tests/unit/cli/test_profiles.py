@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.config.loading import KubeSchedulerProfile, PluginConfig, load_configuration
 from stowage.cli.profiles import ignoring_resources, make_extenders, make_frameworks
 

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
 from stowage.api.config.loading import InvalidConfiguration, KubeSchedulerConfiguration
 from stowage.api.events import Event
 from stowage.cli import composition
@@ -11,7 +13,6 @@ from stowage.cli.composition import run_options
 from stowage.cli.main import app
 from stowage.cli.run import effective_configuration
 from stowage.operator import EngineDependencies, RunOptions
-from typer.testing import CliRunner
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

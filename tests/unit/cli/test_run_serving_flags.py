@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
 from stowage.cli import composition
 from stowage.cli.main import app
 from stowage.operator import RunOptions, ServingOptions
-from typer.testing import CliRunner
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
+
 from stowage.api.events import NodeSeen, PendingPodSeen
 from stowage.api.instructions import ReportProblem
-
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

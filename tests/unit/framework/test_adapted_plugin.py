@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pytest
 from msgspec import Meta, field
+
 from stowage.api.config.loading import (
     InvalidConfiguration,
     KubeSchedulerProfile,
@@ -54,7 +55,6 @@ from stowage.framework.extension_points import (
     ScorePlugin,
 )
 from stowage.plugins import in_tree_registry
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import framework_of

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
+
 from stowage.framework import (
     CycleState,
     FilterVerdict,
@@ -17,7 +18,6 @@ from stowage.framework import (
 )
 from stowage.framework.verdict import Int64Array
 from stowage.state import NodeView, PodInfo
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import framework_of

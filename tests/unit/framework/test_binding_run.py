@@ -4,12 +4,12 @@ import asyncio
 from dataclasses import dataclass, field
 
 import pytest
+
 from stowage.api.instructions import BindPod
 from stowage.api.status import SKIP, SUCCESS, Code, Status, error, unschedulable
 from stowage.framework import CycleState, PluginFailed, PluginTraits
 from stowage.framework.runtime.binding_run import MAX_PERMIT_WAIT_S
 from stowage.state import ClusterCache, PodInfo, make_pod_info
-
 from tests.support.builders import make_pod
 from tests.support.small_plugins import NO_TRAITS, framework_of
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Code, Status, unresolvable
 from stowage.framework import EventRegistration, PluginTraits
 from stowage.state import ClusterCache, PodInfo, make_pod_info
-
 from tests.support.builders import make_pod
 from tests.support.small_plugins import NO_TRAITS, Rates, Refuses, framework_of
 

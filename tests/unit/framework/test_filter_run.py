@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.status import Code
 from stowage.framework import (
@@ -19,7 +20,6 @@ from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
 from stowage.state import PodInfo
 from stowage.state.what_if.snapshot import WhatIfSnapshot
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import Raises, Refuses, framework_of

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.events import Event, WaitingPodAllowed, WaitingPodRejected
 from stowage.framework import Handle, WaitingPod
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from stowage.api.status import SUCCESS, Code, error, unresolvable, unschedulable
 from stowage.framework import CycleState, Diagnosis, PostFilterOutcome
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import MakesRoom, framework_of

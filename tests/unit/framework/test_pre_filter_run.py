@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.status import SKIP, SUCCESS, Code, error, unresolvable, unschedulable
 from stowage.framework import CycleState, PreFilterOutcome, PreFilterResult
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import Narrows, framework_of

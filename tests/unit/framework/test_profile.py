@@ -4,12 +4,12 @@ from itertools import product
 from typing import Any
 
 import pytest
+
 from stowage.api.config.loading import ConfigError, InvalidConfiguration, KubeSchedulerProfile
 from stowage.api.decoding.strict_decoding import decode_struct
 from stowage.framework import CycleState, ExtensionPoint, Profile, Registry, build_profile
 from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, PROTOCOLS, takes_part
 from stowage.plugins import in_tree_registry
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+
 from stowage.api.status import Code
 from stowage.framework import (
     CycleState,
@@ -16,7 +17,6 @@ from stowage.framework import (
 )
 from stowage.framework.verdict import Int64Array
 from stowage.state import NodeView, PodInfo
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import Raises, Rates, framework_of

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from stowage.framework.scores import (
     any_out_of_range,
     default_normalize_score,

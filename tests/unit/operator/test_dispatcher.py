@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
+
 from stowage.api.events import BindSucceeded, Event, NodeSeen, PendingPodGone, PendingPodSeen
 from stowage.api.instructions import ReportProblem
 from stowage.framework.authoring import SUCCESS, CycleState, PodInfo, Status
 from stowage.operator.inbox import Inbox
 from stowage.operator.metrics.scheduler_metrics import Metrics
-from structlog.testing import capture_logs
-
 from tests.support.builders import make_node, make_pod
 from tests.support.dispatchers import make_dispatcher
 from tests.support.engines import default_engine

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import stowage
 import yaml
+
+import stowage
 from stowage.operator.metrics import definitions as metric_definitions
 from stowage.operator.metrics.definitions import Definition
 from stowage.operator.signals import STOPPED_TOO_LONG
-
 from tests.support.fault_table import FAULTS_PAGE, faults
 
 PACKAGE = Path(stowage.__path__[0])

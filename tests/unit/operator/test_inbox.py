@@ -6,7 +6,6 @@ import asyncio
 
 from stowage.api.events import BindSucceeded, Event, NodeGone, NodeSeen
 from stowage.operator.inbox import Inbox
-
 from tests.support.builders import make_node
 
 

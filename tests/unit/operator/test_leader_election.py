@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.leader_election import LeaderElector
 from stowage.operator.lease import LeaderElectionOptions
-
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 NOT_FOUND = ApiError(404, "NotFound")

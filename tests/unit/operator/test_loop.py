@@ -7,7 +7,6 @@ import asyncio
 from stowage.api.events import NodeSeen, PendingPodSeen
 from stowage.operator.inbox import Inbox
 from stowage.operator.loop import LoopOptions, SchedulingLoop
-
 from tests.support.builders import make_node, make_pod
 from tests.support.dispatchers import make_dispatcher
 from tests.support.fake_api import FakeApiClient, FakeTime

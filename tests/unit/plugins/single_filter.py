@@ -7,7 +7,6 @@ from stowage.api.status import SKIP, SUCCESS, Status
 from stowage.framework import CycleState, PreFilterResult
 from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
 from stowage.framework.node_verdicts import PluginVerdict
-
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 
 

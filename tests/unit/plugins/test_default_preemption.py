@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec import convert
+
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.status import Status, unschedulable
 from stowage.engine.scheduling import (
@@ -31,7 +32,6 @@ from stowage.plugins import in_tree_registry
 from stowage.plugins.default_preemption import DefaultPreemptionArgs
 from stowage.plugins.default_preemption.plugin import WAITING, DefaultPreemption
 from stowage.state import NodeView, PodInfo, Snapshot
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 

@@ -5,7 +5,6 @@ from stowage.api.status import Code
 from stowage.api.values.duration import Duration
 from stowage.framework import CycleState, Diagnosis
 from stowage.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.unit.plugins.single_filter import pre_filter

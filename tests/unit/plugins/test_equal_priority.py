@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from stowage.framework import CycleState, NoArgs
 from stowage.plugins.equal_priority import EqualPriority
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.objects.node import ContainerImage
 from stowage.api.objects.volume import ImageVolumeSource, Volume
 from stowage.framework import CycleState, NoArgs
 from stowage.plugins.image_locality import ImageLocality, normalized_image_name
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 

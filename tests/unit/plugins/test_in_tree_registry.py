@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.events import ActionType, ClusterEvent, EventResource
 from stowage.framework import Framework, build_profile

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import (
@@ -19,7 +20,6 @@ from stowage.framework.cycle_state import CycleState
 from stowage.framework.profile.profile import decode_args
 from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.hints import after_node_change, after_pod_change
-
 from tests.support.builders import (
     HOSTNAME,
     ZONE,

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowage.api.objects.pod import Affinity, Pod, PreferredSchedulingTerm
 from stowage.api.objects.pod import NodeAffinity as Rules
 from stowage.api.status import Code, unresolvable
 from stowage.framework import CycleState
 from stowage.plugins.node_affinity import NodeAffinity, NodeAffinityArgs, named_nodes
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.unit.plugins.single_filter import pre_filter, refused

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+
 from stowage.api.events import QueueingHint
 from stowage.api.objects.pod import ContainerRestartRule, Pod
 from stowage.api.status import Code
 from stowage.framework import NoArgs
 from stowage.plugins.node_declared_features import NodeDeclaredFeatures, after_node_change
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.unit.plugins.single_filter import pre_filter, refused

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.status import Code
 from stowage.framework import NoArgs
 from stowage.plugins.node_name import NodeName
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.unit.plugins.single_filter import refused

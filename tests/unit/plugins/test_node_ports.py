@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.objects.pod import ContainerPort
 from stowage.api.status import Code
 from stowage.framework import NoArgs
 from stowage.plugins.node_ports import NodePorts
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.unit.plugins.single_filter import pre_filter, refused

@@ -6,6 +6,7 @@ import json
 
 import msgspec
 import pytest
+
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.framework import CycleState, NoArgs
@@ -14,7 +15,6 @@ from stowage.plugins.node_prefer_avoid_pods import (
     AvoidanceRequests,
     NodePreferAvoidPods,
 )
-
 from tests.support.builders import make_node, make_pod, owned_by
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from stowage.api.config.loading import ConfigError
 from stowage.api.config.types import UtilizationShapePoint
 from stowage.api.decoding.strict_decoding import decode_struct
@@ -23,7 +24,6 @@ from stowage.plugins.node_resources.requested_to_capacity_ratio import (
     requested_to_capacity_ratio_score,
     utilization_scores,
 )
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 

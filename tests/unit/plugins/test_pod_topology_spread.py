@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+
 from stowage.api.objects.meta import LabelSelector, OwnerReference
 from stowage.api.objects.node import Node, Taint
 from stowage.api.objects.pod import Pod, Toleration, TopologySpreadConstraint
@@ -16,7 +17,6 @@ from stowage.plugins.pod_topology_spread import (
     PodTopologySpread,
     PodTopologySpreadArgs,
 )
-
 from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import (
     MirroredCluster,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.node import Node, Taint
 from stowage.api.objects.pod import Pod, Toleration, TopologySpreadConstraint
@@ -14,7 +15,6 @@ from stowage.plugins.pod_topology_spread import (
     PodTopologySpreadArgs,
 )
 from stowage.state.pods.pod_info import PodInfo
-
 from tests.support.builders import ZONE, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 

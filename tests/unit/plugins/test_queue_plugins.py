@@ -7,7 +7,6 @@ from stowage.plugins.default_binder import DefaultBinder
 from stowage.plugins.priority_sort import PrioritySort
 from stowage.plugins.scheduling_gates import SchedulingGates
 from stowage.state import ClusterCache, make_pod_info
-
 from tests.support.builders import make_pod
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import pytest
+
 from stowage.api.decoding.errors import SelectorError
 from stowage.api.events import ActionType, EventResource, QueueingHint
 from stowage.api.objects.node import (
@@ -36,7 +37,6 @@ from stowage.plugins.node_unschedulable import NodeUnschedulable
 from stowage.plugins.scheduling_gates import SchedulingGates
 from stowage.plugins.taint_toleration import TaintToleration
 from stowage.state.pods.pod_info import PodClasses, PodInfo, make_pod_info
-
 from tests.support.builders import make_node, make_pod
 
 Registered: TypeAlias = dict[EventResource, ActionType]

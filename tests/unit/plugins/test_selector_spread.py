@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.values.selectors import NOTHING, Operator, Requirement, selector_from_labels
 from stowage.framework import CycleState, NoArgs
 from stowage.plugins.selector_spread import AnySelector, SelectorSpread
-
 from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.events import QueueingHint
 from stowage.api.objects.meta import LabelSelector
@@ -36,7 +37,6 @@ from stowage.plugins.volumes import (
     restrictions,
     zone,
 )
-
 from tests.support.builders import HOSTNAME, ZONE, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, without_pod
 from tests.support.volume_builders import (

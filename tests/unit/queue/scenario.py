@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
+
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Status, unresolvable
 from stowage.queue import QueuedPod, QueueRules, QueueState, SchedulingQueue
 from stowage.queue.event_registrations import Hint
 from stowage.state.pods.pod_info import PodClasses, PodInfo, make_pod_info
-
 from tests.support.builders import make_pod
 
 CLASSES = PodClasses()

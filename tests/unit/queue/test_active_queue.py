@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from stowage.queue import QueuedPod
 from stowage.queue.active_queue import ActiveQueue
-
 from tests.unit.queue.scenario import pending
 
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.queue import QueuedPod
 from stowage.queue.backoff_queue import BackoffQueue
-
 from tests.unit.queue.scenario import by_priority, pending
 
 

@@ -4,7 +4,6 @@ from stowage.api.events import ClusterEvent
 from stowage.queue import QueuedPod, Registrations
 from stowage.queue.event_registrations import EventRegistrations, Hint, ObjectEvent, Requeue
 from stowage.queue.queue_events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
-
 from tests.unit.queue.scenario import NODE_ADD, POD_DELETE, PROFILE, Hints, broken, pending, skip
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 from stowage.queue import QueuedPod
 from stowage.queue.event_registrations import ObjectEvent
 from stowage.queue.in_flight_pods import InFlightPods
-
 from tests.unit.queue.scenario import NODE_ADD, pending
 
 

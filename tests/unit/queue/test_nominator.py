@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from stowage.queue import Nominator
 from stowage.state.pods.pod_info import PodInfo
-
 from tests.unit.queue.scenario import pending
 
 

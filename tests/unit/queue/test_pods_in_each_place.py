@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from stowage.queue import QueueState, SchedulingQueue
 from stowage.state.pods.pod_info import PodInfo
-
 from tests.unit.queue.scenario import (
     GATES_ELIMINATED,
     NODE_ADD,

@@ -3,7 +3,6 @@ from __future__ import annotations
 from stowage.api.status import Status, error, unresolvable
 from stowage.queue import QueueRules, QueueState, SchedulingQueue
 from stowage.state.pods.pod_info import PodInfo
-
 from tests.unit.queue.scenario import (
     CLAIM_ADD,
     NODE_ADD,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from stowage.api.events import ActionType, ClusterEvent, EventResource
 from stowage.queue import QueueState
-
 from tests.unit.queue.scenario import (
     CLAIM_ADD,
     NODE_ADD,

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.events import ActionType, ClusterEvent, EventResource
 from stowage.api.objects.pod import Toleration
 from stowage.queue import event_label, pod_update_events
 from stowage.queue.queue_events import FORCE_ACTIVATE, UNSCHEDULED_POD_UPDATE
 from stowage.state.pods.pod_info import PodInfo
-
 from tests.unit.queue.scenario import NODE_ADD, pending
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from stowage.queue.queued_pod import QueueState
 from stowage.queue.rules import QueueRules
 from stowage.state.pods.pod_info import PodInfo
-
 from tests.unit.queue.scenario import (
     DEFAULT_EVENTS,
     PROFILE,

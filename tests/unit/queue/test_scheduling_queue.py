@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.queue import QueueInconsistentError, QueueState, SchedulingQueue
 from stowage.queue.sub_queues import SubQueues
-
 from tests.unit.queue.scenario import (
     NODE_ADD,
     PROFILE,

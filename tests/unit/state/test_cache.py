@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from stowage.api.events import ActionType
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.node import Node
 from stowage.state import CPU, ClusterCache, InvariantViolation, PodInfo, make_pod_info
 from stowage.state.pods.pod_info import PodClasses
-
 from tests.support.builders import make_node, make_pod
 from tests.support.volume_builders import claim_volume
 

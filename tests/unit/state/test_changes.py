@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.events import ActionType
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Toleration
 from stowage.state import PodClasses, make_pod_info
 from stowage.state.changes import is_older, node_update_actions, pod_update_actions
-
 from tests.support.builders import make_node, make_pod
 
 NONE = ActionType(0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from stowage.api.values.selectors import compile_label_selector, selector_from_labels
 from stowage.state.namespaces import Namespaces
 from stowage.state.workloads import Workloads
-
 from tests.support.builders import label_selector, make_namespace
 
 TEAM_X = selector_from_labels({"team": "x"})

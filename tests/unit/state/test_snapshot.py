@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from stowage.api.values.selectors import selector_from_labels
 from stowage.state import CPU, ClusterCache, PodInfo, Snapshot, make_pod_info
 from stowage.state.what_if.snapshot import WhatIfSnapshot
-
 from tests.support.builders import ZONE, make_node, make_pod
 
 

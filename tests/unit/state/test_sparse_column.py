@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
+
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.namespace import Namespace
 from stowage.api.values.selectors import Operator, Requirement, Selector

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-
 from stowage_benchmarks.chaos import plan as chaos_plan
 
 SHORT = (

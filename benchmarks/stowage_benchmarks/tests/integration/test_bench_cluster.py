@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-
 from stowage_benchmarks.cluster.report import request_table, watch_table
 from stowage_benchmarks.cluster.result import RequestCost, WatchCost
 

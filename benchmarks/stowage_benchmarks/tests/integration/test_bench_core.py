@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from stowage.cli.main import app
 from typer.testing import CliRunner
 
+from stowage.cli.main import app
 from stowage_benchmarks.core.preemption import measure_preemption
 from stowage_benchmarks.core.requeue_storm import measure_storms
 from stowage_benchmarks.core.run import measure_core, measure_memory

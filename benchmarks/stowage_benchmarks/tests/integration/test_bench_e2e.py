@@ -6,12 +6,12 @@ import sys
 from typing import Any
 
 import pytest
+
 from simcluster.harness.apply import create_all
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
-
 from stowage_benchmarks.e2e.cleaning import clean
 from stowage_benchmarks.e2e.scenarios import SCENARIOS, Size, scenario_nodes
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+
 from simcluster.harness.audit import ClusterState
 from simcluster.harness.processes import ChildProcesses
 from stowage.operator.client.api_client import ApiClient
-
 from stowage_benchmarks.chaos import plan as chaos_plan
 from stowage_benchmarks.chaos import replicas as chaos_replicas
 from stowage_benchmarks.chaos import trouble as chaos_trouble

@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
+
+from simcluster import ClusterOptions, FaultRule, SimulatedCluster, User, make_node
 from simcluster.auth.users import MASTERS
 from simcluster.tests.support.api_client import LEASES, PODS, ApiClient, pod
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-
-from simcluster import ClusterOptions, FaultRule, SimulatedCluster, User, make_node
 from stowage_benchmarks.chaos.history import (
     HistoryReader,
     HistoryWriter,

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from simcluster.harness.audit import ClusterState
 
+from simcluster.harness.audit import ClusterState
 from stowage_benchmarks.chaos.history import (
     HistoryReader,
     LeaseChange,

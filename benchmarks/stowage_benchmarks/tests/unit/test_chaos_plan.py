@@ -6,8 +6,8 @@ from collections import Counter
 
 import msgspec
 import pytest
-from simcluster.faults.faults import FaultRule
 
+from simcluster.faults.faults import FaultRule
 from stowage_benchmarks.chaos import plan as chaos_plan
 from stowage_benchmarks.chaos.plan import (
     API_FAULT,

@@ -6,10 +6,10 @@ from itertools import islice
 from typing import Any
 
 import msgspec
+
 from simcluster.harness.audit import ClusterState
 from stowage.api.decoding.decode import decode_pod
 from stowage.api.objects.pod import Pod
-
 from stowage_benchmarks.chaos.ledger import Disturbance, Ledger
 from stowage_benchmarks.chaos.plan import KILL_LEADER, STOP_LEADER
 from stowage_benchmarks.chaos.pods import GATED, HUGE, calm_pod, pod_lives

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
+
 from simcluster.harness.audit import ClusterState
 from simcluster.harness.placements import Placement
-
 from stowage_benchmarks.contender import OURS
 from stowage_benchmarks.e2e.report import plot_results, print_results
 from stowage_benchmarks.e2e.result import Cost, Drain, E2EResult, e2e_result

@@ -1,12 +1,12 @@
 """The benchmarks' nodes and pods are valid objects of the shapes their names promise."""
 
 import pytest
+
 from simcluster.kubelet.nodes import ZONE, bench_node
 from stowage.api.decoding.decode import convert_object
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.values.resources import node_allocatable, pod_requests
-
 from stowage_benchmarks.workloads import WORKLOADS, pending_pod, running_pod
 
 

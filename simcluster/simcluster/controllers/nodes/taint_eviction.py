@@ -1,14 +1,13 @@
 """Eviction of pods that do not tolerate a NoExecute taint, or tolerate it for a limited time."""
 
-from stowage.api import Taint, Toleration
-from stowage.api.decoding.decode import convert_object
-from stowage.api.values.tolerations import tolerates
-
 from simcluster.controllers.ownership import disruption_target, is_finished
 from simcluster.controllers.reconciler import Key, Reconciler
 from simcluster.kinds.resources import NODES, PODS
 from simcluster.store.store import Change, Stored
 from simcluster.values import Json
+from stowage.api import Taint, Toleration
+from stowage.api.decoding.decode import convert_object
+from stowage.api.values.tolerations import tolerates
 
 _SOURCE = "taint-eviction-controller"
 

@@ -2,8 +2,6 @@
 
 import contextlib
 
-from stowage.api import quantity_value
-
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.controllers.storage.provisioning_topology import (
     Topology,
@@ -25,6 +23,7 @@ from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLU
 from simcluster.store.registry import editable
 from simcluster.store.store import Change, Stored
 from simcluster.values import Json
+from stowage.api import quantity_value
 
 DELAY = "stowage/delay-seconds"
 FAIL = "stowage/fail"

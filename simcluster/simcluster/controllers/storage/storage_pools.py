@@ -5,8 +5,6 @@ driver's topology keys are) a pool of that size. The free capacity of each is pu
 external-provisioner, and a claim that does not fit is refused with ``ResourceExhausted``.
 """
 
-from stowage.api import QuantityError, quantity_value
-
 from simcluster.controllers.storage.provisioning_topology import Segment, Topology, node_topology
 from simcluster.controllers.storage.volume_fit import capacity_of, class_of
 from simcluster.controllers.workloads.template_revision import content_hash
@@ -20,6 +18,7 @@ from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import Registry, editable
 from simcluster.store.store import Change, Stored
 from simcluster.values import Json
+from stowage.api import QuantityError, quantity_value
 
 CAPACITY = "stowage/capacity"
 _NAMESPACE = "kube-system"

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 
-from stowage.api import quantity_value
-
 from simcluster.controllers.ownership import is_selected
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS
 from simcluster.store.store import Stored
 from simcluster.values import Json
+from stowage.api import quantity_value
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"

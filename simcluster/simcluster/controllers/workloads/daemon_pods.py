@@ -3,14 +3,13 @@
 import copy
 from typing import NamedTuple
 
-from stowage.api import Node, PodSpec, required_node_affinity
-from stowage.api.values.tolerations import tolerated
-
 from simcluster.controllers.ownership import pod_from_template
 from simcluster.controllers.workloads.controller_revisions import REVISION_LABEL
 from simcluster.kinds.resources import DAEMON_SETS
 from simcluster.store.store import Stored
 from simcluster.values import Json
+from stowage.api import Node, PodSpec, required_node_affinity
+from stowage.api.values.tolerations import tolerated
 
 TEMPLATE_GENERATION = "pod-template-generation"
 _NAME_FIELD = "metadata.name"

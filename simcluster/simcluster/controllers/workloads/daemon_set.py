@@ -2,9 +2,6 @@
 
 import itertools
 
-from stowage.api import Node, PodSpec, decode_object
-from stowage.api.decoding.decode import convert_object
-
 from simcluster.controllers.ownership import available_in, is_active, is_finished, is_ready
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
 from simcluster.controllers.workloads.controller_revisions import (
@@ -24,6 +21,8 @@ from simcluster.controllers.workloads.rollout import scaled_value
 from simcluster.kinds.resources import DAEMON_SETS, NODES, PODS
 from simcluster.store.store import Change, Stored
 from simcluster.values import Json
+from stowage.api import Node, PodSpec, decode_object
+from stowage.api.decoding.decode import convert_object
 
 BATCH = 250
 FAILED_POD_BACKOFF_S = 1.0

@@ -1,9 +1,8 @@
 """Defaults of the resources of a pod as a whole (PodLevelResources)."""
 
-from stowage.api.values.quantity import quantity_milli_value
-
 from simcluster.schema.scalars import canonical_quantity
 from simcluster.values import Json
+from stowage.api.values.quantity import quantity_milli_value
 
 Amounts = dict[str, int]
 """Resource names to thousandths of their units."""

@@ -1,10 +1,9 @@
 """Defaults of pods and of pod templates."""
 
-from stowage.api.values.quantity import quantity_milli_value
-
 from simcluster.kinds.defaults.filling import QUANTITIES, UNSET, defaulting
 from simcluster.kinds.defaults.pod_resources import default_pod_resources
 from simcluster.values import Json
+from stowage.api.values.quantity import quantity_milli_value
 
 
 def _pull_policy(image: str) -> str:

@@ -2,10 +2,9 @@
 
 from typing import Any
 
+from simcluster.kubelet.node_load import NodeLoad
 from stowage.api import Node, Pod
 from stowage.api.decoding.decode import convert_object
-
-from simcluster.kubelet.node_load import NodeLoad
 
 
 def load_of(**allocatable: str) -> NodeLoad:

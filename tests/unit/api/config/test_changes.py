@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.config.changes import restart_errors
 from stowage.api.config.loading import API_VERSION, KIND, configuration_hash, load_configuration
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.config.extenders import BindingExtender, Extenders, is_interested
 from stowage.api.config.loading import (
     Extender,

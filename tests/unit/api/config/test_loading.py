@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from stowage.api.config.loading import (
     InvalidConfiguration,
     KubeSchedulerConfiguration,

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from stowage.api.config.changes import restart_errors
 from stowage.api.config.errors import ConfigError
 from stowage.api.config.loading import InvalidConfiguration, load_configuration

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.decoding.decode import (
     ObjectList,
     decode_event_metadata,

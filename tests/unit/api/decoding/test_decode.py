@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+
 from stowage.api.decoding.decode import (
     KINDS,
     WatchError,

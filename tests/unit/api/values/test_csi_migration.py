@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.objects.volume import (
     AWSElasticBlockStoreVolumeSource,
     AzureDiskVolumeSource,
@@ -26,7 +27,6 @@ from stowage.api.values.csi_migration import (
     is_migratable,
     migrated_affinity,
 )
-
 from tests.support.volume_builders import affinity_to, make_volume
 
 EBS, EBS_ZONE = "ebs.csi.aws.com", "topology.ebs.csi.aws.com/zone"

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from stowage.api.values.duration import Duration, format_duration, parse_duration
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from stowage.api.decoding.decode import convert_object
 from stowage.api.decoding.errors import SelectorError
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm

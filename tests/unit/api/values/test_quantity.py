@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from stowage.api.decoding.errors import QuantityError
 from stowage.api.values.quantity import (
     INT64_MAX,

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from stowage.api.decoding.errors import SelectorError
 from stowage.api.values.selector_syntax import parse_field_selector, parse_label_selector
 

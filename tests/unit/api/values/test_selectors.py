@@ -1,6 +1,7 @@
 """Label selectors match as in Kubernetes, and selectors of equal meaning are equal."""
 
 import pytest
+
 from stowage.api.decoding.errors import SelectorError
 from stowage.api.objects.meta import LabelSelector, LabelSelectorRequirement
 from stowage.api.values.selectors import (

@@ -1,6 +1,7 @@
 """Tolerations tolerate the same taints as in Kubernetes."""
 
 import pytest
+
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Toleration
 from stowage.api.values.tolerations import (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.events import NodeSeen, PendingPodSeen
 from stowage.engine import Engine
 from stowage.engine.binding.state_machine import TRANSITIONS, BindingEvent, advance_binding
 from stowage.engine.state.bindings import BindingPhase
-
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine
 

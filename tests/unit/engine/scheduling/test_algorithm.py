@@ -13,7 +13,6 @@ from stowage.engine.scheduling import (
 from stowage.framework import CycleState, PluginTraits, PreFilterResult
 from stowage.framework.extension_points import Plugin
 from stowage.state import NodeView, PodInfo
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import MakesRoom, Narrows, Raises, Rates, Refuses, framework_of

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+
 from stowage.api.status import unresolvable
 from stowage.framework import Diagnosis, fit_error_message
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.engine.scheduling import SchedulingRequest, TieBreaker
 from stowage.engine.scheduling.feasible_nodes import (
     FeasibleNodes,
@@ -9,7 +10,6 @@ from stowage.engine.scheduling.feasible_nodes import (
 )
 from stowage.framework import CycleState, PreFilterOutcome
 from stowage.framework.extension_points import Plugin
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import Refuses, framework_of

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from stowage.engine.scheduling import TieBreaker
 from stowage.engine.scheduling.node_scoring import select_host
 from stowage.framework import ScoreResult

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.objects.pod import Pod
 from stowage.api.status import unschedulable
@@ -19,7 +20,6 @@ from stowage.engine.scheduling import (
 from stowage.framework import CycleState, Framework, PluginTraits, build_profile
 from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
-
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.small_plugins import MakesRoom, Refuses, framework_of

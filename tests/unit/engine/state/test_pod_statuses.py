@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
+
 from stowage.api.instructions import PatchPodStatus, PodReference
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.pod import Pod
 from stowage.engine.state.pod_statuses import PodStatuses
-
 from tests.support.builders import make_pod
 
 POD = PodReference("default", "p", "uid-p")

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.timeouts import Timeouts

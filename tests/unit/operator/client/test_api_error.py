@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.operator.client.api_error import MAX_RETRY_AFTER_S, ApiError, error_from_answer
 
 

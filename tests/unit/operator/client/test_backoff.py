@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import aiohttp
 import pytest
+
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, is_worth_retrying, retry
-
 from tests.support.fake_api import FakeTime, no_jitter
 
 

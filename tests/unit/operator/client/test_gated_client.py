@@ -8,11 +8,11 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.gated_client import GatedClient, LeaseNotHeldError
 from stowage.operator.client.rate_limit import TokenBucket
 from stowage.operator.client.timeouts import Timeouts
-
 from tests.support.fake_api import FakeTime
 
 

@@ -6,7 +6,6 @@ import asyncio
 
 from stowage.operator.client.rate_limit import TokenBucket
 from stowage.operator.clock import Clock
-
 from tests.support.fake_api import FakeTime
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.events import ConfigurationChanged, Event
 from stowage.api.instructions import ConfigurationApplied

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.config.loading import Extender
 from stowage.api.events import BindFailed, BindSucceeded
 from stowage.api.instructions import BindByExtender, BindPod, PodReference
@@ -12,7 +13,6 @@ from stowage.operator.client.api_error import ApiError
 from stowage.operator.extenders.binder import ExtenderBinder
 from stowage.operator.extenders.client import ExtenderError
 from stowage.operator.writers.binder import Binder
-
 from tests.support.fake_api import FakeApiClient, FakeTime
 from tests.support.fake_extender import FakeExtender
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.config.loading import Extender
 from stowage.api.events import ExtendersAnswered
 from stowage.api.instructions import ConsultExtenders, PodReference
 from stowage.operator.extenders.client import ExtenderError
 from stowage.operator.extenders.evaluator import ExtenderEvaluator
-
 from tests.support.fake_extender import FakeExtender, FakeObjects
 
 POD = PodReference("default", "p", "u1")

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from stowage.api.config.extenders import NO_EXTENDERS, Extenders
 from stowage.api.config.loading import Extender
 from stowage.api.instructions import PodReference
@@ -17,7 +18,6 @@ from stowage.operator.extenders.objects import (
     RawObjects,
     name_of,
 )
-
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 POD = PodReference("default", "p", "u1")

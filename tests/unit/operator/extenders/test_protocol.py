@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from stowage.api.instructions import PodReference
 from stowage.operator.extenders.protocol import (
     FilterAnswer,

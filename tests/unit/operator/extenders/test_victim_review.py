@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
+
 from stowage.api.config.loading import Extender
 from stowage.api.instructions import ConsultOnVictims, PodReference, VictimsOnNode
 from stowage.operator.extenders.client import ExtenderError
 from stowage.operator.extenders.victim_review import VictimReviewer
-
 from tests.support.fake_extender import FakeExtender, FakeObjects
 
 PREEMPTOR = PodReference("default", "p", "u-p")

@@ -8,12 +8,12 @@ from typing import cast
 
 import aiohttp
 import pytest
+
 from stowage.api.events import ObjectInvalid
 from stowage.operator.inbox import Inbox
 from stowage.operator.kopf.pending_pod_watch import DeletedEventFilter
 from stowage.operator.kopf.settings import NoMemory, pod_watching_settings
 from stowage.operator.watch.pending_pods import PendingPods
-
 from tests.support.fake_api import no_jitter
 
 ADDED = (

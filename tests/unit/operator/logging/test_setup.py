@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
+
 from stowage.operator.logging.setup import QUIET_LIBRARIES, configure_logging
 
 

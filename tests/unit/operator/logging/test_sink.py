@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from stowage.operator.logging.sink import LogSink
 
 LINE = "x" * 99 + "\n"

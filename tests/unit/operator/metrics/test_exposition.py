@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
+
 from stowage.api.instructions import (
     AttemptResult,
     PodBound,
@@ -12,7 +13,6 @@ from stowage.api.instructions import (
     PreemptionFinished,
 )
 from stowage.operator.metrics.scheduler_metrics import Metrics
-
 from tests.support.fake_api import FakeTime
 from tests.support.round_robin_engine import RoundRobinEngine
 

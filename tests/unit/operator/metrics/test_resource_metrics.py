@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+
 from stowage.api.decoding.decode import decode_pod
 from stowage.operator.metrics.resource_metrics import LABELS, ResourceMetrics, unit_of
 from stowage.state.pods.pod_class import PodClasses

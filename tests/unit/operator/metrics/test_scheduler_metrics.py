@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+
 from stowage.api.instructions import AttemptResult, PodBound, PodReference
 from stowage.operator.metrics.histogram import Histogram, exponential_buckets
 from stowage.operator.metrics.scheduler_metrics import Metrics
-
 from tests.support.fake_api import FakeTime
 from tests.support.round_robin_engine import RoundRobinEngine
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
+
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.serving.delegated_access import (
     SUBJECT_ACCESS_REVIEWS,
@@ -15,7 +16,6 @@ from stowage.operator.serving.delegated_access import (
     AccessOptions,
     DelegatedAccess,
 )
-
 from tests.support.fake_api import FakeApiClient, FakeTime, Request
 
 ALICE = {"status": {"authenticated": True, "user": {"username": "alice", "groups": ["dev"]}}}

@@ -8,11 +8,11 @@ from typing import Any
 
 import aiohttp
 import pytest
+
 from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAccess
 from stowage.operator.serving.health import Checks
 from stowage.operator.serving.server import Content, Server, ServingOptions
-
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 STATE = {"nodes": {"n1": {"pods": []}}, "queue": {"active": []}, "bindings": {}}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+
 from stowage.operator.serving.self_signed import self_signed
 from stowage.operator.serving.serving_certificate import (
     CertificateFiles,

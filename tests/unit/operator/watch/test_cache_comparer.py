@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from structlog.testing import capture_logs
+
 from stowage.api.decoding.decode import decode_pod
 from stowage.engine import Engine
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.watch.cache_comparer import CacheComparer
 from stowage.state.pods.pod_class import PodClasses
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
-from structlog.testing import capture_logs
-
 from tests.support.fake_api import FakeApiClient
 
 CLASSES = PodClasses()

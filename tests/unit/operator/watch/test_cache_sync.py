@@ -13,7 +13,6 @@ from stowage.operator.loop import MAX_EVENTS_AT_ONCE
 from stowage.operator.watch.cache_sync import CacheSync
 from stowage.operator.watch.kinds import NODES
 from stowage.operator.watch.reflector import Reflector
-
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
 
 NUM_NODES = MAX_EVENTS_AT_ONCE + 1

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
+
 from stowage.api.events import AssignedPodGone, Event, NodeGone, NodeSeen, ObjectInvalid
 from stowage.api.objects.node import Node
 from stowage.operator.client.api_error import ApiError
@@ -17,7 +18,6 @@ from stowage.operator.clock import Clock
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.kinds import ASSIGNED_PODS, NODES
 from stowage.operator.watch.reflector import MAX_STALE_LISTS, Reflector
-
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime, Request, no_jitter
 
 GONE = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}

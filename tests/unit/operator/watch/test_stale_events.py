@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from stowage.operator.watch.stale_events import StaleEventFilter
 
 A, B = ("d", "a"), ("d", "b")

@@ -7,11 +7,11 @@ from unittest.mock import Mock
 
 import aiohttp
 import pytest
+
 from stowage.api.events import BindFailed, BindSucceeded
 from stowage.api.instructions import BindPod, PodReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.binder import LATE_S, MAX_ANSWERED_ERRORS, Binder
-
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 INSTRUCTION = BindPod(PodReference("default", "p", "u1"), "n1")

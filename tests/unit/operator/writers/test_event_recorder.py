@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from stowage.api.instructions import EmitEvent, PodReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers import event_recorder
 from stowage.operator.writers.event_recorder import SERIES_INTERVAL_S, EventRecorder
-
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 POD = PodReference("default", "p", "u1")

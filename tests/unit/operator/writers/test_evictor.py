@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.events import EvictionFinished
 from stowage.api.instructions import EvictPod, PodReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.evictor import MAX_ATTEMPTS, REFUSED_PAUSE_S, Evictor
-
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 VICTIM = PodReference("default", "v", "u-v")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.events import AssignedPodGone, ObjectInvalid
 from stowage.api.instructions import PodReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.pod_reader import PodReader
-
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 POD = PodReference("default", "p", "u1")

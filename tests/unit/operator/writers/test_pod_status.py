@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 from msgspec.structs import replace
+
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api.instructions import ClearNomination, PatchPodStatus, PodReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.pod_status import PodStatusWriter
-
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 POD = PodReference("default", "p", "u1")

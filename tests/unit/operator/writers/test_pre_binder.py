@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
+
 from stowage.api.events import PreBindFinished
 from stowage.api.instructions import PodReference, RunPreBind
 from stowage.api.status import SUCCESS, Code, Status, unschedulable

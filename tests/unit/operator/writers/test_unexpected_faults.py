@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.config.extenders import Extenders
 from stowage.api.config.types import Extender
 from stowage.api.events import BindFailed, BindSucceeded, EvictionFinished, VolumesWritten
@@ -23,7 +24,6 @@ from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.writers.binder import Binder
-
 from tests.support.dispatchers import make_dispatcher
 from tests.support.engines import default_engine
 from tests.support.fake_api import FakeApiClient, FakeTime

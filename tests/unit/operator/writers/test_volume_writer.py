@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.events import VolumesWritten
 from stowage.api.instructions import BindVolumes, BindVolumeToClaim, PodReference, SetSelectedNode
 from stowage.api.objects.meta import ObjectReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.volume_writer import MAX_ANSWERED_ERRORS, VolumeWriter
-
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 POD = PodReference("default", "p", "u1")

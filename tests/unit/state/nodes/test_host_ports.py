@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.state.nodes.host_ports import HostPorts
 from stowage.state.pods.pod_class import HostPort
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.values.selectors import Operator, Requirement
 from stowage.state import NodeView
 from stowage.state.cache import ClusterCache
 from stowage.state.nodes.node_columns import NodeColumns
-
 from tests.support.builders import ZONE, make_node
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.objects.node import ContainerImage, Taint
 from stowage.state import CPU, MEMORY, PODS, PodClass, PodClasses, make_pod_info
 from stowage.state.nodes.node_columns import NodeColumns
-
 from tests.support.builders import make_node, make_pod
 
 GPU = "example.com/gpu"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Taint
 from stowage.api.objects.pod import Affinity, NodeAffinity, Toleration
 from stowage.api.values.node_affinity import compile_node_selector, required_node_affinity
@@ -15,7 +16,6 @@ from stowage.state.nodes.node_matching import (
     tolerated_taint_sets,
     untolerated_taint_counts,
 )
-
 from tests.support.builders import ZONE, make_node, make_pod
 
 Expression = tuple[str, str, Sequence[str]]

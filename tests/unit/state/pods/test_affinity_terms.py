@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.state.pods.affinity_terms import AffinityTerm, TermKind, compile_affinity_terms
-
 from tests.support.builders import ZONE, affinity_term, label_selector, weighted
 
 APP = label_selector({"app": "a"})

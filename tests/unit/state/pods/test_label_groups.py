@@ -7,12 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 from msgspec.structs import replace
+
 from stowage.api.values.selectors import EVERYTHING, NOTHING, Operator, Requirement, Selector
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 from stowage.state.cluster_state import ClusterState
 from stowage.state.pods import pod_index
 from stowage.state.pods.pod_index import PodIndex
-
 from tests.support.builders import make_pod
 
 NUM_ROWS = 64

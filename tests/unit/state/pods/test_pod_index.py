@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.api.values.selectors import selector_from_labels
 from stowage.state import ClusterCache, PodCounts, PodIndex, PodInfo, TermKind, make_pod_info
 from stowage.state.cluster_state import ClusterState
 from stowage.state.pods.term_counts import TermCounts
-
 from tests.support.builders import (
     HOSTNAME,
     ZONE,

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -29,7 +30,6 @@ from stowage.api.objects.volume import (
     Volume,
 )
 from stowage.state import PodClass, PodClasses, make_pod_info
-
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_pod, owned_by
 
 REPLICA_SET = owned_by("ReplicaSet", "rs-1", "u1")

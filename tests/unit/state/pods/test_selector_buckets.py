@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from stowage.api.values.selectors import (
     NOTHING,
     Operator,

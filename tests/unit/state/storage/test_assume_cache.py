@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from stowage.api.objects.volume import PersistentVolume
 from stowage.state.storage.assume_cache import AssumeCache
-
 from tests.support.volume_builders import make_volume
 
 Change = tuple[PersistentVolume | None, PersistentVolume | None]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from stowage.state.nodes.resource_index import ResourceIndex
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 from stowage.state.pods.pod_variants import PodVariants
 from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
-
 from tests.support.builders import make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.volume_builders import claim_volume

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from stowage.cli.main import app
 from typer.testing import CliRunner
+
+from stowage.cli.main import app
 
 
 @pytest.fixture(autouse=True)

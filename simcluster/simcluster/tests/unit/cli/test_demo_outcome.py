@@ -5,14 +5,14 @@ from io import StringIO
 import msgspec
 import pytest
 from rich.console import Console
-from stowage.api.objects.meta import Condition
-from stowage.api.objects.pod import Pod
 
 from simcluster.demo.outcome import Outcome, percentile
 from simcluster.demo.report import print_report
 from simcluster.demo.sample import EXPECT_ANNOTATION, PENDING
 from simcluster.harness.audit import ClusterState
 from simcluster.harness.placements import Placement
+from stowage.api.objects.meta import Condition
+from stowage.api.objects.pod import Pod
 from tests.support.builders import make_node, make_pod
 
 REASON = "0/1 nodes are available: 1 node(s) did not satisfy plugin(s) [/A B]."

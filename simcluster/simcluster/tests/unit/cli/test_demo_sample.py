@@ -3,8 +3,6 @@
 from collections import Counter
 
 import pytest
-from stowage.api.decoding.decode import convert_object
-from stowage.api.objects.pod import Pod, PodSpec
 
 from simcluster.demo.sample import (
     SCHEDULER_NAME,
@@ -14,6 +12,8 @@ from simcluster.demo.sample import (
 )
 from simcluster.harness.apply import collection_path
 from simcluster.values import Json
+from stowage.api.decoding.decode import convert_object
+from stowage.api.objects.pod import Pod, PodSpec
 
 
 def pod_specs() -> list[PodSpec]:

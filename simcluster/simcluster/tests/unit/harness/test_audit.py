@@ -1,8 +1,7 @@
 """A cluster's state is judged from its objects alone."""
 
-from stowage.api.objects.pod import Pod, PodStatus
-
 from simcluster.harness.audit import ClusterState, overcommitted_nodes, refused_pods
+from stowage.api.objects.pod import Pod, PodStatus
 from tests.support.builders import make_node, make_pod
 
 
