@@ -15,7 +15,7 @@ import yaml
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from tests.support.installed_packages import link_dependencies
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 VERSION = (ROOT / "scheduler/stowage/VERSION").read_text().strip()
 
 

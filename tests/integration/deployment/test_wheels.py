@@ -12,7 +12,7 @@ import pytest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from tests.support.installed_packages import link_dependencies
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 #: Distribution -> its project folder, and what that folder needs from the repository.
 PROJECTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "stowage": (".", ("pyproject.toml", "README.md", "LICENSE", "scheduler")),

@@ -21,7 +21,7 @@ from stowage.api.config.loading import load_configuration
 from stowage.cli.composition import run_options
 from stowage.operator import RunOptions, run
 
-EXTENDER = Path(__file__).parent.parent / "support" / "extender_server.py"
+EXTENDER = Path(__file__).parents[2] / "support" / "extender_server.py"
 GPU = "example.com/gpu"
 PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 

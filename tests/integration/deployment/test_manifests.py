@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from simcluster.tests.integration.test_kubectl import kubectl_for
 from simcluster.tests.support.api_client import NODES, PODS, ApiClient, node, pod, until
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from stowage.cli.config_file import read_configuration
-from tests.integration.deployed import (
+from tests.integration.deployment.deployed import (
     MANIFESTS,
     ROOT,
     apply,
@@ -198,7 +197,7 @@ def test_selectors_find_the_pods(objects: list[Json]) -> None:
 
 
 def test_the_image_is_the_one_the_dockerfile_builds(objects: list[Json]) -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    version = (ROOT / "scheduler" / "stowage" / "VERSION").read_text().strip()
     spec = pod_spec(objects)
     images = {found["image"] for found in spec["containers"]}
     assert images == {f"stowage:{version}"}

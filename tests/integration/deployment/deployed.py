@@ -24,7 +24,7 @@ from stowage.operator import RunOptions, run
 
 Json = dict[str, Any]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MANIFESTS = ROOT / "manifests"
 KUBECTL = Path(sys.executable).parent / "kubectl"
 

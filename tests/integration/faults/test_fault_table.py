@@ -16,7 +16,7 @@ from simcluster import FaultRule
 from simcluster.tests.support.api_client import MERGE, until
 from simcluster.tests.support.api_client import PODS as PODS_PATH
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from tests.integration.observed_scheduler import (
+from tests.integration.faults.observed_scheduler import (
     EXTENDERS,
     LEASE_S,
     LEASES,
@@ -24,7 +24,7 @@ from tests.integration.observed_scheduler import (
     configuration,
     observed_scheduler,
 )
-from tests.integration.volume_objects import CLAIMS, CLASSES, claim, storage_class, using
+from tests.integration.scheduling.volume_objects import CLAIMS, CLASSES, claim, storage_class, using
 from tests.support.fault_table import Fault, Series, faults
 from tests.support.full_cluster import BINDINGS, CAPACITY, TOO_MUCH
 

@@ -24,7 +24,7 @@ from simcluster.tests.integration.test_kubectl import kubectl_for
 from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod
 from simcluster.tests.support.api_servers import ApiServerUnderTest, self_signed_certificate
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from tests.integration.deployed import (
+from tests.integration.deployment.deployed import (
     MANIFESTS,
     CannotStartError,
     apply,
@@ -35,7 +35,7 @@ from tests.integration.deployed import (
     serving_client,
     the,
 )
-from tests.integration.volume_objects import (
+from tests.integration.scheduling.volume_objects import (
     HOSTNAME,
     LOCAL,
     MADE,

@@ -20,7 +20,7 @@ from simcluster.tests.support.api_client import NODES, PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "plugins"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "plugins"
 STOWAGE = [sys.executable, "-m", "stowage.cli"]
 GANG = {"example.com/gang": "crew"}
 ENABLED: tuple[Mapping[str, object], ...] = (
