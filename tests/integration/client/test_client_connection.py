@@ -19,12 +19,12 @@ from tests.support.authority import Authority
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
-async def test_the_tls_server_name_of_a_kubeconfig_is_what_certificates_are_checked_for(
+async def test_certificates_are_checked_for_the_tls_server_name_of_the_kubeconfig(
     tmp_path: Path,
 ) -> None:
     seen: list[str | None] = []
 
-    async def look(
+    async def record_server_name(
         request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
         response = await handler(request)
@@ -33,18 +33,18 @@ async def test_the_tls_server_name_of_a_kubeconfig_is_what_certificates_are_chec
 
     async with _hello_server() as address:
         cluster = {"server": f"http://{address}", "tls-server-name": "inner"}
-        assert await _answer(_kubeconfig(tmp_path, cluster), [look]) == "hello"
+        assert await _answer(_kubeconfig(tmp_path, cluster), [record_server_name]) == "hello"
     assert seen == ["inner"]
 
 
-async def test_an_authority_is_trusted_that_go_would_trust(tmp_path: Path) -> None:
+async def test_a_certificate_authority_that_go_accepts_is_trusted(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     async with _hello_server(authority.server_context()) as address:
         cluster = {"server": f"https://{address}", "certificate-authority": str(authority.file)}
         assert await _answer(_kubeconfig(tmp_path, cluster)) == "hello"
 
 
-async def test_an_unknown_authority_is_not_trusted(tmp_path: Path) -> None:
+async def test_an_unknown_certificate_authority_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     authority, other = Authority(tmp_path), Authority(tmp_path / "other")
     async with _hello_server(authority.server_context()) as address:
@@ -53,7 +53,7 @@ async def test_an_unknown_authority_is_not_trusted(tmp_path: Path) -> None:
             await _answer(_kubeconfig(tmp_path, cluster))
 
 
-async def test_a_new_authority_is_trusted_once_its_file_has_been_replaced(tmp_path: Path) -> None:
+async def test_a_replaced_certificate_authority_file_is_reread(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     old, new = Authority(tmp_path), Authority(tmp_path / "new")
     async with _hello_server(new.server_context()) as address:
@@ -142,7 +142,7 @@ async def test_idle_connections_can_be_dropped(tmp_path: Path) -> None:
     assert second is not third
 
 
-async def test_a_kubeconfig_that_cannot_be_read_just_now_leaves_what_was_read_before(
+async def test_an_unreadable_kubeconfig_leaves_the_earlier_credentials_in_use(
     tmp_path: Path,
 ) -> None:
     token = tmp_path / "token"

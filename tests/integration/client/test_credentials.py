@@ -1,4 +1,4 @@
-"""Credentials are read by the client library and stay good."""
+"""Credentials of a kubeconfig are used, and read again when they change."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NAMESPACE = "/api/v1/namespaces/default"
 @pytest.fixture
 def needs_token(api_server: ApiServerUnderTest) -> ApiServerUnderTest:
     if not api_server.token:
-        pytest.skip("this server lets everyone in")
+        pytest.skip("this server authorizes every client")
     return api_server
 
 
 def _write(server: ApiServerUnderTest, path: Path, user: dict[str, Any]) -> str:
-    """A kubeconfig of that server whose only user has these credentials."""
+    """Write a kubeconfig for the server whose only user has these credentials."""
     config = yaml.safe_load(server.kubeconfig.read_text())
     config["users"][0]["user"] = user
     path.write_text(yaml.safe_dump(config))
@@ -43,7 +43,7 @@ async def _can_read(connection: Connection) -> bool:
     return True
 
 
-async def test_the_token_of_a_kubeconfig_lets_us_in(api_server: ApiServerUnderTest) -> None:
+async def test_the_token_of_a_kubeconfig_is_used(api_server: ApiServerUnderTest) -> None:
     connection = await connect(str(api_server.kubeconfig))
     try:
         assert await _can_read(connection)
@@ -77,7 +77,7 @@ async def test_a_token_file_is_reread(needs_token: ApiServerUnderTest, tmp_path:
         await connection.close()
 
 
-async def test_an_exec_plugin_is_asked_for_the_token(
+async def test_the_token_of_an_exec_plugin_is_used(
     needs_token: ApiServerUnderTest, tmp_path: Path
 ) -> None:
     version = "client.authentication.k8s.io/v1"

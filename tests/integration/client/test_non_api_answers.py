@@ -30,12 +30,12 @@ def _redirect(_request: web.Request) -> web.Response:
     return web.Response(status=302, headers={"Location": "/login"})
 
 
-def _come_tomorrow(_request: web.Request) -> web.Response:
+def _retry_after_a_day(_request: web.Request) -> web.Response:
     return web.Response(status=429, headers={"Retry-After": "86400"})
 
 
 class _Connection:
-    """A connection to whatever listens there."""
+    """A connection without TLS and credentials."""
 
     def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
         self.server, self.session, self.timeouts = url, session, Timeouts()
@@ -74,7 +74,7 @@ async def _ask(client: ApiClient, method: str) -> None:
 
 @pytest.mark.parametrize("answer", [_login_page, _redirect])
 @pytest.mark.parametrize("method", ["post", "get", "watch"])
-async def test_neither_a_page_nor_a_redirect_is_a_yes(
+async def test_html_pages_and_redirects_are_transient_errors(
     answer: Callable[[web.Request], web.Response], method: str
 ) -> None:
     async with _served(answer) as connection:
@@ -85,18 +85,18 @@ async def test_neither_a_page_nor_a_redirect_is_a_yes(
 
 
 def _runner(connection: _Connection, time: FakeTime) -> KopfRunner:
-    async def read_along(
+    async def forward(
         request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
     ) -> aiohttp.ClientResponse:
         return await handler(request)
 
     settings = pod_watching_settings("spec.nodeName=", no_jitter)
-    watched = WatchSpec("pods", settings, lambda _type, _object: None, read_along)
+    watched = WatchSpec("pods", settings, lambda _type, _object: None, forward)
     return KopfRunner(cast("Connection", connection), watched, lambda: None, time.clock)
 
 
 @pytest.mark.parametrize("answer", [_login_page, _redirect])
-async def test_kopf_hears_of_broken_connections_instead(
+async def test_kopf_gets_a_connection_error_for_html_pages_and_redirects(
     answer: Callable[[web.Request], web.Response],
 ) -> None:
     async with _served(answer) as connection:
@@ -108,9 +108,9 @@ async def test_kopf_hears_of_broken_connections_instead(
     assert runner.has_failing_requests
 
 
-async def test_kopf_is_not_sent_away_for_a_day() -> None:
+async def test_kopf_waits_no_longer_than_the_maximum_retry_after() -> None:
     time = FakeTime()
-    async with _served(_come_tomorrow) as connection:
+    async with _served(_retry_after_a_day) as connection:
         session = (await _runner(connection, time).login()).aiohttp_session
         with pytest.raises(aiohttp.ClientConnectionError):
             await session.get(f"{connection.server}/api/v1/pods")
@@ -118,7 +118,7 @@ async def test_kopf_is_not_sent_away_for_a_day() -> None:
     assert time.slept == [MAX_RETRY_AFTER_S]
 
 
-async def test_kopf_does_not_log_in_in_a_tight_loop() -> None:
+async def test_kopf_logins_back_off() -> None:
     time = FakeTime()
     runner = _runner(_Connection("http://model", cast("aiohttp.ClientSession", None)), time)
     for _ in range(6):
@@ -126,7 +126,7 @@ async def test_kopf_does_not_log_in_in_a_tight_loop() -> None:
     assert time.slept == [0.1, 0.2, 0.4, 0.8, 1.6]
 
 
-async def test_kopf_that_does_not_begin_to_watch_is_started_again(
+async def test_kopf_is_restarted_when_it_does_not_begin_to_watch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     started: list[asyncio.Task[None]] = []

@@ -1,4 +1,4 @@
-"""The manifests as a cluster gets them, and the scheduler started the way they say."""
+"""The objects of the manifests, and a scheduler with the flags of their Deployment."""
 
 import asyncio
 import subprocess
@@ -32,7 +32,7 @@ needs_kubectl = pytest.mark.skipif(not KUBECTL.exists(), reason="kubectl is not 
 
 
 class CannotStartError(Exception):
-    """The command line ended with an error instead of running."""
+    """The command line failed before the scheduler ran."""
 
 
 def kustomized(folder: Path = MANIFESTS) -> list[Json]:
@@ -43,7 +43,7 @@ def kustomized(folder: Path = MANIFESTS) -> list[Json]:
 
 
 def the(objects: Sequence[Json], kind: str, name: str = "") -> Json:
-    """The one object of a kind, or of a kind and a name."""
+    """The only object with this kind, and with this name if one is given."""
     (found,) = [
         obj
         for obj in objects
@@ -53,7 +53,7 @@ def the(objects: Sequence[Json], kind: str, name: str = "") -> Json:
 
 
 async def apply(api: ApiClient, objects: Sequence[Json]) -> None:
-    """Create what is not there yet."""
+    """Create the objects that do not exist."""
     for obj in objects:
         reply = await api.post(_collection_path(obj), obj)
         assert reply.status in {201, 409}, reply.text
@@ -73,22 +73,22 @@ def pod_spec(objects: Sequence[Json]) -> Json:
 
 
 def container(objects: Sequence[Json]) -> Json:
-    """The container that schedules."""
+    """The scheduler's container."""
     (found,) = pod_spec(objects)["containers"]
     spec: Json = found
     return spec
 
 
 def arguments(objects: Sequence[Json]) -> list[str]:
-    """The container's arguments, with its variables put in."""
+    """The container's arguments, with its environment variables expanded."""
     values = {
         f"$({entry['name']})": _field(objects, entry["valueFrom"]["fieldRef"]["fieldPath"])
         for entry in container(objects)["env"]
     }
-    return [_put_in(argument, values) for argument in container(objects)["args"]]
+    return [_expand(argument, values) for argument in container(objects)["args"]]
 
 
-def _put_in(text: str, values: Mapping[str, str]) -> str:
+def _expand(text: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
         text = text.replace(name, value)
     return text
@@ -105,7 +105,7 @@ def _field(objects: Sequence[Json], path: str) -> str:
 
 
 def _options_of(command_line: Sequence[str]) -> RunOptions:
-    """What the command line ``stowage ...`` would run."""
+    """The options with which the command line ``stowage ...`` runs the scheduler."""
     collected: list[RunOptions] = []
 
     def collect(options: RunOptions) -> int:
@@ -123,19 +123,19 @@ def _options_of(command_line: Sequence[str]) -> RunOptions:
 
 
 async def deployed_options(objects: Sequence[Json], kubeconfig: Path) -> RunOptions:
-    """What the Deployment's container runs, against another cluster than its own.
+    """The options of the Deployment's container, with another kubeconfig.
 
     Raises:
-        CannotStartError: the configuration cannot be read, or something is wrong with it.
+        CannotStartError: the configuration is invalid or cannot be read.
     """
     command_line = [*arguments(objects), f"--kubeconfig={kubeconfig}"]
-    # The command has an event loop of its own while it reads.
+    # The command runs an event loop of its own.
     return await asyncio.to_thread(_options_of, command_line)
 
 
 @asynccontextmanager
 async def running(options: RunOptions) -> AsyncIterator[str]:
-    """Run it in this process; yields the URL once it answers there. It must end in good order."""
+    """Run the scheduler in this process; yields its URL once it answers. It must exit with 0."""
     with reserved_port() as port:
         async with _serving(options, port) as url:
             yield url
@@ -168,7 +168,7 @@ async def _answering(url: str) -> None:
 
 @asynccontextmanager
 async def serving_client(url: str, token: str) -> AsyncIterator[aiohttp.ClientSession]:
-    """A client of what the scheduler serves, which shows a token; certificates are not checked."""
+    """A client of the scheduler's endpoints with a token; certificates are not checked."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     connector = aiohttp.TCPConnector(ssl=False)
     async with aiohttp.ClientSession(url, headers=headers, connector=connector) as session:

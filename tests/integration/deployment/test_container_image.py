@@ -1,4 +1,4 @@
-"""The Dockerfile's steps, taken in a folder instead of an image: no container engine is needed."""
+"""The steps of the Dockerfile, run in a folder; no container engine is needed."""
 
 import os
 import re
@@ -20,7 +20,7 @@ VERSION = (ROOT / "scheduler/stowage/VERSION").read_text().strip()
 
 
 def _instructions() -> list[tuple[str, str]]:
-    """Keyword and arguments of each instruction, long lines joined."""
+    """Keyword and arguments of each instruction; continued lines are joined."""
     text = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text())
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     split = [line.partition(" ") for line in lines]
@@ -68,21 +68,21 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Without bytecode: others may be writing that at this moment."""
+    """Copy without bytecode, which other processes may be writing."""
     if source.is_dir():
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
     else:
         shutil.copy(source, target)
 
 
-def test_the_image_holds_the_scheduler_only(image: Path) -> None:
+def test_the_image_contains_only_the_scheduler(image: Path) -> None:
     (wheel,) = (image / "wheels").glob("*.whl")
     tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     assert tops == {"stowage", f"stowage-{VERSION}.dist-info"}
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("run", "--help")])
-def test_what_is_installed_runs_outside_of_the_repository(
+def test_the_installed_package_runs_outside_of_the_repository(
     image: Path, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     dependencies = {"PYTHONPATH": str(link_dependencies(tmp_path))}
@@ -98,12 +98,12 @@ def test_what_is_installed_runs_outside_of_the_repository(
     assert "Usage: stowage" in answer.stdout
 
 
-def test_the_image_has_no_pip_of_its_own(image: Path) -> None:
+def test_the_image_contains_no_pip(image: Path) -> None:
     assert (image / "opt/stowage/bin/stowage").exists()
     assert not (image / "opt/stowage/bin/pip").exists()
 
 
-def test_what_is_copied_is_not_ignored() -> None:
+def test_copied_files_are_not_in_dockerignore() -> None:
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     assert "*" in ignored
     assert {f"!{source}" for source in _copied()} == {
@@ -111,19 +111,19 @@ def test_what_is_copied_is_not_ignored() -> None:
     }
 
 
-def test_every_stage_starts_from_the_base_that_can_be_pinned() -> None:
+def test_every_stage_starts_from_the_base_argument() -> None:
     bases = [rest.split()[0] for keyword, rest in _instructions() if keyword == "FROM"]
     assert bases == ["${PYTHON_IMAGE}"] * 2
 
 
-def test_the_label_and_the_manifests_name_the_version() -> None:
+def test_the_image_label_and_the_manifests_have_the_current_version() -> None:
     (labels,) = [rest for keyword, rest in _instructions() if keyword == "LABEL"]
     assert f'org.opencontainers.image.version="{VERSION}"' in labels
     kustomization = yaml.safe_load((ROOT / "manifests/base/kustomization.yaml").read_text())
     assert [image["newTag"] for image in kustomization["images"]] == [VERSION]
 
 
-def test_every_dependency_is_imported_and_says_why_it_is_there() -> None:
+def test_every_dependency_is_imported_and_has_a_comment() -> None:
     text = (ROOT / "pyproject.toml").read_text()
     names = [
         re.split(r"[><=~ ]", each)[0] for each in tomllib.loads(text)["project"]["dependencies"]

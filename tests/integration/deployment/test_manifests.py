@@ -1,4 +1,4 @@
-"""What is deployed fits together: manifests, command line, image, metrics."""
+"""The manifests agree with each other, the command line, the image and the metrics."""
 
 import json
 import re
@@ -38,13 +38,11 @@ RENAMED = MANIFESTS / "overlays" / "renamed"
 
 @pytest.fixture(scope="module")
 def objects() -> list[Json]:
-    """What ``kubectl apply -k manifests/`` applies."""
+    """The objects that ``kubectl apply -k manifests/`` applies."""
     return kustomized()
 
 
-async def test_kubectl_applies_everything_and_then_finds_nothing_to_change(
-    objects: list[Json], tmp_path: Path
-) -> None:
+async def test_a_second_kubectl_apply_changes_nothing(objects: list[Json], tmp_path: Path) -> None:
     options = ClusterOptions(with_kubelet=False)
     async with SimulatedCluster(options=options) as cluster:
         kubectl = kubectl_for(cluster, tmp_path)
@@ -63,7 +61,7 @@ async def test_kubectl_applies_everything_and_then_finds_nothing_to_change(
         assert "stowage-system/stowage" in bindings
 
 
-async def test_the_deployment_schedules_serves_and_answers_its_probes_over_https(
+async def test_a_scheduler_with_the_deployments_flags_schedules_and_answers_probes(
     objects: list[Json], api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     await apply(api, [found for found in objects if found["kind"] != "Deployment"])
@@ -93,10 +91,10 @@ def _check_metrics_exist(exposition: str) -> None:
     sampled = exported | {
         f"{name}{suffix}" for name in exported for suffix in ("_bucket", "_count", "_sum")
     }
-    assert _metrics_asked_for() <= sampled
+    assert _metrics_of_dashboard_and_alerts() <= sampled
 
 
-def _metrics_asked_for() -> set[str]:
+def _metrics_of_dashboard_and_alerts() -> set[str]:
     dashboard = json.loads((MANIFESTS / "components/monitoring/stowage.json").read_text())
     expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     monitored = kustomized(MONITORING)
@@ -108,7 +106,7 @@ def _metrics_asked_for() -> set[str]:
     return {name for names in found for name in names}
 
 
-def test_the_monitoring_overlay_adds_to_the_base_and_changes_nothing(objects: list[Json]) -> None:
+def test_the_monitoring_overlay_changes_no_object_of_the_base(objects: list[Json]) -> None:
     monitored = kustomized(MONITORING)
     assert [found for found in objects if found not in monitored] == []
     added = [found["kind"] for found in monitored if found not in objects]
@@ -123,7 +121,7 @@ def test_the_monitoring_overlay_adds_to_the_base_and_changes_nothing(objects: li
 
 
 def _edited(folder: Path) -> Path:
-    """As after ``kustomize edit set namespace elsewhere``."""
+    """A copy of the manifests after ``kustomize edit set namespace elsewhere``."""
     copy = folder / "manifests"
     shutil.copytree(MANIFESTS, copy)
     kustomization = copy / "kustomization.yaml"
@@ -139,7 +137,7 @@ def _edited(folder: Path) -> Path:
         ("renamed", "batch-scheduling", "stowage-batch"),
     ],
 )
-async def test_names_agree_wherever_it_is_deployed(
+async def test_names_agree_in_every_variant_of_the_manifests(
     variant: str, namespace: str, name: str, tmp_path: Path
 ) -> None:
     folders = {"as it is": MANIFESTS, "renamed": RENAMED}
@@ -181,11 +179,11 @@ def test_the_pod_meets_the_restricted_pod_security_standard(objects: list[Json])
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         }
-        # Where temporary files go, the self-signed certificate's among them.
+        # For temporary files such as the self-signed certificate.
         assert "/tmp" in {mounted["mountPath"] for mounted in found["volumeMounts"]}
 
 
-def test_selectors_find_the_pods(objects: list[Json]) -> None:
+def test_all_selectors_select_the_pods_of_the_deployment(objects: list[Json]) -> None:
     template = the(objects, "Deployment")["spec"]["template"]
     labels = template["metadata"]["labels"].items()
     selectors = [the(objects, "Deployment")["spec"]["selector"]["matchLabels"]]
@@ -196,7 +194,7 @@ def test_selectors_find_the_pods(objects: list[Json]) -> None:
     assert all(selector.items() <= labels for selector in selectors)
 
 
-def test_the_image_is_the_one_the_dockerfile_builds(objects: list[Json]) -> None:
+def test_the_deployment_agrees_with_the_dockerfile(objects: list[Json]) -> None:
     version = (ROOT / "scheduler" / "stowage" / "VERSION").read_text().strip()
     spec = pod_spec(objects)
     images = {found["image"] for found in spec["containers"]}
@@ -214,7 +212,7 @@ def test_every_configuration_loads(file: Path) -> None:
     assert read_configuration(file).profiles
 
 
-def test_no_manifest_is_left_out_of_its_kustomization() -> None:
+def test_each_manifest_is_part_of_a_kustomization() -> None:
     for kustomization in MANIFESTS.rglob("kustomization.yaml"):
         content = yaml.safe_load(kustomization.read_text())
         named = {*content.get("resources", ())}

@@ -1,4 +1,4 @@
-"""The wheels of the three distributions: what each holds, and which commands each adds."""
+"""The wheels of the three distributions: their files and their commands."""
 
 import shutil
 import subprocess
@@ -45,7 +45,7 @@ def _build(name: str, folder: Path) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy without what builds and tests write beside the sources."""
+    """Copy without files that builds and tests create."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
         ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
@@ -66,7 +66,7 @@ def _files(wheel: Path) -> list[str]:
         ("stowage_benchmarks", "stowage_benchmarks"),
     ],
 )
-def test_a_wheel_holds_its_own_package_without_tests(
+def test_a_wheel_contains_its_package_without_tests(
     wheels: dict[str, Path], name: str, package: str
 ) -> None:
     files = _files(wheels[name])
@@ -82,7 +82,7 @@ def test_a_wheel_holds_its_own_package_without_tests(
     assert modules == expected
 
 
-def test_the_wheels_hold_their_data(wheels: dict[str, Path]) -> None:
+def test_the_wheels_contain_their_data_files(wheels: dict[str, Path]) -> None:
     assert "stowage/py.typed" in _files(wheels["stowage"])
     files = _files(wheels["stowage_simcluster"])
     samples = {f"simcluster/demo/manifests/{each.name}" for each in ROOT.glob("examples/demo/*")}
@@ -99,7 +99,7 @@ def test_the_wheels_hold_their_data(wheels: dict[str, Path]) -> None:
 
 @pytest.fixture(scope="module")
 def dependencies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with everything that is installed here except Stowage's own distributions."""
+    """A folder with all installed packages except Stowage's distributions."""
     return link_dependencies(tmp_path_factory.mktemp("dependencies"))
 
 
@@ -112,7 +112,7 @@ def dependencies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=["the scheduler alone", "with the simulated cluster", "with the benchmarks"],
 )
-def test_commands_are_there_when_their_distribution_is_installed(
+def test_commands_exist_when_their_distribution_is_installed(
     wheels: dict[str, Path],
     dependencies: Path,
     tmp_path: Path,

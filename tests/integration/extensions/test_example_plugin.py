@@ -1,4 +1,4 @@
-"""The example package, installed by pip as a user would, in a scheduler of its own."""
+"""The example plugins, installed with pip, in a running scheduler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import yaml
 
 from simcluster.tests.support.api_client import NODES, PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "plugins"
 STOWAGE = [sys.executable, "-m", "stowage.cli"]
@@ -32,7 +32,7 @@ ENABLED: tuple[Mapping[str, object], ...] = (
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a process that has the example installed; built without a network."""
+    """The environment variables of a process that has the example installed; built offline."""
     folder = tmp_path_factory.mktemp("example")
     source, target = folder / "source", folder / "target"
     shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("__pycache__"))
@@ -43,7 +43,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def _configuration(folder: Path, enabled: Sequence[Mapping[str, object]], **args: Any) -> Path:
-    """A file whose only profile enables these plugins with these arguments."""
+    """Write a configuration whose only profile enables these plugins with these arguments."""
     profile = {
         "schedulerName": "stowage",
         "plugins": {"multiPoint": {"enabled": list(enabled)}},
@@ -72,13 +72,15 @@ def _check(file: Path, environment: Mapping[str, str]) -> subprocess.CompletedPr
     )
 
 
-def test_the_plugins_of_the_package_are_known(installed: dict[str, str], tmp_path: Path) -> None:
+def test_plugins_of_an_installed_package_can_be_configured(
+    installed: dict[str, str], tmp_path: Path
+) -> None:
     file = _configuration(tmp_path, ENABLED, PodsPerNode={"maxPods": 2}, Gang={"size": 3})
     answer = _check(file, installed)
     assert (answer.returncode, answer.stderr) == (0, "")
 
 
-def test_their_arguments_are_checked(installed: dict[str, str], tmp_path: Path) -> None:
+def test_the_arguments_of_plugins_are_checked(installed: dict[str, str], tmp_path: Path) -> None:
     file = _configuration(
         tmp_path,
         ENABLED,
@@ -97,7 +99,7 @@ def test_their_arguments_are_checked(installed: dict[str, str], tmp_path: Path) 
         assert any(all(word in line for word in words) for line in lines), answer.stderr
 
 
-def test_without_the_package_the_plugins_are_not_known(tmp_path: Path) -> None:
+def test_plugins_of_a_package_that_is_not_installed_are_refused(tmp_path: Path) -> None:
     file = _configuration(tmp_path, [{"name": "PreferLabel"}])
     answer = _check(file, {**os.environ, "COLUMNS": "160"})
     assert answer.returncode == 1
@@ -123,7 +125,7 @@ def test_a_broken_plugin_package_stops_only_the_profiles_that_use_it(
 
 
 class _Scheduled:
-    """Pods of a running scheduler."""
+    """Creates pods and reads their nodes."""
 
     def __init__(self, api: ApiClient, log: Path) -> None:
         self._api = api
@@ -138,23 +140,21 @@ class _Scheduled:
             await self._api.post(PODS, {"metadata": metadata, "spec": spec})
 
     async def node_of(self, name: str) -> str:
-        """The node of a pod, or an empty text."""
+        """The node of a pod; empty if it has none."""
         return str((await self._api.get(f"{PODS}/{name}")).body["spec"].get("nodeName", ""))
 
     async def nodes_of(self, *names: str) -> list[str]:
-        """Their nodes, once all have one."""
+        """Wait until all pods are bound; returns their nodes."""
 
         async def all_bound() -> bool:
             return all([await self.node_of(name) for name in names])
 
-        await self._eventually(all_bound)
+        await self._wait_until(all_bound)
         return [await self.node_of(name) for name in names]
 
-    async def _eventually(self, condition: Callable[[], Awaitable[bool]]) -> None:
+    async def _wait_until(self, condition: Callable[[], Awaitable[bool]]) -> None:
         try:
-            async with asyncio.timeout(WAIT_TIMEOUT_S):
-                while not await condition():  # noqa: ASYNC110 - the server tells nobody
-                    await asyncio.sleep(0.02)
+            await wait_until(condition)
         except TimeoutError:
             pytest.fail(self._log.read_text())
 
@@ -185,7 +185,7 @@ async def _running(
         assert await asyncio.wait_for(process.wait(), WAIT_TIMEOUT_S) == 0, log.read_text()
 
 
-async def test_the_plugins_decide_in_a_running_scheduler(
+async def test_plugins_of_an_installed_package_decide_in_a_running_scheduler(
     installed: dict[str, str], api_server: ApiServerUnderTest, api: ApiClient, tmp_path: Path
 ) -> None:
     for name, labels in (("plain", {}), ("fast", {"disk": "ssd"}), ("simple", {})):

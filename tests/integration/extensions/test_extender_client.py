@@ -45,8 +45,8 @@ async def _flood(request: web.Request) -> web.StreamResponse:
     return response
 
 
-async def _squeezed(_request: web.Request) -> web.Response:
-    """A thousandth of what it unfolds to."""
+async def _compressed(_request: web.Request) -> web.Response:
+    """A body of 16 MiB that compresses to a thousandth."""
     body = gzip.compress(b" " * 2**24)
     return web.Response(body=body, headers={"Content-Encoding": "gzip"})
 
@@ -58,7 +58,7 @@ async def _server(tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     app.router.add_post("/scheduler/fail", _fail)
     app.router.add_post("/scheduler/hang", _hang)
     app.router.add_post("/scheduler/flood", _flood)
-    app.router.add_post("/scheduler/squeezed", _squeezed)
+    app.router.add_post("/scheduler/compressed", _compressed)
     server = TestServer(app, scheme="http" if tls is None else "https")
     await server.start_server(ssl=tls, shutdown_timeout=0.0)
     try:
@@ -76,12 +76,12 @@ async def _send(url: str, verb: str = "echo", **config: Any) -> bytes:
 
 
 @pytest.mark.parametrize("end", ["", "/", "//"])
-async def test_a_verb_is_a_path_below_the_prefix(end: str) -> None:
+async def test_the_url_is_the_prefix_and_the_verb(end: str) -> None:
     async with _server() as url:
         assert await _send(url + end) == b"/scheduler/echo hello"
 
 
-async def test_another_code_than_200_is_an_error_in_the_words_of_kube_scheduler() -> None:
+async def test_a_status_other_than_200_is_an_error_with_kube_schedulers_text() -> None:
     async with _server() as url:
         with pytest.raises(ExtenderError) as failure:
             await _send(url, "fail")
@@ -89,7 +89,7 @@ async def test_another_code_than_200_is_an_error_in_the_words_of_kube_scheduler(
     assert (str(failure.value), failure.value.may_have_acted) == (text, True)
 
 
-async def test_an_extender_that_does_not_answer_in_time_is_given_up() -> None:
+async def test_a_request_fails_when_the_extender_does_not_answer_in_time() -> None:
     async with _server() as url:
         with pytest.raises(ExtenderError) as failure:
             await _send(url, "hang", http_timeout=Duration(0.05))
@@ -97,14 +97,14 @@ async def test_an_extender_that_does_not_answer_in_time_is_given_up() -> None:
     assert (str(failure.value), failure.value.may_have_acted) == (text, True)
 
 
-async def test_an_answer_is_not_unfolded() -> None:
+async def test_a_compressed_answer_is_refused() -> None:
     async with _server() as url:
         with pytest.raises(ExtenderError, match='an answer encoded as "gzip", which was not asked'):
-            await _send(url, "squeezed")
+            await _send(url, "compressed")
 
 
 @pytest.mark.parametrize("verb", ["flood", "echo"])
-async def test_an_answer_that_is_too_long_is_not_read_to_its_end(verb: str) -> None:
+async def test_an_answer_above_the_size_limit_is_refused(verb: str) -> None:
     async with _server() as url:
         client = ExtenderClient(Extender(url_prefix=url), max_answer_bytes=10)
         with pytest.raises(ExtenderError) as failure:
@@ -116,7 +116,7 @@ async def test_an_answer_that_is_too_long_is_not_read_to_its_end(verb: str) -> N
 
 
 @pytest.mark.parametrize("verb", ["fail", "hang", "echo"])
-async def test_a_password_in_the_url_is_used_and_never_shown(verb: str) -> None:
+async def test_a_password_in_the_url_is_in_no_error(verb: str) -> None:
     async with _server() as url:
         secret = url.replace("http://", "http://user:canary@")
         client = ExtenderClient(
@@ -128,7 +128,9 @@ async def test_a_password_in_the_url_is_used_and_never_shown(verb: str) -> None:
     assert "canary" not in f"{failure.value} {client.name}"
 
 
-async def test_what_may_not_be_sent_any_more_when_the_connection_is_there_is_not_sent() -> None:
+async def test_a_request_is_not_sent_when_the_lease_is_lost_before_the_connection_is_ready() -> (
+    None
+):
     async with _server() as url:
         client = ExtenderClient(Extender(url_prefix=url))
         assert await client.send("echo", b"hello", lambda: True) == b"/scheduler/echo hello"
@@ -137,7 +139,7 @@ async def test_what_may_not_be_sent_any_more_when_the_connection_is_there_is_not
         await client.close()
 
 
-async def test_failures_are_counted_and_answers_are_not() -> None:
+async def test_only_failed_requests_are_counted_as_failures() -> None:
     async with _server() as url:
         client = ExtenderClient(Extender(url_prefix=url))
         for verb in ("echo", "fail", "fail"):
@@ -152,7 +154,7 @@ async def test_failures_are_counted_and_answers_are_not() -> None:
     assert gone.num_failures == 1
 
 
-async def test_an_extender_that_cannot_be_reached_has_not_acted() -> None:
+async def test_an_unreachable_extender_has_not_acted() -> None:
     with reserved_port() as port:
         url = f"http://127.0.0.1:{port}"
         expected = f'extender "{url}/echo": Cannot connect'
@@ -163,7 +165,7 @@ async def test_an_extender_that_cannot_be_reached_has_not_acted() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that is its own authority, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     return self_signed_certificate(tmp_path_factory.mktemp("tls"))
 
 
@@ -177,20 +179,22 @@ def _tls(**fields: Any) -> dict[str, Any]:
     return {"enable_https": True, "tls_config": ExtenderTLSConfig(**fields)}
 
 
-async def test_https_trusts_the_given_authority(certificate: tuple[Path, Path]) -> None:
+async def test_https_trusts_the_configured_certificate_authority(
+    certificate: tuple[Path, Path],
+) -> None:
     path, data = certificate[0], certificate[0].read_bytes()
     async with _server(_server_tls(certificate)) as url:
         assert await _send(url, **_tls(ca_file=str(path)))
         assert await _send(url, **_tls(ca_data=data, ca_file="/nonexistent"))
 
 
-async def test_an_authority_is_trusted_that_go_would_trust(tmp_path: Path) -> None:
+async def test_a_certificate_authority_that_go_accepts_is_trusted(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     async with _server(authority.server_context()) as url:
         assert await _send(url, **_tls(ca_file=str(authority.file)))
 
 
-async def test_https_without_an_authority_trusts_any_server(
+async def test_https_without_a_certificate_authority_trusts_any_server(
     certificate: tuple[Path, Path],
 ) -> None:
     async with _server(_server_tls(certificate)) as url:
@@ -198,13 +202,17 @@ async def test_https_without_an_authority_trusts_any_server(
         assert await _send(url, tls_config=ExtenderTLSConfig(insecure=True))
 
 
-async def test_a_server_is_not_trusted_by_default(certificate: tuple[Path, Path]) -> None:
+async def test_a_self_signed_server_is_not_trusted_by_default(
+    certificate: tuple[Path, Path],
+) -> None:
     async with _server(_server_tls(certificate)) as url:
         with pytest.raises(ExtenderError, match="certificate"):
             await _send(url)
 
 
-async def test_the_server_has_to_have_the_configured_name(certificate: tuple[Path, Path]) -> None:
+async def test_the_server_certificate_must_have_the_configured_name(
+    certificate: tuple[Path, Path],
+) -> None:
     async with _server(_server_tls(certificate)) as url:
         with pytest.raises(ExtenderError, match=r"extender\.example\.com"):
             await _send(
@@ -213,7 +221,9 @@ async def test_the_server_has_to_have_the_configured_name(certificate: tuple[Pat
 
 
 @pytest.mark.parametrize("as_data", [False, True])
-async def test_a_client_certificate_is_shown(certificate: tuple[Path, Path], as_data: bool) -> None:
+async def test_a_client_certificate_is_presented(
+    certificate: tuple[Path, Path], as_data: bool
+) -> None:
     context = _server_tls(certificate)
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(certificate[0])
@@ -227,7 +237,9 @@ async def test_a_client_certificate_is_shown(certificate: tuple[Path, Path], as_
         assert await _send(url, **_tls(ca_file=str(cert), **shown))
 
 
-def test_a_certificate_that_cannot_be_used_is_found_out_at_once(tmp_path: Path) -> None:
+def test_an_unusable_certificate_authority_is_refused_when_the_client_is_created(
+    tmp_path: Path,
+) -> None:
     for fields in ({"ca_file": str(tmp_path / "absent")}, {"ca_data": b"no certificate"}):
         with pytest.raises(OSError):  # noqa: PT011 - the text is OpenSSL's
             ExtenderClient(Extender(url_prefix="https://x", **_tls(**fields)))

@@ -1,4 +1,4 @@
-"""The whole scheduler with real extenders: processes of their own, asked over HTTP."""
+"""A running scheduler with extenders, each a process that answers over HTTP."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ import pytest
 
 from simcluster.tests.support.api_client import NODES, PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from stowage.api.config.loading import load_configuration
 from stowage.cli.composition import run_options
 from stowage.operator import RunOptions, run
@@ -30,16 +30,16 @@ Json = dict[str, Any]
 
 @dataclass
 class RunningExtender:
-    """An extender process, and what it was asked."""
+    """An extender process, and its log of requests."""
 
     process: subprocess.Popen[str]
     url: str
     log: Path
 
-    def asked(self, verb: str) -> list[Json]:
+    def requests(self, verb: str) -> list[Json]:
         lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
-        requests = [json.loads(line) for line in lines]
-        return [request["asked"] for request in requests if request["verb"] == verb]
+        logged = [json.loads(line) for line in lines]
+        return [request["asked"] for request in logged if request["verb"] == verb]
 
 
 StartExtender = Callable[..., RunningExtender]
@@ -47,7 +47,7 @@ StartExtender = Callable[..., RunningExtender]
 
 @pytest.fixture
 def extender(tmp_path: Path) -> Iterator[StartExtender]:
-    """Starts extenders, and ends them with the test."""
+    """Starts extenders; stops them at the end of the test."""
     started: list[RunningExtender] = []
 
     def start(mode: str, *flags: str) -> RunningExtender:
@@ -94,7 +94,7 @@ async def _scheduling(server: ApiServerUnderTest, *extenders: Json) -> AsyncIter
 
 
 class Cluster:
-    """What the tests do to the API server."""
+    """Creates and reads nodes and pods."""
 
     def __init__(self, api: ApiClient) -> None:
         self._api = api
@@ -129,16 +129,16 @@ class Cluster:
         return str((await self._pod(name))["spec"].get("nodeName", ""))
 
     async def bound(self, name: str) -> str:
-        """Where a pod is, as soon as it is somewhere."""
+        """Wait until a pod is bound; returns the node's name."""
 
         async def has_node() -> bool:
             return bool(await self.node_of(name))
 
-        await _eventually(has_node)
+        await wait_until(has_node)
         return await self.node_of(name)
 
     async def refused(self, name: str, reason: str) -> str:
-        """Why a pod is not scheduled, as soon as the condition has that reason."""
+        """Wait until a condition of a pod has this reason; returns its message."""
         messages: list[str] = []
 
         async def has_condition() -> bool:
@@ -146,7 +146,7 @@ class Cluster:
             messages[:] = [each["message"] for each in conditions if each.get("reason") == reason]
             return bool(messages)
 
-        await _eventually(has_condition)
+        await wait_until(has_condition)
         return messages[0]
 
     async def _pod(self, name: str) -> Json:
@@ -161,14 +161,8 @@ async def cluster(api: ApiClient) -> Cluster:
     return cluster
 
 
-async def _eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(WAIT_TIMEOUT_S):
-        while not await condition():  # noqa: ASYNC110 - the server tells nobody
-            await asyncio.sleep(0.02)
-
-
 @pytest.mark.parametrize("knows_nodes", [False, True], ids=["whole nodes", "node names"])
-async def test_an_extender_filters_and_rates_nodes(
+async def test_an_extender_filters_and_scores_nodes(
     api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender, knows_nodes: bool
 ) -> None:
     picky = extender("picky", "--favourite=n4")
@@ -182,7 +176,7 @@ async def test_an_extender_filters_and_rates_nodes(
     async with _scheduling(api_server, config):
         await cluster.add_pod("p")
         assert await cluster.bound("p") == "n4"
-    (question,) = picky.asked("filter")
+    (question,) = picky.requests("filter")
     assert question["Pod"]["metadata"]["annotations"] == {"example.com/for-the-extender": "yes"}
     if knows_nodes:
         assert (sorted(question["NodeNames"]), question["Nodes"]) == (
@@ -195,12 +189,12 @@ async def test_an_extender_filters_and_rates_nodes(
             for node in question["Nodes"]["items"]
         }
         assert racks == {"rack-n1", "rack-n2", "rack-n3", "rack-n4"}
-    (rating,) = picky.asked("prioritize")
+    (rating,) = picky.requests("prioritize")
     named = rating["NodeNames"] or [node["metadata"]["name"] for node in rating["Nodes"]["items"]]
     assert sorted(named) == ["n2", "n4"]
 
 
-async def test_a_pod_the_extender_rejects_everywhere_is_told_in_its_words(
+async def test_a_pod_that_an_extender_rejects_gets_the_extenders_message(
     api_server: ApiServerUnderTest, api: ApiClient, extender: StartExtender
 ) -> None:
     cluster = Cluster(api)
@@ -215,18 +209,18 @@ async def test_a_pod_the_extender_rejects_everywhere_is_told_in_its_words(
         assert await cluster.bound("p") == "n2"
 
 
-async def test_an_extender_binds(
+async def test_an_extender_binds_a_pod(
     api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender
 ) -> None:
     binder = extender("picky", f"--server={api_server.url}", f"--token={api_server.token}")
     async with _scheduling(api_server, {"urlPrefix": binder.url, "bindVerb": "bind"}):
         await cluster.add_pod("p")
         node = await cluster.bound("p")
-    (request,) = binder.asked("bind")
+    (request,) = binder.requests("bind")
     assert (request["PodName"], request["Node"]) == ("p", node)
 
 
-async def test_a_binder_that_says_no_leaves_the_pod_pending(
+async def test_a_pod_stays_pending_when_the_extender_refuses_to_bind_it(
     api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender
 ) -> None:
     binder = extender("denying")
@@ -236,7 +230,7 @@ async def test_a_binder_that_says_no_leaves_the_pod_pending(
     assert await cluster.node_of("p") == ""
 
 
-async def test_an_ignorable_binder_that_says_no_is_passed_over(
+async def test_the_scheduler_binds_a_pod_that_an_ignorable_extender_refuses_to_bind(
     api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender
 ) -> None:
     config = {"urlPrefix": extender("denying").url, "bindVerb": "bind", "ignorable": True}
@@ -272,7 +266,7 @@ async def test_a_slow_extender_delays_no_other_pod_and_times_out(
         ("denying", "not today"),
     ],
 )
-async def test_an_extender_that_fails_is_an_error_of_the_pod_unless_it_may_be_ignored(
+async def test_a_failing_extender_fails_the_pod_unless_it_is_ignorable(
     api_server: ApiServerUnderTest,
     cluster: Cluster,
     extender: StartExtender,
@@ -287,7 +281,7 @@ async def test_an_extender_that_fails_is_an_error_of_the_pod_unless_it_may_be_ig
         assert await cluster.bound("p")
 
 
-async def test_an_extender_that_is_gone_is_an_error_of_the_pod(
+async def test_an_unreachable_extender_fails_the_pod(
     api_server: ApiServerUnderTest, cluster: Cluster, port: int
 ) -> None:
     gone = {"urlPrefix": f"http://127.0.0.1:{port}", "filterVerb": "filter"}
@@ -296,22 +290,22 @@ async def test_an_extender_that_is_gone_is_an_error_of_the_pod(
         assert "Cannot connect to host 127.0.0.1" in await cluster.refused("p", "SchedulerError")
 
 
-async def test_an_extender_that_cannot_rate_leaves_it_to_the_others(
+async def test_the_scores_of_failing_extenders_are_ignored(
     api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender
 ) -> None:
-    def rater(mode: str, *flags: str) -> Json:
+    def scoring(mode: str, *flags: str) -> Json:
         url = extender(mode, *flags).url
         return {"urlPrefix": url, "prioritizeVerb": "prioritize", "weight": 100}
 
     async with _scheduling(
-        api_server, rater("garbage"), rater("broken"), rater("picky", "--favourite=n3")
+        api_server, scoring("garbage"), scoring("broken"), scoring("picky", "--favourite=n3")
     ):
         await cluster.add_pod("p")
         assert await cluster.bound("p") == "n3"
 
 
 @pytest.mark.parametrize("knows_pods", [False, True], ids=["whole victims", "UIDs"])
-async def test_an_extender_reviews_the_victims_of_a_preemption(
+async def test_an_extender_chooses_the_node_of_a_preemption(
     api: ApiClient,
     api_server: ApiServerUnderTest,
     cluster: Cluster,
@@ -330,7 +324,7 @@ async def test_an_extender_reviews_the_victims_of_a_preemption(
         assert await cluster.bound("p") == "n3"
         victim = places["n3"]
         assert (await api.get(f"{PODS}/{victim}")).status == 404
-    (asked,) = picky.asked("preempt")
+    (asked,) = picky.requests("preempt")
     assert asked["Pod"]["metadata"]["name"] == "p"
     by_node = asked["NodeNameToMetaVictims" if knows_pods else "NodeNameToVictims"]
     assert sorted(by_node) == ["n1", "n2", "n3", "n4"]

@@ -1,4 +1,4 @@
-"""A `stowage run` process beside a simulated cluster with faults, seen as an operator sees it."""
+"""A `stowage run` process, observed by its log and metrics, and a simulated cluster with faults."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ EXTENDERS: dict[str, Json] = {
 
 
 def configuration(weight: int) -> str:
-    """A configuration with every kind of extender, none reachable; edits differ in the weight."""
+    """A configuration with every kind of extender, none of them reachable, and a plugin weight."""
 
     def extender(name: str, verbs: Mapping[str, Any]) -> Json:
         mine = [{"name": f"example.com/{name}", "ignoredByScheduler": True}]
@@ -83,7 +83,7 @@ def configuration(weight: int) -> str:
 
 
 def _installed(folder: Path) -> Path:
-    """A folder for the path with the plugin as pip installs it."""
+    """Write the plugin to a folder for PYTHONPATH, as pip installs it."""
     about = folder / "raises-1.dist-info"
     about.mkdir(parents=True)
     (folder / "raises.py").write_text(PLUGIN)
@@ -93,7 +93,7 @@ def _installed(folder: Path) -> Path:
 
 
 class ObservedScheduler:
-    """The cluster, the process, its log lines and its metrics."""
+    """A simulated cluster, a scheduler process, its log and its metrics."""
 
     def __init__(self, folder: Path, cluster: SimulatedCluster, api: ApiClient, port: int) -> None:
         self.cluster, self.api, self.port = cluster, api, port
@@ -115,7 +115,7 @@ class ObservedScheduler:
         await self.api.create(LEASES, {"metadata": {"name": "stowage"}, "spec": spec})
         self.log.touch()
 
-    async def leads(self) -> None:
+    async def wait_until_leader(self) -> None:
         """Wait until the process has the lease."""
         async with asyncio.timeout(WAIT_TIMEOUT_S):
             while "became leader" not in self.events():  # noqa: ASYNC110 - the process does not notify
@@ -146,7 +146,7 @@ class ObservedScheduler:
         assert self._process is not None
         self._process.send_signal(number)
 
-    async def ended(self) -> int:
+    async def exit_code(self) -> int:
         """The exit status of the process, once it has ended."""
         assert self._process is not None
         return await asyncio.wait_for(self._process.wait(), WAIT_TIMEOUT_S)
@@ -158,7 +158,7 @@ class ObservedScheduler:
             await self._process.wait()
 
     def events(self) -> set[str]:
-        """The events of the log lines since `mark_log`."""
+        """The `event` fields of the log lines since `mark_log`."""
         lines = self.log.read_bytes()[self._read :].splitlines()
         return {json.loads(line)["event"] for line in lines if line.startswith(b"{")}
 
@@ -185,15 +185,15 @@ class ObservedScheduler:
             self.cluster.faults.add(rule)
 
     def pod(self, cpu: str = "10m", labels: Mapping[str, str] | None = None, **spec: Any) -> None:
-        """A user creates a pod."""
+        """Create a pod as a user."""
         self.num_pods += 1
         pod = small_pod(f"p{self.num_pods}", cpu, **spec)
         pod["metadata"]["labels"] = dict(labels or {})
         self.cluster.registry.create(PODS, "default", pod)
         self.names.append(f"p{self.num_pods}")
 
-    def pod_asking(self, resource: str) -> None:
-        """A user creates a pod that requests the resource of an extender."""
+    def pod_requesting(self, resource: str) -> None:
+        """Create a pod that requests the resource of an extender."""
         container = small_pod("c")["spec"]["containers"][0]
         container["resources"] = {"requests": {resource: "1"}, "limits": {resource: "1"}}
         self.pod(containers=[container])

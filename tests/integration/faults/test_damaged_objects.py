@@ -1,7 +1,7 @@
-"""What an API server never sends and what stands before it may: objects that are no JSON.
+"""Objects that arrive as invalid JSON, as a broken proxy may send them.
 
-A proxy damages single objects on their way. The scheduler names them and goes on: it neither lists
-again for them, nor are other pods held up.
+A proxy damages single objects. The scheduler logs their names and goes on: it does not list again,
+and it delays no other pod.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _damaged(name: str, value: str, **spec: Any) -> dict[str, Any]:
     return pod
 
 
-async def test_damaged_objects_are_named_and_delay_no_pod(tmp_path: Path) -> None:
+async def test_damaged_objects_are_logged_and_delay_no_other_pod(tmp_path: Path) -> None:
     nodes = [make_node(f"n{index}", dict(CAPACITY)) for index in range(2)]
     async with (
         SimulatedCluster(nodes) as cluster,
@@ -97,7 +97,7 @@ async def test_damaged_objects_are_named_and_delay_no_pod(tmp_path: Path) -> Non
 
 
 def _put(cluster: SimulatedCluster, pod: dict[str, Any]) -> None:
-    """Past the server's admission, as if an older or another server had let it in."""
+    """Put a pod into the store without admission, as if another API server had accepted it."""
     from simcluster.kinds.resources import PODS
 
     pod["metadata"] |= {"uid": pod["metadata"]["name"]}

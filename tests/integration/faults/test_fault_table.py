@@ -1,4 +1,4 @@
-"""A running scheduler shows each fault as the table of the documents says."""
+"""A running scheduler shows each fault as docs/reference/faults.md says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,14 @@ from tests.integration.faults.observed_scheduler import (
     configuration,
     observed_scheduler,
 )
-from tests.integration.scheduling.volume_objects import CLAIMS, CLASSES, claim, storage_class, using
+from tests.integration.scheduling.volume_objects import (
+    CLAIMS,
+    CLASSES,
+    PROVISIONED,
+    claim,
+    claim_volumes,
+    storage_class,
+)
 from tests.support.fault_table import Fault, Series, faults
 from tests.support.full_cluster import BINDINGS, CAPACITY, TOO_MUCH
 
@@ -33,8 +40,8 @@ def _drop_watches(scheduler: ObservedScheduler) -> None:
     scheduler.cluster.server.watchers.close_all()
 
 
-async def _nothing(_world: ObservedScheduler) -> None:
-    """Time goes by."""
+async def _nothing(_scheduler: ObservedScheduler) -> None:
+    """Cause nothing; the fault occurs by itself."""
 
 
 async def _unreachable(scheduler: ObservedScheduler) -> None:
@@ -51,17 +58,17 @@ async def _busy(scheduler: ObservedScheduler) -> None:
     scheduler.pod()
 
 
-async def _taken_by_another(scheduler: ObservedScheduler) -> None:
-    """Somebody else holds the lease when it starts, and a watch breaks while it waits."""
+async def _lease_held_by_another(scheduler: ObservedScheduler) -> None:
+    """Another replica holds the lease, and a watch breaks while the process waits for it."""
     scheduler.pod()
     scheduler.fail(FaultRule("GET", "/nodes.*watch=", status=500))
     await scheduler.start()
 
 
-async def _give_way(scheduler: ObservedScheduler) -> None:
+async def _release_lease(scheduler: ObservedScheduler) -> None:
     released = {"holderIdentity": "", "leaseDurationSeconds": 1}
     await scheduler.api.patch(f"{LEASES}/stowage", {"spec": released}, MERGE)
-    await scheduler.leads()
+    await scheduler.wait_until_leader()
 
 
 async def _lease_lost(scheduler: ObservedScheduler) -> None:
@@ -83,18 +90,18 @@ async def _right_edit(scheduler: ObservedScheduler) -> None:
 
 
 async def _cannot_start(scheduler: ObservedScheduler) -> None:
-    """Neither with a mistake in the ConfigMap nor where its port is taken."""
+    """The ConfigMap has a mistake; then the port is in use."""
     scheduler.send(signal.SIGTERM)
-    await scheduler.ended()
+    await scheduler.exit_code()
     await _wrong_edit(scheduler)
     await scheduler.start()
-    await scheduler.ended()
+    await scheduler.exit_code()
     await _right_edit(scheduler)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         await scheduler.start(other.getsockname()[1])
-        await scheduler.ended()
+        await scheduler.exit_code()
 
 
 async def _unauthorized(scheduler: ObservedScheduler) -> None:
@@ -120,7 +127,7 @@ async def _bindings_refused(scheduler: ObservedScheduler) -> None:
     scheduler.pod()
 
 
-async def _bindings_held_up(scheduler: ObservedScheduler) -> None:
+async def _bindings_retried(scheduler: ObservedScheduler) -> None:
     scheduler.fail(
         FaultRule("POST", BINDINGS, times=2, status=503),
         FaultRule("POST", BINDINGS, is_applied=True, is_dropped=True),
@@ -140,13 +147,13 @@ async def _evictions_refused(scheduler: ObservedScheduler) -> None:
 
 
 async def _volumes_not_written(scheduler: ObservedScheduler) -> None:
-    await scheduler.api.create(CLASSES, storage_class("made", "disk.example.com"))
+    await scheduler.api.create(CLASSES, storage_class(PROVISIONED, "disk.example.com"))
     await scheduler.api.create(CLAIMS, claim("data"))
     scheduler.fail(
         FaultRule("PATCH", "/persistentvolumeclaims/", status=429),
         FaultRule("PATCH", "/persistentvolumeclaims/", status=422),
     )
-    scheduler.pod(volumes=using("data"))
+    scheduler.pod(volumes=claim_volumes("data"))
 
 
 async def _kopf_broken(scheduler: ObservedScheduler) -> None:
@@ -161,18 +168,18 @@ async def _watch_broken(scheduler: ObservedScheduler) -> None:
 
 async def _extenders_fail(scheduler: ObservedScheduler) -> None:
     for name in EXTENDERS:
-        scheduler.pod_asking(f"example.com/{name}")
+        scheduler.pod_requesting(f"example.com/{name}")
 
 
 async def _filter_raises(scheduler: ObservedScheduler) -> None:
     scheduler.pod(labels={"raise-in-filter": ""})
 
 
-async def _pre_bind_answers_nonsense(scheduler: ObservedScheduler) -> None:
+async def _pre_bind_returns_wrong_type(scheduler: ObservedScheduler) -> None:
     scheduler.pod(labels={"nothing-in-pre-bind": ""})
 
 
-async def _slow(scheduler: ObservedScheduler) -> None:
+async def _slow_bindings(scheduler: ObservedScheduler) -> None:
     scheduler.fail(FaultRule("POST", BINDINGS, delay_s=0.5))
     scheduler.pod()
 
@@ -182,17 +189,17 @@ async def _event_refused(scheduler: ObservedScheduler) -> None:
     scheduler.pod()
 
 
-async def _fits_nowhere(scheduler: ObservedScheduler) -> None:
+async def _unschedulable(scheduler: ObservedScheduler) -> None:
     scheduler.pod(TOO_MUCH)
 
 
-async def _odd_node(scheduler: ObservedScheduler) -> None:
+async def _malformed_node(scheduler: ObservedScheduler) -> None:
     store = scheduler.cluster.store
     node = store.get("nodes", "", "n0")
     assert node is not None
-    odd = {**node.obj["metadata"], "name": "odd", "uid": "odd"}
+    metadata = {**node.obj["metadata"], "name": "malformed", "uid": "malformed"}
     status = {**node.obj["status"], "allocatable": {"cpu": "some"}}
-    store.put("nodes", {**node.obj, "metadata": odd, "status": status})
+    store.put("nodes", {**node.obj, "metadata": metadata, "status": status})
 
 
 async def _no_request_is_authorized(scheduler: ObservedScheduler) -> None:
@@ -214,51 +221,51 @@ class FaultCase:
 
     Attributes:
         cause: Causes the fault.
-        mend: Ends a fault that does not end by itself.
-        elsewhere: Log lines of the row that this case does not cause.
-        is_end: Whether the process exits because of it.
+        end_fault: Ends a fault that lasts until it is ended.
+        not_caused: Log events of the row that this case does not cause.
+        ends_process: Whether the process exits because of it.
     """
 
     cause: Callable[[ObservedScheduler], Awaitable[object]]
-    mend: Callable[[ObservedScheduler], Awaitable[object]] | None = None
-    elsewhere: frozenset[str] = frozenset()
-    is_end: bool = False
+    end_fault: Callable[[ObservedScheduler], Awaitable[object]] | None = None
+    not_caused: frozenset[str] = frozenset()
+    ends_process: bool = False
 
 
 FAULT_CASES: dict[str, FaultCase] = {
-    "nothing is tried": FaultCase(_taken_by_another, _give_way),
+    "nothing is tried": FaultCase(_lease_held_by_another, _release_lease),
     "API server unreachable, slow, or not the one its certificate is for": FaultCase(_unreachable),
     "API server busy or failing": FaultCase(_busy),
     "configuration refused": FaultCase(_wrong_edit, _right_edit),
     "token or client certificate refused or run out": FaultCase(
-        _unauthorized, elsewhere=frozenset({"credentials not renewed", "credentials not reloaded"})
+        _unauthorized, not_caused=frozenset({"credentials not renewed", "credentials not reloaded"})
     ),
     "a right is missing": FaultCase(_forbidden),
     "bindings refused": FaultCase(_bindings_refused),
-    "bindings held up": FaultCase(_bindings_held_up),
+    "bindings held up": FaultCase(_bindings_retried),
     "evictions refused": FaultCase(_evictions_refused),
     "volumes not written or not bound in time": FaultCase(_volumes_not_written),
     "watch broken or listed anew": FaultCase(_watch_broken),
     "watch of pending pods or of the ConfigMap broken": FaultCase(
-        _kopf_broken, elsewhere=frozenset({"kopf does not watch"})
+        _kopf_broken, not_caused=frozenset({"kopf does not watch"})
     ),
     "watch silent": FaultCase(_nothing),
     "extender failing": FaultCase(_extenders_fail),
     "plugin raising": FaultCase(_filter_raises),
     "PreBind plugin that hangs or answers nothing": FaultCase(
-        _pre_bind_answers_nonsense,
-        elsewhere=frozenset({"PreBind plugin failed", "PreBind plugin does not end; left behind"}),
+        _pre_bind_returns_wrong_type,
+        not_caused=frozenset({"PreBind plugin failed", "PreBind plugin does not end; left behind"}),
     ),
-    "slow": FaultCase(_slow),
-    "pods pending too long": FaultCase(_fits_nowhere),
-    "an object is left out": FaultCase(_odd_node),
+    "slow": FaultCase(_slow_bindings),
+    "pods pending too long": FaultCase(_unschedulable),
+    "an object is left out": FaultCase(_malformed_node),
     "endpoints refuse all clients": FaultCase(_no_request_is_authorized),
-    "lease lost": FaultCase(_lease_lost, is_end=True),
-    "stopped or starved for longer than the lease": FaultCase(_stopped, is_end=True),
-    "it does not start": FaultCase(_cannot_start, is_end=True),
+    "lease lost": FaultCase(_lease_lost, ends_process=True),
+    "stopped or starved for longer than the lease": FaultCase(_stopped, ends_process=True),
+    "it does not start": FaultCase(_cannot_start, ends_process=True),
 }
-#: Rows that take a certificate's, an extender's or a test's own surroundings; see the tests there.
-ELSEWHERE = {
+#: Rows that other tests check, which need an environment of their own.
+CHECKED_ELSEWHERE = {
     "no replica answers",  # metrics/test_alerts
     "extender failing in preemption, or answering nonsense",  # extenders/test_victim_review
     "Events missing",  # writers/test_event_recorder
@@ -270,9 +277,9 @@ ELSEWHERE = {
 
 
 async def _missing(scheduler: ObservedScheduler, fault: Fault, case: FaultCase) -> str:
-    """Cause a fault; returns what the table promises and the process did not show."""
+    """Cause a fault; returns log events and metrics of its row that the process did not show."""
     scheduler.mark_log()
-    events = fault.events - case.elsewhere
+    events = fault.events - case.not_caused
     before = await scheduler.values(fault.metrics)
     await case.cause(scheduler)
     moved: set[Series] = set()
@@ -288,25 +295,25 @@ async def _missing(scheduler: ObservedScheduler, fault: Fault, case: FaultCase) 
     return ", ".join([*missing, *(each.name for each in fault.metrics if each not in moved)])
 
 
-async def test_every_fault_shows_as_the_table_says(tmp_path: Path) -> None:
+async def test_each_fault_shows_the_log_events_and_metrics_of_its_row(tmp_path: Path) -> None:
     table = faults()
     missing: dict[str, str] = {}
     async with observed_scheduler(tmp_path) as scheduler:
         await scheduler.prepare()
         for symptom, case in FAULT_CASES.items():
             missing[symptom] = await _missing(scheduler, table[symptom], case)
-            if case.is_end:
-                assert await scheduler.ended() == 1
+            if case.ends_process:
+                assert await scheduler.exit_code() == 1
                 scheduler.mark_log()
                 await scheduler.start()
-                await scheduler.leads()
-            elif case.mend is not None:
-                await case.mend(scheduler)
+                await scheduler.wait_until_leader()
+            elif case.end_fault is not None:
+                await case.end_fault(scheduler)
             scheduler.cluster.faults.clear()
             await scheduler.clear()
     assert {symptom: what for symptom, what in missing.items() if what} == {}
 
 
-def test_every_row_of_the_table_has_a_test() -> None:
-    assert set(faults()) == FAULT_CASES.keys() | ELSEWHERE
-    assert not FAULT_CASES.keys() & ELSEWHERE
+def test_each_row_of_the_fault_table_has_a_test() -> None:
+    assert set(faults()) == FAULT_CASES.keys() | CHECKED_ELSEWHERE
+    assert not FAULT_CASES.keys() & CHECKED_ELSEWHERE

@@ -1,4 +1,4 @@
-"""Two replicas, one lease: at any time one of them writes, whatever happens to the other."""
+"""Two replicas and one lease: only the leader writes, whatever faults occur."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def _no_pod_was_bound_twice(replicas: Replicas) -> bool:
     return set(Counter(done.name for done in replicas.bindings()).values()) == {1}
 
 
-async def test_a_standby_takes_over_from_a_leader_that_was_killed(replicas: Replicas) -> None:
+async def test_a_standby_takes_over_when_the_lease_of_a_killed_leader_expires(
+    replicas: Replicas,
+) -> None:
     leader, standby = await _pair(replicas, *QUICK)
     names = [f"p{number}" for number in range(30)]
     await replicas.create(names[:10])
@@ -68,7 +70,7 @@ async def test_a_standby_takes_over_from_a_leader_that_was_killed(replicas: Repl
     assert _no_pod_was_bound_twice(replicas)
 
 
-async def test_a_leader_that_was_stopped_for_long_writes_nothing_when_it_wakes_up(
+async def test_a_leader_stopped_for_longer_than_its_lease_writes_nothing_when_resumed(
     replicas: Replicas,
 ) -> None:
     leader, standby = await _pair(replicas, *QUICK)
@@ -77,13 +79,13 @@ async def test_a_leader_that_was_stopped_for_long_writes_nothing_when_it_wakes_u
     await replicas.are_bound(names[:5])
     leader.signal(signal.SIGSTOP)
     await creating
-    # However quick the leader was, there is something left for the other.
+    # The leader may have bound all of them before it was stopped; this one is left for the standby.
     await replicas.create(["last"])
     await replicas.are_bound([*names, "last"])
     assert replicas.bindings()[-1].who == standby.name
     resumed_at = time.monotonic()
     leader.signal(signal.SIGCONT)
-    # What it had handed to the kernel before may still arrive; what it decides now may not.
+    # Requests sent before the stop may still arrive; later ones must not.
     assert await leader.exit_code() == 1
     written = [
         done
@@ -94,7 +96,7 @@ async def test_a_leader_that_was_stopped_for_long_writes_nothing_when_it_wakes_u
     assert _no_pod_was_bound_twice(replicas)
 
 
-async def test_a_leader_told_to_end_hands_its_lease_over_at_once(replicas: Replicas) -> None:
+async def test_a_terminated_leader_releases_its_lease_at_once(replicas: Replicas) -> None:
     flags = (
         f"--leader-elect-lease-duration={10 * WAIT_TIMEOUT_S}s",
         f"--leader-elect-renew-deadline={5 * WAIT_TIMEOUT_S}s",
@@ -107,7 +109,7 @@ async def test_a_leader_told_to_end_hands_its_lease_over_at_once(replicas: Repli
     leader.signal(signal.SIGTERM)
     assert await leader.exit_code() == 0
     await replicas.create(["second"])
-    # Left alone, the lease would be good for ten times as long as this waits.
+    # Without the release the lease would last ten times longer than this waits.
     await replicas.are_bound(["second"])
     assert replicas.bindings()[-1].who == standby.name
     _check_log(leader)
@@ -118,7 +120,7 @@ async def _logs(replica: Replica, text: str) -> bool:
 
 
 def _check_log(replica: Replica) -> None:
-    """Whatever was asked of it, its log is JSON, says what was decided and keeps secrets."""
+    """The log of a replica is JSON, has its decisions and contains no token."""
     text = replica.log.read_text()
     lines = [json.loads(line) for line in text.splitlines()]
     (attempt,) = [line for line in lines if line["event"] == "scheduled"]
@@ -133,7 +135,7 @@ def _check_log(replica: Replica) -> None:
         assert token not in text
 
 
-async def test_a_leader_that_cannot_renew_stops_binding_before_its_lease_can_be_taken(
+async def test_a_leader_that_cannot_renew_stops_binding_before_its_lease_expires(
     replicas: Replicas,
 ) -> None:
     lease_s = 4 * LEASE_S
@@ -145,14 +147,14 @@ async def test_a_leader_that_cannot_renew_stops_binding_before_its_lease_can_be_
     hung_at, renewed_at = time.monotonic(), replicas.leases()[-1].at
     assert await leader.exit_code() == 1
     creating.cancel()
-    # Nobody was bound when the lease could be had by another, and pods were before.
+    # The leader bound pods after the fault began, but none after its lease expired.
     late = [done for done in replicas.bindings() if done.at > renewed_at + lease_s]
     assert late == []
     assert replicas.bindings()[-1].at > hung_at
     assert _no_pod_was_bound_twice(replicas)
 
 
-async def test_a_standby_that_went_deaf_does_not_overcommit_when_it_takes_over(
+async def test_a_standby_whose_watches_hang_does_not_overcommit_when_it_takes_over(
     replicas: Replicas,
 ) -> None:
     leader = await replicas.start("replica-a", *QUICK)
@@ -162,7 +164,7 @@ async def test_a_standby_that_went_deaf_does_not_overcommit_when_it_takes_over(
     faults.add(FaultRule("GET", ASSIGNED_PODS_WATCH, times=100, hang_s=10 * WAIT_TIMEOUT_S))
     standby = await replicas.start("replica-b", *QUICK)
     await replicas.eventually(lambda: _has_hit(replicas))
-    # Both nodes are full now, and the standby knows of one.
+    # Both nodes are full now; the standby has seen only one of the pods.
     await _create_large(replicas, "unseen")
     await replicas.are_bound(["unseen"])
     assert {done.who for done in replicas.bindings()} == {leader.name}
@@ -176,14 +178,14 @@ async def test_a_standby_that_went_deaf_does_not_overcommit_when_it_takes_over(
     lists = Counter(
         done.resource for done in replicas.done if (done.who, done.verb) == (standby.name, "list")
     )
-    # Pending pods are listed, too, by the reader of their own.
+    # The watch of pending pods lists pods, too.
     assert (lists["nodes"], lists["namespaces"]) == (2, 1)
-    # Pending ones once more if it has not heard of any lately.
+    # It lists them once more if its watch was silent for long.
     assert lists["pods"] in (3, 4)
 
 
 async def _create_large(replicas: Replicas, name: str) -> None:
-    """A pod that leaves no room for another of its kind on its node."""
+    """Create a pod of which only one fits on a node."""
     resources = {"requests": {"cpu": "6"}}
     container = {"name": "c", "image": "registry.k8s.io/pause:3.10", "resources": resources}
     spec = {"schedulerName": "stowage", "containers": [container]}
@@ -195,6 +197,6 @@ async def _has_hit(replicas: Replicas) -> bool:
 
 
 async def _is_decided(replicas: Replicas, name: str) -> bool:
-    """Whether a pod has a node, or was told why not."""
+    """Whether a pod has a PodScheduled condition."""
     status = (await replicas.api.get(f"{PODS}/{name}")).body["status"]
     return any(condition["type"] == "PodScheduled" for condition in status.get("conditions", []))

@@ -1,4 +1,4 @@
-"""Replicas behind a proxy that loses and delays what passes, judged by the server's audit."""
+"""Two replicas behind a proxy that loses and delays requests and answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMES = [f"p{number}" for number in range(200)]
 
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_every_pod_is_bound_by_one_request(tmp_path: Path, seed: int) -> None:
-    """Though one answer of four is lost, the leader is killed, and the server goes away."""
+    """A quarter of the answers is lost, the leader is killed, the server is briefly unreachable."""
     async with (
         replicas_of_a_cluster(tmp_path) as replicas,
         lossy_proxy(replicas.cluster.url, seed) as proxy,

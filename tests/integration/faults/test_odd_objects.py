@@ -1,4 +1,4 @@
-"""Objects nobody means to send, over HTTP to a cluster with a running scheduler."""
+"""Unusual and malformed objects in a cluster with a running scheduler."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from tests.support.running_scheduler import running_scheduler
 NUM_OBJECTS = 300
 
 
-async def test_odd_objects_leave_other_pods_alone(tmp_path: Path) -> None:
-    """They go past the server's admission, as if an older or another server had let them in."""
+async def test_odd_objects_delay_no_other_pod(tmp_path: Path) -> None:
+    """The objects are stored without admission, as if another API server had accepted them."""
     async with (
-        full_cluster(tmp_path / "kubeconfig") as troubled,
-        running_scheduler(troubled.kubeconfig) as scheduler,
+        full_cluster(tmp_path / "kubeconfig") as full,
+        running_scheduler(full.kubeconfig) as scheduler,
     ):
         rng = Random(11)
-        num_stored = sum(_store(troubled, rng, number) for number in range(NUM_OBJECTS))
+        num_stored = sum(_store(full, rng, number) for number in range(NUM_OBJECTS))
         assert num_stored > NUM_OBJECTS / 3
-        troubled.add_node(900, sane="yes")
-        uid = troubled.create(small_pod("sane", nodeSelector={"sane": "yes"}))
-        await troubled.auditor.until(
-            lambda: bool(node_of(troubled.auditor.pods[uid])), "the sane pod bound"
+        full.add_node(900, normal="yes")
+        uid = full.create(small_pod("normal", nodeSelector={"normal": "yes"}))
+        await full.auditor.until(
+            lambda: bool(node_of(full.auditor.pods[uid])), "the normal pod bound"
         )
         scheduler.engine.validate()
 
 
-async def test_a_pod_of_a_megabyte_is_bound_over_http(tmp_path: Path) -> None:
+async def test_a_pod_of_one_megabyte_is_bound(tmp_path: Path) -> None:
     async with (
-        full_cluster(tmp_path / "kubeconfig", num_nodes=3) as troubled,
-        running_scheduler(troubled.kubeconfig),
+        full_cluster(tmp_path / "kubeconfig", num_nodes=3) as full,
+        running_scheduler(full.kubeconfig),
     ):
         large = small_pod("large")
         large["metadata"]["annotations"] = {"note": "x" * (200 * 1024)}
@@ -54,14 +54,14 @@ async def test_a_pod_of_a_megabyte_is_bound_over_http(tmp_path: Path) -> None:
             {"name": f"c{number}", "image": "i" * 100} for number in range(7_000)
         ]
         assert len(msgspec.json.encode(large)) > 2**20
-        uids = [troubled.create(large), troubled.create(small_pod("small"))]
-        await troubled.auditor.until(
-            lambda: all(node_of(troubled.auditor.pods[uid]) for uid in uids), "both bound"
+        uids = [full.create(large), full.create(small_pod("small"))]
+        await full.auditor.until(
+            lambda: all(node_of(full.auditor.pods[uid]) for uid in uids), "both bound"
         )
 
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground", "Orphan"])
-async def test_pods_that_own_each_other_are_bound_and_can_be_deleted(
+async def test_pods_with_cyclic_owner_references_are_bound_and_deleted(
     tmp_path: Path, policy: str
 ) -> None:
     async with (
@@ -76,21 +76,21 @@ async def test_pods_that_own_each_other_are_bound_and_can_be_deleted(
             reference["blockOwnerDeletion"] = True
             await api.patch(f"{PODS_PATH}/{name}", {"metadata": {"ownerReferences": [reference]}})
 
-        async def are(condition: Callable[[list[Any]], bool]) -> None:
+        async def wait_until(condition: Callable[[list[Any]], bool]) -> None:
             async with asyncio.timeout(WAIT_TIMEOUT_S):
                 while not condition((await api.get(PODS_PATH)).body["items"]):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
 
-        await are(lambda pods: len(pods) == 3 and all(node_of(pod) for pod in pods))
+        await wait_until(lambda pods: len(pods) == 3 and all(node_of(pod) for pod in pods))
         for name in "ac":
             options = {"propagationPolicy": policy, "gracePeriodSeconds": 0}
             await api.delete(f"{PODS_PATH}/{name}", options)
         left = 1 if policy == "Orphan" else 0
-        await are(lambda pods: len(pods) == left)
+        await wait_until(lambda pods: len(pods) == left)
 
 
-def _store(troubled: FullCluster, rng: Random, number: int) -> bool:
-    """Put an odd pod or node into the store, where it can be kept there at all."""
+def _store(full: FullCluster, rng: Random, number: int) -> bool:
+    """Put an odd pod or node into the store; returns whether the store accepted it."""
     kind, data = odd_object(rng)
     try:
         odd: Any = msgspec.json.decode(data)
@@ -100,7 +100,7 @@ def _store(troubled: FullCluster, rng: Random, number: int) -> bool:
         if kind == "Pod":
             odd["metadata"]["namespace"] = "default"
         odd |= {"apiVersion": "v1", "kind": kind}
-        troubled.cluster.registry.store.put(resource.stored_in, odd)
+        full.cluster.registry.store.put(resource.stored_in, odd)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ApiError):
         return False
     return True

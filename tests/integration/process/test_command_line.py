@@ -1,4 +1,4 @@
-"""The help of all commands, without importing heavy packages."""
+"""Help texts of the commands, and the packages that they import."""
 
 import subprocess
 import sys
@@ -11,14 +11,14 @@ from stowage.cli.main import app
 COMMANDS = ["run", "cluster", "demo", "bench", "bench e2e", "config", "config check"]
 
 
-def test_the_commands_are_listed_with_examples() -> None:
+def test_help_lists_the_commands_and_examples() -> None:
     result = CliRunner().invoke(app, ["--help"])
     assert result.exit_code == 0
     for words in ("run", "demo", "cluster", "bench", "config", "Examples"):
         assert words in result.stdout
 
 
-def test_examples_are_of_installed_commands_only() -> None:
+def test_help_shows_examples_of_installed_commands_only() -> None:
     code = (
         "import importlib.metadata; importlib.metadata.entry_points = lambda **_group: (); "
         "from stowage.cli.main import app; app(['--help'])"
@@ -38,7 +38,7 @@ def test_help_of_run_shows_whole_flags_in_a_narrow_terminal() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_explains_itself(command: str) -> None:
+def test_every_command_has_a_help_text(command: str) -> None:
     result = CliRunner().invoke(app, [*command.split(), "--help"])
     assert result.exit_code == 0
     assert f"stowage {command}" in result.stdout.replace("root", "stowage")
@@ -50,7 +50,7 @@ def test_an_unknown_workload_is_refused_with_the_known_ones() -> None:
     assert "preferred-spread" in result.stderr
 
 
-def test_help_does_not_wait_for_the_kubernetes_client() -> None:
+def test_help_does_not_import_heavy_packages() -> None:
     code = (
         "import sys; import stowage.cli.main; "
         "print([name for name in ('kopf', 'kubernetes', 'numpy') if name in sys.modules])"
@@ -61,7 +61,7 @@ def test_help_does_not_wait_for_the_kubernetes_client() -> None:
     assert answer.stdout.strip() == "[]"
 
 
-def test_run_loads_no_other_command() -> None:
+def test_run_imports_no_other_command() -> None:
     code = (
         "import sys; from stowage.cli.main import app; "
         "app(['run', '--help'], standalone_mode=False); "
@@ -76,7 +76,7 @@ def test_run_loads_no_other_command() -> None:
         assert f"'stowage.cli.{other}'" not in loaded
 
 
-def test_a_mistyped_command_is_answered_with_the_one_that_was_meant() -> None:
+def test_the_error_for_a_mistyped_command_suggests_the_right_one() -> None:
     result = CliRunner().invoke(app, ["clutser"])
     assert result.exit_code == 2
     assert "Did you mean 'cluster'?" in result.stderr

@@ -1,4 +1,4 @@
-"""The configuration in a ConfigMap: edits reach the running scheduler, or are refused aloud."""
+"""The configuration in a ConfigMap: valid edits take effect, others are refused with an Event."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def text_of(*profiles: Mapping[str, Any], **fields: Any) -> str:
 
 
 class Scheduler:
-    """A running scheduler, seen from outside: over the API server and its own endpoints."""
+    """A running scheduler, observed through the API server and its endpoints."""
 
     def __init__(self, api: ApiClient, port: int) -> None:
         self.api = api
         self._url = f"https://127.0.0.1:{port}"
 
-    async def shows(self, path: str) -> str:
+    async def get(self, path: str) -> str:
         connector = aiohttp.TCPConnector(ssl=False)
         async with (
             aiohttp.ClientSession(connector=connector) as session,
@@ -70,7 +70,7 @@ class Scheduler:
         return await self._metric_line(r'stowage_configuration_info\{hash="(\w+)"\} 1.0')
 
     async def _metric_line(self, pattern: str) -> str:
-        found = re.search(f"^{pattern}$", await self.shows("/metrics"), re.MULTILINE)
+        found = re.search(f"^{pattern}$", await self.get("/metrics"), re.MULTILINE)
         assert found is not None, pattern
         return found[1]
 
@@ -79,14 +79,14 @@ class Scheduler:
         assert reply.status == 200, reply.text
 
     async def in_force(self, old: str) -> str:
-        """The hash of the configuration that follows `old`, as soon as it is in force."""
+        """Wait until another configuration than `old` is in force; returns its hash."""
         async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while (found := await self.hash()) == old:  # noqa: ASYNC110 - nobody tells
+            while (found := await self.hash()) == old:  # noqa: ASYNC110 - polled
                 await asyncio.sleep(0.01)
         return found
 
     async def place(self, name: str, scheduler_name: str = "stowage") -> str:
-        """Create a pod; the node it is bound to."""
+        """Create a pod and wait until it is bound; returns the node's name."""
         requests = {"requests": {"cpu": "100m"}}
         container = {"name": "c", "image": "registry.example/app:1", "resources": requests}
         body = make_pod(name, schedulerName=scheduler_name, containers=[container])
@@ -102,7 +102,7 @@ class Scheduler:
                 await asyncio.sleep(0.01)
 
     async def event(self, reason: str, holds: Callable[[Json], bool] = lambda _event: True) -> Json:
-        """An Event about the ConfigMap."""
+        """Wait for an Event about the ConfigMap."""
         async with asyncio.timeout(WAIT_TIMEOUT_S):
             while True:
                 items: list[Json] = (await self.api.get(EVENTS)).body["items"]
@@ -135,7 +135,7 @@ async def _serving(
     scheduler = Scheduler(api, port)
     try:
         async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while not await _is_ready(scheduler):  # noqa: ASYNC110 - nobody tells
+            while not await _is_ready(scheduler):  # noqa: ASYNC110 - polled
                 await asyncio.sleep(0.02)
         yield scheduler
     finally:
@@ -145,7 +145,7 @@ async def _serving(
 
 async def _is_ready(scheduler: Scheduler) -> bool:
     try:
-        return await scheduler.shows("/readyz") == "ok"
+        return await scheduler.get("/readyz") == "ok"
     except aiohttp.ClientError:
         return False
 
@@ -156,7 +156,7 @@ def _node(name: str, cpu: str) -> Json:
 
 @pytest.fixture
 async def scheduler(api_server: ApiServerUnderTest, api: ApiClient) -> AsyncIterator[Scheduler]:
-    """One that spreads, over a big node and a small one."""
+    """A scheduler that prefers empty nodes, with a big and a small node."""
     await api.create(NODES, _node("big", "16"))
     await api.create(NODES, _node("small", "4"))
     await api.create(CONFIG_MAPS, config_map(NAME, **{"config.yaml": text_of(SPREADING)}))
@@ -164,7 +164,7 @@ async def scheduler(api_server: ApiServerUnderTest, api: ApiClient) -> AsyncIter
         yield scheduler
 
 
-async def test_an_edit_decides_over_the_next_pods(scheduler: Scheduler) -> None:
+async def test_an_edit_applies_to_the_next_pods(scheduler: Scheduler) -> None:
     assert await scheduler.place("before") == "big"
     old = await scheduler.hash()
     await scheduler.edit(text_of(PACKING))
@@ -172,13 +172,13 @@ async def test_an_edit_decides_over_the_next_pods(scheduler: Scheduler) -> None:
     assert await scheduler.place("after") == "small"
     applied = await scheduler.event("ConfigurationApplied")
     assert (applied["type"], applied["note"]) == ("Normal", f"configuration {new} is in force")
-    shown = yaml.safe_load(await scheduler.shows("/configz"))
+    shown = yaml.safe_load(await scheduler.get("/configz"))
     assert shown["stowage"] == {"configurationHash": new}
     (profile,) = shown["kubescheduler.config.k8s.io"]["profiles"]
     assert profile["plugins"]["score"]["enabled"] == [{"name": "NodeResourcesFit", "weight": 1}]
 
 
-async def test_an_invalid_edit_changes_nothing_and_is_refused_aloud(scheduler: Scheduler) -> None:
+async def test_an_invalid_edit_is_reported_and_changes_nothing(scheduler: Scheduler) -> None:
     old = await scheduler.hash()
     wrong: Json = {**PACKING, "plugins": {"score": {"enabled": [{"name": "NodeResourceFit"}]}}}
     await scheduler.edit(text_of(wrong, podMaxBackoffSeconds=-1))
@@ -193,8 +193,8 @@ async def test_an_invalid_edit_changes_nothing_and_is_refused_aloud(scheduler: S
     assert event["note"] == f"{old} stays in force; {'; '.join(mistakes)}"
     assert await scheduler.metric("stowage_configuration_errors") == 2
     assert await scheduler.metric("stowage_configuration_last_reload_successful") == 0
-    assert await scheduler.shows("/readyz") == "ok"
-    verbose = await scheduler.shows("/readyz?verbose")
+    assert await scheduler.get("/readyz") == "ok"
+    verbose = await scheduler.get("/readyz?verbose")
     lines = "\n  ".join([f"configuration refused, {old} stays in force:", *mistakes])
     assert lines in verbose
     assert await scheduler.hash() == old
@@ -202,13 +202,13 @@ async def test_an_invalid_edit_changes_nothing_and_is_refused_aloud(scheduler: S
 
     await scheduler.edit(text_of(PACKING))
     await scheduler.in_force(old)
-    assert "refused" not in await scheduler.shows("/readyz?verbose")
+    assert "refused" not in await scheduler.get("/readyz?verbose")
     assert await scheduler.metric("stowage_configuration_errors") == 0
     assert await scheduler.metric("stowage_configuration_last_reload_successful") == 1
     assert await scheduler.place("after") == "small"
 
 
-async def test_what_only_a_restart_can_change_is_refused_meanwhile(scheduler: Scheduler) -> None:
+async def test_an_edit_that_needs_a_restart_is_refused(scheduler: Scheduler) -> None:
     old = await scheduler.hash()
     await scheduler.edit(text_of(PACKING, parallelism=3))
     note = (await scheduler.event("InvalidConfiguration"))["note"]
@@ -217,17 +217,19 @@ async def test_what_only_a_restart_can_change_is_refused_meanwhile(scheduler: Sc
     assert await scheduler.place("meanwhile") == "big"
 
 
-async def test_a_long_list_of_mistakes_is_cut_to_what_an_event_holds(scheduler: Scheduler) -> None:
+async def test_a_long_list_of_mistakes_is_cut_to_the_length_of_an_event_note(
+    scheduler: Scheduler,
+) -> None:
     names = [{"name": f"NoSuchPlugin{number}"} for number in range(60)]
     await scheduler.edit(text_of({**PACKING, "plugins": {"score": {"enabled": names}}}))
     note = (await scheduler.event("InvalidConfiguration"))["note"]
     assert len(note.encode()) <= 1024
     assert note.endswith(" ...")
     assert await scheduler.metric("stowage_configuration_errors") == 60
-    assert "NoSuchPlugin59" in await scheduler.shows("/readyz?verbose")
+    assert "NoSuchPlugin59" in await scheduler.get("/readyz?verbose")
 
 
-async def test_pods_of_a_new_profile_are_picked_up_and_those_of_one_gone_are_not(
+async def test_pods_of_an_added_profile_are_scheduled_and_pods_of_a_removed_one_are_not(
     scheduler: Scheduler,
 ) -> None:
     batch = fit_profile("MostAllocated", "batch")
@@ -239,12 +241,12 @@ async def test_pods_of_a_new_profile_are_picked_up_and_those_of_one_gone_are_not
     assert await scheduler.place("ours") == "big"
     await scheduler.edit(text_of(batch))
     await scheduler.in_force(both)
-    await scheduler.api.create(PODS, make_pod("nobodys", schedulerName="stowage"))
+    await scheduler.api.create(PODS, make_pod("unscheduled", schedulerName="stowage"))
     assert await scheduler.place("job", "batch") == "small"
-    assert "nodeName" not in (await scheduler.api.get(f"{PODS}/nobodys")).body["spec"]
+    assert "nodeName" not in (await scheduler.api.get(f"{PODS}/unscheduled")).body["spec"]
 
 
-async def test_a_config_map_that_goes_leaves_its_configuration_in_force(
+async def test_the_configuration_stays_in_force_when_the_config_map_is_deleted(
     scheduler: Scheduler,
 ) -> None:
     old = await scheduler.hash()
@@ -268,7 +270,7 @@ async def test_a_config_map_that_goes_leaves_its_configuration_in_force(
     ],
     ids=["no ConfigMap", "no key", "no YAML", "no configuration"],
 )
-async def test_a_start_without_a_usable_config_map_says_what_is_wrong(
+async def test_starting_without_a_usable_config_map_fails_with_the_reason(
     api_server: ApiServerUnderTest, api: ApiClient, data: dict[str, str] | None, wrong: str
 ) -> None:
     if data is not None:

@@ -1,9 +1,9 @@
-"""The whole shell against an API server, with an engine that only deals pods out in turn."""
+"""The shell with an API server, and an engine that assigns pods to nodes in turn."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -16,14 +16,12 @@ from simcluster.kinds.resources import PODS as CLUSTER_PODS
 from simcluster.store.deletion import DeleteOptions
 from simcluster.tests.support.api_client import NODES, PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from stowage.api.events import PendingPodGone, PendingPodSeen
 from stowage.operator import LeaderElectionOptions, RunOptions, run
 from tests.support.round_robin_engine import RoundRobinEngine
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
-
-Condition = Callable[[], Awaitable[bool]]
 
 
 def _node(name: str) -> dict[str, Any]:
@@ -56,13 +54,7 @@ class _Shell:
         async def condition() -> bool:
             return all([await self.node_of(name) for name in names])
 
-        await _eventually(condition)
-
-
-async def _eventually(condition: Condition) -> None:
-    async with asyncio.timeout(WAIT_TIMEOUT_S):
-        while not await condition():  # noqa: ASYNC110 - the server tells nobody
-            await asyncio.sleep(0.02)
+        await wait_until(condition)
 
 
 @asynccontextmanager
@@ -94,7 +86,7 @@ async def shell(api_server: ApiServerUnderTest, api: ApiClient) -> AsyncIterator
         yield shell
 
 
-async def test_pods_are_bound_and_told_so(shell: _Shell) -> None:
+async def test_pods_are_bound_and_get_events(shell: _Shell) -> None:
     await shell.create("a", "b", "c")
     await shell.all_bound("a", "b", "c")
     assert {await shell.node_of(name) for name in ("a", "b", "c")} == {"n1", "n2"}
@@ -104,24 +96,24 @@ async def test_pods_are_bound_and_told_so(shell: _Shell) -> None:
         regarding = {item["regarding"]["name"] for item in items if item["reason"] == "Scheduled"}
         return {"a", "b", "c"} <= regarding
 
-    await _eventually(events_written)
+    await wait_until(events_written)
 
 
-async def test_pods_of_other_schedulers_are_left_alone(shell: _Shell) -> None:
+async def test_pods_of_other_schedulers_are_not_bound(shell: _Shell) -> None:
     await shell.api.post(PODS, _pod("foreign", scheduler_name="default-scheduler"))
     await shell.create("ours")
     await shell.all_bound("ours")
     assert await shell.node_of("foreign") == ""
 
 
-async def test_a_pod_without_a_place_has_it_written_into_its_status(
+async def test_an_unschedulable_pod_gets_a_pod_scheduled_condition(
     api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     async with _running(api_server, api) as shell:
-        await shell.create("lonely")
+        await shell.create("unschedulable")
 
         async def status_written() -> bool:
-            pod = (await api.get(f"{PODS}/lonely")).body
+            pod = (await api.get(f"{PODS}/unschedulable")).body
             conditions = pod["status"].get("conditions", [])
             return any(
                 (each["type"], each["status"], each.get("reason"))
@@ -129,10 +121,10 @@ async def test_a_pod_without_a_place_has_it_written_into_its_status(
                 for each in conditions
             )
 
-        await _eventually(status_written)
+        await wait_until(status_written)
 
 
-async def test_a_leader_schedules_and_a_standby_takes_over_its_released_lease(
+async def test_a_standby_takes_over_the_lease_that_a_leader_released(
     api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     await api.post(NODES, _node("n1"))
@@ -150,15 +142,15 @@ async def test_a_leader_schedules_and_a_standby_takes_over_its_released_lease(
         await standby.__aexit__(None, None, None)
 
 
-async def test_every_pod_is_bound_once_although_answers_are_lost(
-    embedded: SimulatedCluster, shell: _Shell
+async def test_every_pod_is_bound_once_although_bindings_fail(
+    simulated_cluster: SimulatedCluster, shell: _Shell
 ) -> None:
     for rule in (
         FaultRule("POST", "/binding$", times=3, is_applied=True, is_dropped=True),
         FaultRule("POST", "/binding$", times=3, status=503),
         FaultRule("POST", "/binding$", times=2, is_dropped=True),
     ):
-        embedded.faults.add(rule)
+        simulated_cluster.faults.add(rule)
     names = [f"p{number}" for number in range(20)]
     await shell.create(*names)
     await shell.all_bound(*names)
@@ -166,45 +158,45 @@ async def test_every_pod_is_bound_once_although_answers_are_lost(
     async def settled() -> bool:
         return not shell.engine.being_bound and len(shell.engine.assigned) == len(names)
 
-    await _eventually(settled)
+    await wait_until(settled)
     for name in names:
         uid = (await shell.api.get(f"{PODS}/{name}")).body["metadata"]["uid"]
         assert shell.engine.assigned[uid] == await shell.node_of(name)
 
 
-async def test_watches_that_break_and_a_forgotten_history_lose_nothing(
-    embedded: SimulatedCluster, shell: _Shell
+async def test_pods_are_bound_after_watches_broke_and_the_history_was_lost(
+    simulated_cluster: SimulatedCluster, shell: _Shell
 ) -> None:
     await shell.create("before")
     await shell.all_bound("before")
-    embedded.server.forget_history()
-    embedded.server.watchers.close_all()
+    simulated_cluster.server.forget_history()
+    simulated_cluster.server.watchers.close_all()
     await shell.create("after")
     await shell.all_bound("after")
 
 
-async def test_a_server_that_was_away_finds_us_waiting(
-    embedded: SimulatedCluster, shell: _Shell
+async def test_pods_are_bound_after_the_server_was_unreachable(
+    simulated_cluster: SimulatedCluster, shell: _Shell
 ) -> None:
     await shell.create("before")
     await shell.all_bound("before")
-    await embedded.server.be_away(0.5)
+    await simulated_cluster.server.be_away(0.5)
     await shell.create("after")
     await shell.all_bound("after")
 
 
-async def test_a_pending_pod_deleted_during_a_watch_gap_leaves_the_queue(
-    embedded: SimulatedCluster, api_server: ApiServerUnderTest, api: ApiClient
+async def test_a_pending_pod_deleted_while_the_watch_is_broken_leaves_the_queue(
+    simulated_cluster: SimulatedCluster, api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     async with _running(api_server, api) as shell:
-        await shell.create("short-lived", "patient")
+        await shell.create("short-lived", "pending")
         uid = (await api.get(f"{PODS}/short-lived")).body["metadata"]["uid"]
-        await _eventually(lambda: _has_seen(shell, PendingPodSeen, uid))
-        await embedded.server.stop()
-        embedded.registry.delete(CLUSTER_PODS, "default", "short-lived", DeleteOptions())
-        embedded.server.forget_history()
-        await embedded.server.start()
-        await _eventually(lambda: _has_seen(shell, PendingPodGone, uid))
+        await wait_until(lambda: _has_seen(shell, PendingPodSeen, uid))
+        await simulated_cluster.server.stop()
+        simulated_cluster.registry.delete(CLUSTER_PODS, "default", "short-lived", DeleteOptions())
+        simulated_cluster.server.forget_history()
+        await simulated_cluster.server.start()
+        await wait_until(lambda: _has_seen(shell, PendingPodGone, uid))
 
 
 async def _has_seen(shell: _Shell, kind: type[PendingPodSeen | PendingPodGone], uid: str) -> bool:
@@ -220,17 +212,19 @@ async def _has_seen(shell: _Shell, kind: type[PendingPodSeen | PendingPodGone], 
     return False
 
 
-async def test_kopf_is_started_again_when_it_gives_up(
-    embedded: SimulatedCluster, api_server: ApiServerUnderTest, api: ApiClient
+async def test_kopf_is_restarted_when_it_exits(
+    simulated_cluster: SimulatedCluster, api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     await api.post(NODES, _node("n1"))
-    embedded.faults.add(FaultRule("GET", "/api/v1/pods.*schedulerName", times=1, status=404))
+    simulated_cluster.faults.add(
+        FaultRule("GET", "/api/v1/pods.*schedulerName", times=1, status=404)
+    )
     async with _running(api_server, api) as shell:
         await shell.create("a")
         await shell.all_bound("a")
 
 
-async def test_a_leader_that_lost_its_lease_ends_with_an_error(
+async def test_a_leader_that_loses_its_lease_exits_with_an_error(
     api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     election = LeaderElectionOptions(identity="me", retry_period_s=0.1)
@@ -251,25 +245,25 @@ async def test_a_leader_that_lost_its_lease_ends_with_an_error(
 
     async def lease_taken() -> bool:
         lease = (await api.get(path)).body
-        lease["spec"] |= {"holderIdentity": "usurper", "leaseDurationSeconds": 60}
+        lease["spec"] |= {"holderIdentity": "another", "leaseDurationSeconds": 60}
         return (await api.put(path, lease)).status == 200
 
-    await _eventually(is_leader)
-    await _eventually(lease_taken)
+    await wait_until(is_leader)
+    await wait_until(lease_taken)
     assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 1
 
 
-async def test_a_binding_in_flight_is_finished_before_the_end(
-    embedded: SimulatedCluster, api_server: ApiServerUnderTest, api: ApiClient
+async def test_a_binding_in_flight_completes_before_the_shell_stops(
+    simulated_cluster: SimulatedCluster, api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:
     await api.post(NODES, _node("n1"))
-    embedded.faults.add(FaultRule("POST", "/binding$", delay_s=0.3))
+    simulated_cluster.faults.add(FaultRule("POST", "/binding$", delay_s=0.3))
     async with _running(api_server, api) as shell:
         await shell.create("a")
 
         async def is_in_flight() -> bool:
-            # Or was, while nobody looked.
+            # It may have been bound between two polls.
             return bool(shell.engine.being_bound or shell.engine.assigned)
 
-        await _eventually(is_in_flight)
+        await wait_until(is_in_flight)
     assert await shell.node_of("a") == "n1"

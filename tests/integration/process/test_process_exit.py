@@ -13,7 +13,7 @@ from stowage.operator.logging.setup import configure_logging
 
 async def run(_options):
     asyncio.get_running_loop().run_in_executor(None, time.sleep, 600)
-    app.log.info("last words")
+    app.log.info("last log line")
     return 3
 
 configure_logging(json=True)
@@ -22,9 +22,9 @@ app.run_blocking(SimpleNamespace(owns_process=True))
 """
 
 
-def test_a_thread_that_hangs_in_a_name_lookup_does_not_keep_the_process() -> None:
+def test_a_hanging_thread_does_not_keep_the_process_from_exiting() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, check=False, timeout=60
     )
     assert ended.returncode == 3
-    assert b"last words" in ended.stderr
+    assert b"last log line" in ended.stderr

@@ -15,6 +15,6 @@ sys.exit(0 if connection.fileno() > 2 else 1)
 """
 
 
-def test_no_connection_gets_the_number_of_a_missing_stderr() -> None:
+def test_no_connection_gets_the_file_descriptor_of_a_missing_stderr() -> None:
     command = ["sh", "-c", 'exec "$0" -c "$1" 2>&- <&-', sys.executable, SCRIPT]
     assert subprocess.run(command, check=False).returncode == 0

@@ -1,7 +1,7 @@
-"""Some requeue cases once more, with the whole scheduler and an API server over HTTP.
+"""Some requeue cases of the engine, repeated with the whole scheduler and an API server.
 
-Each has pods that are tried again and pods that are not. One event decides about both, so once the
-former have been tried the latter have been passed over.
+Each case has pods that the event requeues and pods that it does not. The engine decides about both
+at once, so when the former have been tried again, the latter have been left in the queue.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.support.running_scheduler import CONFIGURATION, RunningScheduler, run
 
 Json = dict[str, Any]
 
-TOLD = (
+TITLES = (
     "TaintToleration: a toleration of the pod's own helps it and no other pod",
     "TaintToleration: a node's taint becomes one that a pod tolerates",
     "NodeUnschedulable: the pod comes to tolerate cordons",
@@ -44,7 +44,7 @@ BY_TITLE = {case.title: case for case in CASES}
 
 
 class Cluster:
-    """Carries out the steps of a case over HTTP."""
+    """Does the steps of a case over HTTP."""
 
     def __init__(self, api: ApiClient) -> None:
         self._api = api
@@ -52,10 +52,10 @@ class Cluster:
     async def create(self, obj: ApiStruct) -> None:
         await self._api.create(_collection(obj), _body(obj))
 
-    async def happen(self, happening: Any) -> None:
-        obj = happening.obj
+    async def apply(self, change: Any) -> None:
+        obj = change.obj
         path = f"{_collection(obj)}/{obj.metadata.name}"
-        if not isinstance(happening, Put):
+        if not isinstance(change, Put):
             reply = await self._api.delete(f"{path}?gracePeriodSeconds=0")
         elif (found := await self._api.get(path)).status == 404:
             reply = await self._api.post(_collection(obj), _body(obj))
@@ -64,7 +64,7 @@ class Cluster:
         assert reply.status in (200, 201), reply.text
 
     async def _update(self, path: str, obj: ApiStruct, found: Json) -> Any:
-        """Patch what cases change: labels, taints, tolerations, gates, and a node's size."""
+        """Patch the fields that cases change: labels, taints, tolerations, gates, node capacity."""
         body = _body(obj)
         labels = dict.fromkeys(found["metadata"].get("labels") or {}) | body["metadata"]["labels"]
         spec, own = body.get("spec", {}), found["spec"]
@@ -85,7 +85,7 @@ def _collection(obj: ApiStruct) -> str:
 
 
 def _body(obj: ApiStruct) -> Json:
-    """The object as a user would write it."""
+    """The object as a user writes it."""
     body: Json = msgspec.to_builtins(obj)
     meta = body["metadata"]
     kept = {"name": meta["name"], "labels": meta.get("labels", {})}
@@ -96,7 +96,7 @@ def _body(obj: ApiStruct) -> Json:
 
 
 def configuration_of(case: RequeueCase) -> Json:
-    """The profile stowage, with the plugins of the case."""
+    """A configuration whose only profile has the plugins of the case."""
     profile: Json = {"schedulerName": "stowage"}
     if case.plugins:
         names = ("PrioritySort", "DefaultBinder", *case.plugins)
@@ -109,13 +109,13 @@ def configuration_of(case: RequeueCase) -> Json:
 async def scheduler_for(
     case: RequeueCase, server: ApiServerUnderTest
 ) -> AsyncIterator[RunningScheduler]:
-    """The scheduler, with the plugins of the case."""
+    """A running scheduler with the plugins of the case."""
     async with running_scheduler(server.kubeconfig, configuration_of(case)) as running:
         yield running
 
 
 def attempts(running: RunningScheduler) -> dict[str, int]:
-    """How often each pod that waits has been tried, by name."""
+    """The number of attempts of each pod in the queue, by name."""
     queue = running.engine.dump()["queue"]
     return {
         each["pod"].split("/")[1]: each["attempts"] for place in queue.values() for each in place
@@ -123,7 +123,7 @@ def attempts(running: RunningScheduler) -> dict[str, int]:
 
 
 async def until(holds: Any, what: str) -> None:
-    """Return as soon as something is true."""
+    """Wait until a condition holds."""
     try:
         async with asyncio.timeout(WAIT_TIMEOUT_S):
             while not holds():  # noqa: ASYNC110 - polled on purpose
@@ -132,8 +132,8 @@ async def until(holds: Any, what: str) -> None:
         raise AssertionError(what) from None
 
 
-@pytest.mark.parametrize("title", TOLD)
-async def test_an_event_requeues_exactly_the_pods_it_may_help(
+@pytest.mark.parametrize("title", TITLES)
+async def test_an_event_requeues_exactly_the_pods_that_it_may_make_schedulable(
     title: str, api: ApiClient, api_server: ApiServerUnderTest
 ) -> None:
     case, cluster = BY_TITLE[title], Cluster(api)
@@ -148,8 +148,8 @@ async def test_an_event_requeues_exactly_the_pods_it_may_help(
             lambda: names <= attempts(running).keys() and running.is_idle, "not all were tried"
         )
         before = attempts(running)
-        for happening in case.trigger:
-            await cluster.happen(happening)
+        for change in case.trigger:
+            await cluster.apply(change)
 
         def tried_again() -> set[str]:
             now = attempts(running)

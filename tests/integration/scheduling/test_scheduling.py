@@ -1,6 +1,6 @@
-"""Decisions of the running scheduler, on the embedded cluster or on a real API server.
+"""Decisions of the running scheduler, on the simulated cluster or on a real API server.
 
-Nobody runs pods here: what counts is the binding, the condition and the event.
+No kubelet runs. The tests look at bindings, PodScheduled conditions and Events.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GATE = "example.com/quota"
 
 
 class Cluster:
-    """What users do and see."""
+    """Creates, changes and reads nodes and pods, as a user does."""
 
     def __init__(self, api: ApiClient) -> None:
         self._api = api
@@ -79,22 +79,23 @@ class Cluster:
         return (await self._api.get(f"{PODS}/{name}")).body
 
     async def seen(self, name: str, holds: Callable[[Json], bool]) -> Json:
-        """A pod, as soon as something is true of it."""
+        """Wait until a condition holds for a pod; returns the pod."""
         async with asyncio.timeout(WAIT_TIMEOUT_S):
             while not holds(pod := await self.pod(name)):  # noqa: ASYNC110 - polled on purpose
                 await asyncio.sleep(0.02)
         return pod
 
     async def node_of(self, name: str) -> str:
-        """The node of a pod, as soon as it has one."""
+        """Wait until a pod is bound; returns the node's name."""
         pod = await self.seen(name, lambda pod: bool(node_of(pod)))
         assert scheduled_condition(pod)[0] == "True"
         return node_of(pod)
 
     async def refused(self, name: str, *words: str) -> str:
-        """Why a pod has no node, as soon as it says so in these words.
+        """Wait until a pod is unschedulable with these words in the message; returns the message.
 
-        It may say something else before, for what was created first need not be seen first.
+        Earlier messages may differ: the scheduler may see objects in another order than they were
+        created.
         """
 
         def is_refused(pod: Json) -> bool:
@@ -106,7 +107,7 @@ class Cluster:
         return _message(pod)
 
     async def notes(self, name: str, reason: str) -> list[str]:
-        """The notes of a pod's events with this reason, as soon as there is one."""
+        """Wait until a pod has Events with this reason; returns their notes."""
         uid = (await self.pod(name))["metadata"]["uid"]
         async with asyncio.timeout(WAIT_TIMEOUT_S):
             while True:
@@ -122,7 +123,7 @@ class Cluster:
 
 
 def _message(pod: Json) -> str:
-    """Of the PodScheduled condition."""
+    """The message of the PodScheduled condition."""
     return next(
         str(each["message"])
         for each in pod["status"]["conditions"]
@@ -147,7 +148,7 @@ async def scheduler(
         yield scheduler
 
 
-async def test_pods_are_bound_and_their_owners_are_told(
+async def test_pods_are_bound_and_get_scheduled_events(
     scheduler: RunningScheduler, cluster: Cluster
 ) -> None:
     names = [f"p{number}" for number in range(10)]
@@ -160,7 +161,7 @@ async def test_pods_are_bound_and_their_owners_are_told(
     ]
 
 
-async def test_a_pod_that_fits_nowhere_says_why_and_is_bound_once_it_fits(
+async def test_an_unschedulable_pod_gets_a_reason_and_is_bound_once_a_node_has_room(
     scheduler: RunningScheduler, cluster: Cluster
 ) -> None:
     await cluster.create("first", cpu="3")
@@ -175,7 +176,7 @@ async def test_a_pod_that_fits_nowhere_says_why_and_is_bound_once_it_fits(
     await cluster.node_of("third")
 
 
-async def test_a_gated_pod_waits_for_its_gate(
+async def test_a_gated_pod_is_bound_after_its_gate_is_removed(
     scheduler: RunningScheduler, cluster: Cluster
 ) -> None:
     await cluster.create("gated", schedulingGates=[{"name": GATE}])
@@ -186,7 +187,7 @@ async def test_a_gated_pod_waits_for_its_gate(
     await cluster.node_of("gated")
 
 
-async def test_a_taint_keeps_pods_away_that_do_not_tolerate_it(
+async def test_only_a_pod_with_a_toleration_is_bound_to_a_tainted_node(
     scheduler: RunningScheduler, cluster: Cluster
 ) -> None:
     taint = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
@@ -203,7 +204,7 @@ async def test_a_taint_keeps_pods_away_that_do_not_tolerate_it(
     assert await cluster.node_of("tolerant") == "n3"
 
 
-async def test_node_affinity_chooses_the_node(
+async def test_a_pod_is_bound_to_the_node_that_its_node_affinity_selects(
     scheduler: RunningScheduler, cluster: Cluster
 ) -> None:
     def by(operator: str, *values: str) -> Json:
@@ -219,7 +220,7 @@ async def test_node_affinity_chooses_the_node(
     assert await cluster.node_of("absent") == "n2"
 
 
-async def test_pods_follow_and_shun_each_other(
+async def test_pod_affinity_and_anti_affinity_are_respected(
     scheduler: RunningScheduler, cluster: Cluster
 ) -> None:
     def terms(app: str, key: str) -> Json:
@@ -238,7 +239,9 @@ async def test_pods_follow_and_shun_each_other(
     await cluster.refused("another", "2 node(s) didn't match pod anti-affinity rules")
 
 
-async def test_pods_spread_over_zones(scheduler: RunningScheduler, cluster: Cluster) -> None:
+async def test_pods_with_a_spread_constraint_are_spread_over_zones(
+    scheduler: RunningScheduler, cluster: Cluster
+) -> None:
     constraint = {
         "maxSkew": 1,
         "topologyKey": ZONE,
@@ -251,7 +254,7 @@ async def test_pods_spread_over_zones(scheduler: RunningScheduler, cluster: Clus
     assert sorted([await cluster.node_of(name) for name in names]) == ["n1", "n1", "n2", "n2"]
 
 
-async def test_a_pod_that_was_there_before_its_node_is_bound_when_the_node_comes(
+async def test_an_unschedulable_pod_is_bound_when_a_matching_node_is_added(
     scheduler: RunningScheduler, cluster: Cluster
 ) -> None:
     await cluster.create("early", nodeSelector={"disk": "nvme"})
@@ -260,7 +263,7 @@ async def test_a_pod_that_was_there_before_its_node_is_bound_when_the_node_comes
     assert await cluster.node_of("early") == "n3"
 
 
-async def test_a_pod_deleted_while_it_waits_leaves_the_queue(
+async def test_an_unschedulable_pod_leaves_the_queue_when_it_is_deleted(
     scheduler: RunningScheduler, cluster: Cluster
 ) -> None:
     await cluster.create("big", cpu="100")
@@ -268,5 +271,5 @@ async def test_a_pod_deleted_while_it_waits_leaves_the_queue(
     assert scheduler.num_waiting == 1
     await cluster.delete("big")
     async with asyncio.timeout(WAIT_TIMEOUT_S):
-        while scheduler.num_waiting:  # noqa: ASYNC110 - the engine tells nobody
+        while scheduler.num_waiting:  # noqa: ASYNC110 - the engine does not notify
             await asyncio.sleep(0.02)

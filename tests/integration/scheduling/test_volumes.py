@@ -1,7 +1,7 @@
-"""Pods with claims, from pending to bound; the test is the controller of volumes.
+"""Pods with claims, from pending to bound; the tests act as the volume controller.
 
-Nobody else binds claims here, so what is seen is the scheduler's own doing, on the embedded
-cluster as on a real API server.
+No other controller binds claims, neither in the simulated cluster nor on a real API server, so the
+tests see the scheduler's own writes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.integration.scheduling.volume_objects import (
     VOLUMES,
     VolumeController,
     claim,
-    using,
+    claim_volumes,
     volume,
 )
 from tests.support.running_scheduler import RunningScheduler, running_scheduler
@@ -42,7 +42,7 @@ async def cluster(api: ApiClient) -> Cluster:
 
 @pytest.fixture
 async def volumes(api: ApiClient) -> VolumeController:
-    """A class of local volumes and one whose volumes are made."""
+    """A class of local volumes and one with dynamic provisioning."""
     controller = VolumeController(api)
     await controller.add_classes()
     return controller
@@ -50,22 +50,22 @@ async def volumes(api: ApiClient) -> VolumeController:
 
 @pytest.fixture
 async def scheduler(api_server: ApiServerUnderTest) -> AsyncIterator[RunningScheduler]:
-    """At work; when it ends, nothing is left assumed and nothing contradicts itself."""
+    """A running scheduler. After the test its state is valid and no volume is left assumed."""
     async with running_scheduler(api_server.kubeconfig) as running:
         yield running
         running.engine.validate()
         async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while running.engine.dump()["storage_assumed"]:  # noqa: ASYNC110 - nobody tells
+            while running.engine.dump()["storage_assumed"]:  # noqa: ASYNC110 - polled
                 await asyncio.sleep(0.01)
 
 
 @pytest.mark.usefixtures("scheduler")
-async def test_a_free_volume_is_given_to_the_claim_and_the_pod_goes_to_its_node(
+async def test_the_scheduler_binds_a_volume_to_the_claim_and_the_pod_to_its_node(
     cluster: Cluster, volumes: VolumeController, api: ApiClient
 ) -> None:
     await volumes.add_volume(volume("disk", "n2"))
     await volumes.add_claim(claim("data", LOCAL))
-    await cluster.create("p", volumes=using("data"))
+    await cluster.create("p", volumes=claim_volumes("data"))
     assert await volumes.claim_of_volume("disk") == "data"
     assert not (await cluster.pod("p"))["spec"].get("nodeName")
     annotations = (await api.get(f"{VOLUMES}/disk")).body["metadata"]["annotations"]
@@ -75,33 +75,37 @@ async def test_a_free_volume_is_given_to_the_claim_and_the_pod_goes_to_its_node(
 
 
 @pytest.mark.usefixtures("scheduler")
-async def test_a_volume_is_made_on_the_node_that_was_chosen(
+async def test_a_volume_is_provisioned_on_the_selected_node(
     cluster: Cluster, volumes: VolumeController
 ) -> None:
     await volumes.add_claim(claim("data"))
-    await cluster.create("p", volumes=using("data"), nodeSelector={"kubernetes.io/hostname": "n2"})
+    await cluster.create(
+        "p", volumes=claim_volumes("data"), nodeSelector={"kubernetes.io/hostname": "n2"}
+    )
     assert await volumes.claim_on_node("data") == "n2"
     await volumes.provision("data")
     assert await cluster.node_of("p") == "n2"
 
 
 @pytest.mark.usefixtures("scheduler")
-async def test_a_provisioner_that_fails_is_asked_again(
+async def test_provisioning_is_requested_again_after_it_failed(
     cluster: Cluster, volumes: VolumeController
 ) -> None:
     await volumes.add_claim(claim("data"))
-    await cluster.create("p", volumes=using("data"))
-    await volumes.give_up("data")
+    await cluster.create("p", volumes=claim_volumes("data"))
+    await volumes.fail_provisioning("data")
     await volumes.provision("data")
     assert await cluster.node_of("p") == await volumes.claim_on_node("data")
 
 
 @pytest.mark.usefixtures("scheduler")
-async def test_two_pods_do_not_get_one_volume(cluster: Cluster, volumes: VolumeController) -> None:
+async def test_two_claims_never_get_the_same_volume(
+    cluster: Cluster, volumes: VolumeController
+) -> None:
     await volumes.add_volume(volume("disk", "n1"))
     for name in ("one", "two"):
         await volumes.add_claim(claim(name, LOCAL))
-        await cluster.create(name, volumes=using(name))
+        await cluster.create(name, volumes=claim_volumes(name))
     winner = await volumes.claim_of_volume("disk")
     loser = "two" if winner == "one" else "one"
     await cluster.refused(loser, NO_VOLUME)
@@ -114,36 +118,36 @@ async def test_two_pods_do_not_get_one_volume(cluster: Cluster, volumes: VolumeC
 
 
 @pytest.mark.usefixtures("scheduler")
-async def test_a_pod_waits_for_a_claim_that_is_not_there_yet(
+async def test_a_pod_waits_until_its_claim_is_created(
     cluster: Cluster, volumes: VolumeController
 ) -> None:
-    await cluster.create("p", volumes=using("data"))
+    await cluster.create("p", volumes=claim_volumes("data"))
     assert 'persistentvolumeclaim "data" not found' in await cluster.refused("p")
     await volumes.add_claim(claim("data"))
     await volumes.provision("data")
     await cluster.node_of("p")
 
 
-async def test_a_pod_deleted_while_its_claim_is_being_bound_leaves_nothing_behind(
+async def test_a_pod_deleted_while_its_claim_is_provisioned_leaves_the_queue(
     cluster: Cluster, volumes: VolumeController, scheduler: RunningScheduler, api: ApiClient
 ) -> None:
     await volumes.add_claim(claim("data"))
-    await cluster.create("p", volumes=using("data"))
+    await cluster.create("p", volumes=claim_volumes("data"))
     node_name = await volumes.claim_on_node("data")
     await cluster.delete("p")
-    await cluster.create("q", volumes=using("data"))
+    await cluster.create("q", volumes=claim_volumes("data"))
     await volumes.provision("data")
     assert await cluster.node_of("q") == node_name
-    assert (await api.get(f"{CLAIMS}/data")).body["spec"]["volumeName"] == "made-for-data"
+    assert (await api.get(f"{CLAIMS}/data")).body["spec"]["volumeName"] == "provisioned-for-data"
     assert scheduler.num_waiting == 0
 
 
 @pytest.mark.usefixtures("scheduler")
-async def test_a_claim_deleted_while_it_is_being_bound_sends_the_pod_back(
+async def test_a_pod_fails_when_its_claim_is_deleted_during_provisioning(
     cluster: Cluster, volumes: VolumeController, api: ApiClient
 ) -> None:
     await volumes.add_claim(claim("data"))
-    await cluster.create("p", volumes=using("data"))
+    await cluster.create("p", volumes=claim_volumes("data"))
     await volumes.claim_on_node("data")
     await api.patch(f"{CLAIMS}/data", {"metadata": {"finalizers": None}})
     await api.delete(f"{CLAIMS}/data")
@@ -152,7 +156,7 @@ async def test_a_claim_deleted_while_it_is_being_bound_sends_the_pod_back(
 
 @pytest.fixture
 async def limits(cluster: Cluster, api: ApiClient) -> None:
-    """Room for one volume on the one node, for none on the other."""
+    """Node n1 takes one volume, node n2 none."""
     for name, count in (("n1", 1), ("n2", 0)):
         driver = {"name": "csi.example.com", "nodeID": name, "allocatable": {"count": count}}
         csi_node = {
@@ -165,27 +169,27 @@ async def limits(cluster: Cluster, api: ApiClient) -> None:
 
 
 @pytest.mark.usefixtures("limits", "scheduler")
-async def test_a_node_takes_no_more_volumes_than_its_driver_allows(
+async def test_the_volume_limit_of_a_node_is_respected(
     cluster: Cluster, volumes: VolumeController
 ) -> None:
     for name in ("one", "two"):
         await volumes.add_claim(claim(name))
-    await cluster.create("one", volumes=using("one"))
+    await cluster.create("one", volumes=claim_volumes("one"))
     await volumes.provision("one")
     assert await cluster.node_of("one") == "n1"
-    await cluster.create("two", volumes=using("two"))
+    await cluster.create("two", volumes=claim_volumes("two"))
     await cluster.refused("two", "2 node(s) exceed max volume count")
     await cluster.delete("one")
     await volumes.provision("two")
     assert await cluster.node_of("two") == "n1"
 
 
-async def test_after_a_restart_the_claim_stays_with_the_node_it_was_sent_to(
+async def test_a_restarted_scheduler_keeps_the_selected_node_of_a_claim(
     cluster: Cluster, volumes: VolumeController, api_server: ApiServerUnderTest
 ) -> None:
     await volumes.add_claim(claim("data"))
     async with running_scheduler(api_server.kubeconfig):
-        await cluster.create("p", volumes=using("data"))
+        await cluster.create("p", volumes=claim_volumes("data"))
         node_name = await volumes.claim_on_node("data")
     async with running_scheduler(api_server.kubeconfig) as restarted:
         await volumes.provision("data")
@@ -193,55 +197,55 @@ async def test_after_a_restart_the_claim_stays_with_the_node_it_was_sent_to(
         restarted.engine.validate()
 
 
-async def test_after_a_restart_the_volume_stays_with_the_claim_it_was_given_to(
+async def test_a_restarted_scheduler_keeps_the_claim_of_a_volume(
     cluster: Cluster, volumes: VolumeController, api_server: ApiServerUnderTest
 ) -> None:
     await volumes.add_volume(volume("disk", "n1"))
     await volumes.add_volume(volume("other", "n2"))
     await volumes.add_claim(claim("data", LOCAL))
     async with running_scheduler(api_server.kubeconfig):
-        await cluster.create("p", volumes=using("data"))
-        given = await volumes.first_given("disk", "other")
+        await cluster.create("p", volumes=claim_volumes("data"))
+        given = await volumes.first_with_claim("disk", "other")
     async with running_scheduler(api_server.kubeconfig) as restarted:
         await volumes.bind("data", given)
         assert await cluster.node_of("p") == {"disk": "n1", "other": "n2"}[given]
         restarted.engine.validate()
 
 
-async def test_a_write_whose_answer_is_lost_counts(
+async def test_a_volume_is_bound_although_the_answer_to_the_patch_is_lost(
     cluster: Cluster,
     volumes: VolumeController,
     scheduler: RunningScheduler,
-    embedded: SimulatedCluster,
+    simulated_cluster: SimulatedCluster,
 ) -> None:
     lost = FaultRule("PATCH", "/persistentvolumes/disk$", times=1, is_applied=True, is_dropped=True)
-    embedded.faults.add(lost)
+    simulated_cluster.faults.add(lost)
     await volumes.add_volume(volume("disk", "n1"))
     await volumes.add_claim(claim("data", LOCAL))
-    await cluster.create("p", volumes=using("data"))
+    await cluster.create("p", volumes=claim_volumes("data"))
     assert await volumes.claim_of_volume("disk") == "data"
     await volumes.bind("data", "disk")
     assert await cluster.node_of("p") == "n1"
     async with asyncio.timeout(WAIT_TIMEOUT_S):
         # The API shows the node before the answer to the Binding has arrived.
-        while scheduler.engine.dump()["bindings"]:  # noqa: ASYNC110 - the engine tells nobody
+        while scheduler.engine.dump()["bindings"]:  # noqa: ASYNC110 - the engine does not notify
             await asyncio.sleep(0.01)
 
 
 @pytest.mark.usefixtures("scheduler")
-async def test_a_volume_claimed_by_another_client_before_the_write_is_given_up(
-    cluster: Cluster, volumes: VolumeController, embedded: SimulatedCluster
+async def test_another_volume_is_chosen_when_a_client_binds_the_first_to_another_claim(
+    cluster: Cluster, volumes: VolumeController, simulated_cluster: SimulatedCluster
 ) -> None:
-    """The write is turned away until the volume belongs to another claim."""
+    """The API server rejects the scheduler's patch until the volume belongs to another claim."""
     refused = FaultRule("PATCH", "/persistentvolumes/disk$", times=1000, status=503)
-    embedded.faults.add(refused)
+    simulated_cluster.faults.add(refused)
     await volumes.add_volume(volume("disk", "n1"))
     for name in ("data", "rival"):
         await volumes.add_claim(claim(name, LOCAL))
-    await cluster.create("p", volumes=using("data"))
+    await cluster.create("p", volumes=claim_volumes("data"))
     await volumes.has_failed("p", "503")
-    await volumes.give("disk", "rival")
-    embedded.faults.clear()
+    await volumes.claim_for_another("disk", "rival")
+    simulated_cluster.faults.clear()
     await volumes.has_failed("p", NO_VOLUME)
     await volumes.add_volume(volume("another", "n2"))
     assert await volumes.claim_of_volume("another") == "data"

@@ -1,4 +1,4 @@
-"""Claims and volumes over HTTP, and what a controller of volumes does to them."""
+"""Claims and volumes, and a volume controller that the tests run by hand."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 HOSTNAME = "kubernetes.io/hostname"
-LOCAL, MADE = "local", "made"
+LOCAL, PROVISIONED = "local", "provisioned"
 
 
 def storage_class(name: str, provisioner: str) -> Json:
-    """A class whose claims wait for their pod."""
+    """A StorageClass with binding mode WaitForFirstConsumer."""
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
@@ -32,7 +32,7 @@ def storage_class(name: str, provisioner: str) -> Json:
     }
 
 
-def claim(name: str, class_name: str = MADE, size: str = "1Gi") -> Json:
+def claim(name: str, class_name: str = PROVISIONED, size: str = "1Gi") -> Json:
     """A claim of a class."""
     return {
         "apiVersion": "v1",
@@ -47,7 +47,7 @@ def claim(name: str, class_name: str = MADE, size: str = "1Gi") -> Json:
 
 
 def volume(name: str, node_name: str, class_name: str = LOCAL, size: str = "1Gi") -> Json:
-    """A volume that only one node can reach."""
+    """A volume with node affinity to one node."""
     host = {"key": HOSTNAME, "operator": "In", "values": [node_name]}
     return {
         "apiVersion": "v1",
@@ -64,8 +64,8 @@ def volume(name: str, node_name: str, class_name: str = LOCAL, size: str = "1Gi"
     }
 
 
-def using(*claims: str) -> list[Json]:
-    """The volumes of a pod that uses these claims."""
+def claim_volumes(*claims: str) -> list[Json]:
+    """The `volumes` field of a pod that uses these claims."""
     return [
         {"name": f"v{number}", "persistentVolumeClaim": {"claimName": name}}
         for number, name in enumerate(claims)
@@ -73,45 +73,45 @@ def using(*claims: str) -> list[Json]:
 
 
 class VolumeController:
-    """Does by request what a controller and a provisioner would do of themselves.
+    """Does on request what the volume controller and a provisioner do by themselves.
 
     Args:
-        api: Of the API server.
+        api: A client of the API server.
     """
 
     def __init__(self, api: ApiClient) -> None:
         self._api = api
 
     async def add_classes(self) -> None:
-        """One class of local volumes, one whose volumes are made."""
+        """Create a class of local volumes and one with dynamic provisioning."""
         await self._api.create(CLASSES, storage_class(LOCAL, "kubernetes.io/no-provisioner"))
-        await self._api.create(CLASSES, storage_class(MADE, "csi.example.com"))
+        await self._api.create(CLASSES, storage_class(PROVISIONED, "csi.example.com"))
 
     async def add_volume(self, body: Json) -> None:
-        """A volume that is there to be had."""
+        """Create a volume in phase Available."""
         name = (await self._api.create(VOLUMES, body))["metadata"]["name"]
         await self._set_status(f"{VOLUMES}/{name}", {"phase": "Available"})
 
     async def add_claim(self, body: Json) -> None:
-        """A claim that waits."""
+        """Create a claim."""
         await self._api.create(CLAIMS, body)
 
     async def claim_on_node(self, name: str) -> str:
-        """The node a claim is sent to, as soon as it is."""
+        """Wait until a claim has a selected node; returns its name."""
         found = await self._seen(f"{CLAIMS}/{name}", lambda obj: bool(_selected(obj)))
         return _selected(found)
 
     async def claim_of_volume(self, name: str) -> str:
-        """The claim a volume is given to, as soon as it is."""
+        """Wait until a volume has a claim reference; returns the claim's name."""
 
-        def is_given(found: Json) -> bool:
+        def has_claim(found: Json) -> bool:
             return bool((found["spec"].get("claimRef") or {}).get("uid"))
 
-        found = await self._seen(f"{VOLUMES}/{name}", is_given)
+        found = await self._seen(f"{VOLUMES}/{name}", has_claim)
         return str(found["spec"]["claimRef"]["name"])
 
-    async def first_given(self, *names: str) -> str:
-        """Which of some volumes is given to a claim, as soon as one is."""
+    async def first_with_claim(self, *names: str) -> str:
+        """Wait until one of the volumes has a claim reference; returns the volume's name."""
         async with asyncio.timeout(WAIT_TIMEOUT_S):
             while True:
                 for name in names:
@@ -121,22 +121,22 @@ class VolumeController:
                 await asyncio.sleep(0.02)
 
     async def provision(self, claim_name: str) -> None:
-        """Make the volume of a claim on the node it was sent to, and bind both."""
+        """Create the volume of a claim on its selected node, and bind both."""
         node_name = await self.claim_on_node(claim_name)
         found = (await self._api.get(f"{CLAIMS}/{claim_name}")).body
-        body = volume(f"made-for-{claim_name}", node_name, MADE)
+        body = volume(f"provisioned-for-{claim_name}", node_name, PROVISIONED)
         body["spec"]["claimRef"] = reference_to(found)
         await self._api.create(VOLUMES, body)
-        await self.bind(claim_name, f"made-for-{claim_name}")
+        await self.bind(claim_name, f"provisioned-for-{claim_name}")
 
-    async def give_up(self, claim_name: str) -> None:
-        """Fail to make a volume: another node is to be tried."""
+    async def fail_provisioning(self, claim_name: str) -> None:
+        """Remove the selected node of a claim, as a provisioner does that fails."""
         await self.claim_on_node(claim_name)
         change = {"metadata": {"annotations": {SELECTED_NODE: None}}}
         await self._patch(f"{CLAIMS}/{claim_name}", change)
 
     async def bind(self, claim_name: str, volume_name: str) -> None:
-        """Complete what the scheduler has begun."""
+        """Bind a claim and a volume that the scheduler has chosen for each other."""
         change = {
             "metadata": {"annotations": {BIND_COMPLETED: "yes"}},
             "spec": {"volumeName": volume_name},
@@ -145,8 +145,8 @@ class VolumeController:
         await self._patch(f"{CLAIMS}/{claim_name}", change)
         await self._set_status(f"{CLAIMS}/{claim_name}", {"phase": "Bound"})
 
-    async def give(self, volume_name: str, claim_name: str) -> None:
-        """Give a volume to a claim, as another scheduler might."""
+    async def claim_for_another(self, volume_name: str, claim_name: str) -> None:
+        """Bind a volume to a claim, as another scheduler might."""
         found = (await self._api.get(f"{CLAIMS}/{claim_name}")).body
         taken = (await self._api.get(f"{VOLUMES}/{volume_name}")).body
         taken["spec"]["claimRef"] = reference_to(found)
@@ -155,7 +155,7 @@ class VolumeController:
         await self.bind(claim_name, volume_name)
 
     async def has_failed(self, pod: str, text: str) -> None:
-        """Wait until a pod's condition says so."""
+        """Wait until a condition of a pod has this text in its message."""
 
         def says_so(found: Json) -> bool:
             conditions = found["status"].get("conditions") or ()
@@ -178,7 +178,7 @@ class VolumeController:
 
 
 def reference_to(found: Json) -> Json:
-    """What a volume says of the claim it is given to."""
+    """A volume's reference to a claim."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",

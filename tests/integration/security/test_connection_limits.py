@@ -25,7 +25,7 @@ CLIENTS: list[Connected] = []
 
 
 @pytest.fixture(autouse=True)
-async def _no_client_stays() -> AsyncIterator[None]:
+async def _close_clients() -> AsyncIterator[None]:
     yield
     while CLIENTS:
         _, writer = CLIENTS.pop()
@@ -76,7 +76,7 @@ async def connect(server: Server, context: ssl.SSLContext | None = None) -> Conn
 
 
 async def ask(connected: Connected, path: str, head: str = "", method: str = "GET") -> bytes:
-    """Send a request; the answer's first line."""
+    """Send a request; returns the first line of the answer."""
     reader, writer = connected
     writer.write(f"{method} {path} HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode())
     await writer.drain()
@@ -90,49 +90,49 @@ async def is_closed(connected: Connected) -> bool:
         return True
 
 
-async def connect_in_time(server: Server) -> Connected:
-    """Connect to one that is impatient: who is held up has to try again."""
+async def connect_with_retries(server: Server) -> Connected:
+    """Connect; tries again when the server closes the connection during the TLS handshake."""
     while True:
         with suppress(OSError):
             return await connect(server)
 
 
 async def is_answered(server: Server) -> bool:
-    """Whether a client is answered that may have been held up before it asked."""
+    """Whether the server answers; false if it closed the connection before the request."""
     try:
-        return await ask(await connect_in_time(server), "/healthz") == b"HTTP/1.1 200 OK\r\n"
+        return await ask(await connect_with_retries(server), "/healthz") == b"HTTP/1.1 200 OK\r\n"
     except OSError:
         return False
 
 
-async def test_a_client_that_never_ends_its_request_is_let_go() -> None:
+async def test_a_connection_with_an_incomplete_request_is_closed() -> None:
     async with serving(limits=ConnectionLimits(max_idle_s=0.05)) as server:
-        slow = await connect_in_time(server)
+        slow = await connect_with_retries(server)
         slow[1].write(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         assert await is_closed(slow)
         while not await is_answered(server):
             pass
 
 
-async def test_a_client_that_says_nothing_is_let_go() -> None:
+async def test_an_idle_connection_is_closed() -> None:
     async with serving(limits=ConnectionLimits(max_idle_s=0.05)) as server:
-        assert await is_closed(await connect_in_time(server))
+        assert await is_closed(await connect_with_retries(server))
 
 
-async def test_idle_connections_make_room_for_those_that_ask() -> None:
+async def test_the_oldest_idle_connections_are_closed_at_the_connection_limit() -> None:
     async with serving(limits=ConnectionLimits(max_connections=3)) as server:
         idle = [await connect(server) for _ in range(6)]
         assert await ask(await connect(server), "/healthz") == b"HTTP/1.1 200 OK\r\n"
         assert [await is_closed(each) for each in idle[:4]] == [True] * 4
 
 
-async def test_a_head_of_a_megabyte_is_refused() -> None:
+async def test_a_request_head_of_one_megabyte_is_refused() -> None:
     async with serving() as server:
         answer = await ask(await connect(server), "/healthz", f"X-Large: {'x' * 2**20}\r\n")
         assert b" 400 " in answer
 
 
-async def test_the_body_of_a_request_is_not_waited_for() -> None:
+async def test_the_server_answers_without_reading_the_request_body() -> None:
     async with serving() as server:
         head = f"Content-Length: {2**40}\r\n"
         client = await connect(server)
@@ -140,7 +140,7 @@ async def test_the_body_of_a_request_is_not_waited_for() -> None:
         assert b" 405 " in await ask(await connect(server), "/healthz", head, "POST")
 
 
-async def test_every_endpoint_but_the_health_paths_is_refused_to_the_unknown() -> None:
+async def test_anonymous_clients_can_read_only_the_health_paths() -> None:
     async with serving() as server:
         paths = {route.resource.canonical for route in server.app.router.routes()}  # type: ignore[union-attr]
         answers = {path: await ask(await connect(server), path) for path in paths}
@@ -149,14 +149,14 @@ async def test_every_endpoint_but_the_health_paths_is_refused_to_the_unknown() -
         assert {"/metrics", "/metrics/resources", "/configz", "/debug/queue", "/version"} <= paths
 
 
-async def test_an_api_server_that_cannot_be_asked_opens_nothing() -> None:
+async def test_requests_are_refused_while_the_api_server_is_unreachable() -> None:
     async with serving(FakeApiClient(post=[ConnectionResetError()])) as server:
         assert b" 500 " in await ask(await connect(server), "/metrics")
         token = "Authorization: Bearer t\r\n"
         assert b" 401 " in await ask(await connect(server), "/metrics", token)
 
 
-async def test_older_versions_of_tls_are_refused() -> None:
+async def test_tls_versions_below_the_minimum_are_refused() -> None:
     def old(context: ssl.SSLContext) -> None:
         context.maximum_version = ssl.TLSVersion.TLSv1_2
 
@@ -166,7 +166,7 @@ async def test_older_versions_of_tls_are_refused() -> None:
         assert b" 200 " in await ask(await connect(server), "/healthz")
 
 
-async def test_only_the_chosen_cipher_suites_are_spoken() -> None:
+async def test_only_the_configured_cipher_suites_are_accepted() -> None:
     def old(context: ssl.SSLContext) -> None:
         context.maximum_version = ssl.TLSVersion.TLSv1_2
 
@@ -183,7 +183,7 @@ async def test_only_the_chosen_cipher_suites_are_spoken() -> None:
             await connect(server, client_context(other))
 
 
-def test_every_cipher_suite_is_known_to_openssl() -> None:
+def test_openssl_knows_every_cipher_suite() -> None:
     for suite in CIPHER_SUITES:
         TlsOptions(cipher_suites=(suite,)).context()
 
@@ -191,7 +191,9 @@ def test_every_cipher_suite_is_known_to_openssl() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"min_version": "VersionTLS10"}, {"cipher_suites": ("TLS_RSA_WITH_RC4_128_SHA",)}]
 )
-def test_what_is_not_known_is_refused_by_name(wrong: dict[str, Any]) -> None:
+def test_an_unknown_tls_version_or_cipher_suite_is_refused_with_the_known_ones(
+    wrong: dict[str, Any],
+) -> None:
     with pytest.raises(ValueError, match=r"VersionTLS12, VersionTLS13|TLS_ECDHE_"):
         TlsOptions(**wrong)
 
@@ -217,7 +219,7 @@ async def test_a_client_without_certificate_is_anonymous(tmp_path: Path) -> None
     assert request.body["spec"]["user"] == "system:anonymous"
 
 
-async def test_a_certificate_of_another_authority_is_turned_away(tmp_path: Path) -> None:
+async def test_a_client_certificate_of_another_authority_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     file = Authority(tmp_path / "other").issue_client("admin", "system:masters")
     async with serving(client_ca_file=Authority(tmp_path).file) as server:

@@ -1,4 +1,4 @@
-"""The endpoints of a running scheduler: HTTPS, and open to whom the API server lets in."""
+"""The HTTPS endpoints of a running scheduler answer users whom the API server authorizes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.operator import LeaderElectionOptions, RunOptions, ServingOptions, run
 from tests.support.round_robin_engine import RoundRobinEngine
 
-ADMIN, MONITORING, STRANGER = "admin-token", "monitoring-token", "stranger-token"
+ADMIN, MONITORING, UNAUTHORIZED = "admin-token", "monitoring-token", "unauthorized-token"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
@@ -68,7 +68,7 @@ async def _serving(kubeconfig: Path, port: int, **changes: Any) -> AsyncIterator
     endpoints = _Endpoints(port)
     try:
         async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while not await _is_ready(endpoints):  # noqa: ASYNC110 - the server tells nobody
+            while not await _is_ready(endpoints):  # noqa: ASYNC110 - the server does not notify
                 await asyncio.sleep(0.02)
         yield endpoints
     finally:
@@ -85,7 +85,7 @@ async def _is_ready(endpoints: _Endpoints) -> bool:
 
 @pytest.fixture
 async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
-    users = {MONITORING: User("monitoring"), STRANGER: User("stranger")}
+    users = {MONITORING: User("monitoring"), UNAUTHORIZED: User("unauthorized")}
     options = ClusterOptions(
         token=ADMIN, users=users, rbac=True, with_kubelet=False, with_controllers=False
     )
@@ -95,14 +95,16 @@ async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
         yield write_kubeconfig(tmp_path / "kubeconfig", cluster.url, ADMIN)
 
 
-async def test_health_is_public_and_other_endpoints_need_permission(kubeconfig: Path) -> None:
+async def test_health_paths_are_public_and_other_endpoints_need_permission(
+    kubeconfig: Path,
+) -> None:
     async with _running(kubeconfig) as endpoints:
         assert await endpoints.get("/livez") == (200, "ok")
         assert (await endpoints.get("/metrics"))[0] == 403
-        assert (await endpoints.get("/metrics", "nobodys-token"))[0] == 401
-        status, text = await endpoints.get("/metrics", STRANGER)
+        assert (await endpoints.get("/metrics", "unknown-token"))[0] == 401
+        status, text = await endpoints.get("/metrics", UNAUTHORIZED)
         assert status == 403
-        assert 'User \\"stranger\\" cannot get path \\"/metrics\\"' in text
+        assert 'User \\"unauthorized\\" cannot get path \\"/metrics\\"' in text
         status, text = await endpoints.get("/metrics", MONITORING)
         assert status == 200
         assert 'rest_client_requests_total{code="200",host="127.0.0.1:' in text
@@ -110,7 +112,7 @@ async def test_health_is_public_and_other_endpoints_need_permission(kubeconfig: 
         assert (await endpoints.get("/debug/queue", ADMIN))[0] == 200
 
 
-async def test_readiness_names_the_checks_of_kube_scheduler(kubeconfig: Path) -> None:
+async def test_verbose_readiness_lists_the_checks_of_kube_scheduler(kubeconfig: Path) -> None:
     election = LeaderElectionOptions(identity="me", retry_period_s=0.1)
     async with _running(kubeconfig, leader_election=election) as endpoints:
         status, text = await endpoints.get("/readyz?verbose")

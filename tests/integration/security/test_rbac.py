@@ -1,7 +1,7 @@
-"""The manifests' roles let the scheduler do its work, and nothing in them is left unused."""
+"""The roles of the manifests grant what the scheduler needs, and nothing else."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from simcluster.auth.users import User
 from simcluster.tests.integration.test_kubectl import kubectl_for
 from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod
 from simcluster.tests.support.api_servers import ApiServerUnderTest, self_signed_certificate
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import wait_until
 from tests.integration.deployment.deployed import (
     MANIFESTS,
     CannotStartError,
@@ -38,10 +38,10 @@ from tests.integration.deployment.deployed import (
 from tests.integration.scheduling.volume_objects import (
     HOSTNAME,
     LOCAL,
-    MADE,
+    PROVISIONED,
     VolumeController,
     claim,
-    using,
+    claim_volumes,
     volume,
 )
 
@@ -67,7 +67,7 @@ class Grant(NamedTuple):
     verb: str
 
     def __str__(self) -> str:
-        """As ``kubectl auth can-i`` would be asked."""
+        """The arguments of ``kubectl auth can-i``."""
         return f"{self.verb} {self.resource}{self.group and '.'}{self.group}"
 
 
@@ -91,20 +91,14 @@ RULES = list(dict.fromkeys((grant.role, grant.rule) for grant in GRANTS))
 
 
 class Request(NamedTuple):
-    """A request of the scheduler, and whether it was let through."""
+    """A request of the scheduler, and whether it was allowed."""
 
     attributes: Attributes
     decision: Decision
 
 
-async def _eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(WAIT_TIMEOUT_S):
-        while not await condition():  # noqa: ASYNC110 - the server tells nobody
-            await asyncio.sleep(0.02)
-
-
-class RuleCase(NamedTuple):
-    """A scheduler that runs in an embedded cluster with the rights of its service account."""
+class DeployedScheduler(NamedTuple):
+    """A scheduler with the rights of its service account, in a simulated cluster."""
 
     api: ApiClient
     cluster: SimulatedCluster
@@ -112,10 +106,10 @@ class RuleCase(NamedTuple):
 
 
 @asynccontextmanager
-async def _told(
+async def _deployed_scheduler(
     objects: Sequence[Json], folder: Path, requests: list[Request]
-) -> AsyncIterator[RuleCase]:
-    """Deploy ``objects`` where roles count, and collect what the scheduler asks for."""
+) -> AsyncIterator[DeployedScheduler]:
+    """Deploy ``objects`` in a cluster with RBAC, and collect the scheduler's requests."""
     user = service_account_user(NAMESPACE, "stowage")
     options = ClusterOptions(
         token=TOKEN,
@@ -137,11 +131,11 @@ async def _told(
         await apply(api, objects)
         kubeconfig = write_kubeconfig(folder / "kubeconfig", cluster.url, SERVICE_ACCOUNT_TOKEN)
         async with running(await deployed_options(objects, kubeconfig)) as url:
-            yield RuleCase(api, cluster, url)
+            yield DeployedScheduler(api, cluster, url)
 
 
 async def _metrics_status(url: str, token: str = TOKEN) -> int:
-    """What somebody is answered, the cluster's administrator by default, who asks for metrics."""
+    """The status of a request for metrics, by default the cluster administrator's."""
     async with serving_client(url, token) as client, client.get("/metrics") as answer:
         return answer.status
 
@@ -172,48 +166,48 @@ async def _create_pods(api: ApiClient) -> None:
     await api.create(PODS, picky)
 
 
-async def _create_pods_with_claims(story: RuleCase) -> None:
-    """A volume to give away, a claim to send to a node, and the answers to both lost."""
-    for path in ("/persistentvolumes/data-volume$", f"/persistentvolumeclaims/data-{MADE}$"):
+async def _create_pods_with_claims(deployed: DeployedScheduler) -> None:
+    """Create pods with claims for a local and a provisioned volume; answers to patches are lost."""
+    for path in ("/persistentvolumes/data-volume$", f"/persistentvolumeclaims/data-{PROVISIONED}$"):
         lost = FaultRule("PATCH", path, is_applied=True, is_dropped=True)
-        story.cluster.faults.add(lost)
-    await story.api.patch(f"{NODES}/n1", {"metadata": {"labels": {HOSTNAME: "n1"}}}, MERGE)
-    volumes = VolumeController(story.api)
+        deployed.cluster.faults.add(lost)
+    await deployed.api.patch(f"{NODES}/n1", {"metadata": {"labels": {HOSTNAME: "n1"}}}, MERGE)
+    volumes = VolumeController(deployed.api)
     await volumes.add_classes()
     await volumes.add_volume(volume("data-volume", "n1"))
-    for class_name in (LOCAL, MADE):
+    for class_name in (LOCAL, PROVISIONED):
         await volumes.add_claim(claim(f"data-{class_name}", class_name))
-        uses = using(f"data-{class_name}")
-        await story.api.create(PODS, pod(class_name, schedulerName="stowage", volumes=uses))
+        uses = claim_volumes(f"data-{class_name}")
+        await deployed.api.create(PODS, pod(class_name, schedulerName="stowage", volumes=uses))
     await volumes.claim_of_volume("data-volume")
     await volumes.bind(f"data-{LOCAL}", "data-volume")
-    await volumes.provision(f"data-{MADE}")
-    for class_name in (LOCAL, MADE):
-        await _eventually(partial(_is_bound, story.api, class_name))
+    await volumes.provision(f"data-{PROVISIONED}")
+    for class_name in (LOCAL, PROVISIONED):
+        await wait_until(partial(_is_bound, deployed.api, class_name))
 
 
-async def _work_is_done(api: ApiClient) -> None:
-    """One pod gets its node, the other is told why not; the Lease is held."""
-    await _eventually(lambda: _is_bound(api, "placed"))
+async def _wait_for_decisions(api: ApiClient) -> None:
+    """Wait until one pod is bound, the other is marked unschedulable, and the Lease is held."""
+    await wait_until(lambda: _is_bound(api, "placed"))
 
-    async def scheduled_is_told() -> bool:
+    async def has_scheduled_event() -> bool:
         return bool(await _events_of(api, "placed", "Scheduled"))
 
-    async def failure_is_told() -> bool:
+    async def has_failure_event() -> bool:
         return bool(await _events_of(api, "picky", "FailedScheduling"))
 
-    async def lease_is_held() -> bool:
+    async def is_lease_held() -> bool:
         answer = await api.get(LEASE)
         return answer.status == 200 and bool(answer.body["spec"].get("holderIdentity"))
 
-    await _eventually(scheduled_is_told)
-    await _eventually(failure_is_told)
-    await _eventually(lambda: _says_unschedulable(api, "picky"))
-    await _eventually(lease_is_held)
+    await wait_until(has_scheduled_event)
+    await wait_until(has_failure_event)
+    await wait_until(lambda: _says_unschedulable(api, "picky"))
+    await wait_until(is_lease_held)
 
 
-async def _failure_repeats(api: ApiClient) -> None:
-    """The node fits, but is cordoned; then it is as before, and so is the reason."""
+async def _repeat_failure(api: ApiClient) -> None:
+    """Cordon the node for a moment: the pod fails for another reason, then again for the first."""
 
     async def failures() -> list[Json]:
         return await _events_of(api, "picky", "FailedScheduling")
@@ -226,54 +220,54 @@ async def _failure_repeats(api: ApiClient) -> None:
 
     change = {"metadata": {"labels": {"disk": "ssd"}}, "spec": {"unschedulable": True}}
     await api.patch(f"{NODES}/n1", change, MERGE)
-    await _eventually(has_another_reason)
+    await wait_until(has_another_reason)
     change_back = {"metadata": {"labels": {"disk": None}}, "spec": {"unschedulable": None}}
     await api.patch(f"{NODES}/n1", change_back, MERGE)
-    await _eventually(is_counted)
+    await wait_until(is_counted)
 
 
-async def _whole_story(folder: Path) -> list[Request]:
-    """Everything the scheduler asks for, in a life with trouble and a preemption."""
+async def _requests_of_all_kinds(folder: Path) -> list[Request]:
+    """The requests of a scheduler that does all its work, with lost answers and a preemption."""
     requests: list[Request] = []
-    async with _told(kustomized(), folder, requests) as story:
+    async with _deployed_scheduler(kustomized(), folder, requests) as deployed:
         lost_answer = FaultRule("POST", "/binding$", times=1, is_applied=True, is_dropped=True)
-        story.cluster.faults.add(lost_answer)
-        await _create_pods(story.api)
-        await _work_is_done(story.api)
-        await _failure_repeats(story.api)
-        await _create_pods_with_claims(story)
-        await _room_is_made(story.api)
-        assert await _metrics_status(story.url) == 200
+        deployed.cluster.faults.add(lost_answer)
+        await _create_pods(deployed.api)
+        await _wait_for_decisions(deployed.api)
+        await _repeat_failure(deployed.api)
+        await _create_pods_with_claims(deployed)
+        await _preempt(deployed.api)
+        assert await _metrics_status(deployed.url) == 200
     return requests
 
 
-async def _room_is_made(api: ApiClient) -> None:
-    """A pod that matters takes the place of one that does not."""
+async def _preempt(api: ApiClient) -> None:
+    """Create two pods of which the second preempts the first."""
     await api.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000})
     whole_node = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}]
-    humble = pod("humble", schedulerName="stowage", containers=whole_node)
-    humble["spec"]["terminationGracePeriodSeconds"] = 0
-    await api.create(PODS, humble)
-    await _eventually(lambda: _is_bound(api, "humble"))
-    urgent = pod("urgent", schedulerName="stowage", containers=whole_node)
-    await api.create(PODS, {**urgent, "spec": {**urgent["spec"], "priorityClassName": "high"}})
-    await _eventually(lambda: _is_bound(api, "urgent"))
+    low = pod("low", schedulerName="stowage", containers=whole_node)
+    low["spec"]["terminationGracePeriodSeconds"] = 0
+    await api.create(PODS, low)
+    await wait_until(lambda: _is_bound(api, "low"))
+    high = pod("high", schedulerName="stowage", containers=whole_node)
+    await api.create(PODS, {**high, "spec": {**high["spec"], "priorityClassName": "high"}})
+    await wait_until(lambda: _is_bound(api, "high"))
 
 
 @pytest.fixture(scope="module")
 def requests(tmp_path_factory: pytest.TempPathFactory) -> list[Request]:
-    """What a scheduler with the manifests' roles asked for while it did all its work."""
-    return asyncio.run(_whole_story(tmp_path_factory.mktemp("deployed")))
+    """The requests of a scheduler with the manifests' roles that did all its work."""
+    return asyncio.run(_requests_of_all_kinds(tmp_path_factory.mktemp("deployed")))
 
 
-def test_the_manifests_rights_suffice(requests: list[Request]) -> None:
+def test_the_manifests_roles_allow_every_request(requests: list[Request]) -> None:
     asked = {(found.attributes.verb, found.attributes.resource) for found in requests}
     assert {("create", "pods"), ("patch", "events"), ("update", "leases")} <= asked
     assert {("create", "tokenreviews"), ("create", "subjectaccessreviews")} <= asked
     assert [found for found in requests if not found.decision.is_allowed] == []
 
 
-async def test_extenders_and_edits_of_the_configuration_need_no_further_right(
+async def test_extenders_and_configuration_edits_need_no_further_rights(
     tmp_path: Path,
 ) -> None:
     objects = kustomized()
@@ -283,24 +277,24 @@ async def test_extenders_and_edits_of_the_configuration_need_no_further_right(
     configuration = {**yaml.safe_load(data["config.yaml"]), "extenders": [extender]}
     data["config.yaml"] = yaml.safe_dump(configuration)
     asked: list[Request] = []
-    async with _told(objects, tmp_path, asked) as story:
-        await _create_pods(story.api)
-        await _work_is_done(story.api)
-        await _room_is_made(story.api)
+    async with _deployed_scheduler(objects, tmp_path, asked) as deployed:
+        await _create_pods(deployed.api)
+        await _wait_for_decisions(deployed.api)
+        await _preempt(deployed.api)
         wrong = yaml.safe_dump({**configuration, "podMaxBackoffSeconds": -1})
         path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/stowage"
-        await story.api.patch(path, {"data": {"config.yaml": wrong}}, MERGE)
+        await deployed.api.patch(path, {"data": {"config.yaml": wrong}}, MERGE)
 
-        async def mistake_is_told() -> bool:
-            events = await story.api.get(EVENTS.replace("/default/", f"/{NAMESPACE}/"))
+        async def has_event_about_mistake() -> bool:
+            events = await deployed.api.get(EVENTS.replace("/default/", f"/{NAMESPACE}/"))
             return "InvalidConfiguration" in {each["reason"] for each in events.body["items"]}
 
-        await _eventually(mistake_is_told)
+        await wait_until(has_event_about_mistake)
     assert [found for found in asked if not found.decision.is_allowed] == []
 
 
 @pytest.mark.parametrize("grant", GRANTS, ids=str)
-def test_no_right_is_given_that_is_not_used(grant: Grant, requests: list[Request]) -> None:
+def test_each_granted_right_is_used(grant: Grant, requests: list[Request]) -> None:
     rule = _rule_of(grant.role, grant.rule)
     narrowed = {**rule, "apiGroups": [grant.group], "resources": [grant.resource]}
     narrowed["verbs"] = [grant.verb]
@@ -309,7 +303,7 @@ def test_no_right_is_given_that_is_not_used(grant: Grant, requests: list[Request
 
 
 @pytest.mark.parametrize(("kind", "index"), RULES)
-async def test_without_any_one_rule_a_request_is_refused(
+async def test_a_request_is_refused_when_its_rule_is_removed(
     kind: str, index: int, tmp_path: Path
 ) -> None:
     rule = _rule_of(kind, index)
@@ -324,11 +318,11 @@ async def test_without_any_one_rule_a_request_is_refused(
             not found.decision.is_allowed and rule_allows(rule, found.attributes) for found in asked
         )
 
-    # It may not even start: without its configuration it does not.
+    # Without the rule that lets it read its configuration, the scheduler does not start.
     with suppress(CannotStartError):
-        async with _told(objects, tmp_path, asked) as story:
-            await _create_pods(story.api)
-            await _eventually(is_refused)
+        async with _deployed_scheduler(objects, tmp_path, asked) as deployed:
+            await _create_pods(deployed.api)
+            await wait_until(is_refused)
     assert await is_refused()
 
 
@@ -343,18 +337,18 @@ async def test_a_user_with_the_metrics_role_reads_metrics(tmp_path: Path) -> Non
         "roleRef": {"kind": "ClusterRole", "name": "stowage-metrics-reader"},
         "subjects": [group],
     }
-    async with _told(kustomized(), tmp_path, []) as story:
-        assert await _metrics_status(story.url, SERVICE_ACCOUNT_TOKEN) == 403
-    async with _told([*kustomized(), role, binding], tmp_path, []) as story:
-        assert await _metrics_status(story.url, SERVICE_ACCOUNT_TOKEN) == 200
+    async with _deployed_scheduler(kustomized(), tmp_path, []) as deployed:
+        assert await _metrics_status(deployed.url, SERVICE_ACCOUNT_TOKEN) == 403
+    async with _deployed_scheduler([*kustomized(), role, binding], tmp_path, []) as deployed:
+        assert await _metrics_status(deployed.url, SERVICE_ACCOUNT_TOKEN) == 200
 
 
 async def test_metrics_are_refused_while_access_reviews_fail(tmp_path: Path) -> None:
     delegating = the(kustomized(), "ClusterRoleBinding", "stowage-auth-delegator")
     objects = [found for found in kustomized() if found != delegating]
     asked: list[Request] = []
-    async with _told(objects, tmp_path, asked) as story:
-        assert await _metrics_status(story.url) == 401
+    async with _deployed_scheduler(objects, tmp_path, asked) as deployed:
+        assert await _metrics_status(deployed.url) == 401
     refused = [found.attributes for found in asked if not found.decision.is_allowed]
     assert {(found.verb, found.resource) for found in refused} == {("create", "tokenreviews")}
 
@@ -376,9 +370,9 @@ async def _service_account_token(api: ApiClient) -> str:
     return token
 
 
-async def _check_that_roles_count(server: ApiServerUnderTest, token: str) -> None:
-    async with ApiClient(server.url, token, server.tls) as stranger:
-        reply = await stranger.get("/api/v1/secrets")
+async def _skip_without_rbac(server: ApiServerUnderTest, token: str) -> None:
+    async with ApiClient(server.url, token, server.tls) as unprivileged:
+        reply = await unprivileged.get("/api/v1/secrets")
     if reply.status == 200:
         pytest.skip("the server does not enforce RBAC")
     user = f"system:serviceaccount:{NAMESPACE}:stowage"
@@ -389,15 +383,15 @@ async def _check_that_roles_count(server: ApiServerUnderTest, token: str) -> Non
     )
 
 
-async def test_the_rights_suffice_on_another_api_server(
+async def test_a_real_api_server_allows_every_request(
     api_server: ApiServerUnderTest, api: ApiClient, tmp_path: Path
 ) -> None:
-    if api_server.is_embedded:
-        pytest.skip("the embedded cluster is told by the other tests")
+    if api_server.is_simulated:
+        pytest.skip("the other tests cover the simulated cluster")
     objects = kustomized()
     await apply(api, [found for found in objects if found["kind"] != "Deployment"])
     token = await _service_account_token(api)
-    await _check_that_roles_count(api_server, token)
+    await _skip_without_rbac(api_server, token)
     kubeconfig: Json = yaml.safe_load(api_server.kubeconfig.read_text())
     kubeconfig["users"][0]["user"] = {"token": token}
     path = tmp_path / "kubeconfig"
@@ -405,7 +399,7 @@ async def test_the_rights_suffice_on_another_api_server(
     await api.delete(LEASE)
     async with running(await deployed_options(objects, path)):
         await _create_pods(api)
-        await _work_is_done(api)
+        await _wait_for_decisions(api)
 
 
 async def test_kubectl_reports_forbidden_requests(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""No token, no kubeconfig and no Secret is in what the scheduler says, at its most talkative."""
+"""Logs at -v=10, Events and endpoints contain no token, password, key or annotation."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import base64
 import json
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
 
 from simcluster import ClusterOptions, SimulatedCluster, make_node
 from simcluster.kinds.resources import PODS
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from stowage.operator.serving.self_signed import self_signed
 from tests.support.full_cluster import CAPACITY, small_pod
 
@@ -26,19 +25,13 @@ PASSWORD = "canary-of-an-extender"
 PATHS = ("/metrics", "/metrics/resources", "/configz", "/debug/queue", "/debug/cache", "/version")
 
 
-def _says(log: Path, words: tuple[str, ...]) -> bool:
-    said = log.read_text(encoding="utf-8")
-    return all(word in said for word in words)
+def _log_contains(log: Path, words: tuple[str, ...]) -> bool:
+    output = log.read_text(encoding="utf-8")
+    return all(word in output for word in words)
 
 
-async def _until_said(log: Path, *words: str) -> None:
-    await _until(lambda: _says(log, words))
-
-
-async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(WAIT_TIMEOUT_S):
-        while not holds():  # noqa: ASYNC110 - the process tells nobody else
-            await asyncio.sleep(0.05)
+async def _until_logged(log: Path, *words: str) -> None:
+    await wait_until(lambda: _log_contains(log, words))
 
 
 def _events(cluster: SimulatedCluster) -> str:
@@ -56,7 +49,7 @@ async def _ask(port: int, path: str, token: str) -> str:
 
 
 def _configuration(file: Path, certificate: bytes, key: bytes) -> Path:
-    """With an extender that nobody answers for, a password in its URL and a key of our own."""
+    """A configuration with an unreachable extender, a password in its URL and a client key."""
     encoded = [base64.b64encode(each).decode() for each in (certificate, key)]
     extender = {
         "urlPrefix": f"https://stowage:{PASSWORD}@127.0.0.1:1/extender",
@@ -73,7 +66,7 @@ def _configuration(file: Path, certificate: bytes, key: bytes) -> Path:
     return file
 
 
-async def test_no_secret_is_in_logs_events_or_dumps(tmp_path: Path, port: int) -> None:
+async def test_no_secret_is_in_logs_events_or_endpoints(tmp_path: Path, port: int) -> None:
     log, kubeconfig = tmp_path / "log", tmp_path / "kubeconfig"
     certificate, key = self_signed("127.0.0.1")
     config = _configuration(tmp_path / "config", certificate, key)
@@ -100,21 +93,21 @@ async def test_no_secret_is_in_logs_events_or_dumps(tmp_path: Path, port: int) -
                 stderr=output,
             )
         try:
-            await _until_said(
+            await _until_logged(
                 log, '"serving"', '"scheduled"', '"unschedulable"', "extender ignored"
             )
             answers = [
                 await _ask(port, path, token) for path in PATHS for token in (CALLER, CANARY)
             ]
             process.send_signal(signal.SIGUSR2)
-            await _until_said(log, "cache compared")
-            await _until(lambda: "FailedScheduling" in _events(cluster))
+            await _until_logged(log, "cache compared")
+            await wait_until(lambda: "FailedScheduling" in _events(cluster))
         finally:
             process.terminate()
             await asyncio.wait_for(process.wait(), WAIT_TIMEOUT_S)
-        said = [log.read_text(encoding="utf-8"), *answers, _events(cluster)]
+        outputs = [log.read_text(encoding="utf-8"), *answers, _events(cluster)]
     assert any(answer.startswith("200") for answer in answers)
     encoded = base64.b64encode(key).decode()
     assert len(key_lines) > 1
     for secret in (CANARY, CALLER, SECRET, NOTE, PASSWORD, encoded[:60], *key_lines):
-        assert [text for text in said if secret in text] == []
+        assert [text for text in outputs if secret in text] == []

@@ -1,4 +1,4 @@
-"""``stowage bench cluster`` measures a real server process, here a small one."""
+"""``stowage bench cluster``, with a small cluster in a server process."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ SIZES = ["--nodes=20", "--pods=300", "--requests=100"]
 STOWAGE = [sys.executable, "-m", "stowage.cli"]
 
 
-def test_every_request_is_answered_and_every_event_arrives() -> None:
+def test_every_request_is_answered_and_every_watch_event_arrives() -> None:
     answer = subprocess.run(
         [*STOWAGE, "bench", "cluster", *SIZES, "--json"],
         capture_output=True,

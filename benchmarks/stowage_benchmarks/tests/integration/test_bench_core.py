@@ -1,4 +1,4 @@
-"""The core benchmark measures what it says, on a cluster small enough for a test."""
+"""The core benchmark, on a small cluster."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from stowage_benchmarks.workloads import WORKLOADS
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_every_pod_of_every_workload_finds_a_node(workload: str) -> None:
+def test_every_pod_of_every_workload_is_bound(workload: str) -> None:
     result = measure_core(workload, num_nodes=100, num_pods=20)
     assert (result.workload, result.nodes, result.pods) == (workload, 100, 20)
     assert result.unscheduled == 0
     assert 0 < result.cycle_median_us <= result.pod_median_us <= result.pod_p99_us
 
 
-def test_every_pod_of_the_preemption_workload_finds_its_place() -> None:
+def test_every_pod_of_the_preemption_workload_is_bound() -> None:
     result = measure_preemption(num_nodes=100, num_pods=20)
     assert (result.workload, result.nodes, result.pods) == ("preemption", 100, 20)
     assert result.unscheduled == 0
     assert 0 < result.cycle_median_us <= result.pod_median_us <= result.pod_p99_us
 
 
-def test_nodes_and_pods_take_memory() -> None:
+def test_the_memory_of_nodes_and_pods_is_measured() -> None:
     result = measure_memory(100)
     assert result.bytes_per_node > 0
     assert result.bytes_per_running_pod > 0
 
 
-def test_a_storm_moves_exactly_the_pods_that_it_helps() -> None:
+def test_an_event_storm_requeues_exactly_the_pods_that_it_may_make_schedulable() -> None:
     storms = measure_storms(num_nodes=5, waiting=60)
     assert [(each.case, each.woken) for each in storms] == [
         ("none woken", 0),
@@ -44,7 +44,7 @@ def test_a_storm_moves_exactly_the_pods_that_it_helps() -> None:
     assert all(each.valid and each.worst_event_ms > 0 for each in storms)
 
 
-def test_the_report_can_be_read_by_a_program() -> None:
+def test_the_report_can_be_printed_as_json() -> None:
     arguments = [
         "bench",
         "core",
@@ -63,7 +63,7 @@ def test_the_report_can_be_read_by_a_program() -> None:
     assert report["memory"][0]["nodes"] == 100
 
 
-def test_an_unknown_workload_is_named() -> None:
+def test_the_error_names_an_unknown_workload() -> None:
     outcome = CliRunner().invoke(app, ["bench", "core", "--nodes", "100", "--workload", "bulky"])
     assert outcome.exit_code == 2
     assert "bulky" in outcome.output

@@ -1,4 +1,4 @@
-"""The end-to-end benchmark measures real scheduler processes; here for seconds only."""
+"""The end-to-end benchmark, with scheduler processes and few pods."""
 
 import json
 import subprocess
@@ -42,13 +42,13 @@ def results_of(*arguments: str) -> list[dict[str, Any]]:
 def test_every_pod_is_bound_once(workload: str) -> None:
     (result,) = results_of(f"--workload={workload}")
     assert result["scheduler"] == "stowage"
-    # All may be seen at one instant by somebody who was held up.
+    # A delayed watcher may see all bindings at one instant.
     assert result["binds_per_s"] is None or result["binds_per_s"] > 0
     assert result["cpu_ms_per_pod"] > result["cpu_ms_per_pod_after_first_bind"] >= 0
     assert result["rss_mib"] > 0
 
 
-def test_another_scheduler_is_measured_beside_ours() -> None:
+def test_another_scheduler_can_be_measured_for_comparison() -> None:
     other = [*STOWAGE, "run", "--kubeconfig={kubeconfig}", "--scheduler-name=stowage"]
     ours, theirs = results_of(
         "--workload=basic", "--", *other, "--leader-elect=false", "--secure-port=0"
@@ -57,12 +57,12 @@ def test_another_scheduler_is_measured_beside_ours() -> None:
     assert theirs["cpu_ms_per_pod"] > 0
 
 
-def test_pods_that_exclude_each_other_are_no_more_than_nodes() -> None:
+def test_the_anti_affinity_workload_has_no_more_pods_than_nodes() -> None:
     (result,) = results_of("--workload=anti-affinity")
     assert result["pods"] == result["nodes_used"] == 40
 
 
-async def test_a_server_of_others_is_left_as_it_was_found(
+async def test_an_existing_server_has_no_new_objects_after_the_benchmark(
     api_server: ApiServerUnderTest,
 ) -> None:
     connection = await connect(str(api_server.kubeconfig))

@@ -1,4 +1,4 @@
-"""Each check of a run under chaos can fail, and what was not done is not said to be."""
+"""Each check of the chaos benchmark can fail, and only faults that took effect are counted."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ async def _mismatches(folder: Path, says: str) -> list[str]:
         return await compare_cache(Life("replica-a", child, time.monotonic()))
 
 
-async def test_a_cache_that_differs_is_told(tmp_path: Path) -> None:
+async def test_a_cache_mismatch_is_reported(tmp_path: Path) -> None:
     assert await _mismatches(tmp_path, COMPARED) == []
-    (told,) = await _mismatches(tmp_path, f"{MISMATCH}\n{COMPARED}")
-    assert told.startswith("replica-a: ")
-    assert "default/p" in told
+    (mismatch,) = await _mismatches(tmp_path, f"{MISMATCH}\n{COMPARED}")
+    assert mismatch.startswith("replica-a: ")
+    assert "default/p" in mismatch
 
 
-async def test_a_replica_that_compares_nothing_is_told(
+async def test_a_replica_that_does_not_compare_its_cache_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chaos_replicas, "COMPARE_WITHIN_S", 0.5)
@@ -75,7 +75,7 @@ def _waiting(name: str) -> PodChange:
     return PodChange(0.0, "ADDED", "", f"uid-{name}", name, 100, "stowage")
 
 
-async def test_a_pod_that_fits_and_waits_too_long_is_told(tmp_path: Path) -> None:
+async def test_a_schedulable_pod_that_waits_too_long_is_reported(tmp_path: Path) -> None:
     judge, ledger, _ = _judge(tmp_path, recovery_limit_s=0.1)
     ledger.take([_waiting(f"{GATED}1"), _waiting(f"{HUGE}2")])
     assert await judge.recovery() is not None
@@ -83,33 +83,33 @@ async def test_a_pod_that_fits_and_waits_too_long_is_told(tmp_path: Path) -> Non
     assert await judge.recovery() is None
 
 
-async def test_the_judgement_has_every_violation_in_it(
+async def test_the_result_contains_every_violation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Late pods, caches that differ, memory that rose, and what the ledger found."""
+    """Late pods, cache mismatches, memory growth, and the violations of the ledger."""
     judge, ledger, replicas = _judge(tmp_path, recovery_limit_s=0.0)
     ledger.take([_waiting("p")])
     ledger.violations.append("a promise was broken")
-    calm = FakeApiClient()
+    fake = FakeApiClient()
 
-    async def differs() -> list[str]:
-        return ["replica-a: differs"]
+    async def mismatches() -> list[str]:
+        return ["replica-a: mismatches"]
 
-    async def nothing(_calm: ApiClient) -> ClusterState:
+    async def empty_state(_client: ApiClient) -> ClusterState:
         return ClusterState([], [])
 
-    async def not_well(_calm: ApiClient) -> bool:
+    async def binds_none(_client: ApiClient) -> bool:
         return False
 
-    monkeypatch.setattr(replicas, "cache_mismatches", differs)
+    monkeypatch.setattr(replicas, "cache_mismatches", mismatches)
     monkeypatch.setattr(replicas, "memory_mib", lambda: 900.0)
-    monkeypatch.setattr(judge, "settled", nothing)
-    monkeypatch.setattr(judge, "binds_new_pods", not_well)
+    monkeypatch.setattr(judge, "settled", empty_state)
+    monkeypatch.setattr(judge, "binds_new_pods", binds_none)
     storm = _storm(this_machine())
-    result = await judge.judge(cast("ApiClient", calm), storm, {"binding: 409": 3})
+    result = await judge.judge(cast("ApiClient", fake), storm, {"binding: 409": 3})
     assert result.violations == [
         late(0.0),
-        "replica-a: differs",
+        "replica-a: mismatches",
         "a promise was broken",
         "memory rose from 100 to 900 MiB",
     ]
@@ -119,7 +119,7 @@ def _storm(machine: Machine) -> Storm:
     return Storm(machine, "digest", {}, 1.0, 100.0)
 
 
-def test_memory_that_rises_out_of_bounds_is_told() -> None:
+def test_memory_growth_above_the_limit_is_detected() -> None:
     assert not has_grown(100.0, 110.0)
     assert has_grown(100.0, 900.0)
 
@@ -169,7 +169,7 @@ async def test_a_fault_without_target_is_not_counted(
     assert ledger.disturbances == []
 
 
-async def test_harm_that_was_done_is_counted_though_steps_overlap(tmp_path: Path) -> None:
+async def test_faults_of_overlapping_steps_are_all_counted(tmp_path: Path) -> None:
     client = cast("ApiClient", FakeApiClient())
     replicas = Replicas(ChildProcesses(tmp_path), tmp_path, LeaseTimes())
     trouble = Trouble(client, client, replicas, Ledger("stowage", 4.0), "stowage")

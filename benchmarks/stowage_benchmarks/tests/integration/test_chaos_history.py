@@ -1,4 +1,4 @@
-"""The history of a cluster says who did what, whatever became of the answer."""
+"""The history of a cluster contains each change and its author, even if an answer was lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEASE = {"metadata": {"name": "stowage"}, "spec": {"holderIdentity": "a1"}}
 
 
 async def _history(file: Path, rule: FaultRule | None) -> list[Line]:
-    """What is written of a replica that takes the lease and binds a pod of the administrator's."""
+    """The history of a replica that takes the lease and binds a pod of the administrator."""
     options = ClusterOptions(
         token="admin",
         users={"token-of-a": User(REPLICA, (MASTERS,))},
@@ -58,7 +58,7 @@ async def _history(file: Path, rule: FaultRule | None) -> list[Line]:
 
 
 async def _lines_until(file: Path, pod_name: str) -> list[Line]:
-    """What is written before a pod of that name."""
+    """The lines of the history before a pod with this name."""
     lines: list[Line] = []
     reader = HistoryReader(file)
     async with asyncio.timeout(WAIT_TIMEOUT_S):
@@ -90,13 +90,13 @@ async def test_each_change_has_its_author(tmp_path: Path) -> None:
     assert all(isinstance(line, PodChange) and line.by == "" for line in gone)
 
 
-async def test_a_binding_whose_answer_was_lost_was_made(tmp_path: Path) -> None:
+async def test_a_binding_whose_answer_was_lost_is_in_the_history(tmp_path: Path) -> None:
     lost = FaultRule("POST", "/binding", is_applied=True, is_dropped=True)
     lines = await _history(tmp_path / "history", lost)
     assert any(isinstance(line, PodChange) and line.node == "n1" for line in lines)
 
 
-async def test_a_binding_that_was_turned_away_has_arrived_and_changed_nothing(
+async def test_a_refused_binding_is_recorded_as_arrived_without_a_change(
     tmp_path: Path,
 ) -> None:
     lines = await _history(tmp_path / "history", FaultRule("POST", "/binding", status=503))

@@ -1,4 +1,4 @@
-"""A replica under chaos: its clock on the wall jumps, and nothing else of it."""
+"""A replica of the chaos benchmark: only its wall clock jumps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from stowage_benchmarks.chaos import replica as chaos_replica
 from stowage_benchmarks.chaos.replica import offset_s
 
-_SAYS = """
+_SCRIPT = """
 import sys, time
 from pathlib import Path
 from stowage_benchmarks.chaos.replica import let_clock_jump
@@ -25,11 +25,11 @@ print(jumped.unix_nanoseconds() / 1e9, jumped.timestamp(), jumped.timestamp_micr
 
 
 @pytest.mark.parametrize("offset", [-86_400, 0, 3600])
-def test_only_the_clock_on_the_wall_jumps(tmp_path: Path, offset: int) -> None:
+def test_the_wall_clock_jumps_and_the_monotonic_clock_does_not(tmp_path: Path, offset: int) -> None:
     file = tmp_path / "clock"
     file.write_text(str(offset))
     answer = subprocess.run(
-        [sys.executable, "-c", _SAYS, str(file)], capture_output=True, check=True, text=True
+        [sys.executable, "-c", _SCRIPT, str(file)], capture_output=True, check=True, text=True
     )
     first, second = answer.stdout.splitlines()
     jumped, passed, before = map(float, first.split())
@@ -41,13 +41,13 @@ def test_only_the_clock_on_the_wall_jumps(tmp_path: Path, offset: int) -> None:
     assert stamps[0][:16] <= stamps[1][:16]
 
 
-def test_a_clock_file_that_is_missing_or_half_written_says_nothing(tmp_path: Path) -> None:
+def test_a_missing_or_incomplete_clock_file_means_no_offset(tmp_path: Path) -> None:
     assert offset_s(tmp_path / "none") == 0.0
     (tmp_path / "half").write_text("-")
     assert offset_s(tmp_path / "half") == 0.0
 
 
-def test_the_rest_of_the_command_line_is_stowages() -> None:
+def test_other_arguments_are_passed_to_stowage() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", chaos_replica.__name__, "nowhere", "run", "--help"],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""The judgement of a cluster's history: what is a broken promise and what is not."""
+"""The ledger finds violations in the history of a cluster."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def refused(uid: str, *, cpu: int = 1000, reason: str = "OutOfcpu") -> PodChange
     return change(uid, cpu=cpu, node="n1", phase="Failed", reason=reason)
 
 
-def test_a_pod_waits_until_it_is_bound_or_gone(ledger: Ledger) -> None:
+def test_a_pod_waits_until_it_is_bound_or_deleted(ledger: Ledger) -> None:
     ledger.take([change("1"), change("2"), change("3", scheduler="other")])
     assert set(ledger.waiting) == {"1", "2"}
     ledger.take([bound("1", 1.0), change("2", change="DELETED")])
@@ -56,12 +56,16 @@ def test_a_pod_that_moves_is_a_violation(ledger: Ledger) -> None:
     assert ledger.violations == ["pod pod-1 was on n1 and is on n2"]
 
 
-def test_a_refusal_is_a_violation_where_we_alone_gave_away_too_much(ledger: Ledger) -> None:
+def test_a_refusal_by_the_kubelet_is_a_violation_when_stowage_alone_overcommitted_the_node(
+    ledger: Ledger,
+) -> None:
     ledger.take([bound("1", cpu=3000), bound("2", cpu=2000, by=B), refused("2", cpu=2000)])
     assert ledger.violations == ["pod pod-2 was refused by node n1: OutOfcpu"]
 
 
-def test_a_refusal_is_a_conflict_where_another_scheduler_took_the_room(ledger: Ledger) -> None:
+def test_a_refusal_by_the_kubelet_is_a_conflict_when_another_scheduler_bound_a_pod_to_the_node(
+    ledger: Ledger,
+) -> None:
     ledger.take([bound("1", cpu=3000, by=""), bound("2", cpu=2000), refused("2", cpu=2000)])
     assert not ledger.violations
     assert ledger.counts["conflicts with another scheduler (our pod refused)"] == 1
@@ -72,7 +76,7 @@ def test_a_refusal_for_another_reason_is_a_violation(ledger: Ledger) -> None:
     assert ledger.violations == ["pod pod-2 was refused by node n1: NodeAffinity"]
 
 
-def test_room_is_free_again_when_a_pod_has_finished_or_is_gone(ledger: Ledger) -> None:
+def test_finished_and_deleted_pods_release_their_cpu(ledger: Ledger) -> None:
     ledger.take([bound("1"), bound("2"), change("1", node="n1", phase="Succeeded")])
     assert ledger.cpu_used("n1") == 1000
     assert ledger.finished == {"1"}
@@ -94,7 +98,7 @@ def test_a_write_without_the_lease_is_a_violation(ledger: Ledger, resource: str)
     assert violation.startswith(f"replica-a sent create {resource} p 6.50 s after it renewed")
 
 
-def test_a_write_after_the_end_of_the_lease_is_a_violation_even_without_a_new_leader(
+def test_a_write_after_the_lease_expired_is_a_violation_even_without_a_new_leader(
     ledger: Ledger,
 ) -> None:
     ledger.take([LeaseChange(0.0, A, "a1"), write(4.0 + LATE_S)])
@@ -105,29 +109,29 @@ def test_a_write_after_the_end_of_the_lease_is_a_violation_even_without_a_new_le
     assert len(ledger.violations) == 1
 
 
-def test_a_write_by_who_never_led_is_a_violation(ledger: Ledger) -> None:
+def test_a_write_by_a_replica_that_never_held_the_lease_is_a_violation(ledger: Ledger) -> None:
     ledger.take([LeaseChange(0.0, A, "a1"), write(1.0, B, "events")])
     assert ledger.violations == ["replica-b sent create events p and never held the lease"]
 
 
 def test_a_write_that_was_sent_within_its_lease_may_be_late(ledger: Ledger) -> None:
-    """The lease was given up, and taken by another before the binding arrived."""
+    """The lease was released and taken by another replica before the binding arrived."""
     ledger.take([LeaseChange(0.0, A, "a1"), LeaseChange(1.0, A, ""), LeaseChange(1.1, B, "b1")])
     ledger.take([write(1.2)])
     assert not ledger.violations
     assert ledger.counts["writes of replicas that do not lead"] == 1
 
 
-def test_a_pod_is_preempted_once(ledger: Ledger) -> None:
+def test_a_preempted_pod_is_counted_once(ledger: Ledger) -> None:
     ledger.take([bound("1"), change("1", by=A, node="n1", is_deleting=True)])
     ledger.take([change("1", by=A, node="n1", is_deleting=True), change("1", change="DELETED")])
     assert ledger.counts["pods preempted"] == 1
 
 
-def test_recovery_lasts_until_another_has_bound_a_pod(ledger: Ledger) -> None:
+def test_recovery_ends_when_another_replica_has_bound_a_pod(ledger: Ledger) -> None:
     ledger.take([LeaseChange(0.0, A, "a1"), bound("1", 1.0)])
     ledger.disturbed(2.0, KILL_LEADER)
-    # Two of its bindings were under way.
+    # A binding of the killed leader was in flight.
     ledger.take([bound("2", 2.1), LeaseChange(6.0, B, "b1"), bound("3", 6.5, by=B)])
     (disturbance,) = ledger.disturbances
     assert disturbance.recovered_at == 6.5
@@ -141,7 +145,7 @@ def test_recovery_lasts_until_another_has_bound_a_pod(ledger: Ledger) -> None:
         (None, f"no replica bound a pod after: {KILL_LEADER}"),
     ],
 )
-def test_a_leader_has_to_be_replaced_in_time(
+def test_a_leader_must_be_replaced_within_the_limit(
     ledger: Ledger, bound_at: float | None, sentence: str
 ) -> None:
     ledger.take([LeaseChange(0.0, A, "a1"), bound("1", 1.0)])
@@ -152,11 +156,11 @@ def test_a_leader_has_to_be_replaced_in_time(
     assert list(final_violations(ledger, ClusterState([], []), ())) == [sentence] * bool(sentence)
 
 
-def test_where_other_faults_may_be_in_the_way_it_may_take_longer(ledger: Ledger) -> None:
+def test_a_recovery_without_a_limit_is_never_late(ledger: Ledger) -> None:
     assert ledger.disturbed(2.0, KILL_LEADER).lateness == ""
 
 
-def test_pods_are_counted_by_what_is_special_about_them(ledger: Ledger) -> None:
+def test_recreated_pods_and_pods_with_volumes_are_counted(ledger: Ledger) -> None:
     ledger.take([change("1"), change("1", change="DELETED")])
     ledger.take([msgspec.structs.replace(change("2"), name="pod-1")])
     ledger.take([msgspec.structs.replace(bound("3"), name=f"{WITH_VOLUME}3")])
@@ -164,13 +168,13 @@ def test_pods_are_counted_by_what_is_special_about_them(ledger: Ledger) -> None:
     assert ledger.counts["pods with volumes bound"] == 1
 
 
-def test_nodes_come_and_go(ledger: Ledger) -> None:
+def test_the_ledger_follows_added_and_deleted_nodes(ledger: Ledger) -> None:
     ledger.take([NodeChange(0.0, "ADDED", "n1"), NodeChange(0.0, "ADDED", "n2")])
     ledger.take([NodeChange(1.0, "DELETED", "n1")])
     assert ledger.node_names == {"n2"}
 
 
-def test_a_line_is_read_once_it_is_complete(tmp_path: Path) -> None:
+def test_an_incomplete_line_is_read_when_it_is_complete(tmp_path: Path) -> None:
     file = tmp_path / "history"
     file.write_bytes(b'{"type":"node","at":1.0,"change":"ADDED","name":"n1"}\n{"type":"no')
     reader = HistoryReader(file)

@@ -1,4 +1,4 @@
-"""The end of a run under chaos: who may still be pending, whose memory may have grown."""
+"""The final checks of the chaos benchmark: pending pods and memory growth."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def _violations(*pods: Pod, memory: tuple[Memory, ...] = ()) -> list[str]:
     return list(final_violations(Ledger("stowage", 4.0), state, memory))
 
 
-def test_a_pod_that_fits_may_not_be_pending() -> None:
+def test_a_pending_pod_that_fits_is_a_violation() -> None:
     assert _violations(_pending("p", "Unschedulable")) == ["pod p is pending and fits: no room"]
 
 
-def test_a_pod_with_a_gate_may_be_pending_as_long_as_it_has_it() -> None:
+def test_a_pod_may_be_pending_while_it_is_gated() -> None:
     gates = [{"name": "g"}]
     assert not _violations(_pending(f"{GATED}p", "SchedulingGated", schedulingGates=gates))
     assert _violations(_pending(f"{GATED}p", "SchedulingGated"))
 
 
-def test_a_pod_that_fits_nowhere_has_to_be_told() -> None:
+def test_a_pod_that_fits_nowhere_must_have_an_unschedulable_condition() -> None:
     assert not _violations(_pending(f"{HUGE}p", "Unschedulable"))
     assert _violations(_pending(f"{HUGE}p")) == [
         f"pod {HUGE}p is pending and its condition gives no reason"
@@ -51,13 +51,13 @@ def test_pods_of_other_schedulers_may_be_pending() -> None:
     assert not _violations(_pending("p", schedulerName="foreign"))
 
 
-def test_memory_may_rise_a_little_and_no_more() -> None:
+def test_memory_growth_is_limited() -> None:
     assert not _violations(memory=(Memory("a", 110, 180, 60),))
     (violation,) = _violations(memory=(Memory("a", 110, 300, 60),))
     assert violation == "a grew from 110 MiB to 300 MiB in 60 s"
 
 
-def test_recoveries_are_told_by_kind() -> None:
+def test_recoveries_are_reported_by_kind() -> None:
     killed = [Disturbance(0.0, KILL_LEADER, "a", recovered_at=after) for after in (3.0, 5.0, None)]
     stopped = Disturbance(0.0, STOP_LEADER, "a")
     found = {each.kind: each for each in recoveries([*killed, stopped])}

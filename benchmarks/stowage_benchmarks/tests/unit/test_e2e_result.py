@@ -1,4 +1,4 @@
-"""A run's numbers come from instants and kernel counters, and it can fail."""
+"""Results of the end-to-end benchmark: rates, costs, problems, tables and charts."""
 
 from io import StringIO
 from pathlib import Path
@@ -33,7 +33,7 @@ def result_of(*placements: Placement, num_pods: int | None = None) -> E2EResult:
     )
 
 
-def test_rates_and_costs_are_worked_out() -> None:
+def test_rates_and_costs_are_computed() -> None:
     result = result_of(bound("a", "n", 11.0), bound("b", "n", 11.5), bound("c", "m", 12.0))
     # 2 further bindings in the second after the first; 900 ms and 300 ms over 3 pods.
     assert (result.bound, result.binds_per_s) == (3, 2.0)
@@ -43,7 +43,7 @@ def test_rates_and_costs_are_worked_out() -> None:
     assert result.problems == ()
 
 
-def test_costs_are_known_even_if_all_were_seen_bound_at_one_instant() -> None:
+def test_costs_are_computed_even_if_all_bindings_are_seen_at_one_instant() -> None:
     result = result_of(bound("a", "n", 11.0), bound("b", "m", 11.0))
     assert (result.binds_per_s, result.first_bind_s, result.cpu_ms_per_pod) == (None, 1.0, 450.0)
 
@@ -93,12 +93,12 @@ def test_a_problem_is_printed_below_the_table() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png"])
-def test_the_results_are_drawn(tmp_path: Path, suffix: str) -> None:
+def test_the_results_are_drawn_as_a_chart(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"bench.{suffix}"
     plot_results([result_of(bound("a", "n", 11.0), bound("b", "m", 12.0))], file)
     assert file.stat().st_size > 1000
 
 
-def test_a_suffix_that_names_no_picture_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_image_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="format"):
         plot_results([result_of(bound("a", "n", 11.0))], tmp_path / "bench.doc")

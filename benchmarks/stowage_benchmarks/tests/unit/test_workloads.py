@@ -1,4 +1,4 @@
-"""The benchmarks' nodes and pods are valid objects of the shapes their names promise."""
+"""The nodes and pods of the benchmarks."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from stowage_benchmarks.workloads import WORKLOADS, pending_pod, running_pod
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_every_pod_of_a_workload_asks_for_a_tenth_of_a_cpu(workload: str) -> None:
+def test_every_pod_of_a_workload_requests_a_tenth_of_a_cpu(workload: str) -> None:
     for index in range(8):
         pod = convert_object(Pod, pending_pod(workload, index, "stowage"))
         assert pod_requests(pod) == {"cpu": 100, "memory": 500 * 2**20}
@@ -19,7 +19,7 @@ def test_every_pod_of_a_workload_asks_for_a_tenth_of_a_cpu(workload: str) -> Non
         assert pod.spec.node_name == ""
 
 
-def test_constraints_are_where_the_name_says() -> None:
+def test_pods_have_the_constraints_of_their_workload() -> None:
     specs = {name: pending_pod(name, 0, "s")["spec"] for name in WORKLOADS}
     assert "affinity" not in specs["basic"]
     assert set(specs["node-affinity"]["affinity"]) == {"nodeAffinity"}
@@ -34,7 +34,7 @@ def test_constraints_are_where_the_name_says() -> None:
     assert soft["whenUnsatisfiable"] == "ScheduleAnyway"
 
 
-def test_mixed_deals_seven_kinds_in_turn() -> None:
+def test_the_mixed_workload_alternates_seven_kinds_of_pods() -> None:
     shapes = [str(pending_pod("mixed", index, "s")["spec"]) for index in range(14)]
     assert len(set(shapes)) == 7
     assert shapes[:7] == shapes[7:]
@@ -46,7 +46,7 @@ def test_running_pods_reach_all_nodes_and_never_exclude_each_other() -> None:
     assert all("affinity" not in pod["spec"] for pod in pods)
 
 
-def test_nodes_lie_in_ten_zones() -> None:
+def test_nodes_are_in_ten_zones() -> None:
     nodes = [convert_object(Node, bench_node(index)) for index in range(20)]
     assert len({node.metadata.labels[ZONE] for node in nodes}) == 10
     assert node_allocatable(nodes[0]) == {"cpu": 4000, "memory": 32 * 2**30, "pods": 110}

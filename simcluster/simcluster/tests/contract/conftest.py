@@ -1,4 +1,4 @@
-"""One API server for each module of contract tests; tests clean up what would disturb others."""
+"""One API server for each module of contract tests; tests delete what disturbs others."""
 
 import asyncio
 import threading
@@ -36,7 +36,7 @@ async def _serve(
 
 @contextmanager
 def running(options: ClusterOptions, folder: Path) -> Iterator[ApiServerUnderTest]:
-    """A simulated cluster in a thread of its own."""
+    """Run a simulated cluster in a separate thread."""
     ready: Future[SimulatedCluster] = Future()
     loop, end = asyncio.new_event_loop(), asyncio.Event()
     serving = threading.Thread(target=lambda: loop.run_until_complete(_serve(options, ready, end)))
@@ -46,7 +46,7 @@ def running(options: ClusterOptions, folder: Path) -> Iterator[ApiServerUnderTes
         path = cluster.write_kubeconfig(folder / "kubeconfig")
         tls = insecure_tls() if options.cert_file else None
         yield ApiServerUnderTest(
-            cluster.url, path, TOKEN, is_embedded=True, tls=tls, cluster=cluster
+            cluster.url, path, TOKEN, is_simulated=True, tls=tls, cluster=cluster
         )
     finally:
         loop.call_soon_threadsafe(end.set)
@@ -100,7 +100,7 @@ async def http(shared_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
 
 
 @pytest.fixture
-async def stranger(shared_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
+async def anonymous(shared_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
     """A plain HTTP client without credentials."""
     async with ApiClient(shared_server.url, "", shared_server.tls) as client:
         yield client

@@ -16,10 +16,10 @@ from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 def operator(
     server: ApiServerUnderTest, register: Callable[[Any], None], **options: Any
 ) -> Iterator[None]:
-    """A Kopf operator in a thread of its own; of the namespace ``default`` and alone, if not told.
+    """Run a Kopf operator in a separate thread, by default standalone in the namespace ``default``.
 
     Args:
-        server: whose resources it looks after.
+        server: the API server whose resources it handles.
         register: adds its handlers to a registry.
         options: further ones of ``kopf.operator``.
     """

@@ -1,4 +1,4 @@
-"""The clients people use in Python: kubernetes, its dynamic client, kubernetes.aio, and Kopf."""
+"""Python clients: kubernetes, its dynamic client, kubernetes.aio, and Kopf."""
 
 import asyncio
 import threading
@@ -71,7 +71,7 @@ async def test_the_synchronous_client_lists_binds_and_watches(
     assert (event["type"], event["object"].spec.node_name) == ("ADDED", "sync")
 
 
-async def test_the_synchronous_client_reads_the_servers_refusal(
+async def test_the_synchronous_client_raises_the_servers_error(
     sync_client: kubernetes.client.ApiClient,
 ) -> None:
     core = kubernetes.client.CoreV1Api(sync_client)
@@ -81,10 +81,10 @@ async def test_the_synchronous_client_reads_the_servers_refusal(
     assert '"reason":"NotFound"' in str(caught.value.body).replace(" ", "")
 
 
-async def test_the_dynamic_client_finds_kinds_and_works_with_them(
+async def test_the_dynamic_client_finds_kinds_and_changes_objects(
     widgets: ApiClient, sync_client: kubernetes.client.ApiClient
 ) -> None:
-    def story() -> list[str]:
+    def steps() -> list[str]:
         client = Dynamic(sync_client)
         found = client.resources.get(api_version="example.com/v1", kind="Widget")
         found.create(body=widget("dynamic"), namespace="default")
@@ -98,7 +98,7 @@ async def test_the_dynamic_client_finds_kinds_and_works_with_them(
         found.delete(name="dynamic", namespace="default")
         return [item.metadata.name for item in listed.items]
 
-    assert "dynamic" in await asyncio.to_thread(story)
+    assert "dynamic" in await asyncio.to_thread(steps)
 
 
 async def test_the_asynchronous_client_lists_binds_and_watches(
@@ -122,7 +122,7 @@ async def test_the_asynchronous_client_lists_binds_and_watches(
 
 
 class _Lock(LeaseLock):
-    """The client's own, whose creation passes an option that its API refuses."""
+    """The client's lock, without the option that makes its creation fail."""
 
     async def create(self, name: str, namespace: str, election_record: Any) -> bool:
         body = kubernetes.aio.client.V1Lease(
@@ -133,7 +133,7 @@ class _Lock(LeaseLock):
         return True
 
 
-async def test_a_leader_is_elected_over_a_lease(
+async def test_the_asynchronous_client_elects_a_leader(
     http: ApiClient, aio_client: kubernetes.aio.client.ApiClient
 ) -> None:
     elected = asyncio.Event()
@@ -142,7 +142,7 @@ async def test_a_leader_is_elected_over_a_lease(
         elected.set()
 
     async def stopped() -> None:
-        """Nothing to tidy up."""
+        """Nothing to clean up."""
 
     lock = _Lock("election", "default", "one", aio_client)
     config = Config(lock, 15, 10, 1, started, stopped)
@@ -156,7 +156,7 @@ async def test_a_leader_is_elected_over_a_lease(
     assert lease["spec"]["holderIdentity"] == "one"
 
 
-async def test_a_kopf_operator_looks_after_a_custom_resource(
+async def test_a_kopf_operator_handles_a_custom_resource(
     widgets: ApiClient, shared_server: ApiServerUnderTest
 ) -> None:
     deleted = threading.Event()

@@ -1,4 +1,4 @@
-"""POST: defaults, bodies and unknown fields."""
+"""POST: defaults, request bodies and unknown fields."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def without(obj: Json, *keys: str) -> Json:
     return {key: value for key, value in obj.items() if key not in keys}
 
 
-async def test_a_pod_is_completed(api: ApiClient) -> None:
+async def test_defaults_are_set_in_a_pod(api: ApiClient) -> None:
     created = await api.create(
         sent.PODS,
         {
@@ -77,7 +77,7 @@ async def test_a_pod_is_completed(api: ApiClient) -> None:
     }
 
 
-async def test_a_deployment_is_completed(api: ApiClient) -> None:
+async def test_defaults_are_set_in_a_deployment(api: ApiClient) -> None:
     spec = (await api.create(sent.DEPLOYMENTS, deployment()))["spec"]
     assert without(spec, "template", "selector") == {
         "replicas": 1,
@@ -91,7 +91,7 @@ async def test_a_deployment_is_completed(api: ApiClient) -> None:
     assert "enableServiceLinks" not in spec["template"]["spec"]
 
 
-async def test_a_stateful_set_and_a_job_are_completed(api: ApiClient) -> None:
+async def test_defaults_are_set_in_a_stateful_set_and_a_job(api: ApiClient) -> None:
     selector = {"matchLabels": {"app": "w"}}
     wanted = {"selector": selector, "serviceName": "s", "template": TEMPLATE}
     stateful = await api.create(sent.STATEFUL_SETS, {"metadata": {"name": "s"}, "spec": wanted})
@@ -117,7 +117,7 @@ async def test_a_stateful_set_and_a_job_are_completed(api: ApiClient) -> None:
     }
 
 
-async def test_a_secrets_texts_are_encoded(api: ApiClient) -> None:
+async def test_the_string_data_of_a_secret_is_encoded(api: ApiClient) -> None:
     body = {"metadata": {"name": "s"}, "stringData": {"a": "b"}, "data": {"c": "ZA=="}}
     created = await api.create(sent.SECRETS, body)
     assert (created["type"], created["data"]) == ("Opaque", {"a": "Yg==", "c": "ZA=="})
@@ -144,7 +144,7 @@ async def test_services_get_the_defaults_of_their_type(api: ApiClient) -> None:
     assert opened["spec"]["externalTrafficPolicy"] == "Cluster"
 
 
-async def test_a_node_says_something_about_itself(api: ApiClient) -> None:
+async def test_defaults_are_set_in_a_node(api: ApiClient) -> None:
     status = (await api.create(sent.NODES, node("n")))["status"]
     assert status["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 0}}
     assert status["nodeInfo"]["kubeletVersion"] == ""
@@ -197,7 +197,7 @@ MISMATCHES: list[tuple[str, Json, str]] = [
 
 
 @pytest.mark.parametrize(("path", "body", "message"), MISMATCHES)
-async def test_a_body_that_is_something_else_is_a_bad_request(
+async def test_a_body_that_is_not_the_expected_object_is_a_bad_request(
     api: ApiClient, path: str, body: Json, message: str
 ) -> None:
     reply = await api.post(path, body)
@@ -217,7 +217,7 @@ async def test_unknown_fields_are_dropped_with_a_warning(api: ApiClient) -> None
     assert (ignored.status, "Warning" in ignored.headers) == (201, False)
 
 
-async def test_unknown_fields_are_refused_where_the_client_asks_for_it(api: ApiClient) -> None:
+async def test_unknown_fields_are_refused_with_strict_validation(api: ApiClient) -> None:
     body = pod("u", flavour=1)
     reply = await api.post(f"{sent.PODS}?fieldValidation=Strict", body)
     assert reply.status == 400
@@ -238,14 +238,14 @@ async def test_duplicate_fields_are_reported_too(api: ApiClient) -> None:
     )
 
 
-async def test_options_must_be_known(api: ApiClient) -> None:
+async def test_unknown_option_values_are_refused(api: ApiClient) -> None:
     reply = await api.post(f"{sent.CONFIG_MAPS}?dryRun=Some", config_map())
     assert reply.status == 422
     assert reply.body["details"]["kind"] == "CreateOptions"
     assert reply.body["details"]["causes"][0]["field"] == "dryRun"
 
 
-async def test_a_dry_run_answers_as_if_it_had_happened(api: ApiClient) -> None:
+async def test_a_dry_run_has_the_answer_of_the_real_request(api: ApiClient) -> None:
     reply = await api.post(f"{sent.CONFIG_MAPS}?dryRun=All", config_map("dry"))
     assert reply.status == 201
     assert reply.body["metadata"]["uid"]
@@ -286,7 +286,7 @@ async def test_a_terminating_namespace_takes_no_new_objects(api: ApiClient) -> N
     ]
 
 
-async def test_priorities_that_are_not_the_classes_own_are_forbidden(api: ApiClient) -> None:
+async def test_a_priority_that_differs_from_its_priority_class_is_forbidden(api: ApiClient) -> None:
     unknown = await api.post(sent.PODS, pod(priorityClassName="nosuch"))
     assert unknown.status == 403
     assert unknown.body["message"] == (
@@ -308,7 +308,7 @@ async def test_a_name_may_be_generated(api: ApiClient) -> None:
     assert created["metadata"]["generateName"] == "made-"
 
 
-async def test_a_finalizer_says_whose_it_is(api: ApiClient) -> None:
+async def test_a_finalizer_must_have_a_domain(api: ApiClient) -> None:
     body = config_map()
     body["metadata"]["finalizers"] = ["mine"]
     reply = await api.post(sent.CONFIG_MAPS, body)
@@ -324,7 +324,7 @@ async def test_a_finalizer_says_whose_it_is(api: ApiClient) -> None:
     ]
 
 
-async def test_a_pod_with_resources_of_its_own_is_completed(api: ApiClient) -> None:
+async def test_defaults_are_set_in_a_pod_with_pod_level_resources(api: ApiClient) -> None:
     limits = {"cpu": "2", "memory": "1Gi"}
     container = {"name": "c", "image": "x:1", "resources": {"requests": {"memory": "100Mi"}}}
     spec: Json = {"containers": [container], "resources": {"limits": limits}}

@@ -1,4 +1,4 @@
-"""Custom resources: defined, served, validated, watched, and gone with their definition."""
+"""Custom resources: definition, discovery, validation, watches and deletion."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -118,7 +118,7 @@ def widget(name: str, **spec: Any) -> Json:
 
 
 async def define(http: ApiClient, body: Json) -> Json:
-    """Create a definition and wait until what it defines is served everywhere."""
+    """Create a definition and wait until its resource is served under all versions."""
     await http.create(DEFINITIONS, body)
     name = body["metadata"]["name"]
     spec = body["spec"]
@@ -135,7 +135,7 @@ async def define(http: ApiClient, body: Json) -> Json:
 
 
 async def until_gone(http: ApiClient, name: str) -> None:
-    """Wait until a definition is gone."""
+    """Wait until a definition is deleted."""
     async with asyncio.timeout(WAIT_TIMEOUT_S):
         while True:
             if (await http.get(f"{DEFINITIONS}/{name}")).status == 404:
@@ -145,7 +145,7 @@ async def until_gone(http: ApiClient, name: str) -> None:
 
 @pytest.fixture
 async def widgets(http: ApiClient) -> AsyncIterator[ApiClient]:
-    """A client of a server that serves widgets; the first test defines them, for all."""
+    """A client of a server that serves widgets; the first test that uses it defines them."""
     if (await http.get(f"{DEFINITIONS}/widgets.example.com")).status == 404:
         await define(http, WIDGET)
     yield http
@@ -159,7 +159,7 @@ def causes(reply: Reply) -> dict[str, tuple[str, str]]:
     return {each["field"]: (each["reason"], each["message"]) for each in found}
 
 
-async def test_a_definition_is_completed_and_established(widgets: ApiClient) -> None:
+async def test_a_definition_gets_defaults_and_is_established(widgets: ApiClient) -> None:
     found = (await widgets.get(f"{DEFINITIONS}/widgets.example.com")).body
     assert found["spec"]["conversion"] == {"strategy": "None"}
     names = found["spec"]["names"]
@@ -185,7 +185,9 @@ async def test_the_defined_kind_is_discovered(widgets: ApiClient) -> None:
     assert listed["widgets/scale"]["kind"] == "Scale"
 
 
-async def test_its_fields_are_in_the_openapi_document(widgets: ApiClient) -> None:
+async def test_the_fields_of_a_custom_resource_are_in_the_openapi_document(
+    widgets: ApiClient,
+) -> None:
     async with asyncio.timeout(WAIT_TIMEOUT_S):
         while True:
             index = (await widgets.get("/openapi/v3")).body["paths"]
@@ -241,13 +243,13 @@ async def test_schema_violations_are_refused_field_by_field(widgets: ApiClient) 
     assert reply.body["message"].startswith('Widget.example.com "bad" is invalid: [')
 
 
-async def test_a_required_field_must_be_there(widgets: ApiClient) -> None:
+async def test_a_missing_required_field_is_refused(widgets: ApiClient) -> None:
     reply = await widgets.post(WIDGETS, {**widget("bad"), "spec": {}})
     assert causes(reply) == {"spec.size": ("FieldValueRequired", "Required value")}
     assert reply.body["message"] == 'Widget.example.com "bad" is invalid: spec.size: Required value'
 
 
-async def test_the_status_is_written_on_its_own(widgets: ApiClient) -> None:
+async def test_the_status_is_written_only_through_its_subresource(widgets: ApiClient) -> None:
     made = await widgets.create(WIDGETS, {**widget("a"), "status": {"replicas": 9}})
     assert "status" not in made
     changed = {**made, "status": {"replicas": 2}, "spec": {"size": 9}}
@@ -262,7 +264,9 @@ async def test_the_status_is_written_on_its_own(widgets: ApiClient) -> None:
     assert reply.body["metadata"]["generation"] == 2
 
 
-async def test_the_scale_is_read_and_set_through_its_paths(widgets: ApiClient) -> None:
+async def test_the_scale_subresource_reads_and_sets_the_configured_fields(
+    widgets: ApiClient,
+) -> None:
     await widgets.create(WIDGETS, widget("a"))
     status = {"status": {"replicas": 1, "selector": "app=a"}}
     await widgets.patch(f"{WIDGETS}/a/status", status, MERGE)
@@ -283,7 +287,7 @@ async def test_an_unknown_subresource_of_a_widget_is_not_found(widgets: ApiClien
     assert (other.status, other.text) == (404, "404 page not found\n")
 
 
-async def test_patches_are_json_ones_not_strategic_ones(widgets: ApiClient) -> None:
+async def test_strategic_merge_patches_are_refused(widgets: ApiClient) -> None:
     await widgets.create(WIDGETS, widget("a"))
     operation = [{"op": "replace", "path": "/spec/size", "value": 5}]
     reply = await widgets.patch(f"{WIDGETS}/a", operation, JSON_PATCH)
@@ -292,7 +296,7 @@ async def test_patches_are_json_ones_not_strategic_ones(widgets: ApiClient) -> N
     assert (reply.status, reply.body["reason"]) == (415, "UnsupportedMediaType")
 
 
-async def test_an_update_must_name_the_revision_it_is_of(widgets: ApiClient) -> None:
+async def test_an_update_without_a_resource_version_is_refused(widgets: ApiClient) -> None:
     made = await widgets.create(WIDGETS, widget("a"))
     reply = await widgets.put(f"{WIDGETS}/a", widget("a"))
     assert (reply.status, "metadata.resourceVersion" in reply.body["message"]) == (422, True)
@@ -302,7 +306,9 @@ async def test_an_update_must_name_the_revision_it_is_of(widgets: ApiClient) -> 
     assert stale.body["details"] == {"name": "a", "group": "example.com", "kind": "widgets"}
 
 
-async def test_another_version_shows_the_same_objects_with_a_warning(widgets: ApiClient) -> None:
+async def test_a_deprecated_version_serves_the_same_objects_with_a_warning(
+    widgets: ApiClient,
+) -> None:
     await widgets.create(WIDGETS, widget("a"))
     reply = await widgets.get(WIDGETS.replace("/v1/", "/v1beta1/"))
     assert reply.body["apiVersion"] == "example.com/v1beta1"
@@ -312,7 +318,7 @@ async def test_another_version_shows_the_same_objects_with_a_warning(widgets: Ap
     assert reply.headers["Warning"] == warning
 
 
-async def test_widgets_are_watched_like_anything_else(widgets: ApiClient) -> None:
+async def test_custom_resources_can_be_watched(widgets: ApiClient) -> None:
     query = f"resourceVersion={await widgets.revision(WIDGETS)}"
     async with widgets.watch(WIDGETS, query) as watch:
         await widgets.create(WIDGETS, widget("a"))
@@ -324,7 +330,7 @@ async def test_widgets_are_watched_like_anything_else(widgets: ApiClient) -> Non
     assert deleted.body["details"]["kind"] == "widgets"
 
 
-async def test_finalizers_hold_a_widget_until_they_are_gone(widgets: ApiClient) -> None:
+async def test_a_custom_resource_stays_until_its_finalizers_are_removed(widgets: ApiClient) -> None:
     held = widget("held")
     held["metadata"]["finalizers"] = ["example.com/hold"]
     await widgets.create(WIDGETS, held)
@@ -349,7 +355,7 @@ async def test_printer_columns_become_table_columns(widgets: ApiClient) -> None:
     assert row["cells"][4] == "red"
 
 
-async def test_unknown_fields_are_reported_on_request(widgets: ApiClient) -> None:
+async def test_unknown_fields_are_reported_with_field_validation(widgets: ApiClient) -> None:
     strict = await widgets.post(f"{WIDGETS}?fieldValidation=Strict", widget("a", unknown=1))
     assert (strict.status, strict.body["reason"]) == (400, "BadRequest")
     assert 'strict decoding error: unknown field "spec.unknown"' in strict.body["message"]
@@ -365,7 +371,7 @@ async def test_unknown_fields_are_reported_on_request(widgets: ApiClient) -> Non
         ({"spec": {"scope": "Everywhere"}}, "spec.scope"),
     ],
 )
-async def test_a_definition_that_contradicts_itself_is_refused(
+async def test_an_inconsistent_definition_is_refused(
     http: ApiClient, change: Json, field: str
 ) -> None:
     body = definition("Broken", "example.org", version("v1", storage=True))
@@ -402,7 +408,7 @@ async def test_cluster_scoped_resources_have_no_namespace(http: ApiClient) -> No
     assert (await http.get(path)).status == 404
 
 
-async def test_a_definition_takes_its_objects_along(http: ApiClient) -> None:
+async def test_deleting_a_definition_deletes_its_objects(http: ApiClient) -> None:
     body = definition("Leaf", "example.edu", version("v1", storage=True))
     body["metadata"]["name"], body["spec"]["names"]["plural"] = "leaves.example.edu", "leaves"
     await define(http, body)
@@ -417,7 +423,9 @@ async def test_a_definition_takes_its_objects_along(http: ApiClient) -> None:
     assert (await http.get(path)).status == 404
 
 
-async def test_applied_custom_resources_are_owned_in_parts(widgets: ApiClient) -> None:
+async def test_fields_of_applied_custom_resources_have_separate_managers(
+    widgets: ApiClient,
+) -> None:
     path = f"{WIDGETS}/owned"
     first = await apply(widgets, path, widget("owned", parts=[{"id": "a"}]))
     assert (first.status, first.body["spec"]["color"]) == (201, "red")
@@ -432,7 +440,7 @@ async def test_applied_custom_resources_are_owned_in_parts(widgets: ApiClient) -
     assert ".spec.weight: field not declared in schema" in unknown.body["message"]
 
 
-async def test_definitions_can_be_applied(http: ApiClient) -> None:
+async def test_definitions_can_be_server_side_applied(http: ApiClient) -> None:
     made = definition("Gadget", "apply.example.com", version("v1", storage=True))
     path = f"{DEFINITIONS}/{made['metadata']['name']}"
     assert (await apply(http, path, made)).status == 201
@@ -440,7 +448,7 @@ async def test_definitions_can_be_applied(http: ApiClient) -> None:
     assert (await http.delete(path)).status == 200
 
 
-async def test_custom_resources_are_selected_by_the_fields_their_definition_names(
+async def test_custom_resources_are_selected_by_the_selectable_fields_of_their_definition(
     widgets: ApiClient,
 ) -> None:
     for name, color in (("one", "red"), ("two", "blue")):
@@ -452,7 +460,7 @@ async def test_custom_resources_are_selected_by_the_fields_their_definition_name
     assert "field label not supported: spec.size" in refused.text
 
 
-async def test_the_metadata_of_custom_resources_is_typed(widgets: ApiClient) -> None:
+async def test_the_metadata_of_custom_resources_is_validated(widgets: ApiClient) -> None:
     wrong = widget("typed")
     wrong["metadata"]["labels"] = {"a": 1}
     assert (await widgets.request("POST", WIDGETS, wrong)).status == 400

@@ -1,4 +1,4 @@
-"""DELETE: preconditions, grace, finalizers, policies, and collections."""
+"""DELETE: preconditions, grace periods, finalizers, propagation policies and collections."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from simcluster.tests.support.api_client import MERGE, ApiClient, config_map, po
 Json = dict[str, Any]
 
 
-async def test_preconditions(api: ApiClient) -> None:
+async def test_a_deletion_with_a_failed_precondition_is_a_conflict(api: ApiClient) -> None:
     created = (await api.create(sent.PODS, pod()))["metadata"]
     wanted = {"preconditions": {"uid": "0-0"}}
     other = await api.delete(f"{sent.PODS}/a", wanted)
@@ -32,7 +32,7 @@ async def test_preconditions(api: ApiClient) -> None:
     assert (await api.delete(f"{sent.PODS}/a", wanted)).status == 200
 
 
-async def test_finalizers_hold_an_object_until_they_are_gone(api: ApiClient) -> None:
+async def test_an_object_stays_until_its_finalizers_are_removed(api: ApiClient) -> None:
     body = config_map()
     body["metadata"]["finalizers"] = ["example.com/a", "example.com/b"]
     await api.create(sent.CONFIG_MAPS, body)
@@ -58,7 +58,9 @@ async def test_finalizers_hold_an_object_until_they_are_gone(api: ApiClient) -> 
 @pytest.mark.parametrize(
     ("policy", "finalizer"), [("Orphan", "orphan"), ("Foreground", "foregroundDeletion")]
 )
-async def test_a_policy_becomes_a_finalizer(api: ApiClient, policy: str, finalizer: str) -> None:
+async def test_a_propagation_policy_becomes_a_finalizer(
+    api: ApiClient, policy: str, finalizer: str
+) -> None:
     await api.create(sent.DEPLOYMENTS, deployment())
     path = f"{sent.DEPLOYMENTS}/w"
     reply = await api.delete(f"{path}?propagationPolicy={policy}")
@@ -67,7 +69,7 @@ async def test_a_policy_becomes_a_finalizer(api: ApiClient, policy: str, finaliz
     assert (await api.get(path)).status == 404
 
 
-async def test_a_policy_must_be_known(api: ApiClient) -> None:
+async def test_an_unknown_propagation_policy_is_refused(api: ApiClient) -> None:
     await api.create(sent.DEPLOYMENTS, deployment())
     reply = await api.delete(f"{sent.DEPLOYMENTS}/w", {"propagationPolicy": "Slow"})
     assert reply.status == 422
@@ -133,7 +135,7 @@ async def test_options_are_read_from_the_body_or_else_from_the_query(api: ApiCli
     assert (await api.get(f"{sent.CONFIG_MAPS}/a")).status == 404
 
 
-async def test_options_are_typed(api: ApiClient) -> None:
+async def test_delete_options_of_wrong_types_are_refused(api: ApiClient) -> None:
     await api.create(sent.CONFIG_MAPS, config_map())
     wrong = await api.delete(f"{sent.CONFIG_MAPS}/a", {"gracePeriodSeconds": "soon"})
     assert (wrong.status, wrong.body["reason"]) == (400, "BadRequest")

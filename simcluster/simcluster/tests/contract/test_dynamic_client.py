@@ -59,7 +59,7 @@ DEFINITION: Json = {
 
 @pytest.fixture
 def dynamic(sync_client: kubernetes.client.ApiClient, tmp_path: Path) -> Any:
-    """A dynamic client whose cache is its own."""
+    """A dynamic client with its own discovery cache."""
     return Dynamic(sync_client, cache_file=str(tmp_path / "discovered.json"))
 
 
@@ -73,7 +73,7 @@ def _cog(name: str, **fields: Any) -> Json:
 
 
 def _cogs(client: Any) -> Any:
-    """The kind of a definition that the client's cache does not know yet, or knows by now."""
+    """The resource of a custom kind, which the client's cache may not contain yet."""
     definitions = client.resources.get(
         api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition"
     )
@@ -121,8 +121,8 @@ async def test_a_second_client_reads_the_cache_of_the_first(
     assert await asyncio.to_thread(kinds) == ("Deployment", {"scale", "status"})
 
 
-async def test_a_definition_that_came_later_is_found(dynamic: Any) -> None:
-    def story() -> None:
+async def test_a_kind_that_was_defined_after_discovery_is_found(dynamic: Any) -> None:
+    def steps() -> None:
         cogs = _cogs(dynamic)
         cogs.create(namespace="default", body=_cog("late", spec={"replicas": 1}))
         listed = cogs.get(namespace="default")
@@ -132,11 +132,11 @@ async def test_a_definition_that_came_later_is_found(dynamic: Any) -> None:
         assert next(events)["object"].spec.replicas == 1
         assert cogs.delete(name="late", namespace="default").status == "Success"
 
-    await asyncio.to_thread(story)
+    await asyncio.to_thread(steps)
 
 
 async def test_subresources_are_read_and_written(dynamic: Any) -> None:
-    def story() -> None:
+    def steps() -> None:
         cogs = _cogs(dynamic)
         cogs.create(namespace="default", body=_cog("parts", spec={"replicas": 1}))
         where = {"name": "parts", "namespace": "default"}
@@ -146,11 +146,11 @@ async def test_subresources_are_read_and_written(dynamic: Any) -> None:
         assert (scale.kind, scale.spec.replicas, scale.status.replicas) == ("Scale", 4, 1)
         assert cogs.get(**where).spec.replicas == 4
 
-    await asyncio.to_thread(story)
+    await asyncio.to_thread(steps)
 
 
-async def test_undescribed_objects_are_owned_field_by_field(dynamic: Any) -> None:
-    def story() -> None:
+async def test_fields_of_schemaless_objects_have_separate_managers(dynamic: Any) -> None:
+    def steps() -> None:
         cogs = _cogs(dynamic)
         where = {"name": "shared", "namespace": "default"}
         cogs.create(namespace="default", body=_cog("shared"))
@@ -171,11 +171,11 @@ async def test_undescribed_objects_are_owned_field_by_field(dynamic: Any) -> Non
             "list": [1],
         }
 
-    await asyncio.to_thread(story)
+    await asyncio.to_thread(steps)
 
 
 async def test_deployments_are_patched_scaled_and_replaced(dynamic: Any) -> None:
-    def story() -> None:
+    def steps() -> None:
         found = dynamic.resources.get(api_version="apps/v1", kind="Deployment")
         found.create(namespace="default", body=deployment("dynamic"))
         where = {"name": "dynamic", "namespace": "default"}
@@ -191,11 +191,11 @@ async def test_deployments_are_patched_scaled_and_replaced(dynamic: Any) -> None
         }
         assert found.delete(**where).status == "Success"
 
-    await asyncio.to_thread(story)
+    await asyncio.to_thread(steps)
 
 
-async def test_refusals_have_classes_of_their_own(dynamic: Any) -> None:
-    def story() -> None:
+async def test_errors_have_exception_classes_by_status(dynamic: Any) -> None:
+    def steps() -> None:
         maps = dynamic.resources.get(api_version="v1", kind="ConfigMap")
         with pytest.raises(NotFoundError) as missing:
             maps.get(name="missing", namespace="default")
@@ -209,20 +209,20 @@ async def test_refusals_have_classes_of_their_own(dynamic: Any) -> None:
         with pytest.raises(ConflictError):
             maps.create(namespace="default", body={"metadata": {"name": "twice"}})
 
-    await asyncio.to_thread(story)
+    await asyncio.to_thread(steps)
 
 
-async def test_lists_are_made_item_by_item(dynamic: Any) -> None:
-    def story() -> list[str]:
+async def test_items_of_a_list_are_created_one_by_one(dynamic: Any) -> None:
+    def steps() -> list[str]:
         lists = dynamic.resources.get(api_version="v1", kind="ConfigMapList")
         items = [{"metadata": {"name": name}} for name in ("item-1", "item-2")]
         body = {"apiVersion": "v1", "kind": "ConfigMapList", "items": items}
         return [each.metadata.name for each in lists.create(namespace="default", body=body).items]
 
-    assert await asyncio.to_thread(story) == ["item-1", "item-2"]
+    assert await asyncio.to_thread(steps) == ["item-1", "item-2"]
 
 
-async def test_the_asynchronous_dynamic_client_does_the_same(
+async def test_the_asynchronous_dynamic_client_finds_and_changes_objects(
     aio_client: kubernetes.aio.client.ApiClient, tmp_path: Path
 ) -> None:
     client = await AioDynamic(aio_client, cache_file=str(tmp_path / "discovered.json"))

@@ -1,4 +1,4 @@
-"""Events in both of their APIs, dry runs of bindings and evictions, and reviews."""
+"""Events in both API groups, dry runs of bindings and evictions, and access reviews."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ EVENT: Json = {
 REQUIRED = "FieldValueRequired"
 
 
-async def test_an_event_is_of_its_objects_namespace(api: ApiClient) -> None:
+async def test_an_event_must_be_in_the_namespace_of_its_object(api: ApiClient) -> None:
     event = {
         "metadata": {"name": "e"},
         "involvedObject": {"kind": "Pod", "namespace": "other", "name": "a"},
@@ -47,14 +47,14 @@ async def test_an_event_is_of_its_objects_namespace(api: ApiClient) -> None:
         ("eventTime", [(REQUIRED, "eventTime", "Required value")]),
     ],
 )
-async def test_the_newer_api_asks_for_more(
+async def test_events_v1_requires_more_fields_than_core_v1(
     api: ApiClient, missing: str, expected: list[tuple[str, str, str]]
 ) -> None:
     event = {key: value for key, value in EVENT.items() if key != missing}
     assert causes(await api.post(sent.EVENTS_V1, event)) == expected
 
 
-async def test_a_series_goes_on(api: ApiClient) -> None:
+async def test_the_series_of_an_event_can_be_updated(api: ApiClient) -> None:
     created = await api.create(sent.EVENTS_V1, EVENT)
     path = f"{sent.EVENTS_V1}/{created['metadata']['name']}"
     series = {"count": 2, "lastObservedTime": "2026-01-02T03:04:07.000008Z"}
@@ -73,7 +73,7 @@ async def test_dry_runs_of_binding_and_eviction_change_nothing(api: ApiClient) -
     assert (await api.get(f"{sent.PODS}/a")).body == created
 
 
-async def test_an_access_review_answers_for_the_sender(api: ApiClient) -> None:
+async def test_a_self_subject_access_review_is_about_the_sender(api: ApiClient) -> None:
     spec = {"resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "default"}}
     path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
     reply = await api.post(path, {"spec": spec})

@@ -31,7 +31,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 def is_status(reply: Reply, code: int, reason: str, message: str) -> None:
-    """The answer is a failure in these words."""
+    """Whether the answer is a Status with this code, reason and message."""
     body = reply.body
     assert (reply.status, body["kind"], body["apiVersion"]) == (code, "Status", "v1")
     assert (body["status"], body["code"]) == ("Failure", code)
@@ -60,7 +60,7 @@ async def test_an_unknown_path_is_not_found_in_plain_text(http: ApiClient, path:
         "/apis/apps/v9/pods",
     ],
 )
-async def test_an_unknown_version_or_resource_of_a_served_group_is_a_status(
+async def test_an_unknown_version_or_resource_of_a_served_group_is_answered_with_a_status(
     http: ApiClient, path: str
 ) -> None:
     reply = await http.get(path)
@@ -80,7 +80,7 @@ async def test_an_unknown_version_or_resource_of_a_served_group_is_a_status(
         ("GET", "/apis/authentication.k8s.io/v1/tokenreviews"),
     ],
 )
-async def test_a_method_a_path_does_not_take_is_a_status(
+async def test_an_unsupported_method_is_answered_with_a_status(
     http: ApiClient, method: str, path: str
 ) -> None:
     reply = await http.request(method, path, {} if method != "GET" else None)
@@ -88,7 +88,7 @@ async def test_a_method_a_path_does_not_take_is_a_status(
     assert reply.body["details"] == {}
 
 
-async def test_every_answer_can_be_traced_and_is_not_to_be_kept(http: ApiClient) -> None:
+async def test_every_answer_has_an_audit_id_and_forbids_caching(http: ApiClient) -> None:
     first, second = await http.get(PODS), await http.get(f"{PODS}/missing")
     for reply in (first, second):
         assert reply.headers["Cache-Control"] == "no-cache, private"
@@ -99,7 +99,7 @@ async def test_every_answer_can_be_traced_and_is_not_to_be_kept(http: ApiClient)
     assert first.headers["Audit-Id"] != second.headers["Audit-Id"]
 
 
-async def test_an_audit_id_that_is_sent_along_comes_back(http: ApiClient) -> None:
+async def test_the_audit_id_of_a_request_is_returned(http: ApiClient) -> None:
     reply = await http.request("GET", PODS, headers={"Audit-ID": "my-own-id"})
     assert reply.headers["Audit-Id"] == "my-own-id"
 
@@ -109,7 +109,7 @@ async def test_the_version_and_the_paths_are_always_indented(http: ApiClient) ->
         assert (await http.get(path)).text.startswith('{\n  "')
 
 
-async def test_yaml_is_taken_and_given(http: ApiClient) -> None:
+async def test_yaml_is_accepted_and_returned(http: ApiClient) -> None:
     text = yaml.safe_dump(config_map("in-yaml", a="b")).encode()
     made = await http.request("POST", CONFIG_MAPS, text, "application/yaml", "application/yaml")
     assert made.status == 201
@@ -161,7 +161,7 @@ async def test_an_unknown_content_type_is_refused_with_the_known_ones(http: ApiC
         ("", "kubectl/v1.36", False),
     ],
 )
-async def test_people_get_indented_answers(
+async def test_answers_to_browsers_and_curl_are_indented(
     http: ApiClient, query: str, agent: str, is_indented: bool
 ) -> None:
     path = f"/api/v1/namespaces/default{query}"
@@ -172,7 +172,7 @@ async def test_people_get_indented_answers(
 
 @asynccontextmanager
 async def raw_session(server: ApiServerUnderTest) -> AsyncIterator[aiohttp.ClientSession]:
-    """A session that leaves bodies as they come."""
+    """A session that does not decompress bodies."""
     headers = {"Authorization": f"Bearer {server.token}"} if server.token else {}
     connector = aiohttp.TCPConnector(ssl=server.tls if server.tls is not None else True)
     async with aiohttp.ClientSession(
@@ -213,23 +213,23 @@ async def test_deprecated_kinds_come_with_a_warning(http: ApiClient) -> None:
     assert "Warning" not in (await http.get(PODS)).headers
 
 
-async def test_a_wrong_token_is_not_authorized(shared_server: ApiServerUnderTest) -> None:
+async def test_a_wrong_token_is_unauthorized(shared_server: ApiServerUnderTest) -> None:
     async with ApiClient(shared_server.url, "wrong", shared_server.tls) as client:
         reply = await client.get(PODS)
     is_status(reply, 401, "Unauthorized", "Unauthorized")
 
 
-async def test_a_request_without_a_token_is_anonymous(stranger: ApiClient) -> None:
+async def test_a_request_without_a_token_is_anonymous(anonymous: ApiClient) -> None:
     forbidden = 'User "system:anonymous" cannot'
-    reply = await stranger.get(PODS)
+    reply = await anonymous.get(PODS)
     where = 'list resource "pods" in API group "" in the namespace "default"'
     is_status(reply, 403, "Forbidden", f"pods is forbidden: {forbidden} {where}")
     assert reply.body["details"] == {"kind": "pods"}
-    reply = await stranger.get("/api/v1/nodes/n")
+    reply = await anonymous.get("/api/v1/nodes/n")
     where = 'get resource "nodes" in API group "" at the cluster scope'
     is_status(reply, 403, "Forbidden", f'nodes "n" is forbidden: {forbidden} {where}')
     assert reply.body["details"] == {"name": "n", "kind": "nodes"}
-    reply = await stranger.get("/apis")
+    reply = await anonymous.get("/apis")
     is_status(reply, 403, "Forbidden", f'forbidden: {forbidden} get path "/apis"')
     assert reply.body["details"] == {}
 
@@ -247,7 +247,7 @@ async def role(http: ApiClient, name: str, resources: list[str]) -> None:
     await http.create(f"{path}/rolebindings", binding)
 
 
-async def test_a_requested_token_is_a_service_accounts(
+async def test_a_requested_token_authenticates_the_service_account(
     http: ApiClient, shared_server: ApiServerUnderTest
 ) -> None:
     await http.create(ACCOUNTS, {"metadata": {"name": "reader"}})
@@ -262,18 +262,18 @@ async def test_a_requested_token_is_a_service_accounts(
     async with ApiClient(shared_server.url, token, shared_server.tls) as client:
         assert (await client.get(PODS)).status == 200
         refused = await client.get(CONFIG_MAPS)
-        who = await client.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+        review = await client.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
     assert (refused.status, refused.body["reason"]) == (403, "Forbidden")
     assert refused.body["message"] == (
         'configmaps is forbidden: User "system:serviceaccount:default:reader" cannot list '
         'resource "configmaps" in API group "" in the namespace "default"'
     )
-    assert set(who) == {"kind", "apiVersion", "metadata", "status"}
-    assert who["metadata"]["creationTimestamp"]
-    assert "system:serviceaccounts:default" in who["status"]["userInfo"]["groups"]
+    assert set(review) == {"kind", "apiVersion", "metadata", "status"}
+    assert review["metadata"]["creationTimestamp"]
+    assert "system:serviceaccounts:default" in review["status"]["userInfo"]["groups"]
 
 
-async def test_a_token_for_too_short_a_time_is_refused(http: ApiClient) -> None:
+async def test_a_token_request_with_a_too_short_lifetime_is_refused(http: ApiClient) -> None:
     await http.create(ACCOUNTS, {"metadata": {"name": "hasty"}})
     reply = await http.post(f"{ACCOUNTS}/hasty/token", {"spec": {"expirationSeconds": 10}})
     assert (reply.status, reply.body["reason"]) == (422, "Invalid")
@@ -288,8 +288,8 @@ async def test_an_administrator_impersonates_a_user(http: ApiClient) -> None:
     assert (await http.request("GET", PODS, headers=headers)).status == 200
 
 
-async def test_impersonation_needs_permission(stranger: ApiClient) -> None:
-    reply = await stranger.request("GET", PODS, headers={"Impersonate-User": "jane"})
+async def test_impersonation_needs_permission(anonymous: ApiClient) -> None:
+    reply = await anonymous.request("GET", PODS, headers={"Impersonate-User": "jane"})
     is_status(
         reply,
         403,
@@ -299,7 +299,7 @@ async def test_impersonation_needs_permission(stranger: ApiClient) -> None:
     )
 
 
-async def test_pods_without_a_node_cannot_be_reached(http: ApiClient) -> None:
+async def test_connections_to_a_pod_without_a_node_are_refused(http: ApiClient) -> None:
     await http.create(PODS, pod("unreachable"))
     log = await http.request("GET", f"{PODS}/unreachable/log", accept="*/*")
     assert (log.status, log.text, "Content-Type" in log.headers) == (204, "", False)
@@ -311,7 +311,7 @@ async def test_pods_without_a_node_cannot_be_reached(http: ApiClient) -> None:
     is_status(missing, 404, "NotFound", 'pods "missing" not found')
 
 
-async def test_a_log_is_of_a_container_that_is_there(http: ApiClient) -> None:
+async def test_the_log_of_an_unknown_container_is_refused(http: ApiClient) -> None:
     two = pod("talkative")
     two["spec"]["containers"].append({"name": "other", "image": "x:1"})
     await http.create(PODS, two)
@@ -358,12 +358,12 @@ async def test_a_service_without_endpoints_is_not_available(http: ApiClient) -> 
     is_status(reply, 503, "ServiceUnavailable", message)
 
 
-async def test_head_and_options_are_no_verbs(http: ApiClient) -> None:
+async def test_head_and_options_are_refused(http: ApiClient) -> None:
     for method in ("HEAD", "OPTIONS"):
         assert (await http.request(method, PODS)).status == 405
 
 
-async def test_a_node_posted_to_the_wrong_place_is_refused(http: ApiClient) -> None:
+async def test_a_node_posted_to_the_path_of_another_resource_is_refused(http: ApiClient) -> None:
     reply = await http.post(PODS, node("misplaced"))
     assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
 

@@ -63,7 +63,7 @@ def _is_established(found: Json) -> bool:
 
 @pytest.fixture
 async def gears(http: ApiClient) -> AsyncIterator[ApiClient]:
-    """A client of a server that serves gears, and keeps none of them."""
+    """A client of a server that serves gears; all gears are deleted after the test."""
     await _defined(http, _definition(GROUP, "gears", "Gear", subresources={"status": {}}))
     yield http
     for found in (await http.get(GEARS)).body["items"]:
@@ -83,22 +83,22 @@ def gear(name: str, **spec: Any) -> Json:
 
 
 class Seen:
-    """What handlers tell, in their order."""
+    """Records the calls of handlers in their order."""
 
     def __init__(self) -> None:
         self._told: queue.Queue[tuple[Any, ...]] = queue.Queue()
 
-    def tell(self, *what: Any) -> None:
+    def record(self, *what: Any) -> None:
         self._told.put(what)
 
     async def expect(self, *what: Any) -> None:
-        """Wait until handlers have told this, whatever else they tell before."""
+        """Wait until a handler has recorded this call; earlier calls are skipped."""
         heard: list[tuple[Any, ...]] = []
         while not heard or heard[-1] != what:
             heard.append(await asyncio.to_thread(self._told.get, timeout=WAIT_TIMEOUT_S))
 
 
-async def test_handlers_follow_the_life_of_a_resource(
+async def test_handlers_are_called_for_the_changes_of_a_resource(
     gears: ApiClient, shared_server: ApiServerUnderTest
 ) -> None:
     seen = Seen()
@@ -110,19 +110,19 @@ async def test_handlers_follow_the_life_of_a_resource(
                 raise kopf.TemporaryError("not yet", delay=0.05)
             patch.metadata.labels["is"] = "made"
             patch.status["teeth"] = 7
-            seen.tell("made", name, retry)
+            seen.record("made", name, retry)
 
         @kopf.on.update("gears", field="spec.size", registry=registry)
         def changed(old: Any, new: Any, **_: Any) -> None:
-            seen.tell("changed", old, new)
+            seen.record("changed", old, new)
 
         @kopf.on.field("gears", field="metadata.labels.is", registry=registry)
         def labelled(new: Any, **_: Any) -> None:
-            seen.tell("labelled", new)
+            seen.record("labelled", new)
 
         @kopf.on.delete("gears", registry=registry)
         def gone(name: str, **_: Any) -> None:
-            seen.tell("gone", name)
+            seen.record("gone", name)
 
     with operator(shared_server, register):
         await gears.create(GEARS, gear("life", size=1))
@@ -153,7 +153,7 @@ async def test_an_operator_that_restarts_continues_its_work(
         @kopf.on.create("gears", registry=registry)
         @kopf.on.update("gears", registry=registry)
         def handled(reason: str, spec: Any, **_: Any) -> None:
-            seen.tell(str(reason), spec["size"])
+            seen.record(str(reason), spec["size"])
 
     with operator(shared_server, register):
         await gears.create(GEARS, gear("left", size=1))
@@ -166,7 +166,7 @@ async def test_an_operator_that_restarts_continues_its_work(
         await seen.expect("update", 5)
 
 
-async def test_timers_and_daemons_run_while_a_resource_lives(
+async def test_timers_and_daemons_run_while_a_resource_exists(
     gears: ApiClient, shared_server: ApiServerUnderTest
 ) -> None:
     seen = Seen()
@@ -178,9 +178,9 @@ async def test_timers_and_daemons_run_while_a_resource_lives(
 
         @kopf.daemon("gears", registry=registry)
         async def lived(stopped: Any, name: str, **_: Any) -> None:
-            seen.tell("began", name)
+            seen.record("began", name)
             await stopped.wait()
-            seen.tell("ended", name)
+            seen.record("ended", name)
 
     with operator(shared_server, register):
         await gears.create(GEARS, gear("alive"))
@@ -206,11 +206,11 @@ async def test_built_in_resources_are_indexed_filtered_and_annotated(
         @kopf.on.event("", "v1", "pods", annotations={"told": "yes"}, registry=registry)
         def told(event: Any, name: str, **further: Any) -> None:
             names = further["names"]
-            seen.tell(event["type"] == "DELETED", name, sorted(names.get("all", ())))
+            seen.record(event["type"] == "DELETED", name, sorted(names.get("all", ())))
 
         @kopf.on.create("apps", "v1", "deployments", registry=registry)
         def deployed(name: str, **_: Any) -> Json:
-            seen.tell("deployed", name)
+            seen.record("deployed", name)
             return {"has": "an answer"}
 
     await http.create(NODES, node("indexed"))
@@ -230,7 +230,7 @@ async def test_built_in_resources_are_indexed_filtered_and_annotated(
     assert "deployed" not in kept["status"]  # a Deployment's status keeps only what it knows
 
 
-async def test_operators_make_room_for_each_other(
+async def test_an_operator_registers_in_a_peering_and_leaves_it(
     gears: ApiClient, shared_server: ApiServerUnderTest
 ) -> None:
     await _defined(
@@ -244,7 +244,7 @@ async def test_operators_make_room_for_each_other(
     def register(registry: Any) -> None:
         @kopf.on.create("gears", registry=registry)
         def made(name: str, **_: Any) -> None:
-            seen.tell("made", name)
+            seen.record("made", name)
 
     options = {"standalone": False, "clusterwide": True, "peering_name": "contract"}
     with operator(shared_server, register, **options, priority=10):

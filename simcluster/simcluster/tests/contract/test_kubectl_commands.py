@@ -24,7 +24,7 @@ Kubectl = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def kubectl(secure_server: ApiServerUnderTest, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    """Runs kubectl, which must succeed unless told otherwise, and returns what it prints."""
+    """Runs kubectl and returns its output; it must succeed unless ``succeeds`` is false."""
     home = tmp_path_factory.mktemp("home")
     environment = {**os.environ, "KUBECONFIG": str(secure_server.kubeconfig), "HOME": str(home)}
 
@@ -46,103 +46,103 @@ def kubectl(secure_server: ApiServerUnderTest, tmp_path_factory: pytest.TempPath
 
 
 @pytest.fixture(scope="module")
-def furnished(kubectl: Kubectl) -> Kubectl:
-    """With two nodes, a pod and the widget's definition."""
+def prepared(kubectl: Kubectl) -> Kubectl:
+    """Kubectl for a server with two nodes, a pod and the CustomResourceDefinition of widgets."""
     objects = [node("one"), node("two", "z2"), pod("p"), WIDGET]
     kubectl("create", "-f", "-", stdin=yaml.safe_dump_all(objects))
     kubectl("wait", "--for=condition=Established", f"crd/{WIDGET['metadata']['name']}", WAIT)
     return kubectl
 
 
-def test_kinds_versions_and_server_are_reported(furnished: Kubectl) -> None:
-    kinds = furnished("api-resources", "-o", "wide")
+def test_kinds_versions_and_server_are_reported(prepared: Kubectl) -> None:
+    kinds = prepared("api-resources", "-o", "wide")
     for line in ("pods", "deployments", "priorityclasses", "widgets"):
         assert f"\n{line} " in kinds
     assert "create,delete,deletecollection,get,list,patch,update,watch" in kinds
-    versions = furnished("api-versions").split()
+    versions = prepared("api-versions").split()
     assert {"v1", "apps/v1", "policy/v1", "example.com/v1", "example.com/v1beta1"} <= set(versions)
-    version = json.loads(furnished("version", "-o", "json"))["serverVersion"]
+    version = json.loads(prepared("version", "-o", "json"))["serverVersion"]
     assert (version["major"], version["minor"]) == ("1", "36")
-    assert "is running at" in furnished("cluster-info")
+    assert "is running at" in prepared("cluster-info")
 
 
-def test_fields_are_explained(furnished: Kubectl) -> None:
-    containers = furnished("explain", "pod.spec.containers")
+def test_explain_shows_fields(prepared: Kubectl) -> None:
+    containers = prepared("explain", "pod.spec.containers")
     assert "FIELD: containers <[]Container>" in containers
     assert "image\t<string>" in containers
     assert "-required-" in containers
-    deep = furnished("explain", "deployment", "--recursive")
+    deep = prepared("explain", "deployment", "--recursive")
     assert "GROUP:      apps" in deep
     assert "topologySpreadConstraints\t<[]TopologySpreadConstraint>" in deep
-    assert "size\t<integer> -required-" in furnished("explain", "widget.spec")
-    missing = furnished("explain", "pod.spec.nosuch", succeeds=False)
+    assert "size\t<integer> -required-" in prepared("explain", "widget.spec")
+    missing = prepared("explain", "pod.spec.nosuch", succeeds=False)
     assert 'field "nosuch" does not exist' in missing
 
 
-def test_lists_are_shown_in_every_form(furnished: Kubectl) -> None:
-    assert furnished("get", "nodes", "-o", "name").split() == ["node/one", "node/two"]
-    assert furnished("get", "nodes", "-o", "name", "--chunk-size=1").split() == [
+def test_get_supports_every_output_format(prepared: Kubectl) -> None:
+    assert prepared("get", "nodes", "-o", "name").split() == ["node/one", "node/two"]
+    assert prepared("get", "nodes", "-o", "name", "--chunk-size=1").split() == [
         "node/one",
         "node/two",
     ]
     path = "custom-columns=NAME:.metadata.name,CPU:.status.capacity.cpu"
-    assert furnished("get", "nodes", "-o", path).split() == ["NAME", "CPU", "one", "4", "two", "4"]
-    ordered = furnished("get", "nodes", "--sort-by={.metadata.name}", "-o", "name")
+    assert prepared("get", "nodes", "-o", path).split() == ["NAME", "CPU", "one", "4", "two", "4"]
+    ordered = prepared("get", "nodes", "--sort-by={.metadata.name}", "-o", "name")
     assert ordered.split() == ["node/one", "node/two"]
-    labelled = furnished("get", "nodes", "-l", "topology.kubernetes.io/zone in (z2)").split()
+    labelled = prepared("get", "nodes", "-l", "topology.kubernetes.io/zone in (z2)").split()
     assert ("one" in labelled, "two" in labelled) == (False, True)
-    pods = furnished("get", "pods", "-A", "--field-selector=spec.nodeName=", "--show-labels")
+    pods = prepared("get", "pods", "-A", "--field-selector=spec.nodeName=", "--show-labels")
     assert "app=p" in pods
-    wide = furnished("get", "pods", "-o", "wide").splitlines()[0]
+    wide = prepared("get", "pods", "-o", "wide").splitlines()[0]
     assert wide.split("  ")[0] == "NAME"
     assert "NOMINATED NODE" in wide
-    refused = furnished("get", "pods", "--field-selector=spec.image=x", succeeds=False)
+    refused = prepared("get", "pods", "--field-selector=spec.image=x", succeeds=False)
     assert "field label not supported: spec.image" in refused
 
 
-def test_custom_resources_are_worked_with(furnished: Kubectl) -> None:
+def test_custom_resources_are_created_read_changed_and_deleted(prepared: Kubectl) -> None:
     text = yaml.safe_dump(widget("w"))
-    assert furnished("apply", "-f", "-", stdin=text) == "widget.example.com/w created\n"
-    assert furnished("apply", "-f", "-", stdin=text) == "widget.example.com/w unchanged\n"
+    assert prepared("apply", "-f", "-", stdin=text) == "widget.example.com/w created\n"
+    assert prepared("apply", "-f", "-", stdin=text) == "widget.example.com/w unchanged\n"
     changed = yaml.safe_dump(widget("w", color="blue"))
-    assert "configured" in furnished("apply", "-f", "-", stdin=changed)
-    shown = furnished("get", "wd").splitlines()
+    assert "configured" in prepared("apply", "-f", "-", stdin=changed)
+    shown = prepared("get", "wd").splitlines()
     assert shown[0].split() == ["NAME", "SIZE", "READY", "AGE"]
     assert shown[1].split()[:2] == ["w", "3"]
-    assert furnished("scale", "wd/w", "--replicas=3") == "widget.example.com/w scaled\n"
-    furnished(
+    assert prepared("scale", "wd/w", "--replicas=3") == "widget.example.com/w scaled\n"
+    prepared(
         "patch", "wd", "w", "--subresource=status", "--type=merge", "-p",
         '{"status":{"conditions":[{"type":"Ready","status":"True"}]}}',
     )  # fmt: skip
-    assert "met" in furnished("wait", "--for=condition=Ready", "wd/w", WAIT)
-    refused = furnished(
+    assert "met" in prepared("wait", "--for=condition=Ready", "wd/w", WAIT)
+    refused = prepared(
         "patch", "wd", "w", "--type=merge", "-p", '{"spec":{"size":99}}', succeeds=False
     )
     assert "spec.size in body should be less than or equal to 10" in refused
     unknown = yaml.safe_dump(widget("w", nosuch=1))
-    strict = furnished("apply", "-f", "-", stdin=unknown, succeeds=False)
+    strict = prepared("apply", "-f", "-", stdin=unknown, succeeds=False)
     assert 'unknown field "spec.nosuch"' in strict
-    assert "Color:" in furnished("describe", "wd", "w")
-    assert "deleted" in furnished("delete", "wd", "w")
+    assert "Color:" in prepared("describe", "wd", "w")
+    assert "deleted" in prepared("delete", "wd", "w")
 
 
-def test_auth_whoami_and_can_i(furnished: Kubectl) -> None:
-    assert "system:masters" in furnished("auth", "whoami")
-    assert furnished("auth", "can-i", "create", "pods").strip() == "yes"
-    assert furnished("auth", "can-i", "get", "pods", "--as=jane", succeeds=False).strip() == "no"
-    everything = furnished("auth", "can-i", "--list")
+def test_auth_whoami_and_can_i(prepared: Kubectl) -> None:
+    assert "system:masters" in prepared("auth", "whoami")
+    assert prepared("auth", "can-i", "create", "pods").strip() == "yes"
+    assert prepared("auth", "can-i", "get", "pods", "--as=jane", succeeds=False).strip() == "no"
+    everything = prepared("auth", "can-i", "--list")
     assert "*.*" in everything
-    furnished("create", "serviceaccount", "robot")
-    furnished("create", "role", "reader", "--verb=get,list", "--resource=pods")
-    furnished("create", "rolebinding", "reader", "--role=reader", "--serviceaccount=default:robot")
+    prepared("create", "serviceaccount", "robot")
+    prepared("create", "role", "reader", "--verb=get,list", "--resource=pods")
+    prepared("create", "rolebinding", "reader", "--role=reader", "--serviceaccount=default:robot")
     robot = "--as=system:serviceaccount:default:robot"
-    assert furnished("auth", "can-i", "list", "pods", robot).strip() == "yes"
-    listed = furnished("auth", "can-i", "--list", robot)
+    assert prepared("auth", "can-i", "list", "pods", robot).strip() == "yes"
+    listed = prepared("auth", "can-i", "--list", robot)
     assert "pods" in listed
     assert "[get list]" in listed
-    token = furnished("create", "token", "robot").strip()
+    token = prepared("create", "token", "robot").strip()
     assert token.count(".") == 2
-    refused = furnished("get", "nodes", robot, succeeds=False)
+    refused = prepared("get", "nodes", robot, succeeds=False)
     assert refused == (
         "Error from server (Forbidden): nodes is forbidden: User "
         '"system:serviceaccount:default:robot" cannot list resource "nodes" in API group "" at '
@@ -167,41 +167,41 @@ def test_auth_whoami_and_can_i(furnished: Kubectl) -> None:
     ],
 )  # fmt: skip
 def test_every_kind_is_created_by_its_subcommand(
-    furnished: Kubectl, arguments: tuple[str, ...], shown: str
+    prepared: Kubectl, arguments: tuple[str, ...], shown: str
 ) -> None:
-    assert furnished("create", *arguments) == f"{shown} created\n"
-    assert shown.rpartition("/")[2] in furnished("get", shown)
-    assert "Name:" in furnished("describe", shown)
-    assert "deleted" in furnished("delete", shown, "--wait=false")
+    assert prepared("create", *arguments) == f"{shown} created\n"
+    assert shown.rpartition("/")[2] in prepared("get", shown)
+    assert "Name:" in prepared("describe", shown)
+    assert "deleted" in prepared("delete", shown, "--wait=false")
 
 
-def test_commands_that_need_a_kubelet_or_metrics_are_refused(furnished: Kubectl) -> None:
-    assert "does not have a host assigned" in furnished("exec", "p", "--", "ls", succeeds=False)
-    assert furnished("logs", "p") == ""
-    assert "Metrics API not available" in furnished("top", "nodes", succeeds=False)
+def test_commands_that_need_a_kubelet_or_metrics_are_refused(prepared: Kubectl) -> None:
+    assert "does not have a host assigned" in prepared("exec", "p", "--", "ls", succeeds=False)
+    assert prepared("logs", "p") == ""
+    assert "Metrics API not available" in prepared("top", "nodes", succeeds=False)
 
 
-def test_an_unknown_kind_is_reported(furnished: Kubectl) -> None:
-    missing = furnished("get", "nosuches", succeeds=False)
+def test_an_unknown_kind_is_an_error(prepared: Kubectl) -> None:
+    missing = prepared("get", "nosuches", succeeds=False)
     assert missing == 'error: the server doesn\'t have a resource type "nosuches"\n'
     body = yaml.safe_dump({**widget("w"), "apiVersion": "example.org/v1"})
-    unknown = furnished("apply", "-f", "-", stdin=body, succeeds=False)
+    unknown = prepared("apply", "-f", "-", stdin=body, succeeds=False)
     assert 'no matches for kind "Widget" in version "example.org/v1"' in unknown
 
 
-def test_nodes_are_changed_and_described(furnished: Kubectl) -> None:
-    assert furnished("cordon", "one") == "node/one cordoned\n"
-    assert "one" in furnished("get", "nodes", "--field-selector=spec.unschedulable=true")
-    furnished("taint", "nodes", "one", "a=b:NoSchedule")
-    described = furnished("describe", "node", "one")
+def test_nodes_can_be_changed_and_described(prepared: Kubectl) -> None:
+    assert prepared("cordon", "one") == "node/one cordoned\n"
+    assert "one" in prepared("get", "nodes", "--field-selector=spec.unschedulable=true")
+    prepared("taint", "nodes", "one", "a=b:NoSchedule")
+    described = prepared("describe", "node", "one")
     assert "Unschedulable:      true" in described
     assert "a=b:NoSchedule" in described
-    furnished("taint", "nodes", "one", "a-")
-    assert furnished("uncordon", "one") == "node/one uncordoned\n"
-    furnished("annotate", "node", "one", "note=x")
-    furnished("label", "node", "one", "disk=ssd")
+    prepared("taint", "nodes", "one", "a-")
+    assert prepared("uncordon", "one") == "node/one uncordoned\n"
+    prepared("annotate", "node", "one", "note=x")
+    prepared("label", "node", "one", "disk=ssd")
     path = "jsonpath={.metadata.labels.disk} {.metadata.annotations.note}"
-    assert furnished("get", "node", "one", "-o", path) == "ssd x"
+    assert prepared("get", "node", "one", "-o", path) == "ssd x"
 
 
 POD_OF_JOB = {
@@ -224,7 +224,7 @@ POD_OF_JOB = {
 }
 
 
-def test_a_job_is_made_of_a_cron_job(furnished: Kubectl) -> None:
+def test_a_job_is_created_from_a_cron_job(prepared: Kubectl) -> None:
     cron_job = {
         "apiVersion": "batch/v1",
         "kind": "CronJob",
@@ -234,29 +234,31 @@ def test_a_job_is_made_of_a_cron_job(furnished: Kubectl) -> None:
             "jobTemplate": {"spec": {"template": {"spec": POD_OF_JOB}}},
         },
     }
-    furnished("create", "-f", "-", stdin=yaml.safe_dump(cron_job))
-    furnished("create", "job", "now", "--from=cronjob/nightly")
-    made = json.loads(furnished("get", "job", "now", "-o", "json"))
-    template = json.loads(furnished("get", "cronjob", "nightly", "-o", "json"))
+    prepared("create", "-f", "-", stdin=yaml.safe_dump(cron_job))
+    prepared("create", "job", "now", "--from=cronjob/nightly")
+    made = json.loads(prepared("get", "job", "now", "-o", "json"))
+    template = json.loads(prepared("get", "cronjob", "nightly", "-o", "json"))
     template = template["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert made["spec"]["template"]["spec"] == template
     assert template["containers"][0]["readinessProbe"]["httpGet"]["path"] == "/"
 
 
-def test_client_side_applied_objects_can_be_applied_by_the_server(furnished: Kubectl) -> None:
+def test_client_side_applied_objects_can_be_applied_server_side(prepared: Kubectl) -> None:
     config = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "moved"},
         "data": {"a": "1", "b": "1"},
     }
-    furnished("apply", "-f", "-", stdin=yaml.safe_dump(config))
+    prepared("apply", "-f", "-", stdin=yaml.safe_dump(config))
     config["data"] = {"a": "2"}
-    told = furnished("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(config))
-    assert told == "configmap/moved serverside-applied\n"
-    moved = json.loads(furnished("get", "cm", "moved", "-o", "json", "--show-managed-fields"))
+    output = prepared("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump(config))
+    assert output == "configmap/moved serverside-applied\n"
+    moved = json.loads(prepared("get", "cm", "moved", "-o", "json", "--show-managed-fields"))
     assert moved["data"] == {"a": "2"}
-    owners = {(who["manager"], who["operation"]) for who in moved["metadata"]["managedFields"]}
+    owners = {
+        (entry["manager"], entry["operation"]) for entry in moved["metadata"]["managedFields"]
+    }
     assert ("kubectl-client-side-apply", "Update") not in owners
     assert ("kubectl", "Apply") in owners
-    furnished("delete", "cm", "moved")
+    prepared("delete", "cm", "moved")

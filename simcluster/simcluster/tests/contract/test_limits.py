@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -13,16 +13,9 @@ import pytest
 from simcluster import ClusterOptions, FaultRule, SimulatedCluster
 from simcluster.apiserver import connections, read_endpoints
 from simcluster.tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 
 LIMIT_BYTES = 3 * 1024 * 1024
-
-
-async def until(holds: Callable[[], bool], timeout_s: float = WAIT_TIMEOUT_S) -> None:
-    """Wait until something is true."""
-    async with asyncio.timeout(timeout_s):
-        while not holds():  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.01)
 
 
 @contextlib.asynccontextmanager
@@ -53,7 +46,7 @@ async def test_a_body_over_three_mebibytes_is_refused(api: ApiClient, method: st
 
 
 @pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
-async def test_the_connection_survives_a_refused_body(api: ApiClient) -> None:
+async def test_the_connection_stays_open_after_a_refused_body(api: ApiClient) -> None:
     await api.post(CONFIG_MAPS, config_map(data="x" * LIMIT_BYTES))
     assert (await api.create(CONFIG_MAPS, config_map()))["data"] == {"a": "b"}
 
@@ -62,7 +55,7 @@ async def test_requests_beyond_the_limit_are_answered_429() -> None:
     async with cluster_with(max_in_flight=2) as cluster, ApiClient(cluster.url, "") as api:
         cluster.faults.add(FaultRule("GET", "/configmaps", times=2, delay_s=WAIT_TIMEOUT_S))
         held = [asyncio.create_task(api.get(CONFIG_MAPS)) for _ in range(2)]
-        await until(lambda: cluster.faults.hits == 2)
+        await wait_until(lambda: cluster.faults.hits == 2)
         refused = await api.get(PODS)
         assert (refused.status, refused.headers["Retry-After"]) == (429, "1")
         assert refused.text == "Too many requests, please try again later.\n"
@@ -79,7 +72,7 @@ async def test_watches_do_not_count_as_requests_in_flight() -> None:
         api.watch(PODS, "resourceVersion=0"),
         api.watch(PODS, "resourceVersion=0"),
     ):
-        await until(lambda: len(cluster.server.watchers) == 2)
+        await wait_until(lambda: len(cluster.server.watchers) == 2)
         assert (await api.get(PODS)).status == 200
 
 
@@ -95,7 +88,7 @@ async def test_connections_beyond_the_limit_are_answered_429() -> None:
             assert replies == [(200, None), (200, None), (429, "1")]
             await sessions[0].close()
             async with asyncio.timeout(WAIT_TIMEOUT_S):
-                while await _status(sessions[2], url) != 200:  # noqa: ASYNC110 - nothing tells
+                while await _status(sessions[2], url) != 200:  # noqa: ASYNC110 - polled
                     await asyncio.sleep(0.02)
 
 
@@ -104,17 +97,17 @@ async def _status(session: aiohttp.ClientSession, url: str) -> int:
         return response.status
 
 
-async def test_a_client_that_vanishes_frees_its_watch() -> None:
+async def test_a_watch_is_removed_when_its_client_disconnects() -> None:
     async with cluster_with() as cluster:
         reader, writer = await asyncio.open_connection(*address(cluster))
         writer.write(f"GET {PODS}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         await reader.readuntil(b"\r\n\r\n")
-        await until(lambda: len(cluster.server.watchers) == 1)
+        await wait_until(lambda: len(cluster.server.watchers) == 1)
         writer.transport.abort()
-        await until(lambda: len(cluster.server.watchers) == 0)
+        await wait_until(lambda: len(cluster.server.watchers) == 0)
 
 
-async def test_a_watch_that_is_not_read_is_aborted_without_harm_to_others(
+async def test_only_the_watch_that_is_not_read_is_aborted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(read_endpoints, "SLOW_WATCHER_S", 0.1)
@@ -123,7 +116,7 @@ async def test_a_watch_that_is_not_read_is_aborted_without_harm_to_others(
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.connect(address(cluster))
             client.send(f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-            await until(lambda: len(cluster.server.watchers) == 1)
+            await wait_until(lambda: len(cluster.server.watchers) == 1)
             large = "x" * 100_000
             await api.create(CONFIG_MAPS, config_map())
             for number in range(200):
@@ -132,7 +125,7 @@ async def test_a_watch_that_is_not_read_is_aborted_without_harm_to_others(
                     {"data": {"a": f"{number}{large}"}},
                     "application/merge-patch+json",
                 )
-            await until(lambda: len(cluster.server.watchers) == 0)
+            await wait_until(lambda: len(cluster.server.watchers) == 0)
         assert (await api.get(PODS)).status == 200
 
 
@@ -160,7 +153,7 @@ async def test_a_connection_on_which_no_whole_request_arrives_is_closed(
         writer.close()
 
 
-async def test_the_server_answers_others_while_it_sends_a_large_list() -> None:
+async def test_the_server_answers_other_requests_while_it_sends_a_large_list() -> None:
     async with cluster_with() as cluster, ApiClient(cluster.url, "") as api:
         for number in range(3000):
             cluster.store.put(

@@ -1,4 +1,4 @@
-"""Lists: their content by resourceVersion, and refused options."""
+"""Lists: their content by resourceVersion, and invalid options."""
 
 from typing import Any
 from urllib.parse import quote
@@ -22,25 +22,25 @@ ALL_PODS = "/api/v1/pods"
 
 
 async def names(api: ApiClient, query: str, path: str = PODS) -> list[str]:
-    """The names a list shows, in its order."""
+    """The names in a list, in order."""
     reply = await api.get(f"{path}?{query}")
     assert reply.status == 200, reply.text
     return [item["metadata"]["name"] for item in reply.body["items"]]
 
 
-async def test_a_lists_revision_covers_the_last_write_of_any_kind(api: ApiClient) -> None:
+async def test_the_revision_of_a_list_is_that_of_the_last_write_of_any_kind(api: ApiClient) -> None:
     await api.create(PODS, pod())
     written = await api.create(CONFIG_MAPS, config_map())
     assert int(await api.revision()) >= int(written["metadata"]["resourceVersion"])
 
 
-async def test_items_come_in_the_order_of_namespace_and_name(api: ApiClient) -> None:
+async def test_items_are_ordered_by_namespace_and_name(api: ApiClient) -> None:
     for name in ("b", "a-b", "a", "a.b"):
         await api.create(PODS, pod(name))
     assert await names(api, "") == ["a", "a-b", "a.b", "b"]
 
 
-async def test_an_exact_revision_shows_the_past(api: ApiClient) -> None:
+async def test_an_exact_revision_shows_an_earlier_state(api: ApiClient) -> None:
     first = await api.create(PODS, pod("a"))
     await api.create(PODS, pod("b"))
     then = await api.revision()
@@ -54,7 +54,7 @@ async def test_an_exact_revision_shows_the_past(api: ApiClient) -> None:
     assert await names(api, "") == ["b", "c"]
 
 
-async def test_not_older_than_shows_the_present(api: ApiClient) -> None:
+async def test_not_older_than_shows_the_current_state(api: ApiClient) -> None:
     await api.create(PODS, pod("a"))
     then = await api.revision()
     await api.create(PODS, pod("b"))
@@ -63,7 +63,7 @@ async def test_not_older_than_shows_the_present(api: ApiClient) -> None:
         assert await names(api, f"resourceVersion={then}{match}") == ["a", "b"]
 
 
-async def test_a_limit_without_a_match_asks_for_that_very_revision(api: ApiClient) -> None:
+async def test_a_limit_without_a_version_match_shows_the_exact_revision(api: ApiClient) -> None:
     await api.create(PODS, pod("a"))
     then = await api.revision()
     await api.create(PODS, pod("b"))
@@ -72,7 +72,7 @@ async def test_a_limit_without_a_match_asks_for_that_very_revision(api: ApiClien
     assert listed["metadata"]["resourceVersion"] == then
 
 
-async def test_revision_zero_shows_something_consistent_without_waiting(api: ApiClient) -> None:
+async def test_revision_zero_shows_a_consistent_state_without_waiting(api: ApiClient) -> None:
     await api.create(PODS, pod("a"))
     await api.revision()
     query = "resourceVersion=0&resourceVersionMatch=NotOlderThan"
@@ -109,7 +109,7 @@ async def test_revision_zero_shows_something_consistent_without_waiting(api: Api
         ),
     ],
 )
-async def test_options_that_contradict_each_other_are_invalid(
+async def test_contradictory_options_are_invalid(
     api: ApiClient, query: str, field: str, message: str
 ) -> None:
     reply = await api.get(f"{PODS}?{query}")
@@ -121,7 +121,7 @@ async def test_options_that_contradict_each_other_are_invalid(
     assert [(cause["field"], cause["message"]) for cause in details["causes"]] == [(field, message)]
 
 
-async def test_a_revision_that_is_no_number_is_a_bad_request(api: ApiClient) -> None:
+async def test_a_revision_that_is_not_a_number_is_a_bad_request(api: ApiClient) -> None:
     reply = await api.get(f"{PODS}?resourceVersion=abc")
     assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
     assert 'Invalid value: "abc"' in reply.body["message"]
@@ -132,7 +132,7 @@ async def test_a_revision_that_is_no_number_is_a_bad_request(api: ApiClient) -> 
     ("text", "why"),
     [("", "invalid syntax"), ("9223372036854775808", "value out of range")],
 )
-async def test_a_limit_is_a_number_of_64_bits(api: ApiClient, text: str, why: str) -> None:
+async def test_a_limit_above_64_bits_is_a_bad_request(api: ApiClient, text: str, why: str) -> None:
     reply = await api.get(f"{PODS}?limit={text}")
     assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
     assert reply.body["message"] == f'strconv.ParseInt: parsing "{text}": {why}'
@@ -157,7 +157,7 @@ async def test_a_limit_is_a_number_of_64_bits(api: ApiClient, text: str, why: st
         ),
     ],
 )
-async def test_an_unsupported_field_selector_has_the_error_of_its_kind(
+async def test_the_error_for_an_unsupported_field_selector_depends_on_the_kind(
     api: ApiClient, path: str, field: str, message: str
 ) -> None:
     reply = await api.get(f"{path}?fieldSelector={quote(field)}")
@@ -165,7 +165,7 @@ async def test_an_unsupported_field_selector_has_the_error_of_its_kind(
     assert reply.body["message"] == message
 
 
-async def test_some_fields_have_an_old_name_or_match_no_object(api: ApiClient) -> None:
+async def test_old_names_of_fields_can_be_selected(api: ApiClient) -> None:
     for path in (
         f"{PODS}?fieldSelector=spec.host%3Dnowhere",
         "/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.driver%3Dnone",
@@ -175,7 +175,7 @@ async def test_some_fields_have_an_old_name_or_match_no_object(api: ApiClient) -
         assert (reply.status, reply.body["items"]) == (200, [])
 
 
-async def test_a_limit_that_is_no_number_is_a_bad_request(api: ApiClient) -> None:
+async def test_a_limit_that_is_not_a_number_is_a_bad_request(api: ApiClient) -> None:
     reply = await api.get(f"{PODS}?limit=many")
     assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
     assert 'parsing "many": invalid syntax' in reply.body["message"]
@@ -193,18 +193,18 @@ async def test_a_future_revision_is_answered_after_a_wait(api: ApiClient) -> Non
     ]
 
 
-async def test_a_revision_that_is_no_longer_kept_is_gone(
-    embedded: SimulatedCluster, api: ApiClient
+async def test_an_expired_revision_is_gone(
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     before = await api.revision()
     await api.create(PODS, pod())
-    embedded.server.forget_history()
+    simulated_cluster.server.forget_history()
     reply = await api.get(f"{PODS}?resourceVersion={before}&resourceVersionMatch=Exact")
     assert (reply.status, reply.body["reason"]) == (410, "Expired")
     assert reply.body["message"] == "The resourceVersion for the provided list is too old."
 
 
-async def test_one_name_can_be_selected(api: ApiClient) -> None:
+async def test_an_object_can_be_selected_by_name(api: ApiClient) -> None:
     for name in "ab":
         await api.create(PODS, pod(name))
     for path in (PODS, ALL_PODS):
@@ -213,13 +213,13 @@ async def test_one_name_can_be_selected(api: ApiClient) -> None:
     assert await names(api, "fieldSelector=metadata.name=c") == []
 
 
-async def test_a_namespace_can_be_selected_across_all(api: ApiClient) -> None:
+async def test_a_namespace_can_be_selected_in_a_list_across_namespaces(api: ApiClient) -> None:
     await api.create(PODS, pod())
     assert await names(api, "fieldSelector=metadata.namespace=default", ALL_PODS) == ["a"]
     assert await names(api, "fieldSelector=metadata.namespace=kube-public", ALL_PODS) == []
 
 
-async def test_nodes_are_selected_by_whether_they_can_be_scheduled_to(api: ApiClient) -> None:
+async def test_nodes_can_be_selected_by_unschedulable(api: ApiClient) -> None:
     for name in "mn":
         await api.create(NODES, node(name))
     await api.patch(f"{NODES}/n", {"spec": {"unschedulable": True}})
@@ -238,7 +238,7 @@ async def test_a_write_moves_an_object_between_selectors(api: ApiClient) -> None
     assert await names(api, "fieldSelector=status.phase=Failed&labelSelector=app=b") == ["b"]
 
 
-async def test_a_large_list_is_whole(api: ApiClient) -> None:
+async def test_a_large_list_is_complete(api: ApiClient) -> None:
     count = 600
     for number in range(count):
         await api.create(CONFIG_MAPS, config_map(f"large-{number:03d}"))

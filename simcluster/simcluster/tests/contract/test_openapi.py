@@ -12,14 +12,14 @@ POD_SPEC = "io.k8s.api.core.v1.PodSpec"
 
 
 async def document(http: ApiClient, group_version: str) -> Json:
-    """A group version's document, under the address the index gives."""
+    """The document of a group version, read from its address in the index."""
     index = (await http.get("/openapi/v3")).body["paths"]
     reply = await http.get(index[group_version]["serverRelativeURL"])
     assert reply.status == 200
     return reply.body
 
 
-async def test_the_index_addresses_documents_by_their_hash(http: ApiClient) -> None:
+async def test_addresses_in_the_index_contain_the_hash_of_the_document(http: ApiClient) -> None:
     index = (await http.get("/openapi/v3")).body["paths"]
     assert {"api/v1", "apis/apps/v1", "apis/batch/v1"} <= set(index)
     url = index["apis/apps/v1"]["serverRelativeURL"]
@@ -30,7 +30,7 @@ async def test_the_index_addresses_documents_by_their_hash(http: ApiClient) -> N
     assert "immutable" in reply.headers["Cache-Control"]
 
 
-async def test_a_pods_fields_have_types_and_words(http: ApiClient) -> None:
+async def test_the_fields_of_a_pod_have_types_and_descriptions(http: ApiClient) -> None:
     body = await document(http, "api/v1")
     assert body["openapi"].startswith("3.0")
     schemas = body["components"]["schemas"]
@@ -45,7 +45,7 @@ async def test_a_pods_fields_have_types_and_words(http: ApiClient) -> None:
     assert pod["properties"]["spec"]["allOf"] == [{"$ref": f"#/components/schemas/{POD_SPEC}"}]
 
 
-async def test_lists_say_how_they_are_merged(http: ApiClient) -> None:
+async def test_lists_have_merge_strategies(http: ApiClient) -> None:
     schemas = (await document(http, "api/v1"))["components"]["schemas"]
     containers = schemas[POD_SPEC]["properties"]["containers"]
     assert containers["x-kubernetes-patch-merge-key"] == "name"
@@ -68,7 +68,7 @@ async def test_lists_say_how_they_are_merged(http: ApiClient) -> None:
         ("apis/scheduling.k8s.io/v1", "/apis/scheduling.k8s.io/v1/priorityclasses/{name}"),
     ],
 )
-async def test_paths_name_their_kind_and_take_field_validation(
+async def test_paths_have_a_kind_and_the_field_validation_parameter(
     http: ApiClient, group_version: str, path: str
 ) -> None:
     body = await document(http, group_version)
@@ -80,7 +80,7 @@ async def test_paths_name_their_kind_and_take_field_validation(
     assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
 
 
-async def test_every_reference_leads_somewhere(http: ApiClient) -> None:
+async def test_every_reference_exists(http: ApiClient) -> None:
     for group_version in (await http.get("/openapi/v3")).body["paths"]:
         if not group_version.startswith("api"):
             continue
@@ -91,7 +91,7 @@ async def test_every_reference_leads_somewhere(http: ApiClient) -> None:
 
 
 def references(value: object) -> list[str]:
-    """The schemas a part of a document refers to."""
+    """The schemas that a part of a document references."""
     if isinstance(value, list):
         return [found for item in value for found in references(item)]
     if not isinstance(value, dict):
@@ -103,7 +103,7 @@ def references(value: object) -> list[str]:
     return found
 
 
-async def test_the_old_document_is_there_too(http: ApiClient) -> None:
+async def test_the_openapi_v2_document_is_served(http: ApiClient) -> None:
     body = (await http.get("/openapi/v2")).body
     assert body["swagger"] == "2.0"
     assert "nodeName" in body["definitions"][POD_SPEC]["properties"]

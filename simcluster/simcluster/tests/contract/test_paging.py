@@ -1,4 +1,4 @@
-"""Pages of a list: all of one revision, whatever is written in between."""
+"""Pages of a list all show the same revision."""
 
 import base64
 import json
@@ -29,7 +29,7 @@ def token(**fields: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(fields).encode()).decode().rstrip("=")
 
 
-async def test_pages_show_the_first_ones_revision_through_all_kinds_of_writes(
+async def test_all_pages_show_the_revision_of_the_first_page_despite_writes(
     api: ApiClient,
 ) -> None:
     await make_pods(api, "abcdef")
@@ -47,7 +47,9 @@ async def test_pages_show_the_first_ones_revision_through_all_kinds_of_writes(
     assert "remainingItemCount" not in last
 
 
-async def test_the_remaining_items_are_counted_at_that_revision(api: ApiClient) -> None:
+async def test_the_remaining_items_are_counted_at_the_revision_of_the_first_page(
+    api: ApiClient,
+) -> None:
     await make_pods(api, "abcde")
     _, first = await page(api, "limit=1")
     await api.create(PODS, pod("f"))
@@ -55,7 +57,7 @@ async def test_the_remaining_items_are_counted_at_that_revision(api: ApiClient) 
     assert (first["remainingItemCount"], second["remainingItemCount"]) == (4, 3)
 
 
-async def test_a_page_that_holds_everything_leads_nowhere(api: ApiClient) -> None:
+async def test_a_page_with_all_items_has_no_continue_token(api: ApiClient) -> None:
     await make_pods(api, "ab")
     assert "continue" not in (await page(api, "limit=2"))[1]
     assert "continue" not in (await page(api, "limit=0"))[1]
@@ -72,7 +74,7 @@ async def test_a_full_page_has_a_continue_token_even_if_no_selected_object_follo
     assert (rest, last.get("continue")) == ([], None)
 
 
-async def test_the_token_names_revision_and_start(api: ApiClient) -> None:
+async def test_the_continue_token_contains_the_revision_and_the_start_key(api: ApiClient) -> None:
     await make_pods(api, "ab")
     _, metadata = await page(api, "limit=1")
     text = metadata["continue"]
@@ -88,7 +90,7 @@ async def test_the_limit_may_change_from_page_to_page(api: ApiClient) -> None:
     assert (await page(api, f"continue={metadata['continue']}"))[0] == ["b", "c", "d"]
 
 
-async def test_revision_zero_goes_with_a_token_and_no_other_does(api: ApiClient) -> None:
+async def test_a_continue_token_can_be_combined_only_with_revision_zero(api: ApiClient) -> None:
     await make_pods(api, "ab")
     _, metadata = await page(api, "limit=1")
     query = f"limit=1&continue={metadata['continue']}"
@@ -108,7 +110,7 @@ async def test_revision_zero_goes_with_a_token_and_no_other_does(api: ApiClient)
         (token(v="meta.k8s.io/v1", rv=5, start="../a"), "continue key is not valid: ../a"),
     ],
 )
-async def test_a_foreign_continue_token_is_a_bad_request(
+async def test_an_invalid_continue_token_is_a_bad_request(
     api: ApiClient, text: str, message: str
 ) -> None:
     reply = await api.get(f"{PODS}?limit=1&continue={text}")
@@ -117,12 +119,12 @@ async def test_a_foreign_continue_token_is_a_bad_request(
 
 
 async def test_an_expired_continue_token_comes_with_one_for_the_current_state(
-    embedded: SimulatedCluster, api: ApiClient
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     await make_pods(api, "abc")
     _, metadata = await page(api, "limit=1")
     await api.create(PODS, pod("bb"))
-    embedded.server.forget_history()
+    simulated_cluster.server.forget_history()
     expired = await api.get(f"{PODS}?limit=1&continue={metadata['continue']}")
     assert (expired.status, expired.body["reason"]) == (410, "Expired")
     assert "or use the continue token in this response" in expired.body["message"]

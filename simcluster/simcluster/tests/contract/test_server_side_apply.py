@@ -1,4 +1,4 @@
-"""Server-side apply: ownership of fields and its consequences."""
+"""Server-side apply: ownership of fields and conflicts."""
 
 import json
 from typing import Any
@@ -44,7 +44,7 @@ async def test_fields_that_are_no_longer_applied_are_removed(api: ApiClient) -> 
     assert reply.body["data"] == {"x": "1"}
 
 
-async def test_fields_of_other_appliers_stay(api: ApiClient) -> None:
+async def test_fields_that_another_manager_applies_stay(api: ApiClient) -> None:
     await apply(api, PATH, config_map("a", x="1", y="2"))
     await apply(api, PATH, config_map("a", y="2"), "other")
     reply = await apply(api, PATH, config_map("a", x="1"))
@@ -76,7 +76,7 @@ async def test_several_conflicts_are_listed_by_manager(api: ApiClient) -> None:
     )
 
 
-async def test_creates_and_updates_are_tracked_too(api: ApiClient) -> None:
+async def test_creates_and_updates_record_field_managers(api: ApiClient) -> None:
     created = await api.create(f"{sent.CONFIG_MAPS}?fieldManager=maker", config_map("a", x="1"))
     assert owners(created) == {("maker", "Update"): {"f:data": {".": {}, "f:x": {}}}}
     reply = await apply(api, PATH, config_map("a", x="2"))
@@ -91,7 +91,7 @@ async def test_creates_and_updates_are_tracked_too(api: ApiClient) -> None:
     }
 
 
-async def test_the_items_of_a_keyed_list_have_owners_of_their_own(api: ApiClient) -> None:
+async def test_items_of_a_keyed_list_have_separate_managers(api: ApiClient) -> None:
     path = f"{sent.DEPLOYMENTS}/w"
     assert (await apply(api, path, deployment())).status == 201
     sidecar = deployment()
@@ -112,7 +112,7 @@ async def test_the_items_of_a_keyed_list_have_owners_of_their_own(api: ApiClient
     assert alone.body["spec"]["replicas"] == 2
 
 
-async def test_the_scaling_client_owns_the_replicas(api: ApiClient) -> None:
+async def test_a_client_of_the_scale_subresource_owns_the_replicas(api: ApiClient) -> None:
     path = f"{sent.DEPLOYMENTS}/w"
     await apply(api, path, deployment(replicas=1))
     await api.patch(f"{path}/scale?fieldManager=scaler", {"spec": {"replicas": 4}}, MERGE)
@@ -175,7 +175,7 @@ REFUSED: list[tuple[str, Json, int, str]] = [
 
 
 @pytest.mark.parametrize(("query", "body", "status", "message"), REFUSED)
-async def test_malformed_configurations_are_refused(
+async def test_malformed_apply_configurations_are_refused(
     api: ApiClient, query: str, body: Json, status: int, message: str
 ) -> None:
     reply = await api.request("PATCH", PATH + query, body, "application/apply-patch+yaml")
@@ -206,7 +206,7 @@ async def test_fields_that_decoding_sets_have_no_manager(api: ApiClient) -> None
     assert "conditions" not in gone["status"]
 
 
-async def test_owners_can_be_forgotten(api: ApiClient) -> None:
+async def test_a_client_can_clear_managed_fields(api: ApiClient) -> None:
     await apply(api, PATH, config_map("a", x="1"))
     found = (await api.get(PATH)).body
     found["metadata"]["managedFields"] = [{}]
@@ -284,7 +284,7 @@ async def test_the_creator_of_an_object_owns_its_fields_and_their_defaults(
     assert owners(made) == {("maker", "Update"): fields}
 
 
-async def test_a_status_update_is_tracked_and_a_binding_is_not(api: ApiClient) -> None:
+async def test_a_status_update_records_its_manager_and_a_binding_does_not(api: ApiClient) -> None:
     await api.create(f"{sent.PODS}?fieldManager=maker", pod())
     assert (await api.bind("a", "n")).status == 201
     patch = {"status": {"phase": "Running"}}
@@ -300,8 +300,8 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 async def test_kubectl_takes_over_its_client_side_applied_fields(api: ApiClient) -> None:
     old = config_map("a", x="1", y="1")
-    told = {**old, "metadata": {"name": "a", "annotations": {LAST_APPLIED: json.dumps(old)}}}
-    await api.create(f"{sent.CONFIG_MAPS}?fieldManager=kubectl-client-side-apply", told)
+    applied = {**old, "metadata": {"name": "a", "annotations": {LAST_APPLIED: json.dumps(old)}}}
+    await api.create(f"{sent.CONFIG_MAPS}?fieldManager=kubectl-client-side-apply", applied)
     other = await apply(api, PATH, config_map("a", x="2", y="2"))
     assert other.status == 409
     taken = await apply(api, PATH, config_map("a", x="2", y="2"), "kubectl")
@@ -313,8 +313,8 @@ async def test_kubectl_takes_over_its_client_side_applied_fields(api: ApiClient)
 
 async def test_kubectl_does_not_take_over_fields_that_others_changed_since(api: ApiClient) -> None:
     old = config_map("a", x="1")
-    told = {**old, "metadata": {"name": "a", "annotations": {LAST_APPLIED: json.dumps(old)}}}
-    await api.create(f"{sent.CONFIG_MAPS}?fieldManager=kubectl-client-side-apply", told)
+    applied = {**old, "metadata": {"name": "a", "annotations": {LAST_APPLIED: json.dumps(old)}}}
+    await api.create(f"{sent.CONFIG_MAPS}?fieldManager=kubectl-client-side-apply", applied)
     await api.patch(f"{PATH}?fieldManager=changer", {"data": {"x": "3"}}, MERGE)
     refused = await apply(api, PATH, config_map("a", x="2"), "kubectl")
     assert refused.status == 409
@@ -323,7 +323,7 @@ async def test_kubectl_does_not_take_over_fields_that_others_changed_since(api: 
     )
 
 
-async def test_a_client_may_send_managed_fields(api: ApiClient) -> None:
+async def test_a_client_can_send_managed_fields(api: ApiClient) -> None:
     made = await api.create(f"{sent.CONFIG_MAPS}?fieldManager=maker", config_map("a", x="1"))
     renamed = {**made["metadata"]["managedFields"][0], "manager": "heir", "operation": "Apply"}
     replace = [{"op": "replace", "path": "/metadata/managedFields", "value": [renamed]}]

@@ -1,4 +1,4 @@
-"""Tables, and answers with metadata only."""
+"""Table answers, and answers with metadata only."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ async def test_each_kind_has_its_columns(
     assert [column["name"] for column in found if column["priority"] == 1] == wide
 
 
-async def test_columns_have_types_formats_and_words(http: ApiClient) -> None:
+async def test_columns_have_types_formats_and_descriptions(http: ApiClient) -> None:
     found = {column["name"]: column for column in await columns(http, PODS)}
     assert (found["Name"]["type"], found["Name"]["format"]) == ("string", "name")
     assert found["Ready"] == {
@@ -103,7 +103,7 @@ async def test_columns_have_types_formats_and_words(http: ApiClient) -> None:
     ]  # fmt: skip
 
 
-async def test_cells_read_as_kubectl_shows_them(http: ApiClient) -> None:
+async def test_cells_have_the_texts_that_kubectl_shows(http: ApiClient) -> None:
     await http.create(NODES, node("table"))
     labels = {"node-role.kubernetes.io/worker": ""}
     change = {"metadata": {"labels": labels}, "spec": {"unschedulable": True}}
@@ -144,7 +144,9 @@ async def test_a_finished_pod_has_a_condition_in_its_row(http: ApiClient) -> Non
     )
 
 
-async def test_a_waiting_container_shows_its_reason_and_restarts_their_age(http: ApiClient) -> None:
+async def test_the_row_of_a_pod_shows_waiting_reasons_and_the_age_of_restarts(
+    http: ApiClient,
+) -> None:
     last = {"exitCode": 1, "finishedAt": "2020-01-01T00:00:00Z"}
     container = {
         "name": "c",
@@ -176,7 +178,7 @@ async def test_rows_include_the_requested_part_of_the_object(
     assert (carried and carried["kind"]) == kind
 
 
-async def test_an_unknown_wish_is_refused(http: ApiClient) -> None:
+async def test_an_unknown_include_object_value_is_refused(http: ApiClient) -> None:
     reply = await http.get(f"{CONFIG_MAPS}?includeObject=Everything", TABLE)
     assert reply.status == 400
 
@@ -194,7 +196,7 @@ async def test_only_the_first_table_of_a_watch_has_columns(http: ApiClient) -> N
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-async def test_the_version_asked_for_is_the_one_given(http: ApiClient, version: str) -> None:
+async def test_tables_have_the_requested_version(http: ApiClient, version: str) -> None:
     for kind, given in (("Table", "Table"), ("PartialObjectMetadataList",) * 2):
         accept = f"application/json;as={kind};v={version};g=meta.k8s.io"
         reply = await http.request("GET", "/api/v1/namespaces", accept=accept)
@@ -216,7 +218,7 @@ async def test_partial_metadata_of_an_object_and_of_a_list_differ(http: ApiClien
 
 
 @pytest.mark.parametrize("kind", ["PartialObjectMetadata", "Table"])
-async def test_bookmarks_come_in_the_form_of_the_watch(http: ApiClient, kind: str) -> None:
+async def test_bookmarks_have_the_format_of_the_watch(http: ApiClient, kind: str) -> None:
     accept = f"application/json;as={kind};v=v1;g=meta.k8s.io"
     query = "allowWatchBookmarks=1&timeoutSeconds=2&fieldSelector=metadata.name=nobody"
     async with http.watch(CONFIG_MAPS, query, accept) as watch:
@@ -225,7 +227,7 @@ async def test_bookmarks_come_in_the_form_of_the_watch(http: ApiClient, kind: st
     assert int(mark["object"]["metadata"]["resourceVersion"]) > 0
 
 
-async def test_metadata_alone_in_a_get_a_list_and_a_watch(http: ApiClient) -> None:
+async def test_partial_metadata_in_a_get_a_list_and_a_watch(http: ApiClient) -> None:
     await http.create(CONFIG_MAPS, {"metadata": {"name": "lean"}, "data": {"a": "b"}})
     one = (await http.get(f"{CONFIG_MAPS}/lean", METADATA)).body
     assert (one["kind"], one["apiVersion"]) == ("PartialObjectMetadata", "meta.k8s.io/v1")

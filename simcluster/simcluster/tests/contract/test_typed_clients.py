@@ -1,4 +1,4 @@
-"""The typed clients, which refuse an answer that lacks a field or has one of another type."""
+"""The typed clients, which reject answers with missing fields or fields of wrong types."""
 
 import asyncio
 import queue
@@ -35,7 +35,7 @@ CERTIFICATE_REQUEST = (
     "L04xbWdyeUZxTUoxc2YyZStSdkxTN3dhNU16ZU5DQ2E1V0pIUGJ3Zz0KLS0tLS1FTkQgQ0VSVElGSUNBVEUg"
     "UkVRVUVTVC0tLS0tCg=="
 )
-"""Of a key that nobody has kept, in base64."""
+"""A certificate signing request in base64; its key was discarded."""
 # The client insists on an eventTime, which core Events need not have.
 _UNREADABLE = ("EventsV1Api", "list_event_for_all_namespaces")
 OBJECTS: list[Json] = [
@@ -81,14 +81,14 @@ OBJECTS: list[Json] = [
 
 @pytest.fixture
 async def made(http: ApiClient, sync_client: Client) -> list[Any]:
-    """The objects as the client has read them from the answers to their creation."""
+    """The created objects, as the client decoded them from the answers."""
     del http
     made = await asyncio.to_thread(Utils.create_from_yaml, sync_client, yaml_objects=OBJECTS)
     return [found for each in made for found in each]
 
 
 def _lists(client: Client) -> list[tuple[str, str, Any]]:
-    """Every call of every API that lists across namespaces."""
+    """The list methods of all APIs, across namespaces."""
     found = []
     for name in dir(kubernetes.client):
         made: Any = getattr(kubernetes.client, name)
@@ -103,7 +103,7 @@ def _lists(client: Client) -> list[tuple[str, str, Any]]:
     return found
 
 
-async def test_the_client_can_read_every_list(made: list[Any], sync_client: Client) -> None:
+async def test_the_client_decodes_every_list(made: list[Any], sync_client: Client) -> None:
     assert len(made) == len(OBJECTS)
 
     def kinds_read() -> set[str]:
@@ -123,7 +123,7 @@ async def test_the_client_can_read_every_list(made: list[Any], sync_client: Clie
     assert {"APIServiceList", "ServiceCIDRList"} <= kinds
 
 
-async def test_putting_back_a_read_object_changes_nothing(
+async def test_replacing_an_object_with_itself_changes_nothing(
     http: ApiClient, sync_client: Client
 ) -> None:
     core: Any = kubernetes.client.CoreV1Api(sync_client)
@@ -168,7 +168,7 @@ async def test_items_of_yaml_lists_are_created_one_by_one(sync_client: Client) -
     assert [error.status for error in caught.value.api_exceptions] == [409, 409]
 
 
-async def test_yaml_can_be_applied(sync_client: Client) -> None:
+async def test_the_client_applies_yaml(sync_client: Client) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ap"}, "data": {"a": "b"}}
     for _ in range(2):
         made = await asyncio.to_thread(
@@ -189,7 +189,7 @@ async def test_a_pod_without_a_node_has_no_log(sync_client: Client) -> None:
     assert caught.value.status == 400
 
 
-async def test_deletions_can_be_tied_to_a_version(sync_client: Client) -> None:
+async def test_a_deletion_can_have_a_resource_version_as_precondition(sync_client: Client) -> None:
     core: Any = kubernetes.client.CoreV1Api(sync_client)
     made = await asyncio.to_thread(core.create_namespaced_pod, "default", pod("tied"))
 
@@ -226,7 +226,7 @@ async def test_a_status_can_be_applied(sync_client: Client) -> None:
     assert (entry.manager, entry.operation, entry.subresource) == ("me", "Apply", "status")
 
 
-async def test_the_requester_of_a_certificate_is_recorded(sync_client: Client) -> None:
+async def test_the_user_of_a_certificate_signing_request_is_recorded(sync_client: Client) -> None:
     api: Any = kubernetes.client.CertificatesV1Api(sync_client)
     spec = kubernetes.client.V1CertificateSigningRequestSpec(
         request=CERTIFICATE_REQUEST,
@@ -244,7 +244,7 @@ async def test_the_requester_of_a_certificate_is_recorded(sync_client: Client) -
     await asyncio.to_thread(api.delete_certificate_signing_request, "asked")
 
 
-async def test_an_informer_keeps_up(sync_client: Client) -> None:
+async def test_an_informer_follows_changes(sync_client: Client) -> None:
     core: Any = kubernetes.client.CoreV1Api(sync_client)
     seen: queue.Queue[tuple[str, str]] = queue.Queue()
     informer = Informer(
@@ -255,7 +255,7 @@ async def test_an_informer_keeps_up(sync_client: Client) -> None:
             kind, lambda found, kind=kind: seen.put((kind, found.metadata.name))
         )
 
-    def story() -> None:
+    def steps() -> None:
         core.create_namespaced_config_map("default", _kept("first"))
         informer.start()
         assert seen.get(timeout=WAIT_TIMEOUT_S) == ("ADDED", "first")
@@ -268,7 +268,7 @@ async def test_an_informer_keeps_up(sync_client: Client) -> None:
         assert informer.cache.list_keys() == ["default/second"]
 
     try:
-        await asyncio.to_thread(story)
+        await asyncio.to_thread(steps)
     finally:
         await asyncio.to_thread(informer.stop)
 
@@ -278,7 +278,7 @@ def _kept(name: str) -> Json:
 
 
 class _BreakableLock(Lock):  # type: ignore[misc]
-    """The client's own, which nothing else makes give up its leadership."""
+    """The client's lock, which can be made to fail, so that its holder loses the leadership."""
 
     def __init__(self, name: str, namespace: str, identity: str) -> None:
         super().__init__(name, namespace, identity)

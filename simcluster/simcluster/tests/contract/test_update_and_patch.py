@@ -23,7 +23,7 @@ MODIFIED = (
 )
 
 
-async def test_a_put_must_be_of_the_object_the_url_names(api: ApiClient) -> None:
+async def test_a_put_must_name_the_same_object_as_the_url(api: ApiClient) -> None:
     await api.create(sent.CONFIG_MAPS, config_map())
     other = await api.put(f"{sent.CONFIG_MAPS}/a", config_map("b"))
     assert other.status == 400
@@ -50,7 +50,9 @@ async def test_a_put_for_another_uid_is_a_conflict(api: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("content_type", [MERGE, STRATEGIC])
-async def test_a_patch_may_ask_for_a_revision(api: ApiClient, content_type: str) -> None:
+async def test_a_patch_with_an_old_resource_version_is_a_conflict(
+    api: ApiClient, content_type: str
+) -> None:
     await api.create(sent.CONFIG_MAPS, config_map())
     stale = {"metadata": {"resourceVersion": "1"}, "data": {"c": "d"}}
     reply = await api.patch(f"{sent.CONFIG_MAPS}/a", stale, content_type)
@@ -83,7 +85,7 @@ async def test_generation_counts_the_spec_and_nothing_else(api: ApiClient) -> No
     assert (scaled["metadata"]["generation"], scaled["status"]["replicas"]) == (2, 1)
 
 
-async def test_the_scale_is_part_of_the_object(api: ApiClient) -> None:
+async def test_the_scale_subresource_changes_the_replicas_of_the_object(api: ApiClient) -> None:
     await api.create(sent.DEPLOYMENTS, deployment())
     path = f"{sent.DEPLOYMENTS}/w/scale"
     scale = (await api.get(path)).body
@@ -147,7 +149,7 @@ async def test_malformed_patches_are_refused(
     assert (reply.status, reply.body["message"]) == (status, message)
 
 
-async def test_a_patch_to_something_of_the_wrong_type_is_invalid(api: ApiClient) -> None:
+async def test_a_patch_with_a_value_of_the_wrong_type_is_invalid(api: ApiClient) -> None:
     await api.create(sent.CONFIG_MAPS, config_map())
     reply = await api.patch(f"{sent.CONFIG_MAPS}/a", {"data": {"a": 1}}, STRATEGIC)
     assert reply.status == 422
@@ -170,7 +172,7 @@ async def test_an_unknown_field_of_a_patch_is_dropped_or_refused(api: ApiClient)
     )
 
 
-async def test_a_patch_cannot_rename(api: ApiClient) -> None:
+async def test_a_patch_cannot_change_the_name(api: ApiClient) -> None:
     await api.create(sent.CONFIG_MAPS, config_map())
     reply = await api.patch(f"{sent.CONFIG_MAPS}/a", {"metadata": {"name": "b"}}, MERGE)
     assert reply.status == 400
@@ -179,7 +181,7 @@ async def test_a_patch_cannot_rename(api: ApiClient) -> None:
     )
 
 
-async def test_lists_merge_by_the_keys_of_their_types(api: ApiClient) -> None:
+async def test_lists_merge_by_their_merge_keys(api: ApiClient) -> None:
     container = {"name": "c", "image": "x:1", "env": [{"name": "A", "value": "1"}]}
     ported = {**container, "ports": [{"containerPort": 80}]}
     body = deployment()
@@ -200,7 +202,7 @@ async def test_lists_merge_by_the_keys_of_their_types(api: ApiClient) -> None:
     assert changed["image"] == "x:1"
 
 
-async def test_an_item_without_its_key_is_an_error(api: ApiClient) -> None:
+async def test_a_list_item_without_its_merge_key_is_an_error(api: ApiClient) -> None:
     await api.create(sent.DEPLOYMENTS, deployment())
     patch = {"spec": {"template": {"spec": {"containers": [{"image": "x:2"}]}}}}
     reply = await api.patch(f"{sent.DEPLOYMENTS}/w", patch)
@@ -227,7 +229,7 @@ FIXED: list[tuple[Json, str, str]] = [
 
 
 @pytest.mark.parametrize(("change", "field", "message"), FIXED)
-async def test_immutable_fields_of_a_pod(
+async def test_immutable_fields_of_a_pod_cannot_be_changed(
     api: ApiClient, change: Json, field: str, message: str
 ) -> None:
     await api.create(sent.PODS, pod())
@@ -236,7 +238,7 @@ async def test_immutable_fields_of_a_pod(
     assert any(cause[1] == field and cause[2].startswith(message) for cause in found), found
 
 
-async def test_mutable_fields_of_a_pod(api: ApiClient) -> None:
+async def test_mutable_fields_of_a_pod_can_be_changed(api: ApiClient) -> None:
     await api.create(sent.PODS, pod())
     image = {"spec": {"containers": [{"name": "c", "image": "x:2"}]}}
     changed = (await api.patch(f"{sent.PODS}/a", image)).body
@@ -250,7 +252,7 @@ async def test_mutable_fields_of_a_pod(api: ApiClient) -> None:
     )
 
 
-async def test_an_immutable_config_map_stays(api: ApiClient) -> None:
+async def test_an_immutable_config_map_cannot_be_changed(api: ApiClient) -> None:
     await api.create(sent.CONFIG_MAPS, {**config_map(), "immutable": True})
     reply = await api.patch(f"{sent.CONFIG_MAPS}/a", {"data": {"a": "c"}}, MERGE)
     assert causes(reply) == [
@@ -258,7 +260,7 @@ async def test_an_immutable_config_map_stays(api: ApiClient) -> None:
     ]
 
 
-async def test_a_condition_has_a_transition_time_even_if_unset(api: ApiClient) -> None:
+async def test_a_condition_without_a_transition_time_gets_null(api: ApiClient) -> None:
     await api.create(sent.PODS, pod())
     condition = {"type": "example.com/One", "status": "True"}
     changed = await api.patch(f"{sent.PODS}/a/status", {"status": {"conditions": [condition]}})
@@ -267,14 +269,16 @@ async def test_a_condition_has_a_transition_time_even_if_unset(api: ApiClient) -
     ]
 
 
-async def test_the_provider_of_a_node_is_fixed(api: ApiClient) -> None:
+async def test_the_provider_id_of_a_node_cannot_be_changed(api: ApiClient) -> None:
     await api.create(sent.NODES, {**node(), "spec": {"providerID": "p"}})
     reply = await api.patch(f"{sent.NODES}/n", {"spec": {"providerID": "q"}}, MERGE)
     message = 'Forbidden: node updates may not change providerID except from "" to valid'
     assert causes(reply) == [("FieldValueForbidden", "spec.providerID", message)]
 
 
-async def test_containers_for_debugging_have_their_own_door(api: ApiClient) -> None:
+async def test_ephemeral_containers_are_added_only_through_their_subresource(
+    api: ApiClient,
+) -> None:
     await api.create(sent.PODS, pod())
     added = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "busybox:1"}]}}
     refused = await api.patch(f"{sent.PODS}/a", added)
@@ -287,7 +291,7 @@ async def test_containers_for_debugging_have_their_own_door(api: ApiClient) -> N
     assert causes(gone)[0][1] == "spec.ephemeralContainers"
 
 
-async def test_resources_change_through_resize_alone(api: ApiClient) -> None:
+async def test_pod_resources_change_only_through_the_resize_subresource(api: ApiClient) -> None:
     sized = {"name": "c", "image": "x:1", "resources": {"requests": {"cpu": "1"}}}
     await api.create(sent.PODS, pod(containers=[sized]))
     bigger = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
@@ -299,14 +303,14 @@ async def test_resources_change_through_resize_alone(api: ApiClient) -> None:
     assert reply.body["metadata"]["generation"] == 2
 
 
-async def test_a_pod_is_replaced_by_its_own_manifest(api: ApiClient) -> None:
+async def test_a_pod_can_be_replaced_with_the_manifest_that_created_it(api: ApiClient) -> None:
     made = await api.create(sent.PODS, pod())
     reply = await api.put(f"{sent.PODS}/a", pod())
     assert reply.status == 200, reply.text
     assert reply.body == made
 
 
-async def test_default_tolerations_come_back(api: ApiClient) -> None:
+async def test_removed_default_tolerations_are_added_again(api: ApiClient) -> None:
     made = await api.create(sent.PODS, pod())
     reply = await api.patch(f"{sent.PODS}/a", {"spec": {"tolerations": []}}, MERGE)
     assert reply.body["spec"]["tolerations"] == made["spec"]["tolerations"]
@@ -322,7 +326,7 @@ async def test_a_condition_keeps_the_generation_it_was_seen_at(api: ApiClient) -
     assert reply.body["status"]["conditions"][0]["observedGeneration"] == 1
 
 
-async def test_a_nodes_addresses_for_pods_are_fixed(api: ApiClient) -> None:
+async def test_the_pod_cidr_of_a_node_cannot_be_changed(api: ApiClient) -> None:
     await api.create(sent.NODES, node())
     first = await api.patch(f"{sent.NODES}/n", {"spec": {"podCIDR": "10.0.0.0/24"}})
     assert first.body["spec"]["podCIDRs"] == ["10.0.0.0/24"]
@@ -336,7 +340,7 @@ async def test_a_nodes_addresses_for_pods_are_fixed(api: ApiClient) -> None:
     ]
 
 
-async def test_a_scale_must_be_of_the_object_the_url_names(api: ApiClient) -> None:
+async def test_a_scale_must_name_the_same_object_as_the_url(api: ApiClient) -> None:
     await api.create(sent.DEPLOYMENTS, sent.deployment(replicas=0))
     scale = {"metadata": {"name": "other"}, "spec": {"replicas": 1}}
     reply = await api.put(f"{sent.DEPLOYMENTS}/w/scale", scale)
@@ -346,7 +350,7 @@ async def test_a_scale_must_be_of_the_object_the_url_names(api: ApiClient) -> No
     )
 
 
-async def test_immutable_fields_of_a_claim_are_shown(api: ApiClient) -> None:
+async def test_the_error_shows_the_changed_immutable_fields_of_a_claim(api: ApiClient) -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     await api.create(sent.CLAIMS, {"metadata": {"name": "a"}, "spec": spec})
     larger = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
@@ -356,7 +360,7 @@ async def test_immutable_fields_of_a_claim_are_shown(api: ApiClient) -> None:
     assert '+      "storage": "1Gi"\n' in message
 
 
-async def test_immutable_fields_of_a_pod_are_shown(api: ApiClient) -> None:
+async def test_the_error_shows_the_changed_immutable_fields_of_a_pod(api: ApiClient) -> None:
     await api.create(sent.PODS, pod())
     reply = await api.patch(f"{sent.PODS}/a", {"spec": {"schedulerName": "other"}})
     message = causes(reply)[0][2]

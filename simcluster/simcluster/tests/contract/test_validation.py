@@ -304,7 +304,9 @@ POD_SPECS: list[tuple[Json, Causes]] = [
 
 
 @pytest.mark.parametrize(("spec", "expected"), POD_SPECS)
-async def test_a_pods_spec(api: ApiClient, spec: Json, expected: Causes) -> None:
+async def test_invalid_fields_of_a_pod_are_refused(
+    api: ApiClient, spec: Json, expected: Causes
+) -> None:
     reply = await api.post(sent.PODS, pod("invalid", **copy.deepcopy(spec)))
     assert causes(reply) == expected
     assert reply.body["details"]["kind"] == "Pod"
@@ -358,7 +360,9 @@ METADATA: list[tuple[Json, Causes]] = [
 
 
 @pytest.mark.parametrize(("metadata", "expected"), METADATA)
-async def test_metadata(api: ApiClient, metadata: Json, expected: Causes) -> None:
+async def test_invalid_metadata_is_refused(
+    api: ApiClient, metadata: Json, expected: Causes
+) -> None:
     body = {**config_map(), "metadata": metadata}
     assert causes(await api.post(sent.CONFIG_MAPS, body)) == expected
 
@@ -463,11 +467,13 @@ OTHERS: list[tuple[str, Json, Causes]] = [
 
 
 @pytest.mark.parametrize(("path", "body", "expected"), OTHERS)
-async def test_other_kinds(api: ApiClient, path: str, body: Json, expected: Causes) -> None:
+async def test_invalid_fields_of_other_kinds_are_refused(
+    api: ApiClient, path: str, body: Json, expected: Causes
+) -> None:
     assert causes(await api.post(path, body)) == expected
 
 
-async def test_a_system_class_is_not_for_users(api: ApiClient) -> None:
+async def test_users_cannot_create_system_priority_classes(api: ApiClient) -> None:
     reply = await api.post(sent.CLASSES, {"metadata": {"name": "system-mine"}, "value": 1})
     assert causes(reply) == [
         (

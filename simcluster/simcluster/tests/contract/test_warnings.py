@@ -1,4 +1,4 @@
-"""``Warning`` headers: objects that are stored, but look like mistakes."""
+"""``Warning`` headers for objects that are valid, but probably mistaken."""
 
 import re
 from typing import Any
@@ -97,7 +97,7 @@ WARNED: list[tuple[Json, list[str]]] = [
 
 
 @pytest.mark.parametrize(("spec", "expected"), WARNED)
-async def test_a_pod_with_suspicious_fields_is_warned_about(
+async def test_suspicious_fields_of_a_pod_cause_warnings(
     api: ApiClient, spec: Json, expected: list[str]
 ) -> None:
     reply = await api.post(f"{sent.PODS}?dryRun=All", pod(**spec))
@@ -105,7 +105,7 @@ async def test_a_pod_with_suspicious_fields_is_warned_about(
     assert warnings(reply) == expected
 
 
-async def test_a_name_that_is_no_label(api: ApiClient) -> None:
+async def test_a_name_that_is_not_a_dns_label_causes_a_warning(api: ApiClient) -> None:
     advice = "which can result in surprising behavior; a DNS label is recommended: [{}]"
     why = advice.format("must not contain dots")
     reply = await api.post(f"{sent.PODS}?dryRun=All", pod("a.b"))
@@ -114,7 +114,7 @@ async def test_a_name_that_is_no_label(api: ApiClient) -> None:
     assert warnings(reply) == [f"metadata.name: this is used in Pod names and hostnames, {why}"]
 
 
-async def test_a_template_is_looked_at_when_it_may_have_changed(api: ApiClient) -> None:
+async def test_a_pod_template_causes_warnings_only_when_it_may_have_changed(api: ApiClient) -> None:
     spec = {**TEMPLATE["spec"], "topologySpreadConstraints": [constraint("zone")]}
     template = {**TEMPLATE, "spec": spec}
     expected = [f"spec.template.spec.topologySpreadConstraints[0].labelSelector: {NO_POD}"]

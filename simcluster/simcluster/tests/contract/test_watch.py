@@ -64,7 +64,9 @@ async def test_revisions_order_the_events_of_different_kinds(api: ApiClient) -> 
     assert kinds == ["Pod", "ConfigMap", "Pod", "ConfigMap"]
 
 
-async def test_an_object_that_leaves_and_enters_a_label_selector(api: ApiClient) -> None:
+async def test_leaving_and_entering_a_label_selector_are_deleted_and_added_events(
+    api: ApiClient,
+) -> None:
     created = await api.create(PODS, pod())
     query = f"resourceVersion={revision_of(created)}&labelSelector=app=a"
     async with api.watch(PODS, query) as watch:
@@ -90,7 +92,9 @@ async def test_an_object_deleted_outside_a_selector_is_not_shown(api: ApiClient)
     assert shown(last) == ("DELETED", "b")
 
 
-async def test_a_phase_and_a_node_can_be_left_while_watched_from_the_past(api: ApiClient) -> None:
+async def test_a_watch_from_the_past_shows_objects_that_left_a_field_selector(
+    api: ApiClient,
+) -> None:
     created = await api.create(PODS, pod())
     await api.bind("a", "n")
     await api.patch(f"{PODS}/a/status", {"status": {"phase": "Running"}})
@@ -105,7 +109,7 @@ async def test_a_phase_and_a_node_can_be_left_while_watched_from_the_past(api: A
     assert events[2]["object"]["status"]["phase"] == "Running"
 
 
-async def test_one_name_is_watched(api: ApiClient) -> None:
+async def test_a_single_object_can_be_watched_by_name(api: ApiClient) -> None:
     query = f"resourceVersion={await api.revision()}&fieldSelector=metadata.name=b"
     async with api.watch(PODS, query) as watch:
         for name in "abc":
@@ -115,7 +119,7 @@ async def test_one_name_is_watched(api: ApiClient) -> None:
     assert [shown(event) for event in events] == [("ADDED", "b"), ("MODIFIED", "b")]
 
 
-async def test_a_namespace_is_watched_alone(api: ApiClient) -> None:
+async def test_a_watch_of_a_namespace_shows_only_its_objects(api: ApiClient) -> None:
     start = await api.revision()
     elsewhere = "/api/v1/namespaces/kube-public/configmaps"
     async with (
@@ -131,14 +135,14 @@ async def test_a_namespace_is_watched_alone(api: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/watch/pods", "/api/v1/watch/namespaces/default/pods"])
-async def test_the_deprecated_watch_paths_still_watch(api: ApiClient, path: str) -> None:
+async def test_the_deprecated_watch_paths_work(api: ApiClient, path: str) -> None:
     await api.create(PODS, pod())
     async with api.watch(path, f"resourceVersion={await api.revision()}") as watch:
         await api.create(PODS, pod("b"))
         assert shown(await watch.next()) == ("ADDED", "b")
 
 
-async def test_the_deprecated_watch_of_one_object(api: ApiClient) -> None:
+async def test_the_deprecated_watch_path_of_one_object_works(api: ApiClient) -> None:
     path = "/api/v1/watch/namespaces/default/pods/b"
     async with api.watch(path, f"resourceVersion={await api.revision()}") as watch:
         for name in "ab":
@@ -151,7 +155,7 @@ async def test_the_deprecated_watch_of_one_object(api: ApiClient) -> None:
     )
 
 
-async def test_a_watch_takes_no_notice_of_a_limit(api: ApiClient) -> None:
+async def test_a_watch_ignores_the_limit(api: ApiClient) -> None:
     start = await api.revision()
     for name in "abc":
         await api.create(PODS, pod(name))
@@ -164,7 +168,7 @@ async def test_a_watch_ends_after_its_timeout(api: ApiClient) -> None:
         assert await watch.rest() == []
 
 
-async def test_a_watch_from_the_future_begins_there(api: ApiClient) -> None:
+async def test_a_watch_from_a_future_revision_begins_there(api: ApiClient) -> None:
     future = int(await api.revision()) + 100_000
     async with api.watch(PODS, f"resourceVersion={future}&timeoutSeconds=1") as watch:
         await api.create(PODS, pod())
@@ -172,11 +176,11 @@ async def test_a_watch_from_the_future_begins_there(api: ApiClient) -> None:
 
 
 async def test_a_watch_from_before_the_history_gets_an_error_event(
-    embedded: SimulatedCluster, api: ApiClient
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     before = await api.revision()
     await api.create(PODS, pod())
-    embedded.server.forget_history()
+    simulated_cluster.server.forget_history()
     async with api.watch(PODS, f"resourceVersion={before}") as watch:
         assert watch.status == 200
         events = await watch.rest()
@@ -186,14 +190,14 @@ async def test_a_watch_from_before_the_history_gets_an_error_event(
     assert status["message"].startswith(f"too old resource version: {before} (")
 
 
-async def test_a_revision_that_is_no_number_is_an_error_of_the_server(api: ApiClient) -> None:
+async def test_a_revision_that_is_not_a_number_is_an_internal_error(api: ApiClient) -> None:
     reply = await api.get(f"{PODS}?watch=1&resourceVersion=abc")
     assert reply.status == 500
     why = 'strconv.ParseUint: parsing "abc": invalid syntax'
     assert reply.body["message"] == f'resourceVersion: Invalid value: "abc": {why}'
 
 
-async def test_a_burst_reaches_every_watcher_whole_and_in_order(api: ApiClient) -> None:
+async def test_every_watcher_gets_all_events_of_a_burst_in_order(api: ApiClient) -> None:
     start = await api.revision()
     expected = [f"burst-{number:03d}" for number in range(300)]
 
@@ -237,7 +241,7 @@ async def test_a_bookmark_is_not_older_than_the_events_before_it(api: ApiClient)
     assert revision_of(events[-1]["object"]) >= revision_of(created)
 
 
-async def test_nodes_can_be_watched_with_a_selector_of_their_own(api: ApiClient) -> None:
+async def test_nodes_can_be_watched_by_unschedulable(api: ApiClient) -> None:
     nodes = "/api/v1/nodes"
     await api.create(nodes, node())
     query = f"resourceVersion={await api.revision(nodes)}&fieldSelector=spec.unschedulable=false"

@@ -20,7 +20,7 @@ def shown(event: Json) -> tuple[str, str | None]:
 
 
 @pytest.mark.parametrize("revision", ["", "&resourceVersion=0"])
-async def test_it_sends_current_objects_then_a_bookmark_then_changes(
+async def test_a_watch_list_sends_current_objects_then_a_bookmark_then_changes(
     api: ApiClient, revision: str
 ) -> None:
     for name in "ba":
@@ -42,7 +42,7 @@ async def test_it_sends_current_objects_then_a_bookmark_then_changes(
     assert int(end["resourceVersion"]) >= int(current)
 
 
-async def test_it_covers_the_revision_it_names(api: ApiClient) -> None:
+async def test_a_watch_list_includes_the_requested_revision(api: ApiClient) -> None:
     created = await api.create(PODS, pod())
     revision = created["metadata"]["resourceVersion"]
     query = f"{WATCH_LIST}&allowWatchBookmarks=true&resourceVersion={revision}"
@@ -52,7 +52,7 @@ async def test_it_covers_the_revision_it_names(api: ApiClient) -> None:
     assert int(end["object"]["metadata"]["resourceVersion"]) >= int(revision)
 
 
-async def test_an_empty_list_is_a_bookmark_alone(api: ApiClient) -> None:
+async def test_a_watch_list_without_objects_sends_only_a_bookmark(api: ApiClient) -> None:
     query = f"{WATCH_LIST}&allowWatchBookmarks=true&labelSelector=app=none"
     async with api.watch(PODS, query) as watch:
         assert shown(await watch.next()) == ("BOOKMARK", None)
@@ -68,7 +68,9 @@ async def test_selectors_apply_to_initial_events(api: ApiClient) -> None:
     assert [shown(event) for event in events] == [("ADDED", "b"), ("BOOKMARK", None)]
 
 
-async def test_without_bookmarks_no_end_is_marked(api: ApiClient) -> None:
+async def test_without_bookmarks_the_end_of_the_initial_events_is_not_marked(
+    api: ApiClient,
+) -> None:
     await api.create(PODS, pod())
     async with api.watch(PODS, WATCH_LIST) as watch:
         added = await watch.next()
@@ -78,7 +80,9 @@ async def test_without_bookmarks_no_end_is_marked(api: ApiClient) -> None:
 
 
 @pytest.mark.parametrize("revision", ["", "&resourceVersion=0"])
-async def test_without_initial_events_it_begins_now(api: ApiClient, revision: str) -> None:
+async def test_a_watch_without_initial_events_begins_at_the_current_revision(
+    api: ApiClient, revision: str
+) -> None:
     await api.create(PODS, pod())
     await api.revision()
     query = f"sendInitialEvents=false&resourceVersionMatch=NotOlderThan{revision}"
@@ -115,7 +119,7 @@ async def test_without_initial_events_it_begins_now(api: ApiClient, revision: st
         ),
     ],
 )
-async def test_options_that_contradict_each_other_are_invalid(
+async def test_contradictory_options_are_invalid(
     api: ApiClient, query: str, messages: list[str]
 ) -> None:
     reply = await api.get(f"{PODS}?watch=1&{query}")
@@ -125,7 +129,7 @@ async def test_options_that_contradict_each_other_are_invalid(
     assert {cause["field"] for cause in causes} == {"resourceVersionMatch"}
 
 
-async def test_a_revision_that_does_not_come_is_an_error_in_the_stream(api: ApiClient) -> None:
+async def test_a_future_revision_is_an_error_event(api: ApiClient) -> None:
     future = int(await api.revision()) + 100_000
     query = f"{WATCH_LIST}&allowWatchBookmarks=true&resourceVersion={future}"
     async with api.watch(PODS, query) as watch:

@@ -1,4 +1,4 @@
-"""What an API server does when objects are listed, watched and deleted."""
+"""Behaviour of an API server: lists, watches and deletions."""
 
 import asyncio
 from typing import Any
@@ -22,7 +22,7 @@ def revision_of(event: Json) -> int:
     return int(event["object"]["metadata"]["resourceVersion"])
 
 
-async def test_deleting_an_unbound_pod_is_two_writes(api: ApiClient) -> None:
+async def test_deleting_an_unbound_pod_gives_a_modified_and_a_deleted_event(api: ApiClient) -> None:
     created = await api.create(PODS, pod())
     async with api.watch(PODS, f"resourceVersion={await api.revision()}") as watch:
         await api.delete(f"{PODS}/a")
@@ -35,7 +35,7 @@ async def test_deleting_an_unbound_pod_is_two_writes(api: ApiClient) -> None:
     assert revision_of(deleted) > revision_of(marked)
 
 
-async def test_config_maps_and_nodes_without_finalizers_give_only_deleted(api: ApiClient) -> None:
+async def test_deleting_config_maps_and_nodes_gives_only_a_deleted_event(api: ApiClient) -> None:
     await api.create(CONFIG_MAPS, config_map())
     await api.create(NODES, node())
     for path, name in ((CONFIG_MAPS, "a"), (NODES, "n")):
@@ -45,7 +45,7 @@ async def test_config_maps_and_nodes_without_finalizers_give_only_deleted(api: A
             assert (await watch.next())["type"] == "DELETED"
 
 
-async def test_deleted_carries_the_deletions_own_revision(api: ApiClient) -> None:
+async def test_a_deleted_event_has_the_revision_of_the_deletion(api: ApiClient) -> None:
     created = await api.create(CONFIG_MAPS, config_map())
     async with api.watch(CONFIG_MAPS, f"resourceVersion={await api.revision()}") as watch:
         await api.delete(f"{CONFIG_MAPS}/a")
@@ -53,7 +53,7 @@ async def test_deleted_carries_the_deletions_own_revision(api: ApiClient) -> Non
     assert revision_of(deleted) > int(created["metadata"]["resourceVersion"])
 
 
-async def test_an_object_that_leaves_a_selector_is_deleted_in_its_last_matching_state(
+async def test_an_object_that_leaves_a_selector_gives_a_deleted_event_with_its_last_matching_state(
     api: ApiClient,
 ) -> None:
     await api.create(PODS, pod())
@@ -67,7 +67,7 @@ async def test_an_object_that_leaves_a_selector_is_deleted_in_its_last_matching_
     assert gone["object"]["metadata"]["resourceVersion"] == bound["metadata"]["resourceVersion"]
 
 
-async def test_an_object_that_enters_a_selector_is_added(api: ApiClient) -> None:
+async def test_an_object_that_enters_a_selector_gives_an_added_event(api: ApiClient) -> None:
     await api.create(PODS, pod())
     query = f"resourceVersion={await api.revision()}&fieldSelector=spec.nodeName!="
     async with api.watch(PODS, query) as watch:
@@ -76,7 +76,7 @@ async def test_an_object_that_enters_a_selector_is_added(api: ApiClient) -> None
     assert (entered["type"], entered["object"]["spec"]["nodeName"]) == ("ADDED", "n")
 
 
-async def test_delete_answers_the_pod_a_status_or_the_list_of_what_went(api: ApiClient) -> None:
+async def test_delete_returns_the_pod_a_status_or_the_deleted_list(api: ApiClient) -> None:
     await api.create(PODS, pod())
     created = await api.create(CONFIG_MAPS, config_map())
     await api.create(CONFIG_MAPS, config_map("b"))
@@ -90,7 +90,7 @@ async def test_delete_answers_the_pod_a_status_or_the_list_of_what_went(api: Api
     assert [item["metadata"]["name"] for item in listed["items"]] == ["b"]
 
 
-async def test_a_finished_bound_pod_is_deleted_without_grace(api: ApiClient) -> None:
+async def test_a_finished_pod_is_deleted_without_a_grace_period(api: ApiClient) -> None:
     await api.create(PODS, pod())
     await api.bind("a", "n")
     await api.patch(f"{PODS}/a/status", {"status": {"phase": "Succeeded"}})
@@ -98,7 +98,7 @@ async def test_a_finished_bound_pod_is_deleted_without_grace(api: ApiClient) -> 
     assert (await api.get(f"{PODS}/a")).status == 404
 
 
-async def test_a_second_delete_with_a_shorter_grace_shortens_it(api: ApiClient) -> None:
+async def test_a_second_delete_can_shorten_the_grace_period(api: ApiClient) -> None:
     await api.create(PODS, pod())
     await api.bind("a", "n")
     first = (await api.delete(f"{PODS}/a")).body["metadata"]
@@ -112,7 +112,7 @@ async def test_a_second_delete_with_a_shorter_grace_shortens_it(api: ApiClient) 
     assert (await api.get(f"{PODS}/a")).status == 404
 
 
-async def test_a_write_that_changes_nothing_keeps_the_revision_and_is_not_watched(
+async def test_a_write_without_changes_keeps_the_revision_and_gives_no_event(
     api: ApiClient,
 ) -> None:
     await api.create(PODS, pod())
@@ -131,7 +131,7 @@ async def test_a_write_that_changes_nothing_keeps_the_revision_and_is_not_watche
     assert event["object"]["metadata"]["labels"]["x"] == "y"
 
 
-async def test_a_watch_without_a_revision_starts_with_what_exists(api: ApiClient) -> None:
+async def test_a_watch_without_a_revision_starts_with_existing_objects(api: ApiClient) -> None:
     await api.create(CONFIG_MAPS, config_map())
     for query in ("", "resourceVersion=0"):
         async with api.watch(CONFIG_MAPS, f"{query}&fieldSelector=metadata.name=a") as watch:
@@ -139,7 +139,7 @@ async def test_a_watch_without_a_revision_starts_with_what_exists(api: ApiClient
         assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
 
 
-async def test_such_a_watch_with_bookmarks_marks_the_end_of_the_initial_events(
+async def test_a_watch_without_a_revision_marks_the_end_of_the_initial_events_with_a_bookmark(
     api: ApiClient,
 ) -> None:
     await api.create(CONFIG_MAPS, config_map())
@@ -151,7 +151,7 @@ async def test_such_a_watch_with_bookmarks_marks_the_end_of_the_initial_events(
     assert annotations == {"k8s.io/initial-events-end": "true"}
 
 
-async def test_a_watch_list_sends_what_exists_and_a_bookmark(api: ApiClient) -> None:
+async def test_a_watch_list_sends_existing_objects_and_a_bookmark(api: ApiClient) -> None:
     await api.create(CONFIG_MAPS, config_map())
     query = (
         "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
@@ -167,7 +167,7 @@ async def test_sending_initial_events_needs_a_version_match(api: ApiClient) -> N
         assert watch.status == 422
 
 
-async def test_a_bookmark_comes_before_a_stream_times_out(api: ApiClient) -> None:
+async def test_a_bookmark_is_sent_before_a_watch_times_out(api: ApiClient) -> None:
     query = f"resourceVersion={await api.revision()}&allowWatchBookmarks=true&timeoutSeconds=2"
     async with api.watch(PODS, query) as watch:
         events = await watch.rest()
@@ -178,7 +178,7 @@ async def test_a_bookmark_comes_before_a_stream_times_out(api: ApiClient) -> Non
     assert not {"name", "uid"} & set(mark["object"]["metadata"])
 
 
-async def test_pages_show_one_revision_and_count_what_remains(api: ApiClient) -> None:
+async def test_pages_show_one_revision_and_the_number_of_remaining_items(api: ApiClient) -> None:
     for name in "abc":
         await api.create(PODS, pod(name))
     first = (await api.get(f"{PODS}?limit=2")).body
@@ -209,7 +209,7 @@ async def test_listing_a_namespace_that_does_not_exist_is_empty(api: ApiClient) 
     assert (reply.status, reply.body["items"]) == (200, [])
 
 
-async def test_a_revision_from_the_future_times_out(api: ApiClient) -> None:
+async def test_a_list_of_a_future_revision_times_out(api: ApiClient) -> None:
     future = int(await api.revision()) + 100_000
     replies = await asyncio.gather(
         api.get(f"{PODS}?resourceVersion={future}"), api.get(f"{PODS}/a?resourceVersion={future}")
@@ -218,14 +218,14 @@ async def test_a_revision_from_the_future_times_out(api: ApiClient) -> None:
     assert replies[0].body["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
 
 
-async def test_items_of_a_list_carry_no_kind(api: ApiClient) -> None:
+async def test_items_of_a_list_have_no_kind(api: ApiClient) -> None:
     await api.create(PODS, pod())
     listed = (await api.get(PODS)).body
     assert (listed["kind"], listed["apiVersion"]) == ("PodList", "v1")
     assert not {"kind", "apiVersion"} & set(listed["items"][0])
 
 
-async def test_label_and_field_selectors_choose(api: ApiClient) -> None:
+async def test_label_and_field_selectors_filter_lists(api: ApiClient) -> None:
     for name in "abc":
         await api.create(PODS, pod(name))
     await api.bind("b", "n")
@@ -243,7 +243,7 @@ async def test_label_and_field_selectors_choose(api: ApiClient) -> None:
     assert await names("fieldSelector=metadata.name=a,metadata.namespace=default") == ["a"]
 
 
-async def test_a_faulty_selector_is_a_bad_request(api: ApiClient) -> None:
+async def test_a_malformed_selector_is_a_bad_request(api: ApiClient) -> None:
     replies = [
         await api.get(f"{PODS}?labelSelector=a in b"),
         await api.get(f"{PODS}?fieldSelector=spec.image=x"),
@@ -254,7 +254,7 @@ async def test_a_faulty_selector_is_a_bad_request(api: ApiClient) -> None:
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
-async def test_a_list_can_be_had_as_a_table(api: ApiClient) -> None:
+async def test_a_list_can_be_requested_as_a_table(api: ApiClient) -> None:
     await api.create(PODS, pod())
     listed = (await api.get(PODS, accept=TABLE)).body
     assert [column["name"] for column in listed["columnDefinitions"]] == [
@@ -265,7 +265,7 @@ async def test_a_list_can_be_had_as_a_table(api: ApiClient) -> None:
     assert listed["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
 
 
-async def test_a_table_watch_defines_its_columns_once(api: ApiClient) -> None:
+async def test_only_the_first_table_of_a_watch_has_columns(api: ApiClient) -> None:
     for name in "ab":
         await api.create(PODS, pod(name))
     async with api.watch(PODS, accept=TABLE) as watch:
@@ -275,7 +275,7 @@ async def test_a_table_watch_defines_its_columns_once(api: ApiClient) -> None:
     assert not second["object"]["columnDefinitions"]
 
 
-async def test_a_finalizer_holds_an_object_until_it_is_removed(api: ApiClient) -> None:
+async def test_an_object_stays_until_its_finalizer_is_removed(api: ApiClient) -> None:
     held = config_map()
     held["metadata"]["finalizers"] = ["example.com/hold"]
     await api.create(CONFIG_MAPS, held)
@@ -286,7 +286,7 @@ async def test_a_finalizer_holds_an_object_until_it_is_removed(api: ApiClient) -
     assert (await api.get(f"{CONFIG_MAPS}/a")).status == 404
 
 
-async def test_unknown_paths_are_told_apart(api: ApiClient) -> None:
+async def test_unknown_paths_and_unknown_resources_have_different_errors(api: ApiClient) -> None:
     root = await api.get("/nosuch")
     assert (root.status, root.text.strip()) == (404, "404 page not found")
     resource = await api.get("/api/v1/nosuches")
@@ -296,7 +296,7 @@ async def test_unknown_paths_are_told_apart(api: ApiClient) -> None:
     assert (group.status, group.text.strip()) == (404, "404 page not found")
 
 
-async def test_errors_name_the_plural_with_its_group_or_the_kind(api: ApiClient) -> None:
+async def test_errors_contain_the_plural_with_its_group_or_the_kind(api: ApiClient) -> None:
     missing = await api.get("/apis/apps/v1/namespaces/default/deployments/x")
     assert missing.body["message"] == 'deployments.apps "x" not found'
     assert missing.body["details"] == {"name": "x", "group": "apps", "kind": "deployments"}

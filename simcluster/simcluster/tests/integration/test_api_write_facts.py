@@ -1,4 +1,4 @@
-"""What an API server does when objects are created, changed, bound and evicted."""
+"""Behaviour of an API server: creations, changes, bindings and evictions."""
 
 import asyncio
 from typing import Any
@@ -31,7 +31,7 @@ EVENTS_V1 = "/apis/events.k8s.io/v1/namespaces/default/events"
 CONFLICT = 'Operation cannot be fulfilled on pods/binding "a": '
 
 
-async def test_binding_answers_201_once_and_409_after(api: ApiClient) -> None:
+async def test_the_first_binding_is_answered_201_and_others_409(api: ApiClient) -> None:
     await api.create(PODS, pod())
     first = await api.bind("a", "n")
     expected = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
@@ -68,7 +68,7 @@ async def test_binding_marks_the_pod_scheduled_and_copies_the_nodes_topology(
     assert bound["metadata"]["labels"]["topology.kubernetes.io/region"] == "r"
 
 
-async def test_binding_does_not_ask_whether_the_node_exists(api: ApiClient) -> None:
+async def test_a_pod_can_be_bound_to_a_missing_node(api: ApiClient) -> None:
     await api.create(PODS, pod())
     body = binding("a", "nowhere")
     body["target"] = {"name": "nowhere"}
@@ -108,7 +108,7 @@ async def test_a_binding_for_another_uid_is_a_conflict(api: ApiClient) -> None:
 
 
 async def _create_with_class(api: ApiClient, name: str) -> Json:
-    """A pod, once the API server's admission has heard of the class."""
+    """Create a pod, as soon as the API server's admission knows the priority class."""
     async with asyncio.timeout(WAIT_TIMEOUT_S):
         while True:
             reply = await api.post(PODS, pod(priorityClassName=name))
@@ -118,7 +118,7 @@ async def _create_with_class(api: ApiClient, name: str) -> Json:
             await asyncio.sleep(0.05)
 
 
-async def test_priorities_come_from_their_class(api: ApiClient) -> None:
+async def test_the_priority_of_a_pod_is_set_from_its_class(api: ApiClient) -> None:
     high = {"metadata": {"name": "high"}, "value": 1000, "preemptionPolicy": "Never"}
     await api.create(CLASSES, high)
     created = await _create_with_class(api, "high")
@@ -136,14 +136,14 @@ async def test_a_created_pods_status_is_reset(api: ApiClient) -> None:
     assert created["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
-async def test_a_gated_pod_says_so_from_the_start(api: ApiClient) -> None:
+async def test_a_gated_pod_is_created_with_a_scheduling_gated_condition(api: ApiClient) -> None:
     created = await api.create(PODS, pod(schedulingGates=[{"name": "example.com/gate"}]))
     condition = created["status"]["conditions"][0]
     assert (condition["type"], condition["status"]) == ("PodScheduled", "False")
     assert condition["reason"] == "SchedulingGated"
 
 
-async def test_nodes_keep_their_status_and_allocatable_defaults_from_capacity(
+async def test_a_created_node_keeps_its_status_and_allocatable_defaults_to_capacity(
     api: ApiClient,
 ) -> None:
     created = await api.create(NODES, node())
@@ -151,7 +151,9 @@ async def test_nodes_keep_their_status_and_allocatable_defaults_from_capacity(
     assert created["status"]["conditions"][0]["type"] == "Ready"
 
 
-async def test_every_pod_tolerates_a_sick_node_for_five_minutes(api: ApiClient) -> None:
+async def test_every_pod_tolerates_an_unready_or_unreachable_node_for_five_minutes(
+    api: ApiClient,
+) -> None:
     own = {"key": "x", "operator": "Exists"}
     created = await api.create(PODS, pod(tolerations=[own]))
     tolerations = created["spec"]["tolerations"]
@@ -228,7 +230,7 @@ async def test_a_status_patch_changes_labels_but_never_the_spec(api: ApiClient) 
     assert "nodeName" not in changed["spec"]
 
 
-async def test_json_patches_are_tested_and_must_be_lists(api: ApiClient) -> None:
+async def test_json_patches_must_be_lists_and_failed_tests_are_invalid(api: ApiClient) -> None:
     await api.create(CONFIG_MAPS, config_map())
     path = f"{CONFIG_MAPS}/a"
     good = [
@@ -242,7 +244,7 @@ async def test_json_patches_are_tested_and_must_be_lists(api: ApiClient) -> None
     assert (await api.patch(path, {"data": {}}, JSON_PATCH)).status == 400
 
 
-async def test_put_without_a_revision_overwrites_but_not_a_lease(api: ApiClient) -> None:
+async def test_put_without_a_revision_overwrites_config_maps_but_not_leases(api: ApiClient) -> None:
     await api.create(CONFIG_MAPS, config_map())
     replaced = await api.put(f"{CONFIG_MAPS}/a", config_map("a", x="y"))
     assert (replaced.status, replaced.body["data"]) == (200, {"x": "y"})
@@ -263,7 +265,7 @@ async def test_put_with_an_old_revision_is_a_conflict(api: ApiClient) -> None:
     )
 
 
-async def test_a_created_object_must_not_name_a_revision(api: ApiClient) -> None:
+async def test_a_created_object_must_not_have_a_resource_version(api: ApiClient) -> None:
     posted = config_map()
     posted["metadata"]["resourceVersion"] = "5"
     assert (await api.post(CONFIG_MAPS, posted)).status == 500
@@ -320,7 +322,9 @@ async def test_a_refused_eviction_is_429_with_its_cause(api: ApiClient) -> None:
     assert reply.body["details"]["causes"][0]["reason"] == "DisruptionBudget"
 
 
-async def test_a_budget_not_yet_observed_asks_to_come_back(api: ApiClient) -> None:
+async def test_an_eviction_is_refused_with_retry_after_while_the_budget_is_not_observed(
+    api: ApiClient,
+) -> None:
     await _run(api)
     await _budget(api, "b", allowed=1, observed=0)
     reply = await api.post(f"{PODS}/a/eviction", eviction("a"))
@@ -334,7 +338,7 @@ async def test_two_budgets_over_one_pod_are_an_error(api: ApiClient) -> None:
     assert (await api.post(f"{PODS}/a/eviction", eviction("a"))).status == 500
 
 
-async def test_a_granted_eviction_spends_the_budget(api: ApiClient) -> None:
+async def test_an_eviction_decreases_the_allowed_disruptions(api: ApiClient) -> None:
     await _run(api)
     await _budget(api, "b", allowed=1)
     assert (await api.post(f"{PODS}/a/eviction", eviction("a"))).status == 201
@@ -342,7 +346,7 @@ async def test_a_granted_eviction_spends_the_budget(api: ApiClient) -> None:
     assert (status["disruptionsAllowed"], list(status["disruptedPods"])) == (0, ["a"])
 
 
-async def test_events_are_one_thing_in_two_shapes(api: ApiClient) -> None:
+async def test_events_are_served_in_both_api_groups(api: ApiClient) -> None:
     event = {
         "metadata": {"generateName": "a-"},
         "eventTime": "2026-01-02T03:04:05.000006Z",
@@ -366,7 +370,7 @@ async def test_events_are_one_thing_in_two_shapes(api: ApiClient) -> None:
     await api.delete(f"{EVENTS_V1}/{created['metadata']['name']}")
 
 
-async def test_generated_names_are_unique_and_objects_are_numbered(api: ApiClient) -> None:
+async def test_generated_names_and_uids_are_unique(api: ApiClient) -> None:
     nameless = config_map()
     nameless["metadata"] = {"generateName": "x-"}
     first, second = [await api.create(CONFIG_MAPS, dict(nameless)) for _ in range(2)]
@@ -375,7 +379,7 @@ async def test_generated_names_are_unique_and_objects_are_numbered(api: ApiClien
     assert first["metadata"]["uid"] != second["metadata"]["uid"]
 
 
-async def test_null_is_the_same_as_not_set(api: ApiClient) -> None:
+async def test_null_fields_are_treated_as_unset(api: ApiClient) -> None:
     posted = pod(nodeName=None, tolerations=None)
     posted["metadata"] |= {"annotations": None, "creationTimestamp": None}
     created = await api.create(PODS, posted)

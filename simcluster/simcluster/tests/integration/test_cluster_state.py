@@ -1,4 +1,4 @@
-"""kubectl on rollouts, drains and node failures; clusters saved, dumped and started from files."""
+"""Rollouts, drains and node failures with kubectl; clusters saved, dumped and loaded."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ STATEFUL = Path(__file__).parents[1] / "data" / "stateful-with-volumes.yaml"
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[SimulatedCluster]:
-    """Four nodes that are soon given up when they stop."""
+    """A cluster of four nodes with a short grace period for stopped nodes."""
     async with SimulatedCluster(sample_nodes(4), ClusterOptions(node_grace_s=0.1)) as running:
         yield running
 
@@ -46,8 +46,8 @@ async def kubectl(cluster: SimulatedCluster, tmp_path: Path) -> Kubectl:
     return kubectl_for(cluster, tmp_path)
 
 
-async def bind_as_they_come(api: ApiClient) -> None:
-    """A scheduler that needs no thought: every pod, and every claim that waits, to node-000."""
+async def bind_all_to_one_node(api: ApiClient) -> None:
+    """A trivial scheduler: binds every pod to node-000 and selects it for every pending claim."""
     while True:
         for pod in (await api.get(PODS)).body["items"]:
             if pod["spec"].get("nodeName"):
@@ -58,7 +58,7 @@ async def bind_as_they_come(api: ApiClient) -> None:
 
 
 async def _select_node(api: ApiClient, pod: Json) -> bool:
-    """Annotate what is not bound yet; whether all claims of the pod are bound."""
+    """Set the selected node of unbound claims; returns whether all claims of the pod are bound."""
     are_bound = True
     for volume in pod["spec"].get("volumes") or ():
         name = volume["persistentVolumeClaim"]["claimName"]
@@ -72,8 +72,8 @@ async def _select_node(api: ApiClient, pod: Json) -> bool:
     return are_bound
 
 
-async def _images_that_stay(kubectl: Kubectl) -> set[str]:
-    """What the pods run that are not being deleted: a rollout ends before its old pods have."""
+async def _images_of_live_pods(kubectl: Kubectl) -> set[str]:
+    """Images of pods that are not terminating; a rollout completes while old pods terminate."""
     pods = json.loads(await kubectl("get", "pods", "-o", "json"))["items"]
     return {
         container["image"]
@@ -83,11 +83,11 @@ async def _images_that_stay(kubectl: Kubectl) -> set[str]:
     }
 
 
-async def test_rollouts_are_followed_undone_and_restarted(
+async def test_rollout_status_undo_and_restart_work(
     cluster: SimulatedCluster, kubectl: Kubectl
 ) -> None:
     async with ApiClient(cluster.url, "") as api:
-        binding = asyncio.create_task(bind_as_they_come(api))
+        binding = asyncio.create_task(bind_all_to_one_node(api))
         await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
         assert "successfully rolled out" in await kubectl("rollout", "status", "deployment/web")
         await kubectl("set", "image", "deployment/web", "server=registry.example/web:2")
@@ -96,18 +96,18 @@ async def test_rollouts_are_followed_undone_and_restarted(
         assert "successfully rolled out" in await kubectl("rollout", "status", "deployment/web")
         history = (await kubectl("rollout", "history", "deployment/web")).split("\n")
         assert [line.split()[0] for line in history[2:] if line.strip()] == ["2", "3"]
-        assert await _images_that_stay(kubectl) == {"registry.example/web:1"}
+        assert await _images_of_live_pods(kubectl) == {"registry.example/web:1"}
         await kubectl("rollout", "restart", "deployment/web")
         assert "successfully rolled out" in await kubectl("rollout", "status", "deployment/web")
         binding.cancel()
 
 
-async def test_a_stateful_set_with_volumes_runs_once_a_scheduler_does_its_part(
+async def test_a_stateful_set_with_volumes_runs_with_a_scheduler(
     cluster: SimulatedCluster, kubectl: Kubectl
 ) -> None:
     await kubectl("apply", "-f", str(STATEFUL))
     async with ApiClient(cluster.url, "") as api:
-        binding = asyncio.create_task(bind_as_they_come(api))
+        binding = asyncio.create_task(bind_all_to_one_node(api))
         status = await kubectl("rollout", "status", "statefulset/ledger", WAIT)
         assert "partitioned roll out complete" in status or "rolling update complete" in status
         binding.cancel()
@@ -138,7 +138,7 @@ async def test_a_node_is_stopped_and_started_with_kubectl(
 
 @asynccontextmanager
 async def _draining(cluster: SimulatedCluster, folder: Path) -> AsyncIterator[asyncio.StreamReader]:
-    """Kubectl drains node-000 for as long as the block lasts; what it says."""
+    """Run `kubectl drain node-000` in the background; yields its output."""
     process = await asyncio.create_subprocess_exec(
         *(str(KUBECTL), "drain", "node-000", "--ignore-daemonsets"),
         env=environment_for(cluster, folder),
@@ -158,11 +158,11 @@ async def _pods_on(api: ApiClient, node_name: str) -> list[str]:
     return [pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName") == node_name]
 
 
-async def test_a_drain_waits_for_the_budget(
+async def test_a_drain_waits_for_the_disruption_budget(
     cluster: SimulatedCluster, kubectl: Kubectl, tmp_path: Path
 ) -> None:
     async with ApiClient(cluster.url, "") as api:
-        binding = asyncio.create_task(bind_as_they_come(api))
+        binding = asyncio.create_task(bind_all_to_one_node(api))
         await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
         await kubectl("rollout", "status", "deployment/web")
         await kubectl("create", "pdb", "web", "--selector=app=web", "--min-available=2")
@@ -179,11 +179,11 @@ async def test_a_drain_waits_for_the_budget(
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
-async def test_a_cluster_starts_from_what_kubectl_printed(
+async def test_a_cluster_starts_from_the_output_of_kubectl_get(
     cluster: SimulatedCluster, kubectl: Kubectl, tmp_path: Path, form: str
 ) -> None:
     async with ApiClient(cluster.url, "") as api:
-        binding = asyncio.create_task(bind_as_they_come(api))
+        binding = asyncio.create_task(bind_all_to_one_node(api))
         await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
         await kubectl("rollout", "status", "deployment/web")
         binding.cancel()
@@ -207,7 +207,7 @@ def _items(text: str, form: str) -> list[Json]:
     return items
 
 
-async def test_a_cluster_is_saved_on_a_signal_at_its_end_and_dumped_while_it_runs(
+async def test_a_cluster_is_saved_on_a_signal_and_at_its_end_and_dumped_while_running(
     tmp_path: Path,
 ) -> None:
     saved, dumped = tmp_path / "saved.json", tmp_path / "dumped.json"
@@ -217,13 +217,13 @@ async def test_a_cluster_is_saved_on_a_signal_at_its_end_and_dumped_while_it_run
         run_cluster(sample_nodes(2), ClusterOptions(), kubeconfig, ready.set_result, saved)
     )
     store, revision = (await asyncio.wait_for(ready, WAIT_TIMEOUT_S)).store, -1
-    # What the controllers write at first may come between the two.
+    # Controllers may write between the two at the start.
     while revision != store.revision:
         revision = store.revision
         saved.unlink(missing_ok=True)
         signal.raise_signal(signal.SIGUSR1)
         async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while not saved.exists():  # noqa: ASYNC110 - a file tells nobody
+            while not saved.exists():  # noqa: ASYNC110 - polled
                 await asyncio.sleep(0.01)
         await _dump(dumped, kubeconfig)
     assert dumped.read_bytes() == saved.read_bytes()

@@ -1,4 +1,4 @@
-"""The demo a newcomer runs first: a real cluster process, a real scheduler process, real HTTP."""
+"""`stowage demo`, which starts a cluster process and a scheduler process."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ STOWAGE = [sys.executable, "-m", "stowage.cli"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where this demo, and no other that runs meanwhile, puts its files."""
+    """The folder of this demo's files, separate from demos that run at the same time."""
     return tmp_path_factory.mktemp("demo")
 
 
@@ -40,7 +40,7 @@ def test_the_demo_succeeds(demo: subprocess.CompletedProcess[str]) -> None:
     assert "ok: every pod that fits a node was bound, once" in demo.stdout
 
 
-def test_it_shows_what_was_placed_where(demo: subprocess.CompletedProcess[str]) -> None:
+def test_the_demo_prints_the_placement_of_pods(demo: subprocess.CompletedProcess[str]) -> None:
     for words in ("Placed on 100 nodes", "zone-a", "large", "batch-report", "gpu-training"):
         assert words in demo.stdout
 
@@ -55,7 +55,7 @@ def test_the_web_pods_are_spread_evenly_over_the_zones(
     assert max(by_zone) - min(by_zone) <= 1
 
 
-def test_it_says_why_the_rest_is_pending(demo: subprocess.CompletedProcess[str]) -> None:
+def test_the_demo_prints_why_pods_are_pending(demo: subprocess.CompletedProcess[str]) -> None:
     text = " ".join(demo.stdout.split())
     assert "harbour/whale" in text
     assert "0/100 nodes are available" in text
@@ -64,12 +64,12 @@ def test_it_says_why_the_rest_is_pending(demo: subprocess.CompletedProcess[str])
     assert "non-empty scheduling gates" in text
 
 
-def test_it_says_how_fast_it_went(demo: subprocess.CompletedProcess[str]) -> None:
+def test_the_demo_prints_the_scheduling_rate(demo: subprocess.CompletedProcess[str]) -> None:
     assert re.search(r"binds/s\s+creation to binding p50\s+p99", demo.stdout)
     assert re.search(r"\d+ ms", demo.stdout)
 
 
-def test_no_process_is_left_behind(demo: subprocess.CompletedProcess[str], folder: Path) -> None:
+def test_the_demo_ends_its_processes(demo: subprocess.CompletedProcess[str], folder: Path) -> None:
     assert demo.returncode == 0
     left = [
         path.parent.name

@@ -1,4 +1,4 @@
-"""The simulated cluster fails when a test asks it to, and only then."""
+"""Fault rules of the simulated cluster."""
 
 import asyncio
 import json
@@ -11,65 +11,73 @@ from simcluster.tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, co
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 
-async def test_the_next_matching_requests_fail_and_then_no_more(
-    embedded: SimulatedCluster, api: ApiClient
+async def test_a_rule_applies_to_a_number_of_matching_requests(
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
-    embedded.faults.add(FaultRule("POST", "/pods", times=2, status=429, retry_after_s=3))
+    simulated_cluster.faults.add(FaultRule("POST", "/pods", times=2, status=429, retry_after_s=3))
     assert (await api.get(PODS)).status == 200
     failed = [await api.post(PODS, pod()) for _ in range(2)]
     assert [reply.status for reply in failed] == [429, 429]
     assert failed[0].headers["Retry-After"] == "3"
     assert (await api.post(PODS, pod())).status == 201
-    assert embedded.faults.hits == 2
+    assert simulated_cluster.faults.hits == 2
 
 
-async def test_requests_can_pass_before_a_fault(embedded: SimulatedCluster, api: ApiClient) -> None:
-    embedded.faults.add(FaultRule("GET", skip=1, status=500))
+async def test_a_rule_can_skip_requests(
+    simulated_cluster: SimulatedCluster, api: ApiClient
+) -> None:
+    simulated_cluster.faults.add(FaultRule("GET", skip=1, status=500))
     assert [(await api.get(PODS)).status for _ in range(3)] == [200, 500, 200]
 
 
-async def test_a_lost_answer_has_been_written(embedded: SimulatedCluster, api: ApiClient) -> None:
-    embedded.faults.add(FaultRule("POST", "/configmaps", is_applied=True, is_dropped=True))
+async def test_an_applied_and_dropped_request_is_written(
+    simulated_cluster: SimulatedCluster, api: ApiClient
+) -> None:
+    simulated_cluster.faults.add(FaultRule("POST", "/configmaps", is_applied=True, is_dropped=True))
     with pytest.raises(aiohttp.ClientError):
         await api.post(CONFIG_MAPS, config_map())
     assert (await api.get(f"{CONFIG_MAPS}/a")).status == 200
 
 
-async def test_a_hanging_answer_keeps_the_client_waiting(
-    embedded: SimulatedCluster, api: ApiClient
+async def test_a_hanging_request_keeps_the_client_waiting(
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
-    embedded.faults.add(FaultRule("POST", "/configmaps", is_applied=True, hang_s=WAIT_TIMEOUT_S))
+    simulated_cluster.faults.add(
+        FaultRule("POST", "/configmaps", is_applied=True, hang_s=WAIT_TIMEOUT_S)
+    )
     waiting = asyncio.create_task(api.post(CONFIG_MAPS, config_map()))
     async with asyncio.timeout(WAIT_TIMEOUT_S):
-        while (await api.get(f"{CONFIG_MAPS}/a")).status != 200:  # noqa: ASYNC110 - nobody tells
+        while (await api.get(f"{CONFIG_MAPS}/a")).status != 200:  # noqa: ASYNC110 - polled
             await asyncio.sleep(0.01)
     assert not waiting.done()
     waiting.cancel()
     await asyncio.wait([waiting])
 
 
-async def test_a_dropped_connection_has_written_nothing(
-    embedded: SimulatedCluster, api: ApiClient
+async def test_a_dropped_request_is_not_written(
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
-    embedded.faults.add(FaultRule("POST", is_dropped=True))
+    simulated_cluster.faults.add(FaultRule("POST", is_dropped=True))
     with pytest.raises(aiohttp.ClientError):
         await api.post(CONFIG_MAPS, config_map())
     assert (await api.get(f"{CONFIG_MAPS}/a")).status == 404
 
 
-async def test_every_watch_can_be_dropped(embedded: SimulatedCluster, api: ApiClient) -> None:
+async def test_all_watches_can_be_closed(
+    simulated_cluster: SimulatedCluster, api: ApiClient
+) -> None:
     async with api.watch(PODS, f"resourceVersion={await api.revision()}") as watch:
-        assert embedded.server.watchers.close_all() == 1
+        assert simulated_cluster.server.watchers.close_all() == 1
         with pytest.raises(EOFError):
             await watch.next()
 
 
-async def test_a_forgotten_history_is_410_inside_a_200(
-    embedded: SimulatedCluster, api: ApiClient
+async def test_a_watch_from_a_forgotten_revision_gets_an_error_event_with_410(
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     old = await api.revision()
     await api.create(PODS, pod())
-    embedded.server.forget_history()
+    simulated_cluster.server.forget_history()
     async with api.watch(PODS, f"resourceVersion={old}") as watch:
         assert watch.status == 200
         events = await watch.rest()
@@ -78,34 +86,34 @@ async def test_a_forgotten_history_is_410_inside_a_200(
     assert (status["kind"], status["reason"], status["code"]) == ("Status", "Expired", 410)
 
 
-async def test_a_page_of_a_forgotten_revision_is_410(
-    embedded: SimulatedCluster, api: ApiClient
+async def test_a_page_of_a_forgotten_revision_is_answered_410(
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     for name in "ab":
         await api.create(PODS, pod(name))
     token = (await api.get(f"{PODS}?limit=1")).body["metadata"]["continue"]
     await api.create(PODS, pod("c"))
-    embedded.server.forget_history()
+    simulated_cluster.server.forget_history()
     reply = await api.get(f"{PODS}?limit=1&continue={token}")
     assert (reply.status, reply.body["reason"]) == (410, "Expired")
 
 
-async def test_the_server_can_be_away_and_come_back_on_its_port(
-    embedded: SimulatedCluster, api: ApiClient
+async def test_the_server_can_be_unreachable_and_returns_on_its_port(
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
-    url = embedded.url
+    url = simulated_cluster.url
     await api.create(PODS, pod())
     async with asyncio.timeout(WAIT_TIMEOUT_S):
-        # Whoever is held up for as long as the server is away does not notice.
-        while not await _is_seen_away(embedded, api):
+        # A client that is delayed until the server is back sees no failure.
+        while not await _fails_while_away(simulated_cluster, api):
             pass
-    assert embedded.url == url
+    assert simulated_cluster.url == url
     assert len((await api.get(PODS)).body["items"]) == 1
 
 
-async def _is_seen_away(embedded: SimulatedCluster, api: ApiClient) -> bool:
-    """Send the server away once; whether a request failed meanwhile."""
-    absence = asyncio.create_task(embedded.server.be_away(0.2))
+async def _fails_while_away(simulated_cluster: SimulatedCluster, api: ApiClient) -> bool:
+    """Make the server unreachable once; returns whether a request failed meanwhile."""
+    absence = asyncio.create_task(simulated_cluster.server.be_away(0.2))
     has_failed = False
     while not absence.done():
         try:
@@ -117,7 +125,9 @@ async def _is_seen_away(embedded: SimulatedCluster, api: ApiClient) -> bool:
     return has_failed
 
 
-async def test_faults_can_be_set_over_http(embedded: SimulatedCluster, api: ApiClient) -> None:
+async def test_faults_can_be_set_over_http(
+    simulated_cluster: SimulatedCluster, api: ApiClient
+) -> None:
     rule = {"method": "GET", "path": "/pods", "status": 503}
     assert len((await api.post("/stowage/faults", rule)).body["rules"]) == 1
     assert (await api.get(PODS)).status == 503
@@ -136,20 +146,20 @@ async def test_faults_can_be_set_over_http(embedded: SimulatedCluster, api: ApiC
 
 
 async def test_an_answer_can_be_cut_off_in_the_middle(
-    embedded: SimulatedCluster, api: ApiClient
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     await api.create(PODS, pod())
-    embedded.faults.add(FaultRule("GET", "/pods", is_cut=True))
+    simulated_cluster.faults.add(FaultRule("GET", "/pods", is_cut=True))
     with pytest.raises(aiohttp.ClientPayloadError):
         await api.get(PODS)
     assert len((await api.get(PODS)).body["items"]) == 1
 
 
 async def test_a_watch_can_be_cut_within_an_event(
-    embedded: SimulatedCluster, api: ApiClient
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     query = f"resourceVersion={await api.revision(CONFIG_MAPS)}"
-    embedded.faults.add(FaultRule("GET", "watch|resourceVersion", times=10, is_cut=True))
+    simulated_cluster.faults.add(FaultRule("GET", "watch|resourceVersion", times=10, is_cut=True))
     async with api.watch(CONFIG_MAPS, query) as watch:
         for number in range(50):
             await api.create(CONFIG_MAPS, config_map(f"m{number}"))
@@ -157,36 +167,38 @@ async def test_a_watch_can_be_cut_within_an_event(
             await watch.take(50)
 
 
-async def test_a_watch_can_repeat_itself_until_the_fault_is_over(
-    embedded: SimulatedCluster, api: ApiClient
+async def test_a_watch_can_repeat_events_until_the_fault_ends(
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     query = f"resourceVersion={await api.revision(CONFIG_MAPS)}"
-    embedded.faults.add(FaultRule("GET", "watch|resourceVersion", times=10, repeat_rate=1.0))
+    simulated_cluster.faults.add(
+        FaultRule("GET", "watch|resourceVersion", times=10, repeat_rate=1.0)
+    )
     async with api.watch(CONFIG_MAPS, query) as watch:
         await api.create(CONFIG_MAPS, config_map("a"))
         names = [event["object"]["metadata"]["name"] for event in await watch.take(2)]
         assert names == ["a", "a"]
-        embedded.faults.clear()
+        simulated_cluster.faults.clear()
         await api.create(CONFIG_MAPS, config_map("b"))
         await api.create(CONFIG_MAPS, config_map("c"))
         names = [event["object"]["metadata"]["name"] for event in await watch.take(2)]
         assert names == ["b", "c"]
 
 
-async def test_a_list_can_be_older_than_what_is_known(
-    embedded: SimulatedCluster, api: ApiClient
+async def test_a_list_can_show_an_old_revision(
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     await api.create(PODS, pod("a"))
     revision = await api.revision()
     await api.create(PODS, pod("b"))
-    embedded.faults.add(FaultRule("GET", "/pods", revisions_behind=1))
+    simulated_cluster.faults.add(FaultRule("GET", "/pods", revisions_behind=1))
     old = (await api.get(PODS)).body
     assert [item["metadata"]["name"] for item in old["items"]] == ["a"]
     assert old["metadata"]["resourceVersion"] == revision
     assert len((await api.get(PODS)).body["items"]) == 2
 
 
-def test_a_rule_with_a_rate_hits_some_requests_and_counts_them_by_name() -> None:
+def test_a_rule_with_a_rate_applies_to_some_requests_and_counts_them_by_name() -> None:
     draws = iter([0.1, 0.9, 0.4, 0.5])
     faults = Faults(chance=lambda: next(draws))
     faults.add(FaultRule("GET", status=500, times=10, rate=0.5, name="some"))
@@ -195,7 +207,7 @@ def test_a_rule_with_a_rate_hits_some_requests_and_counts_them_by_name() -> None
     assert (faults.hits, faults.hits_by_name) == (2, {"some": 2})
 
 
-def test_a_rule_can_last_a_while() -> None:
+def test_a_rule_can_apply_for_a_duration() -> None:
     now = [100.0]
     faults = Faults(clock=lambda: now[0])
     faults.add(FaultRule("GET", status=500, times=10, lasts_s=2.0))
@@ -206,8 +218,8 @@ def test_a_rule_can_last_a_while() -> None:
     assert faults.take("POST", "/pods") is not None
 
 
-async def test_a_watcher_that_falls_behind_is_closed_and_others_are_not(
-    embedded: SimulatedCluster, api: ApiClient
+async def test_only_a_watcher_that_falls_behind_is_closed(
+    simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     from simcluster.apiserver.formats import plain_format
     from simcluster.kinds.resources import CONFIG_MAPS as RESOURCE
@@ -215,7 +227,7 @@ async def test_a_watcher_that_falls_behind_is_closed_and_others_are_not(
     from simcluster.store.watch import Watcher
 
     slow = Watcher(Selection(RESOURCE), plain_format(RESOURCE), max_pending=2)
-    embedded.server.watchers.open(RESOURCE.stored_in, slow)
+    simulated_cluster.server.watchers.open(RESOURCE.stored_in, slow)
     query = f"resourceVersion={await api.revision(CONFIG_MAPS)}"
     async with api.watch(CONFIG_MAPS, query) as quick:
         for name in "abcd":

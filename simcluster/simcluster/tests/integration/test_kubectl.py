@@ -1,4 +1,4 @@
-"""kubectl itself against the simulated cluster, on the kinds of the demo."""
+"""kubectl against the simulated cluster, with the kinds of the demo."""
 
 import asyncio
 import os
@@ -63,13 +63,13 @@ def kubectl(cluster: SimulatedCluster, tmp_path: Path) -> Kubectl:
 
 
 def environment_for(cluster: SimulatedCluster, tmp_path: Path) -> dict[str, str]:
-    """Of a kubectl that talks to that cluster."""
+    """The environment variables of a kubectl for that cluster."""
     kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
     return {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(tmp_path)}
 
 
 def kubectl_for(cluster: SimulatedCluster, tmp_path: Path) -> Kubectl:
-    """Runs kubectl, which must succeed unless told otherwise, and returns what it prints."""
+    """Runs kubectl and returns its output; it must succeed unless ``succeeds`` is false."""
     environment = environment_for(cluster, tmp_path)
 
     async def run(*arguments: str, stdin: str = "", succeeds: bool = True) -> str:
@@ -110,7 +110,7 @@ async def test_create_get_describe_and_delete_a_pod(kubectl: Kubectl) -> None:
     assert missing == 'Error from server (NotFound): pods "one" not found\n'
 
 
-async def test_apply_creates_changes_and_leaves_alone(kubectl: Kubectl) -> None:
+async def test_apply_creates_changes_and_leaves_objects_unchanged(kubectl: Kubectl) -> None:
     assert "created" in await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
     assert "unchanged" in await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
     changed = DEPLOYMENT.replace("web:1", "web:2").replace("replicas: 2", "replicas: 1")
@@ -119,7 +119,7 @@ async def test_apply_creates_changes_and_leaves_alone(kubectl: Kubectl) -> None:
     assert await kubectl("get", "deploy", "web", "-o", path) == "1 registry.example/web:2"
 
 
-async def test_scale_rollout_and_wide_workloads(
+async def test_workloads_are_scaled_rolled_out_and_shown_wide(
     kubectl: Kubectl, cluster: SimulatedCluster
 ) -> None:
     await kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
@@ -137,7 +137,7 @@ async def test_scale_rollout_and_wide_workloads(
 
 
 async def the_only_pod(api: ApiClient) -> str:
-    """The name of the one pod that is left, as soon as the others are gone for good."""
+    """Wait until one pod is left; returns its name."""
     async with asyncio.timeout(WAIT_TIMEOUT_S):
         while True:
             deployment = (await api.get(DEPLOYMENTS)).body["items"][0]
@@ -161,7 +161,7 @@ async def test_jobs_replica_sets_and_config_maps_are_listed(kubectl: Kubectl) ->
     assert "job.batch/batch" in everything
 
 
-async def test_typed_subcommands_are_understood(kubectl: Kubectl) -> None:
+async def test_create_subcommands_work(kubectl: Kubectl) -> None:
     await kubectl("create", "namespace", "team")
     await kubectl("create", "deployment", "web", "--image=x:1", "--replicas=2", "-n", "team")
     await kubectl("create", "pdb", "web", "--selector=app=web", "--min-available=1", "-n", "team")
@@ -191,7 +191,7 @@ async def test_nodes_are_cordoned_labelled_tainted_and_drained(
     await kubectl("uncordon", "node-001")
 
 
-async def test_events_are_read_in_the_old_shape(
+async def test_events_are_shown_in_their_core_v1_form(
     kubectl: Kubectl, cluster: SimulatedCluster
 ) -> None:
     event: dict[str, Any] = {
@@ -216,7 +216,7 @@ async def test_events_are_read_in_the_old_shape(
     assert "0/10 nodes are available" in await kubectl("describe", "pod", "one")
 
 
-async def test_wait_patch_and_server_dry_run(kubectl: Kubectl) -> None:
+async def test_wait_patch_and_server_dry_run_work(kubectl: Kubectl) -> None:
     assert "condition met" in await kubectl("wait", "--for=condition=Ready", "node/node-000", WAIT)
     manifest = yaml.safe_dump(node("imagined"))
     await kubectl("create", "-f", "-", "--dry-run=server", stdin=manifest)
@@ -225,7 +225,7 @@ async def test_wait_patch_and_server_dry_run(kubectl: Kubectl) -> None:
     assert "node-000" in await kubectl("get", "nodes", "-l", "a=b")
 
 
-async def test_kubectl_needs_the_token_where_there_is_one(tmp_path: Path) -> None:
+async def test_kubectl_needs_the_token_of_a_server_with_tokens(tmp_path: Path) -> None:
     """Kubectl sends tokens over TLS only."""
     certificate, key = self_signed_certificate(tmp_path)
     options = ClusterOptions(token="secret", cert_file=certificate, key_file=key)

@@ -1,4 +1,4 @@
-"""A port that was chosen is still there when somebody comes to listen on it."""
+"""A reserved port stays free until a process listens on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simcluster.ports import reserved_port
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a port is not kept")
 
 
-def test_whoever_knows_the_port_can_listen_on_it() -> None:
+def test_a_process_can_listen_on_a_reserved_port() -> None:
     with (
         reserved_port() as port,
         socket.create_server(("127.0.0.1", port)) as server,
@@ -24,7 +24,7 @@ def test_whoever_knows_the_port_can_listen_on_it() -> None:
 
 
 @only_linux
-def test_a_reserved_port_has_no_listener_and_is_not_given_away() -> None:
+def test_a_reserved_port_has_no_listener_and_is_not_assigned_to_others() -> None:
     with reserved_port() as port, socket.socket() as client, socket.socket() as other:
         with pytest.raises(ConnectionRefusedError):
             client.connect(("127.0.0.1", port))

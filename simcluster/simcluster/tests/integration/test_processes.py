@@ -1,4 +1,4 @@
-"""Child processes end with the command that started them, however it ends."""
+"""Child processes end when the command that started them ends."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ def test_a_process_runs_until_it_is_stopped(tmp_path: Path) -> None:
     assert not is_running(child.pid)
 
 
-def test_a_process_says_which_signal_killed_it(tmp_path: Path) -> None:
+def test_the_error_names_the_signal_that_killed_a_process(tmp_path: Path) -> None:
     child = ChildProcess("sleeper", SLEEP, tmp_path / "log")
     wait_for_output(child)
     assert child.exit_status is None
@@ -54,7 +54,7 @@ def test_a_process_says_which_signal_killed_it(tmp_path: Path) -> None:
     assert child.exit_status == -signal.SIGKILL
 
 
-def test_what_a_process_started_ends_with_it(tmp_path: Path) -> None:
+def test_descendants_of_a_process_end_with_it(tmp_path: Path) -> None:
     child = ChildProcess("parent", WITH_CHILD, tmp_path / "log")
     grandchild = int(wait_for_output(child))
     assert is_running(grandchild)
@@ -65,7 +65,7 @@ def test_what_a_process_started_ends_with_it(tmp_path: Path) -> None:
         time.sleep(0.01)
 
 
-def test_a_process_that_ended_is_reported_with_its_last_words(tmp_path: Path) -> None:
+def test_the_error_for_an_ended_process_has_its_last_output(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "print('no such cluster'); raise SystemExit(3)"]
     child = ChildProcess("scheduler", command, tmp_path / "log")
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
@@ -74,7 +74,7 @@ def test_a_process_that_ended_is_reported_with_its_last_words(tmp_path: Path) ->
     child.stop()
 
 
-def test_processes_end_when_the_block_is_left_by_an_error(tmp_path: Path) -> None:
+def test_processes_end_when_the_block_raises(tmp_path: Path) -> None:
     started: list[ChildProcess] = []
 
     def start_and_fail() -> None:
@@ -90,7 +90,7 @@ def test_processes_end_when_the_block_is_left_by_an_error(tmp_path: Path) -> Non
     assert [is_running(child.pid) for child in started] == [False]
 
 
-def test_the_way_signals_are_taken_is_given_back(tmp_path: Path) -> None:
+def test_signal_handlers_are_restored(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGTERM)
     with ChildProcesses(tmp_path):
         assert signal.getsignal(signal.SIGTERM) is not before

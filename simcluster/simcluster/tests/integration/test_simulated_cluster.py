@@ -1,4 +1,4 @@
-"""The simulated cluster runs what is bound to its nodes, and refuses what they cannot hold."""
+"""The simulated cluster runs pods that are bound to its nodes, or refuses them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[SimulatedCluster]:
-    """One node of 2 CPUs and 3 pods, everything running behind it."""
+    """A simulated cluster with one node of 2 CPUs and 3 pods."""
     capacity = {"cpu": "2", "memory": "4Gi", "pods": "3", "example.com/gpu": "1"}
     options = ClusterOptions(kubelet=KubeletOptions(job_run_s=0.01, stop_s=0.01))
     async with SimulatedCluster([make_node("n", capacity)], options) as running:
@@ -47,8 +47,8 @@ async def api(cluster: SimulatedCluster) -> AsyncIterator[ApiClient]:
         yield client
 
 
-def asking(name: str, requests: dict[str, str]) -> Json:
-    """A pod with requests, and limits of the same size."""
+def pod_requesting(name: str, requests: dict[str, str]) -> Json:
+    """A pod whose limits equal its requests."""
     resources = {"requests": requests, "limits": requests}
     return pod(name, containers=[{"name": "c", "image": "x:1", "resources": resources}])
 
@@ -81,18 +81,18 @@ async def test_a_bound_pod_runs(api: ApiClient) -> None:
         ("example.com/gpu", "1", "requested: 1, used: 1, capacity: 1"),
     ],
 )
-async def test_a_pod_the_node_cannot_hold_is_refused(
+async def test_a_pod_that_does_not_fit_its_node_is_refused(
     api: ApiClient, resource: str, asked: str, shortage: str
 ) -> None:
     for name in "ab":
-        await bound(api, asking(name, {resource: asked}))
+        await bound(api, pod_requesting(name, {resource: asked}))
     status = (await until(api, PODS, "b", has_phase("Failed")))["status"]
     message = f"Pod was rejected: Node didn't have enough resource: {resource}, {shortage}"
     assert (status["reason"], status["message"]) == (f"OutOf{resource}", message)
     await until(api, PODS, "a", has_phase("Running"))
 
 
-async def test_a_node_takes_only_so_many_pods(api: ApiClient) -> None:
+async def test_a_node_refuses_pods_above_its_pod_capacity(api: ApiClient) -> None:
     for name in "abc":
         await bound(api, pod(name))
     await bound(api, pod("d"))
@@ -100,12 +100,12 @@ async def test_a_node_takes_only_so_many_pods(api: ApiClient) -> None:
     assert refused["status"]["reason"] == "OutOfpods"
 
 
-async def test_a_finished_or_removed_pod_makes_room(api: ApiClient) -> None:
-    await bound(api, asking("a", {"cpu": "2"}))
+async def test_a_finished_or_deleted_pod_releases_its_resources(api: ApiClient) -> None:
+    await bound(api, pod_requesting("a", {"cpu": "2"}))
     await until(api, PODS, "a", has_phase("Running"))
     async with expect_gone(api, PODS, "a"):
         await api.delete(f"{PODS}/a")
-    await bound(api, asking("b", {"cpu": "2"}))
+    await bound(api, pod_requesting("b", {"cpu": "2"}))
     await until(api, PODS, "b", has_phase("Running"))
 
 
@@ -124,13 +124,15 @@ async def test_two_pods_cannot_have_the_same_host_port(api: ApiClient) -> None:
     assert refused["status"]["reason"] == "NodePorts"
 
 
-async def test_a_pod_waits_for_a_node_that_comes_later(api: ApiClient) -> None:
+async def test_a_pod_bound_to_a_missing_node_starts_when_the_node_is_created(
+    api: ApiClient,
+) -> None:
     await bound(api, pod(), "late")
     await api.create(NODES, node("late"))
     await until(api, PODS, "a", has_phase("Running"))
 
 
-async def test_a_pod_that_does_not_restart_ends_when_it_says_so(api: ApiClient) -> None:
+async def test_a_pod_ends_after_its_annotated_run_time(api: ApiClient) -> None:
     body = pod(restartPolicy="Never")
     body["metadata"]["annotations"] = {"stowage/run-seconds": "0.01"}
     await bound(api, body)
@@ -138,7 +140,7 @@ async def test_a_pod_that_does_not_restart_ends_when_it_says_so(api: ApiClient) 
     assert ended["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
 
 
-async def test_a_node_that_goes_takes_its_pods_along(api: ApiClient) -> None:
+async def test_deleting_a_node_deletes_its_pods(api: ApiClient) -> None:
     await bound(api, pod())
     await until(api, PODS, "a", has_phase("Running"))
     async with expect_gone(api, PODS, "a"):
@@ -160,7 +162,7 @@ def deployment(replicas: int, image: str = "x:1") -> Json:
 
 
 async def _bind_everything(api: ApiClient) -> None:
-    """A scheduler of one node."""
+    """A scheduler for one node."""
     async with api.watch(PODS, "fieldSelector=spec.nodeName=") as watch:
         while True:
             event = await watch.next()
@@ -168,7 +170,7 @@ async def _bind_everything(api: ApiClient) -> None:
                 await api.bind(event["object"]["metadata"]["name"], "big")
 
 
-async def test_a_deployment_rolls_from_one_template_to_the_next(
+async def test_a_deployment_is_rolled_out_to_a_new_template(
     cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     cluster.add_nodes([make_node("big", {"cpu": "64", "memory": "64Gi", "pods": "110"})])
@@ -194,7 +196,7 @@ async def test_a_deployment_rolls_from_one_template_to_the_next(
     assert "x:2" in images
 
 
-async def test_what_a_deployment_owns_goes_with_it(api: ApiClient) -> None:
+async def test_deleting_a_deployment_deletes_its_objects(api: ApiClient) -> None:
     await api.create(DEPLOYMENTS, deployment(2))
     await until(api, DEPLOYMENTS, "web", lambda found: found["status"].get("replicas") == 2)
     names = [found["metadata"]["name"] for found in (await api.get(PODS)).body["items"]]
@@ -203,7 +205,7 @@ async def test_what_a_deployment_owns_goes_with_it(api: ApiClient) -> None:
     assert (await api.get(REPLICA_SETS)).body["items"] == []
 
 
-async def test_orphaned_pods_stay(api: ApiClient) -> None:
+async def test_orphaned_pods_are_not_deleted(api: ApiClient) -> None:
     await api.create(DEPLOYMENTS, deployment(1))
     await until(api, DEPLOYMENTS, "web", lambda found: found["status"].get("replicas") == 1)
     (replica_set,) = (await api.get(REPLICA_SETS)).body["items"]
@@ -214,7 +216,9 @@ async def test_orphaned_pods_stay(api: ApiClient) -> None:
     assert "ownerReferences" not in left["metadata"]
 
 
-async def test_a_job_runs_its_pods_to_the_end(cluster: SimulatedCluster, api: ApiClient) -> None:
+async def test_a_job_completes_when_its_pods_have_succeeded(
+    cluster: SimulatedCluster, api: ApiClient
+) -> None:
     cluster.add_nodes([make_node("big", {"cpu": "64", "memory": "64Gi", "pods": "110"})])
     scheduler = asyncio.create_task(_bind_everything(api))
     container = {"name": "c", "image": "x:1"}
@@ -228,7 +232,7 @@ async def test_a_job_runs_its_pods_to_the_end(cluster: SimulatedCluster, api: Ap
     assert conditions == ["SuccessCriteriaMet", "Complete"]
 
 
-async def test_a_budget_counts_its_pods_and_refuses_the_last_eviction(api: ApiClient) -> None:
+async def test_a_disruption_budget_refuses_an_eviction_that_violates_it(api: ApiClient) -> None:
     spec = {
         "minAvailable": 1,
         "selector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
@@ -241,7 +245,7 @@ async def test_a_budget_counts_its_pods_and_refuses_the_last_eviction(api: ApiCl
     assert (await api.post(f"{PODS}/c/eviction", eviction("c"))).status == 429
 
 
-async def test_a_namespace_takes_its_content_along(api: ApiClient) -> None:
+async def test_deleting_a_namespace_deletes_its_objects(api: ApiClient) -> None:
     await api.create("/api/v1/namespaces", {"metadata": {"name": "team"}})
     await api.create("/api/v1/namespaces/team/pods", pod())
     async with expect_gone(api, "/api/v1/namespaces", "team"):
@@ -283,13 +287,13 @@ async def test_running_until_cancelled_writes_a_kubeconfig_first(tmp_path: Path)
             await client.get(NODES)
 
 
-async def test_a_taken_address_is_an_error(cluster: SimulatedCluster) -> None:
+async def test_an_address_in_use_is_an_error(cluster: SimulatedCluster) -> None:
     taken = cluster.url.removeprefix("http://")
     with pytest.raises(OSError, match="address already in use"):
         await SimulatedCluster(options=ClusterOptions(listen=taken)).start()
 
 
-def test_an_address_that_is_no_address_is_refused() -> None:
+def test_an_invalid_address_is_refused() -> None:
     with pytest.raises(ValueError, match="'nowhere' is not HOST:PORT"):
         SimulatedCluster(options=ClusterOptions(listen="nowhere"))
 
@@ -335,7 +339,9 @@ async def test_a_claim_is_bound_to_the_smallest_volume_that_fits(api: ApiClient)
     await until(api, VOLUMES, "right", has_phase("Released"))
 
 
-async def test_a_claim_that_waits_is_bound_to_what_the_scheduler_chose(api: ApiClient) -> None:
+async def test_a_waiting_claim_is_bound_to_the_volume_that_the_scheduler_chose(
+    api: ApiClient,
+) -> None:
     waiting = storage_class("kubernetes.io/no-provisioner", "WaitForFirstConsumer")
     await api.create(STORAGE_CLASSES, waiting)
     await api.create(VOLUMES, volume("one", "10Gi"))
@@ -346,7 +352,7 @@ async def test_a_claim_that_waits_is_bound_to_what_the_scheduler_chose(api: ApiC
     assert bound_claim["spec"]["volumeName"] == "one"
 
 
-async def test_a_claim_with_a_selected_node_is_provisioned_there(api: ApiClient) -> None:
+async def test_a_claim_is_provisioned_on_its_selected_node(api: ApiClient) -> None:
     await api.create(STORAGE_CLASSES, storage_class("example.com/disk", "WaitForFirstConsumer"))
     created = await api.create(CLAIMS, claim("5Gi"))
     selected = {"volume.kubernetes.io/selected-node": "n"}

@@ -1,6 +1,6 @@
-"""The API server of each integration test: embedded, a real kube-apiserver, or an existing one.
+"""The API server of each integration test: simulated, a real kube-apiserver, or an existing one.
 
-The embedded cluster is the default. ``KUBEBUILDER_ASSETS`` naming a folder with ``kube-apiserver``
+The simulated cluster is the default. ``KUBEBUILDER_ASSETS`` naming a folder with ``kube-apiserver``
 and ``etcd`` runs the tests against those; ``STOWAGE_TEST_KUBECONFIG`` against that cluster, which
 the tests empty, its nodes included. It must be a bare API server as envtest starts it, without
 ServiceAccount and TaintNodesByCondition admission: no controller that would taint the tests' nodes
@@ -35,7 +35,7 @@ TLS_SHUTDOWN_S = 0.25
 def foreign_api_server(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[ApiServerUnderTest | None]:
-    """A server that is not embedded, where one is configured."""
+    """The configured API server; none if the simulated one is to be used."""
     existing = os.environ.get(EXISTING)
     assets = configured_assets()
     if existing:
@@ -72,7 +72,7 @@ async def api_server(
     )
     async with SimulatedCluster(options=options) as cluster:
         kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
-        yield ApiServerUnderTest(cluster.url, kubeconfig, TOKEN, is_embedded=True, cluster=cluster)
+        yield ApiServerUnderTest(cluster.url, kubeconfig, TOKEN, is_simulated=True, cluster=cluster)
 
 
 @pytest.fixture
@@ -83,8 +83,8 @@ async def api(api_server: ApiServerUnderTest) -> AsyncIterator[ApiClient]:
 
 
 @pytest.fixture
-def embedded(api_server: ApiServerUnderTest) -> SimulatedCluster:
-    """The embedded cluster; a test that asks for it is skipped on any other server."""
+def simulated_cluster(api_server: ApiServerUnderTest) -> SimulatedCluster:
+    """The simulated cluster; tests that use it are skipped on any other server."""
     if api_server.cluster is None:
-        pytest.skip("only the embedded cluster can be told to fail")
+        pytest.skip("only the simulated cluster has faults")
     return api_server.cluster

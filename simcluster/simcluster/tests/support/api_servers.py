@@ -40,13 +40,13 @@ _AWAITED = (
 class ApiServerUnderTest:
     """One API server, ready to be talked to.
 
-    ``cluster`` is the embedded cluster itself, ``None`` for any other server.
+    ``cluster`` is the simulated cluster itself, ``None`` for any other server.
     """
 
     url: str
     kubeconfig: Path
     token: str
-    is_embedded: bool
+    is_simulated: bool
     tls: ssl.SSLContext | None = None
     cluster: SimulatedCluster | None = None
 
@@ -175,7 +175,7 @@ def real_api_server(assets: Path, folder: Path) -> Iterator[ApiServerUnderTest]:
     written: Json = yaml.safe_load(kubeconfig.read_text())
     written["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
     kubeconfig.write_text(yaml.safe_dump(written))
-    server = ApiServerUnderTest(url, kubeconfig, token, is_embedded=False, tls=insecure_tls())
+    server = ApiServerUnderTest(url, kubeconfig, token, is_simulated=False, tls=insecure_tls())
     logs = folder / "etcd.log", folder / "kube-apiserver.log"
     with _running(etcd, logs[0]) as store:
         _await_answers([f"{etcd_url}/health"], token, [store], logs[:1])
@@ -192,7 +192,7 @@ def existing_api_server(path: Path) -> ApiServerUnderTest:
     user = _named(config["users"], context["user"]).get("user") or {}
     url = cluster["server"]
     tls = insecure_tls() if url.startswith("https") else None
-    return ApiServerUnderTest(url, path, user.get("token", ""), is_embedded=False, tls=tls)
+    return ApiServerUnderTest(url, path, user.get("token", ""), is_simulated=False, tls=tls)
 
 
 def _named(entries: list[Json], name: str) -> Json:

@@ -1,4 +1,4 @@
-"""The gate of the API server: 401, 403 in its words, and reviews."""
+"""Authentication and authorization: 401, 403 and access reviews."""
 
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def refusal(method: str, path: str) -> ApiError:
     return refused.value
 
 
-def test_tokens_name_users() -> None:
+def test_tokens_identify_users() -> None:
     access = guarded()
     assert access.authenticate("Bearer secret") == ADMINISTRATOR
     assert access.authenticate("Bearer robot-token") == ROBOT
@@ -54,17 +54,17 @@ def test_with_rbac_a_request_without_a_token_is_anonymous() -> None:
         guarded(rbac=False).authenticate("")
 
 
-def test_an_open_server_lets_everyone_in_as_administrator() -> None:
+def test_without_tokens_every_client_is_administrator() -> None:
     access = Access(AccessOptions(), Store(), Clock())
     assert access.authenticate("") == access.authenticate("Bearer any") == ADMINISTRATOR
 
 
-def test_roles_need_an_administrator() -> None:
+def test_rbac_needs_an_administrator_token() -> None:
     with pytest.raises(ValueError, match="the administrator needs one"):
         AccessOptions(rbac=True)
 
 
-WHO = 'User "system:serviceaccount:a:robot" cannot'
+USER = 'User "system:serviceaccount:a:robot" cannot'
 IN_A = 'in the namespace "a"'
 LEASES = "leases.coordination.k8s.io"
 OF_LEASES = 'resource "leases" in API group "coordination.k8s.io"'
@@ -76,32 +76,32 @@ OF_LEASES = 'resource "leases" in API group "coordination.k8s.io"'
         (
             "GET",
             "/api/v1/pods",
-            f'pods is forbidden: {WHO} list resource "pods" in API group "" at the cluster scope',
+            f'pods is forbidden: {USER} list resource "pods" in API group "" at the cluster scope',
         ),
         (
             "POST",
             "/api/v1/namespaces/a/pods/p/binding",
-            f'pods "p" is forbidden: {WHO} create resource "pods/binding" in API group "" {IN_A}',
+            f'pods "p" is forbidden: {USER} create resource "pods/binding" in API group "" {IN_A}',
         ),
         (
             "PUT",
             "/apis/coordination.k8s.io/v1/namespaces/a/leases/l",
-            f'{LEASES} "l" is forbidden: {WHO} update {OF_LEASES} {IN_A}',
+            f'{LEASES} "l" is forbidden: {USER} update {OF_LEASES} {IN_A}',
         ),
-        ("GET", "/metrics", f'forbidden: {WHO} get path "/metrics"'),
+        ("GET", "/metrics", f'forbidden: {USER} get path "/metrics"'),
     ],
 )
-def test_a_refusal_is_worded_as_the_api_server_does(method: str, path: str, message: str) -> None:
+def test_a_refusal_has_the_api_servers_message(method: str, path: str, message: str) -> None:
     error = refusal(method, path)
     assert (error.code, error.reason, error.message) == (403, "Forbidden", message)
 
 
-def test_a_refusals_details_name_the_resource() -> None:
+def test_the_details_of_a_refusal_name_the_resource() -> None:
     error = refusal("PUT", "/apis/coordination.k8s.io/v1/namespaces/a/leases/l")
     assert error.details == {"name": "l", "group": "coordination.k8s.io", "kind": "leases"}
 
 
-def test_every_user_may_look_around() -> None:
+def test_every_user_can_read_discovery_and_health() -> None:
     access = guarded()
     for path in ("/api", "/apis/apps/v1", "/version"):
         access.check(ROBOT, "GET", path, {})
@@ -116,14 +116,14 @@ def asked(plural: str, spec: Json, user: User = ADMINISTRATOR, *, rbac: bool = T
     return status
 
 
-def test_a_token_review_names_the_user_of_the_token() -> None:
+def test_a_token_review_returns_the_user_of_the_token() -> None:
     known = asked("tokenreviews", {"token": "robot-token"})
     assert known["authenticated"] is True
     assert known["user"] == {"username": ROBOT.name, "groups": list(ROBOT.groups)}
     assert "authenticated" not in asked("tokenreviews", {"token": "wrong"})
 
 
-def test_access_reviews_answer_by_role() -> None:
+def test_access_reviews_follow_the_roles() -> None:
     version = {"nonResourceAttributes": {"verb": "get", "path": "/version"}}
     pods = {"resourceAttributes": {"verb": "list", "resource": "pods"}}
     assert asked("selfsubjectaccessreviews", version, ROBOT)["allowed"] is True
@@ -161,7 +161,9 @@ def test_a_token_file_is_read_as_kube_apiserver_reads_it(tmp_path: Path) -> None
     ("line", "problem"),
     [("t1,ann\n", "line 1: 2 columns"), (",ann,1\n", "line 1: expected a token and a user name")],
 )
-def test_a_wrong_line_of_a_token_file_is_named(tmp_path: Path, line: str, problem: str) -> None:
+def test_the_error_for_a_token_file_has_the_line_number(
+    tmp_path: Path, line: str, problem: str
+) -> None:
     path = tmp_path / "tokens.csv"
     path.write_text(line)
     with pytest.raises(ValueError, match=problem):

@@ -15,7 +15,7 @@ WIDGETS = replace(
 )
 
 
-def test_versions_are_ranked_as_kubernetes_prefers_them() -> None:
+def test_versions_are_ordered_by_kubernetes_version_priority() -> None:
     given = ["v1alpha1", "v2", "foo1", "v1", "v1beta2", "v10", "v1beta1", "bar"]
     assert sorted(given, key=version_rank) == [
         "v10", "v2", "v1", "v1beta2", "v1beta1", "v1alpha1", "bar", "foo1",
@@ -38,6 +38,6 @@ def test_custom_resources_are_served_until_their_definition_is_deleted() -> None
     assert ("example.com", "v1") not in catalog.group_versions()
 
 
-def test_each_cluster_has_a_catalog_of_its_own() -> None:
+def test_each_cluster_has_its_own_catalog() -> None:
     Catalog().serve("widgets.example.com", [WIDGETS])
     assert Catalog().find("example.com", "v1", "widgets") is None

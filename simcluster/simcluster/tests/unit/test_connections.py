@@ -15,7 +15,7 @@ async def _answer(_request: web.BaseRequest) -> web.Response:
     return web.Response()
 
 
-async def test_a_connection_accepted_before_and_made_after_the_end_is_closed() -> None:
+async def test_a_connection_that_completes_after_shutdown_is_closed() -> None:
     server = HttpServer(_answer, max_connections=2)
     kept, ended = Mock(spec=asyncio.Transport), Mock(spec=asyncio.Transport)
     server.connection_made(server(), kept)
@@ -27,7 +27,7 @@ async def test_a_connection_accepted_before_and_made_after_the_end_is_closed() -
     assert not kept.abort.called
 
 
-async def test_a_connection_beyond_the_limit_is_marked_until_it_goes() -> None:
+async def test_a_connection_above_the_limit_is_marked_until_it_closes() -> None:
     server = HttpServer(_answer, max_connections=1)
     handlers = [server() for _ in range(3)]
     for handler in handlers[:2]:
@@ -41,7 +41,7 @@ async def test_a_connection_beyond_the_limit_is_marked_until_it_goes() -> None:
     await server.shutdown(0.0)
 
 
-def test_a_request_that_becomes_a_watch_makes_room_for_another() -> None:
+def test_a_watch_does_not_count_as_a_request_in_flight() -> None:
     in_flight, seen = InFlight(1), []
     with in_flight.counted():
         seen.append(in_flight.is_full)
@@ -52,7 +52,7 @@ def test_a_request_that_becomes_a_watch_makes_room_for_another() -> None:
     assert seen == [True, False, True, False]
 
 
-def test_there_is_room_for_no_more_connections_than_open_files() -> None:
+def test_the_connection_limit_is_below_the_open_file_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         assert make_room_for_connections(8) == 8

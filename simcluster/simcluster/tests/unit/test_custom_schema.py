@@ -1,4 +1,4 @@
-"""Structural schemas: pruning, defaults, and each rule's own words."""
+"""Structural schemas: pruning, defaults, and the message of each rule."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def test_a_wrong_type_is_refused_with_both_types(value: Any, schema: Json, expec
         ),
     ],
 )
-def test_each_rule_has_its_own_message(value: Any, schema: Json, expected: str) -> None:
+def test_each_violated_rule_has_its_message(value: Any, schema: Json, expected: str) -> None:
     assert errors(value, schema) == [f"f: {expected}"]
 
 
@@ -95,7 +95,7 @@ def test_valid_objects_pass(value: Any, schema: Json) -> None:
     assert errors(value, schema) == []
 
 
-def test_duplicates_in_sets_and_maps_are_found() -> None:
+def test_duplicates_in_sets_and_maps_are_refused() -> None:
     items: Json = {"type": "object", "properties": {"k": {"type": "string"}}}
     keyed = {"type": "array", "items": items, "x-kubernetes-list-type": "map"}
     keyed["x-kubernetes-list-map-keys"] = ["k"]
@@ -104,7 +104,7 @@ def test_duplicates_in_sets_and_maps_are_found() -> None:
     assert errors(["a", "b", "a"], words) == ['f[2]: Duplicate value: "a"']
 
 
-def test_combinations_are_checked() -> None:
+def test_all_of_any_of_one_of_and_not_are_checked() -> None:
     either: Json = {"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object"}
     assert errors({"a": 1}, either) == []
     assert "Found none valid" in errors({}, either)[0]

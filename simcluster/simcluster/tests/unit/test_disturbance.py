@@ -1,4 +1,4 @@
-"""Watches disturbed on purpose: what is sent twice, late or in another order, and nothing lost."""
+"""Faults that repeat, delay or reorder watch events; no event is lost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BOOKMARK = b'{"type":"BOOKMARK","object":9}\n'
 
 
 class Sink:
-    """Keeps what is written."""
+    """Records written bytes."""
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
@@ -38,7 +38,7 @@ async def test_each_event_is_overtaken_by_the_next_in_one_write() -> None:
     assert sink.lines == [B, A, D, C]
 
 
-async def test_an_event_that_waits_is_sent_when_the_rule_is_dropped() -> None:
+async def test_a_delayed_event_is_sent_when_the_rule_is_removed() -> None:
     disturbed, sink, faults = _disturbed(FaultRule(reorder_rate=1.0))
     await disturbed.write(A)
     faults.clear()
@@ -46,14 +46,14 @@ async def test_an_event_that_waits_is_sent_when_the_rule_is_dropped() -> None:
     assert sink.lines == [A, B]
 
 
-async def test_an_event_that_nothing_follows_is_sent_alone_after_a_while() -> None:
+async def test_a_delayed_event_without_a_successor_is_sent_after_a_while() -> None:
     disturbed, sink, _ = _disturbed(FaultRule(reorder_rate=1.0))
     await disturbed.write(A)
     await sink.written.wait()
     assert sink.lines == [A]
 
 
-async def test_a_bookmark_overtakes_nobody() -> None:
+async def test_a_bookmark_never_overtakes_an_event() -> None:
     disturbed, sink, _ = _disturbed(FaultRule(reorder_rate=1.0))
     await disturbed.write(BOOKMARK + A + BOOKMARK)
     assert sink.lines == [BOOKMARK, A, BOOKMARK]

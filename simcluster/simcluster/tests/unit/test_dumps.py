@@ -1,4 +1,4 @@
-"""Dumps: read as kubectl writes them, loaded as they are, saved and read back."""
+"""Dumps: the formats of kubectl, loading, saving and reading back."""
 
 import json
 from pathlib import Path
@@ -68,7 +68,7 @@ def load(*paths: Path, strict: bool = False) -> tuple[Store, list[str]]:
     return store, load_files(registry, paths, strict=strict).lines()
 
 
-def test_lists_of_every_form_hold_the_same_objects(tmp_path: Path) -> None:
+def test_all_formats_of_a_list_are_read(tmp_path: Path) -> None:
     objects = [node(), pod("a"), pod("b")]
     whole = listing(*objects)
     bare = [{key: inner for key, inner in pod("a").items() if key not in {"kind", "apiVersion"}}]
@@ -98,7 +98,7 @@ def test_lists_of_every_form_hold_the_same_objects(tmp_path: Path) -> None:
         ("a: [1", "while parsing a flow sequence"),
     ],
 )
-def test_a_file_that_is_no_dump_is_reported(tmp_path: Path, content: str, problem: str) -> None:
+def test_a_file_that_is_not_a_dump_is_reported(tmp_path: Path, content: str, problem: str) -> None:
     with pytest.raises(DumpError, match=problem):
         list(read_dump(write(tmp_path / "file", content)))
 
@@ -113,7 +113,7 @@ def test_a_file_that_is_no_dump_is_reported(tmp_path: Path, content: str, proble
         ({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "A"}}, "Node .A. is invalid"),
     ],
 )
-def test_a_malformed_object_is_reported_with_its_place(
+def test_a_malformed_object_is_reported_with_its_position(
     tmp_path: Path, obj: Json, problem: str
 ) -> None:
     file = write(tmp_path / "a.json", json.dumps(listing(node(), obj)))
@@ -121,7 +121,7 @@ def test_a_malformed_object_is_reported_with_its_place(
         load(file)
 
 
-def test_objects_are_kept_as_they_are_in_whatever_order_they_come(tmp_path: Path) -> None:
+def test_objects_are_loaded_unchanged_in_any_order(tmp_path: Path) -> None:
     first = write(tmp_path / "pods.json", json.dumps(listing(pod("a", 41), pod("b", 40))))
     second = write(tmp_path / "nodes.yaml", yaml.safe_dump(node()))
     store, lines = load(first, second)
@@ -135,7 +135,7 @@ def test_objects_are_kept_as_they_are_in_whatever_order_they_come(tmp_path: Path
     assert lines == ["loaded 1 Node, 2 Pod"]
 
 
-def test_of_two_states_of_an_object_the_newer_stays(tmp_path: Path) -> None:
+def test_the_newer_of_two_states_of_an_object_is_loaded(tmp_path: Path) -> None:
     old, new = pod("a", 3, priority=1), pod("a", 4, priority=2)
     files = [
         write(tmp_path / f"{index}.json", json.dumps(found))
@@ -148,7 +148,7 @@ def test_of_two_states_of_an_object_the_newer_stays(tmp_path: Path) -> None:
         assert stored.obj["spec"]["priority"] == 2
 
 
-def test_kinds_that_are_not_served_are_left_out_or_refused(tmp_path: Path) -> None:
+def test_kinds_that_are_not_served_are_skipped_or_refused(tmp_path: Path) -> None:
     strange = {"apiVersion": "x.example/v1", "kind": "Thing", "metadata": {"name": "t"}}
     file = write(tmp_path / "a.json", json.dumps(listing(strange, node())))
     _, lines = load(file)
@@ -168,7 +168,7 @@ def test_a_manifest_is_created_with_defaults(tmp_path: Path) -> None:
     assert stored.obj["spec"]["strategy"]["type"] == "RollingUpdate"
 
 
-def test_pods_that_run_go_on_even_where_a_node_is_too_small_or_missing(tmp_path: Path) -> None:
+def test_loaded_pods_keep_running_on_nodes_that_are_too_small_or_missing(tmp_path: Path) -> None:
     objects = [node(), pod("a"), pod("b"), pod("c", nodeName="elsewhere")]
     file = write(tmp_path / "a.json", json.dumps(listing(*objects)))
     cluster = ManualCluster(0, binds=False, files=(file,))
@@ -195,7 +195,7 @@ def test_saved_objects_are_loaded_unchanged(tmp_path: Path) -> None:
     assert twice.read_bytes() == file.read_bytes()
 
 
-def test_a_workload_that_was_loaded_without_its_sets_is_left_alone(tmp_path: Path) -> None:
+def test_a_deployment_loaded_without_its_replica_sets_is_left_unchanged(tmp_path: Path) -> None:
     cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
@@ -208,7 +208,7 @@ def test_a_workload_that_was_loaded_without_its_sets_is_left_alone(tmp_path: Pat
     assert again.all(PODS) == cluster.all(PODS)
 
 
-def test_a_loaded_rollout_goes_on(tmp_path: Path) -> None:
+def test_a_loaded_rollout_continues(tmp_path: Path) -> None:
     cluster = ManualCluster(binds=False)
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
@@ -218,7 +218,7 @@ def test_a_loaded_rollout_goes_on(tmp_path: Path) -> None:
     assert again.get(DEPLOYMENTS, "web")["status"]["availableReplicas"] == 3
 
 
-def test_custom_resources_are_taken_over_with_their_definitions(tmp_path: Path) -> None:
+def test_custom_resources_are_loaded_with_their_definitions(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"size": {"type": "integer", "default": 1}}}
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""Fields as sets of paths: read from objects, compared, written as ``fieldsV1`` and read again."""
+"""Sets of field paths: from objects, comparison, and the ``fieldsV1`` format."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ PATHS = st.lists(ELEMENTS, min_size=1, max_size=4).map(tuple)
 
 
 @given(st.sets(PATHS, max_size=12))
-def test_a_set_is_read_as_it_was_written(fields: set[tuple[str, ...]]) -> None:
+def test_a_written_field_set_can_be_read(fields: set[tuple[str, ...]]) -> None:
     assert from_fields_v1(to_fields_v1(fields)) == fields
 
 
@@ -64,7 +64,7 @@ def test_created_fields_include_maps_and_lists() -> None:
     }
 
 
-def test_only_differences_are_changes() -> None:
+def test_changed_fields_are_those_that_differ() -> None:
     old = pod({"name": "c", "image": "x"}, {"name": "d"}, labels={"a": "b"})
     new = pod({"name": "c", "image": "y"}, labels={"a": "b", "c": "d"})
     changed, removed = compare(old, new, pod_type())
@@ -78,6 +78,6 @@ def test_only_differences_are_changes() -> None:
     }
 
 
-def test_an_item_needs_its_keys() -> None:
+def test_a_list_item_without_its_keys_is_refused() -> None:
     with pytest.raises(MissingKeyError, match=r"\.spec\.containers: element 0: .* \"name\""):
         applied_fields(pod({"image": "x"}), pod_type())

@@ -1,4 +1,4 @@
-"""Errors of texts that are no JSON."""
+"""Errors for invalid JSON."""
 
 import pytest
 
@@ -32,5 +32,5 @@ END = "unexpected end of JSON input"
         ('"a\nb"', "invalid character '\\n' in string literal"),
     ],
 )
-def test_the_first_error_is_reported_in_the_words_of_go(body: str, message: str) -> None:
+def test_the_first_error_has_the_message_of_go(body: str, message: str) -> None:
     assert json_error(body.encode()) == message

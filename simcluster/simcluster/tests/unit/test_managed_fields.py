@@ -1,4 +1,4 @@
-"""managedFields are kept beside objects, and answers have them as if they were part of them."""
+"""managedFields are stored separately from objects and included in answers."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def created() -> ManagedFields:
     return found
 
 
-def test_an_answer_has_the_managed_fields_within_the_metadata_and_the_tree_does_not() -> None:
+def test_managed_fields_are_in_the_encoded_metadata_but_not_in_the_object_tree() -> None:
     store, managed_fields = Store(), created()
     for obj in (pod(phase="Pending"), {"kind": "x", **pod()}):
         stored = store.put("pods", obj, managed_fields)
@@ -61,11 +61,11 @@ def test_an_object_keeps_its_managed_fields_unless_a_write_replaces_them() -> No
     assert store.remove("pods", again).managed_fields is managed_fields
 
 
-def test_objects_that_are_alike_share_their_managed_fields() -> None:
+def test_similar_objects_share_their_managed_fields() -> None:
     assert created() is created()
 
 
-def test_an_update_is_dated_when_it_sets_a_field_and_not_when_it_only_removes_one() -> None:
+def test_an_update_changes_the_time_when_it_sets_a_field_but_not_when_it_removes_one() -> None:
     first = updated(pod(), pod(phase="Pending", message="m"), created(), "2026-01-01T00:00:01Z")
     assert [each["time"] for each in entries(first)] == [
         "2026-01-01T00:00:00Z",

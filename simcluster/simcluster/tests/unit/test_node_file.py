@@ -1,4 +1,4 @@
-"""Node files: groups become nodes, mistakes become sentences."""
+"""Node files: groups of nodes, and errors for mistakes."""
 
 from pathlib import Path
 
@@ -70,6 +70,6 @@ def test_groups_become_nodes(tmp_path: Path) -> None:
         ("a: [", "nodes.yaml"),
     ],
 )
-def test_mistakes_are_told(tmp_path: Path, text: str, problem: str) -> None:
+def test_mistakes_are_reported(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         read(tmp_path, text)

@@ -1,4 +1,4 @@
-"""What a kubelet admits."""
+"""The admission of pods by a simulated kubelet."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def test_requests_add_up_until_the_node_is_full() -> None:
     assert load.admit(pod("c", {"cpu": "500m"})) is None
 
 
-def test_released_pods_make_room_once() -> None:
+def test_a_released_pod_frees_its_resources_once() -> None:
     load = load_of(cpu="1")
     assert load.admit(pod("a", {"cpu": "1"})) is None
     load.release("a")
@@ -42,14 +42,14 @@ def test_released_pods_make_room_once() -> None:
     assert load.admit(pod("c", {"cpu": "1m"})) is not None
 
 
-def test_a_refused_pod_takes_nothing() -> None:
+def test_a_refused_pod_uses_no_resources() -> None:
     load = load_of(cpu="1")
     load.admit(pod("a", {"cpu": "2"}))
     assert load.pod_uids == []
     assert load.admit(pod("b", {"cpu": "1"})) is None
 
 
-def test_pods_that_request_nothing_count_as_pods() -> None:
+def test_pods_without_requests_count_against_the_pod_limit() -> None:
     load = load_of(pods="1")
     assert load.admit(pod("a")) is None
     refusal = load.admit(pod("b"))
@@ -57,7 +57,7 @@ def test_pods_that_request_nothing_count_as_pods() -> None:
     assert refusal.reason == "OutOfpods"
 
 
-def test_an_extended_resource_the_node_does_not_know_is_ignored() -> None:
+def test_an_extended_resource_that_the_node_does_not_have_is_ignored() -> None:
     assert load_of(cpu="1").admit(pod("a", {"example.com/fpga": "1"})) is None
     known = load_of(**{"example.com/fpga": "1"})
     assert known.admit(pod("a", {"example.com/fpga": "2"})) is not None

@@ -36,7 +36,7 @@ def test_merge_removes_nulls_merges_objects_and_replaces_lists() -> None:
         ({"op": "test", "path": "/a~1b/c", "value": 1}, {"list": [1, 2], "a/b": {"c": 1}}),
     ],
 )
-def test_json_patch_operations(operation: Json, result: Json) -> None:
+def test_json_patch_operations_change_the_object(operation: Json, result: Json) -> None:
     assert json_patch({"list": [1, 2], "a/b": {"c": 1}}, [operation]) == result
 
 
@@ -53,7 +53,7 @@ def test_json_patch_operations(operation: Json, result: Json) -> None:
         ([{"op": "add", "path": "/list/5", "value": 1}], 422),
     ],
 )
-def test_json_patches_that_do_not_apply(operations: Any, code: int) -> None:
+def test_inapplicable_json_patches_are_refused(operations: Any, code: int) -> None:
     with pytest.raises(ApiError) as caught:
         json_patch({"a": 1, "list": []}, operations)
     assert caught.value.code == code
@@ -67,7 +67,7 @@ def containers(*names: str) -> Json:
     return {"spec": {"containers": [{"name": name, "image": "old"} for name in names]}}
 
 
-def test_containers_merge_by_name_and_new_ones_are_appended() -> None:
+def test_containers_merge_by_name_and_new_containers_are_appended() -> None:
     patch = {"spec": {"containers": [{"name": "b", "image": "new"}, {"name": "d"}]}}
     merged = merge_into(containers("a", "b", "c"), patch)["spec"]["containers"]
     assert [(c["name"], c.get("image")) for c in merged] == [
@@ -94,7 +94,7 @@ def test_patch_replace_replaces_a_list_or_a_map() -> None:
     assert replaced["metadata"]["labels"] == {"c": "d"}
 
 
-def test_set_element_order_orders_and_keeps_the_servers_own_in_place() -> None:
+def test_set_element_order_orders_items_and_keeps_other_items_in_place() -> None:
     patch = {
         "spec": {
             "$setElementOrder/containers": [{"name": "c"}, {"name": "a"}],
@@ -116,7 +116,7 @@ def test_ports_merge_by_container_port_in_pods_and_by_port_in_services() -> None
     assert merged["spec"]["ports"] == [{"port": 80}]
 
 
-def test_tolerations_and_taints_are_replaced_whole() -> None:
+def test_tolerations_and_taints_are_replaced_as_a_whole() -> None:
     pod = {"spec": {"tolerations": [{"key": "a"}], "taints": [{"key": "a"}]}}
     merged = merge_into(pod, {"spec": {"tolerations": [{"key": "b"}], "taints": []}})
     assert merged["spec"] == {"tolerations": [{"key": "b"}], "taints": []}
@@ -136,7 +136,7 @@ def test_owner_references_merge_by_uid() -> None:
     assert merge_into(obj, patch)["metadata"]["ownerReferences"] == [{"uid": "2"}]
 
 
-def test_retain_keys_drops_the_others() -> None:
+def test_retain_keys_removes_other_keys() -> None:
     obj = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}
     patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
     assert merge_into(obj, patch, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}

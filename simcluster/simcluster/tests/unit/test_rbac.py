@@ -1,4 +1,4 @@
-"""Roles and bindings decide, as kube-apiserver's RBAC authorizer does."""
+"""Authorization by roles and bindings, as in kube-apiserver's RBAC authorizer."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_a_user_without_bindings_has_no_access(registry: Registry) -> None:
     assert decide(registry, ROBOT, LIST_PODS) == Decision(False, "")
 
 
-def test_a_cluster_role_binding_counts_everywhere(registry: Registry) -> None:
+def test_a_cluster_role_binding_applies_in_every_namespace(registry: Registry) -> None:
     make_reader(registry)
     bind(registry, robot(), "ClusterRole")
     reason = (
@@ -76,7 +76,7 @@ def test_a_cluster_role_binding_counts_everywhere(registry: Registry) -> None:
 
 
 @pytest.mark.parametrize("role_kind", ["Role", "ClusterRole"])
-def test_a_role_binding_counts_in_its_namespace(registry: Registry, role_kind: str) -> None:
+def test_a_role_binding_applies_in_its_namespace(registry: Registry, role_kind: str) -> None:
     make_reader(registry, "a" if role_kind == "Role" else "")
     bind(registry, robot(), role_kind, "a")
     assert decide(registry, ROBOT, LIST_PODS).is_allowed
@@ -92,7 +92,9 @@ def test_a_role_binding_counts_in_its_namespace(registry: Registry, role_kind: s
         ({"kind": "Group", "name": "system:serviceaccounts:a"}, ROBOT),
     ],
 )
-def test_users_and_groups_are_subjects_too(registry: Registry, subject: Json, user: User) -> None:
+def test_bindings_can_have_users_and_groups_as_subjects(
+    registry: Registry, subject: Json, user: User
+) -> None:
     make_reader(registry)
     bind(registry, subject, "ClusterRole")
     assert decide(registry, user, LIST_PODS).is_allowed
@@ -151,13 +153,13 @@ def test_a_rule_may_name_the_objects(name: str, is_allowed: bool) -> None:
     assert rule_allows(rule, LEASE) is is_allowed
 
 
-def test_rules_for_a_user_are_those_of_all_his_roles(registry: Registry) -> None:
+def test_the_rules_of_a_user_are_those_of_all_bound_roles(registry: Registry) -> None:
     make_reader(registry)
     bind(registry, robot(), "ClusterRole")
     assert RbacAuthorizer(registry.store).rules_for(ROBOT, "a") == [READ_PODS]
 
 
-def test_a_binding_stays_with_its_role(registry: Registry) -> None:
+def test_the_role_of_a_binding_cannot_be_changed(registry: Registry) -> None:
     bind(registry, robot(), "ClusterRole")
     changed = {
         "metadata": {"name": "readers"},
@@ -182,7 +184,7 @@ def test_a_binding_stays_with_its_role(registry: Registry) -> None:
         ),
     ],
 )
-def test_a_wrong_binding_is_refused(registry: Registry, binding: Json, message: str) -> None:
+def test_an_invalid_binding_is_refused(registry: Registry, binding: Json, message: str) -> None:
     with pytest.raises(ApiError, match=message) as refused:
         registry.create(CLUSTER_ROLE_BINDINGS, "", {"metadata": {"name": "x"}, **binding})
     assert refused.value.code == 422
@@ -195,9 +197,7 @@ def test_a_rule_without_verbs_is_refused(registry: Registry) -> None:
 
 
 @pytest.mark.parametrize(("name", "is_accepted"), [("system:x", True), ("a/b", False)])
-def test_roles_may_be_named_as_system_roles_are(
-    registry: Registry, name: str, is_accepted: bool
-) -> None:
+def test_role_names_may_contain_colons(registry: Registry, name: str, is_accepted: bool) -> None:
     role = {"metadata": {"name": name}}
     if is_accepted:
         assert registry.create(CLUSTER_ROLES, "", role).name == name

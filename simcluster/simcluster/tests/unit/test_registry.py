@@ -48,7 +48,7 @@ def refusal(act: Any) -> ApiError:
     return caught.value
 
 
-def test_defaults_fill_a_pod(registry: Registry) -> None:
+def test_defaults_are_set_in_a_pod(registry: Registry) -> None:
     created = registry.create(PODS, "default", pod()).obj
     assert created["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
     assert created["metadata"]["namespace"] == "default"
@@ -81,7 +81,9 @@ def test_match_label_keys_become_requirements(registry: Registry) -> None:
         ({"metadata": {"name": "a"}}, "spec.containers: Required value"),
     ],
 )
-def test_invalid_pods_name_the_field(registry: Registry, body: Json, message: str) -> None:
+def test_the_error_for_an_invalid_pod_names_the_field(
+    registry: Registry, body: Json, message: str
+) -> None:
     error = refusal(lambda: registry.create(PODS, "default", body))
     assert error.code == 422
     assert message in error.message
@@ -93,7 +95,7 @@ def test_a_malformed_quantity_is_refused(registry: Registry) -> None:
     assert (error.code, "requests.cpu: quantity 'lots'" in error.message) == (400, True)
 
 
-def test_a_namespace_must_exist_and_the_body_must_agree(registry: Registry) -> None:
+def test_the_namespace_must_exist_and_match_the_body(registry: Registry) -> None:
     assert refusal(lambda: registry.create(PODS, "nowhere", pod())).code == 404
     elsewhere = pod()
     elsewhere["metadata"]["namespace"] = "other"
@@ -117,7 +119,7 @@ def test_generation_counts_changes_of_the_spec(registry: Registry) -> None:
     assert refusal(lambda: registry.replace(DEPLOYMENTS, current, other)).code == 422
 
 
-def test_a_jobs_pods_carry_its_uid(registry: Registry) -> None:
+def test_the_template_of_a_job_is_labelled_with_its_uid(registry: Registry) -> None:
     template = {"spec": {**pod()["spec"], "restartPolicy": "Never"}}
     body = {"metadata": {"name": "j"}, "spec": {"template": template}}
     job = registry.create(JOBS, "default", body).obj
@@ -137,7 +139,7 @@ def test_a_claim_gets_the_default_class(registry: Registry) -> None:
     assert claim.obj["spec"]["storageClassName"] == "fast"
 
 
-def test_a_new_node_is_tainted_until_it_is_seen_ready(registry: Registry) -> None:
+def test_a_new_node_is_created_with_a_not_ready_taint(registry: Registry) -> None:
     created = registry.create(NODES, "", {"metadata": {"name": "n"}}).obj
     taint = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
     assert created["spec"]["taints"] == [taint]
@@ -150,7 +152,7 @@ def test_a_dry_run_stores_nothing(registry: Registry) -> None:
     assert refusal(lambda: registry.get(CONFIG_MAPS, "default", "a")).code == 404
 
 
-def test_preconditions_guard_a_deletion(registry: Registry) -> None:
+def test_a_deletion_with_a_failed_precondition_is_refused(registry: Registry) -> None:
     created = registry.create(CONFIG_MAPS, "default", {"metadata": {"name": "a"}})
     for options in (DeleteOptions(uid="other"), DeleteOptions(resource_version="1")):
         error = refusal(lambda o=options: registry.delete(CONFIG_MAPS, "default", "a", o))
@@ -160,7 +162,7 @@ def test_preconditions_guard_a_deletion(registry: Registry) -> None:
     assert is_gone
 
 
-def test_a_bound_pod_ends_when_its_grace_does(registry: Registry) -> None:
+def test_a_deleted_bound_pod_stays_for_its_grace_period(registry: Registry) -> None:
     registry.create(PODS, "default", pod(nodeName="n"))
     waiting, is_gone = registry.delete(PODS, "default", "a", DeleteOptions(grace_period_s=10))
     assert not is_gone
@@ -186,11 +188,11 @@ def test_delete_options_come_from_the_body_or_the_query() -> None:
         ({"limits": {"nvidia.com/gpu": "1"}}, "BestEffort"),
     ],
 )  # fmt: skip
-def test_quality_of_service_classes(resources: Json, quality: str) -> None:
+def test_pods_get_their_quality_of_service_class(resources: Json, quality: str) -> None:
     assert qos_class({"containers": [{"resources": resources}]}) == quality
 
 
-def test_the_demos_nodes_differ_and_the_benchmarks_do_not(registry: Registry) -> None:
+def test_demo_nodes_differ_in_size_and_benchmark_nodes_do_not(registry: Registry) -> None:
     nodes = sample_nodes(100)
     zones = {node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes}
     sizes = {node["status"]["capacity"]["cpu"] for node in nodes}

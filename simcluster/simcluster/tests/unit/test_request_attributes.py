@@ -1,4 +1,4 @@
-"""A request's verb and resource, as roles name them."""
+"""The verb and resource of a request for authorization."""
 
 import pytest
 
@@ -49,18 +49,18 @@ def read(method: str, path: str, **query: str) -> tuple[str, str, str, str, str,
         ),
     ],
 )
-def test_paths_are_read_as_the_api_server_reads_them(
+def test_paths_are_parsed_like_in_the_api_server(
     method: str, path: str, expected: tuple[str, ...]
 ) -> None:
     assert read(method, path) == expected
 
 
 @pytest.mark.parametrize("flag", ["1", "true", "yes", ""])
-def test_a_watch_is_a_verb_of_its_own(flag: str) -> None:
+def test_a_watch_has_the_verb_watch(flag: str) -> None:
     assert read("GET", "/api/v1/pods", watch=flag)[0] == "watch"
 
 
-def test_a_watch_turned_off_is_a_list() -> None:
+def test_a_request_with_watch_false_has_the_verb_list() -> None:
     assert read("GET", "/api/v1/pods", watch="false")[0] == "list"
 
 
@@ -77,5 +77,5 @@ def test_other_field_selectors_give_the_request_no_name(selector: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis/apps/v1", "/version", "/metrics"])
-def test_discovery_and_the_like_are_on_no_resource(path: str) -> None:
+def test_discovery_requests_have_no_resource(path: str) -> None:
     assert attributes_of("GET", path, {}) == Attributes("get", path)

@@ -26,7 +26,7 @@ from simcluster.protobuf.decoding import decode_protobuf
         ("/apis/apps/v1/namespaces/ns/deployments/d/scale", "deployments", "ns", "d", "scale"),
     ],
 )
-def test_paths_of_resources(
+def test_paths_of_resources_are_parsed(
     path: str, plural: str, namespace: str | None, name: str, subresource: str
 ) -> None:
     target = parse_path(path, Catalog())
@@ -34,7 +34,7 @@ def test_paths_of_resources(
     assert (target.resource.plural, *target[1:]) == (plural, namespace, name, subresource)
 
 
-def test_paths_of_reviews() -> None:
+def test_paths_of_reviews_are_parsed() -> None:
     binding = parse_path("/api/v1/namespaces/ns/bindings", Catalog())
     assert binding == Review("", "v1", "bindings", "ns")
     review = parse_path("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", Catalog())
@@ -79,11 +79,11 @@ def test_other_paths_have_no_target(path: str) -> None:
         ("application/json;pretty=1", Wanted(is_pretty=True)),
     ],
 )
-def test_accept_headers(accept: str, wanted: Wanted) -> None:
+def test_accept_headers_are_parsed(accept: str, wanted: Wanted) -> None:
     assert negotiate(accept) == wanted
 
 
-def test_a_client_that_takes_no_json_is_turned_away() -> None:
+def test_a_client_that_does_not_accept_json_is_refused() -> None:
     with pytest.raises(ApiError) as caught:
         negotiate("application/vnd.kubernetes.protobuf")
     assert caught.value.code == 406
@@ -121,7 +121,7 @@ def _message(kind: str, raw: bytes) -> bytes:
     return b"k8s\0" + _field(1, type_meta) + _field(2, raw) + _field(3, b"") + _field(4, b"")
 
 
-def test_protobuf_bodies_become_objects() -> None:
+def test_protobuf_bodies_are_decoded() -> None:
     entry = _field(1, b"key") + _field(2, b"value")
     metadata = _field(1, b"a") + _field(2, b"") + _field(8, b"") + _field(11, entry)
     raw = _field(1, metadata) + _field(2, entry) + _field(3, entry) + _field(4, 1)
@@ -136,7 +136,7 @@ def test_protobuf_bodies_become_objects() -> None:
     }
 
 
-def test_protobuf_numbers_may_be_negative_and_budgets_take_either_kind() -> None:
+def test_negative_protobuf_numbers_and_int_or_string_fields_are_decoded() -> None:
     priority = decode_protobuf(_message("PriorityClass", _field(2, -5)))
     assert priority["value"] == -5
     share = _field(1, 1) + _field(3, b"50%")
@@ -155,6 +155,6 @@ def test_protobuf_numbers_may_be_negative_and_budgets_take_either_kind() -> None
         (_message("ConfigMap", b"\x0a\x7f"), "malformed protobuf"),
     ],
 )
-def test_protobuf_that_is_not_understood_is_refused_loudly(body: bytes, complaint: str) -> None:
+def test_unknown_protobuf_is_refused(body: bytes, complaint: str) -> None:
     with pytest.raises(ApiError, match=complaint):
         decode_protobuf(body)

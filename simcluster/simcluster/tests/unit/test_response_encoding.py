@@ -1,4 +1,4 @@
-"""How an answer is dressed for who asked."""
+"""The encoding of answers: format, indentation, compression and headers."""
 
 import gzip
 
@@ -29,7 +29,7 @@ def test_yaml_is_sent_on_request(accept: str, expected: bool) -> None:
     assert wants_yaml(accept) is expected
 
 
-def test_people_are_known_by_their_agents_unless_they_say_otherwise() -> None:
+def test_answers_are_indented_by_user_agent_or_the_pretty_option() -> None:
     assert is_pretty(Wishes(agent="curl/8.0"))
     assert not is_pretty(Wishes(agent="curl/8.0", pretty="false"))
     assert is_pretty(Wishes(agent="kubectl", pretty="true"))
@@ -39,7 +39,7 @@ def test_people_are_known_by_their_agents_unless_they_say_otherwise() -> None:
     assert styled(b'{"a":"1"}', Wishes("application/yaml")) == (b"a: '1'\n", "application/yaml")
 
 
-async def test_only_large_bodies_are_compressed_and_only_where_wanted() -> None:
+async def test_only_large_bodies_are_compressed_and_only_if_accepted() -> None:
     large = b"x" * GZIP_FROM_BYTES
     packed, headers = await compressed(large, Wishes(takes_gzip=True))
     assert headers["Content-Encoding"] == "gzip"
@@ -48,5 +48,5 @@ async def test_only_large_bodies_are_compressed_and_only_where_wanted() -> None:
     assert await compressed(large[1:], Wishes(takes_gzip=True)) == (large[1:], {})
 
 
-def test_each_answer_has_an_id_of_its_own() -> None:
+def test_each_answer_has_its_own_audit_id() -> None:
     assert common_headers()["Audit-Id"] != common_headers()["Audit-Id"]

@@ -1,4 +1,4 @@
-"""Rollout arithmetic."""
+"""Numbers of replicas during a rollout."""
 
 from typing import Any
 
@@ -15,23 +15,23 @@ def rolling(replicas: int, surge: int | str = "25%", unavailable: int | str = "2
     }
 
 
-def test_a_first_rollout_goes_to_full_size() -> None:
+def test_the_first_rollout_creates_all_replicas() -> None:
     assert plan_rollout(rolling(3), SetSize(0, 0), []) == (3, [])
 
 
-def test_new_pods_come_within_the_surge_and_old_ones_stay_available() -> None:
+def test_a_rollout_stays_within_the_surge_and_keeps_old_pods_available() -> None:
     plan = plan_rollout(rolling(4, surge=1, unavailable=0), SetSize(0, 0), [SetSize(4, 4)])
     assert plan == (1, [4])
     later = plan_rollout(rolling(4, surge=1, unavailable=0), SetSize(1, 1), [SetSize(4, 4)])
     assert later == (1, [3])
 
 
-def test_what_may_be_unavailable_goes_at_once() -> None:
+def test_max_unavailable_old_pods_are_deleted_at_once() -> None:
     plan = plan_rollout(rolling(4, surge=0, unavailable=2), SetSize(0, 0), [SetSize(4, 4)])
     assert plan == (0, [2])
 
 
-def test_old_pods_that_are_not_available_go_first() -> None:
+def test_unavailable_old_pods_are_deleted_first() -> None:
     plan = plan_rollout(
         rolling(4, surge=1, unavailable=1), SetSize(1, 1), [SetSize(3, 1), SetSize(1, 1)]
     )
@@ -42,7 +42,7 @@ def test_scaling_down_shrinks_the_current_set() -> None:
     assert plan_rollout(rolling(1), SetSize(3, 3), []) == (1, [])
 
 
-def test_recreate_waits_until_the_old_is_gone() -> None:
+def test_recreate_waits_until_old_pods_are_deleted() -> None:
     spec = {"replicas": 2, "strategy": {"type": "Recreate"}}
     assert plan_rollout(spec, SetSize(0, 0), [SetSize(2, 2)]) == (0, [0])
     assert plan_rollout(spec, SetSize(0, 0), [SetSize(0, 0)]) == (2, [0])
@@ -62,7 +62,7 @@ def test_every_rollout_ends(replicas: int) -> None:
     assert (current.replicas, old.replicas) == (replicas, 0)
 
 
-def test_shares_round_as_asked() -> None:
+def test_percentages_are_rounded_as_requested() -> None:
     assert scaled_value("25%", 7, round_up=True) == 2
     assert scaled_value("25%", 7, round_up=False) == 1
     assert scaled_value(3, 7, round_up=True) == 3

@@ -1,4 +1,4 @@
-"""The served types: that they are the API's, and what decoding into them does."""
+"""The types of the served resources, and decoding into them."""
 
 from importlib.resources import files
 from typing import Any
@@ -12,7 +12,7 @@ from simcluster.tests.support.client_models import types
 Json = dict[str, Any]
 
 
-def test_the_types_are_those_of_the_kubernetes_client() -> None:
+def test_the_types_equal_those_of_the_kubernetes_client() -> None:
     stored = files("simcluster.schema").joinpath("types.json").read_bytes()
     assert msgspec.json.decode(stored) == types()
 
@@ -31,7 +31,7 @@ def test_unknown_fields_are_dropped_and_reported() -> None:
     )
 
 
-def test_null_and_empty_are_the_same_as_not_set_unless_go_holds_a_pointer() -> None:
+def test_null_and_empty_fields_are_dropped_unless_go_uses_a_pointer() -> None:
     pod = {
         "metadata": {"labels": {}, "annotations": None},
         "spec": {"nodeName": "", "hostNetwork": False, "tolerations": [], "priority": 0},
@@ -48,7 +48,7 @@ def test_empty_fields_of_a_workload_are_not_stored() -> None:
     assert found["spec"] == {"replicas": 0, "template": kept}
 
 
-def test_quantities_are_made_canonical_wherever_they_are() -> None:
+def test_quantities_are_canonicalized_everywhere() -> None:
     node = {"status": {"capacity": {"cpu": 4, "memory": "0.5Gi"}}}
     assert conformed(node, "Node")[0]["status"]["capacity"] == {"cpu": "4", "memory": "512Mi"}
 
@@ -85,13 +85,13 @@ CANNOT = "json: cannot unmarshal "
         ),
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused_in_gos_words(spec: Json, message: str) -> None:
+def test_a_value_of_the_wrong_type_is_refused_with_gos_message(spec: Json, message: str) -> None:
     with pytest.raises(DecodingError) as caught:
         conformed({"spec": spec})
     assert str(caught.value) == message
 
 
-def test_every_key_is_counted_so_that_duplicates_show() -> None:
+def test_duplicate_keys_are_reported() -> None:
     struct = struct_of("ConfigMap")
     assert struct is not None
     config_map: Json = {"metadata": {"name": "a"}, "data": {"x": "1", "y": "2"}}

@@ -1,4 +1,4 @@
-"""What a change looks like from inside a selection."""
+"""Changes as a watch with selectors shows them."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def pod(node: str = "", **labels: str) -> Json:
 
 
 def seen(selection: Selection, *states: Json | None) -> list[tuple[str, str | None] | None]:
-    """The view of each write that leads through ``states``; ``None`` deletes."""
+    """How the selection shows each write of ``states``; ``None`` deletes the object."""
     store = Store()
     changes: list[Change] = []
     store.subscribe("pods", changes.append)
@@ -45,7 +45,7 @@ def test_entering_changing_and_leaving_a_field_selector() -> None:
     assert seen(bound, pod(), pod("n"), None) == [None, ("ADDED", "n"), ("DELETED", "n")]
 
 
-def test_labels_decide_too() -> None:
+def test_entering_and_leaving_a_label_selector() -> None:
     selection = Selection(PODS, label_selector="app in (web,api),!canary")
     assert seen(selection, pod(app="web"), pod(app="web", canary="")) == [
         ("ADDED", None),
@@ -53,7 +53,7 @@ def test_labels_decide_too() -> None:
     ]
 
 
-def test_a_departed_object_carries_the_changes_revision() -> None:
+def test_a_deleted_event_has_the_revision_of_the_change() -> None:
     store = Store()
     changes: list[Change] = []
     store.subscribe("pods", changes.append)
@@ -65,7 +65,7 @@ def test_a_departed_object_carries_the_changes_revision() -> None:
     assert view[1].obj["spec"] == {}
 
 
-def test_a_namespace_limits_namespaced_kinds_only() -> None:
+def test_a_namespace_selects_only_namespaced_kinds() -> None:
     assert seen(Selection(PODS, namespace="other"), pod()) == [None]
     assert Selection(NODES, namespace="other").namespace is None
 
@@ -76,7 +76,7 @@ def test_a_field_that_is_not_indexed_is_refused(field: str) -> None:
         Selection(PODS, field_selector=f"{field}=x")
 
 
-def test_kinds_without_fields_of_their_own_refuse_in_other_words() -> None:
+def test_the_error_for_an_unsupported_field_depends_on_the_kind() -> None:
     known = 'only "metadata.name", "metadata.namespace"'
     with pytest.raises(ApiError, match=f'"spec.x" is not a known field selector: {known}'):
         Selection(CONFIG_MAPS, field_selector="spec.x=1")

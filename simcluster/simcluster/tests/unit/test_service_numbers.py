@@ -1,4 +1,4 @@
-"""The lowest free number is found at once, and is the one that a look at all of them finds."""
+"""The lowest free address or port is found, equal to the result of a linear search."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ NUMBERS = range(10, 18)
 
 
 @given(st.lists(st.tuples(st.sampled_from(("take", "give back", "look")), st.integers(8, 19))))
-def test_free_numbers_are_those_that_nobody_has(steps: list[tuple[str, int]]) -> None:
+def test_free_numbers_are_those_that_are_not_in_use(steps: list[tuple[str, int]]) -> None:
     free, users = FreeNumbers(NUMBERS), dict.fromkeys(range(8, 20), 0)
     for step, number in steps:
         if step == "take":
@@ -29,7 +29,7 @@ def test_free_numbers_are_those_that_nobody_has(steps: list[tuple[str, int]]) ->
         assert list(free) == [each for each in NUMBERS if not users[each]]
 
 
-def test_a_service_gets_the_lowest_address_and_port_that_no_other_has() -> None:
+def test_a_service_gets_the_lowest_free_address_and_port() -> None:
     registry = Registry(Store(), Clock(lambda: 0.0))
     make_first_objects(registry)
 

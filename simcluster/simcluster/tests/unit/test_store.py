@@ -1,4 +1,4 @@
-"""The store numbers writes, remembers a bounded history and tells subscribers."""
+"""The store: revisions, a bounded history and subscribers."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def names(items: list[Any]) -> list[str]:
     return [stored.name for stored in items]
 
 
-def test_each_write_gets_the_next_revision_and_its_bytes() -> None:
+def test_each_write_gets_the_next_revision_and_is_encoded() -> None:
     store = Store()
     first, second = store.put("things", thing("a")), store.put("other", thing("b"))
     assert second.revision == first.revision + 1
@@ -26,7 +26,7 @@ def test_each_write_gets_the_next_revision_and_its_bytes() -> None:
     assert decoded["metadata"]["resourceVersion"] == str(first.revision)
 
 
-def test_equal_content_keeps_its_revision_without_an_event() -> None:
+def test_a_write_of_equal_content_keeps_the_revision_and_gives_no_event() -> None:
     store = Store()
     first = store.put("things", thing("a", data=1))
     seen: list[Change] = []
@@ -51,7 +51,7 @@ def test_changes_have_the_previous_and_the_current_state() -> None:
     assert last.obj["data"] == 2
 
 
-def test_a_subscriber_hears_of_its_own_collection_only() -> None:
+def test_a_subscriber_gets_changes_of_its_collection_only() -> None:
     store = Store()
     seen: list[Change] = []
     store.subscribe("things", seen.append)
@@ -82,7 +82,7 @@ def test_an_earlier_revision_can_be_read_back() -> None:
     assert names(list(store.collection("things").range_at(store.revision))) == ["a", "c"]
 
 
-def test_changes_since_a_revision_come_oldest_first() -> None:
+def test_changes_since_a_revision_are_ordered_oldest_first() -> None:
     store = Store()
     start = store.revision
     for name in "abc":
@@ -102,7 +102,7 @@ def test_a_revision_older_than_the_history_is_refused() -> None:
     assert len(store.collection("things").changes_since(start + 1)) == 2
 
 
-def test_history_can_be_forgotten_at_once() -> None:
+def test_the_history_can_be_cleared() -> None:
     store = Store()
     store.put("things", thing("a"))
     before = store.revision
@@ -113,7 +113,7 @@ def test_history_can_be_forgotten_at_once() -> None:
     assert store.collection("things").changes_since(store.revision) == []
 
 
-def test_items_are_ordered_as_the_servers_keys_are() -> None:
+def test_items_are_ordered_by_their_keys_in_etcd() -> None:
     store = Store()
     for namespace in ("a", "a-b", "b"):
         store.put("things", {"metadata": {"name": "x", "namespace": namespace}})
@@ -122,7 +122,7 @@ def test_items_are_ordered_as_the_servers_keys_are() -> None:
     assert len(store.collection("things").items("a")) == 1
 
 
-def test_an_object_that_comes_back_is_listed_once() -> None:
+def test_a_recreated_object_is_listed_once() -> None:
     store = Store()
     things = store.collection("things")
     first = store.put("things", thing("a"))
@@ -147,7 +147,7 @@ def test_a_range_starts_at_a_key_and_has_a_length() -> None:
     assert (names(list(found)), len(found)) == (["b", "c"], 2)
 
 
-def test_a_tree_is_read_again_from_the_bytes_when_it_was_given_up() -> None:
+def test_a_dropped_object_tree_is_decoded_again_from_its_bytes() -> None:
     store = Store()
     stored = store.put("things", thing("a", labels=[1, {"b": None}]))
     before = stored.obj
@@ -159,7 +159,7 @@ def test_a_tree_is_read_again_from_the_bytes_when_it_was_given_up() -> None:
     assert stored.obj == before
 
 
-def test_equal_labels_are_kept_once() -> None:
+def test_equal_labels_are_stored_once() -> None:
     store = Store()
     first, second = (
         store.put("things", {"metadata": {"name": name, "labels": {"app": "x"}}}) for name in "ab"
@@ -167,7 +167,7 @@ def test_equal_labels_are_kept_once() -> None:
     assert first.labels is second.labels
 
 
-def test_an_object_from_elsewhere_keeps_its_revision_and_is_no_change() -> None:
+def test_a_loaded_object_keeps_its_revision_and_gives_no_event() -> None:
     store = Store()
     things = store.collection("things")
     seen: list[Change] = []
@@ -193,7 +193,7 @@ def test_malformed_labels_are_ignored() -> None:
     assert found == [{}, {"a": ["b"]}, {}, {}]
 
 
-def test_a_range_that_outlives_writes_shows_the_state_before_them() -> None:
+def test_a_range_shows_the_state_at_its_creation_despite_later_writes() -> None:
     store = Store()
     for name in ("a", "b", "c"):
         store.put("things", thing(name, data=1))

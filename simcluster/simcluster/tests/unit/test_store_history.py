@@ -16,8 +16,10 @@ def _content(store: Store, revision: int) -> Snapshot:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 2)), max_size=30))
-def test_items_at_a_revision_are_those_of_that_revision(writes: list[tuple[str, int]]) -> None:
-    """Writes of 0 delete; the state after each write is found again at the end."""
+def test_items_at_a_revision_equal_the_state_of_that_revision(
+    writes: list[tuple[str, int]],
+) -> None:
+    """A write of 0 deletes; at the end the state after each write can be read back."""
     store = Store()
     expected: dict[int, Snapshot] = {}
     state: dict[str, int] = {}

@@ -88,14 +88,14 @@ def test_durations_are_shortened_as_kubectl_does(seconds: float, text: str) -> N
         ),
     ],
 )
-def test_a_pods_status_is_one_word(pod: Json, status: str) -> None:
+def test_the_status_of_a_pod_is_shown_as_one_word(pod: Json, status: str) -> None:
     cells = row(PODS, {"spec": {"containers": [{}]}, **pod})
     assert cells["Status"] == status
     assert cells["Age"] == "90s"
     assert cells["Node"] == "<none>"
 
 
-def test_nodes_say_whether_they_are_ready_and_open() -> None:
+def test_nodes_show_readiness_and_cordons() -> None:
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     assert row(NODES, {"spec": {}, "status": ready})["Status"] == "Ready"
     closed = row(NODES, {"spec": {"unschedulable": True}, "status": ready})
@@ -105,7 +105,7 @@ def test_nodes_say_whether_they_are_ready_and_open() -> None:
     assert row(NODES, {"metadata": {"labels": labels}, "spec": {}})["Roles"] == "control-plane"
 
 
-def test_deployments_and_jobs_count() -> None:
+def test_deployments_and_jobs_show_their_counts() -> None:
     template = {"spec": {"containers": [{"name": "c", "image": "x:1"}]}}
     deployment = row(
         DEPLOYMENTS,

@@ -1,4 +1,4 @@
-"""`stowage cluster` refuses what cannot work before it listens."""
+"""`stowage cluster` refuses invalid flags before it starts."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from stowage.cli.main import app
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command would leave the logger with a stream that is closed when it ends."""
+def _keep_logging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without this the command leaves the logger with a stream that is closed at its end."""
     monkeypatch.setattr("simcluster.cli.cluster._set_up_logging", lambda: None)
 
 
@@ -19,13 +19,13 @@ def cluster(*flags: str) -> tuple[int, str]:
     return result.exit_code, " ".join(result.stderr.split())
 
 
-def test_roles_without_an_administrator_are_refused() -> None:
+def test_rbac_without_an_administrator_is_refused() -> None:
     exit_status, errors = cluster("--rbac")
     assert exit_status == 1
     assert "with RBAC the administrator needs one" in errors
 
 
-def test_a_wrong_token_file_is_refused(tmp_path: Path) -> None:
+def test_a_malformed_token_file_is_refused(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text("only-a-token\n")
     exit_status, errors = cluster(f"--token-auth-file={tokens}")

@@ -1,4 +1,4 @@
-"""The demo fails for every reason it should, and says which."""
+"""The outcome of the demo: success, or the problems found."""
 
 from io import StringIO
 
@@ -20,7 +20,7 @@ SIZE = "node.kubernetes.io/instance-type"
 
 
 def waiting(name: str, *, meant: bool = False) -> Placement:
-    """A pod without a node, 1 s old, refused with a reason."""
+    """A pod without a node, 1 s old, with this reason in its condition."""
     pod = make_pod(name, labels={"app": name})
     annotations = {EXPECT_ANNOTATION: PENDING} if meant else {}
     condition = Condition(
@@ -50,20 +50,20 @@ def outcome(*placements: Placement, expected: int | None = None) -> Outcome:
     )
 
 
-def test_all_is_well_when_what_fits_is_bound_and_the_rest_was_meant_to_wait() -> None:
+def test_the_demo_succeeds_when_exactly_the_expected_pods_are_bound() -> None:
     assert outcome(bound("a"), waiting("w", meant=True)).problems() == []
 
 
-def test_a_pod_that_should_be_bound_and_is_not_is_a_problem() -> None:
+def test_a_pod_that_is_unexpectedly_pending_is_a_problem() -> None:
     assert outcome(waiting("w")).problems() == [f"pod default/w was not bound: {REASON}"]
 
 
-def test_a_pod_that_was_not_tried_is_a_problem() -> None:
+def test_a_pod_without_a_scheduling_attempt_is_a_problem() -> None:
     untried = Placement(make_pod("p"), created_at=0.0)
     assert outcome(untried).problems() == ["pod default/p was not bound: not tried yet"]
 
 
-def test_a_pod_that_should_wait_and_was_bound_is_a_problem() -> None:
+def test_a_pod_that_is_unexpectedly_bound_is_a_problem() -> None:
     placement = waiting("w", meant=True)
     spec = msgspec.structs.replace(placement.pod.spec, node_name="n")
     placement.see(msgspec.structs.replace(placement.pod, spec=spec), 1.0)
@@ -76,7 +76,7 @@ def test_a_pod_seen_on_two_nodes_is_a_problem() -> None:
     assert "pod default/a was seen on n and m" in outcome(placement).problems()
 
 
-def test_pods_that_never_came_are_a_problem() -> None:
+def test_missing_pods_are_a_problem() -> None:
     assert outcome(bound("a"), expected=3).problems() == ["1 pods were created of 3"]
 
 
@@ -86,7 +86,7 @@ def test_an_overcommitted_node_is_a_problem() -> None:
     ]
 
 
-def test_pace_counts_from_the_first_to_the_last_binding() -> None:
+def test_the_rate_is_measured_from_the_first_to_the_last_binding() -> None:
     pace = outcome(*(bound(str(at), at=float(at)) for at in (1, 2, 3, 5))).pace()
     # 3 further bindings in the 4 s after the first one.
     assert pace.binds_per_s == 0.75

@@ -1,4 +1,4 @@
-"""The sample manifests are what a user could apply to any cluster."""
+"""The sample manifests of the demo are valid for any cluster."""
 
 from collections import Counter
 
@@ -25,7 +25,7 @@ def pod_specs() -> list[PodSpec]:
     return specs
 
 
-def test_they_hold_deployments_jobs_and_bare_pods() -> None:
+def test_the_sample_contains_deployments_jobs_and_bare_pods() -> None:
     kinds = Counter(obj["kind"] for obj in sample_objects())
     assert kinds["Deployment"] >= 3
     assert kinds["Job"] >= 2
@@ -33,22 +33,22 @@ def test_they_hold_deployments_jobs_and_bare_pods() -> None:
     assert expected_pods(sample_objects()) > 200
 
 
-def test_every_object_has_a_place_in_the_api() -> None:
+def test_every_object_is_of_a_served_kind() -> None:
     for obj in sample_objects():
         assert collection_path(obj).endswith("s")
 
 
-def test_a_kind_nobody_needs_is_refused() -> None:
+def test_an_unknown_kind_is_refused() -> None:
     obj: Json = {"kind": "DaemonSet", "metadata": {"name": "d"}}
     with pytest.raises(ValueError, match="DaemonSet d: expected one of Namespace"):
         collection_path(obj)
 
 
-def test_every_pod_is_ours_to_schedule() -> None:
+def test_every_pod_has_stowage_as_scheduler() -> None:
     assert {spec.scheduler_name for spec in pod_specs()} == {SCHEDULER_NAME}
 
 
-def test_they_use_what_schedulers_are_asked_for() -> None:
+def test_the_sample_uses_the_scheduling_fields_of_pods() -> None:
     specs = pod_specs()
     assert any(spec.tolerations for spec in specs)
     assert any(spec.node_selector for spec in specs)
@@ -58,7 +58,7 @@ def test_they_use_what_schedulers_are_asked_for() -> None:
     assert any(spec.scheduling_gates for spec in specs)
 
 
-def test_some_pods_are_meant_to_stay_pending() -> None:
+def test_some_pods_are_expected_to_stay_pending() -> None:
     meant = [
         obj["metadata"]["name"]
         for obj in sample_objects()

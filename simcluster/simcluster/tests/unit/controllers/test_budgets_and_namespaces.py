@@ -1,4 +1,4 @@
-"""Disruption budgets, namespaces that go, owners that take along what is theirs."""
+"""Disruption budgets, deletion of namespaces, and garbage collection of dependents."""
 
 from typing import Any
 
@@ -43,7 +43,9 @@ def counts(cluster: ManualCluster) -> tuple[int, int, int, int]:
         ({"minAvailable": 9}, (4, 4, 9, 0)),
     ],
 )
-def test_budgets_count(spec: Json, want: tuple[int, int, int, int]) -> None:
+def test_a_budget_counts_healthy_pods_and_allowed_disruptions(
+    spec: Json, want: tuple[int, int, int, int]
+) -> None:
     cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload(replicas=4))
     cluster.create(POD_DISRUPTION_BUDGETS, budget(**spec))
@@ -51,7 +53,7 @@ def test_budgets_count(spec: Json, want: tuple[int, int, int, int]) -> None:
     assert counts(cluster) == want
 
 
-def test_two_sets_of_one_deployment_are_expected_once() -> None:
+def test_expected_pods_are_those_of_the_deployment_not_of_its_replica_sets() -> None:
     cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload(replicas=4))
     cluster.create(POD_DISRUPTION_BUDGETS, budget(maxUnavailable=1))
@@ -62,7 +64,7 @@ def test_two_sets_of_one_deployment_are_expected_once() -> None:
     assert counts(cluster)[0] == 4
 
 
-def test_an_evicted_pod_is_remembered_until_it_is_gone_or_too_long_there() -> None:
+def test_a_disrupted_pod_counts_as_unhealthy_for_two_minutes() -> None:
     cluster = ManualCluster()
     spec = workload(replicas=3)
     spec["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 900
@@ -85,7 +87,7 @@ def test_an_evicted_pod_is_remembered_until_it_is_gone_or_too_long_there() -> No
     assert counts(cluster)[1] == 3
 
 
-def test_a_budget_that_selects_other_pods_counts_those() -> None:
+def test_a_changed_selector_changes_the_counts_of_a_budget() -> None:
     cluster = ManualCluster()
     cluster.create(REPLICA_SETS, workload(replicas=3))
     cluster.create(POD_DISRUPTION_BUDGETS, budget(minAvailable=1))
@@ -95,7 +97,7 @@ def test_a_budget_that_selects_other_pods_counts_those() -> None:
     assert counts(cluster)[0] == 0
 
 
-def test_a_namespace_tells_what_is_left_and_goes_when_nothing_is() -> None:
+def test_a_terminating_namespace_reports_remaining_objects_until_it_is_deleted() -> None:
     cluster = ManualCluster()
     cluster.create(NAMESPACES, {"metadata": {"name": "team"}})
     held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
@@ -119,7 +121,7 @@ def test_a_namespace_tells_what_is_left_and_goes_when_nothing_is() -> None:
 
 
 @pytest.mark.parametrize(("policy", "left"), [("Background", 0), ("Foreground", 0), ("Orphan", 3)])
-def test_what_is_owned_goes_as_it_is_told(policy: str, left: int) -> None:
+def test_the_propagation_policy_decides_about_dependents(policy: str, left: int) -> None:
     cluster = ManualCluster()
     cluster.create(REPLICA_SETS, workload())
     cluster.settle()
@@ -129,7 +131,7 @@ def test_what_is_owned_goes_as_it_is_told(policy: str, left: int) -> None:
     assert len(cluster.names(PODS)) == left
 
 
-def test_an_object_with_two_owners_loses_the_one_that_went() -> None:
+def test_an_object_is_deleted_with_its_last_owner() -> None:
     cluster = ManualCluster()
     owners = [cluster.create(CONFIG_MAPS, {"metadata": {"name": name}}) for name in ("a", "b")]
     references = [
@@ -148,7 +150,7 @@ def test_an_object_with_two_owners_loses_the_one_that_went() -> None:
     assert cluster.names(CONFIG_MAPS) == []
 
 
-def test_every_namespace_gets_its_account_where_that_is_wanted() -> None:
+def test_every_namespace_gets_a_service_account_when_enabled() -> None:
     options = ControllerOptions(with_service_accounts=True, authority_pem="PEM")
     cluster = ManualCluster(options=options)
     cluster.create(NAMESPACES, {"metadata": {"name": "team"}})

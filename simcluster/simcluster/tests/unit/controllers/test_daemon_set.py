@@ -1,4 +1,4 @@
-"""DaemonSets: a pod on every node that takes it."""
+"""DaemonSets: a pod on every matching node."""
 
 import itertools
 from typing import Any
@@ -21,7 +21,7 @@ def nodes_of(cluster: ManualCluster) -> list[str]:
     return sorted(pod["spec"].get("nodeName", "") for pod in cluster.all(PODS))
 
 
-def test_every_node_gets_a_pod_pinned_to_it_by_name() -> None:
+def test_every_node_gets_a_pod_with_affinity_to_its_name() -> None:
     cluster = ManualCluster()
     cluster.create(DAEMON_SETS, daemon())
     cluster.settle()
@@ -42,7 +42,7 @@ def test_every_node_gets_a_pod_pinned_to_it_by_name() -> None:
     assert (status["updatedNumberScheduled"], status["numberAvailable"]) == (3, 3)
 
 
-def test_a_node_that_comes_gets_one_and_a_node_that_goes_loses_it() -> None:
+def test_a_new_node_gets_a_pod_and_the_pod_of_a_deleted_node_is_deleted() -> None:
     cluster = ManualCluster()
     cluster.create(DAEMON_SETS, daemon())
     cluster.settle()
@@ -54,7 +54,7 @@ def test_a_node_that_comes_gets_one_and_a_node_that_goes_loses_it() -> None:
     assert cluster.get(DAEMON_SETS, "agent")["status"]["desiredNumberScheduled"] == 3
 
 
-def test_only_nodes_that_are_selected_and_tolerated_count() -> None:
+def test_only_selected_and_tolerated_nodes_get_a_pod() -> None:
     cluster = ManualCluster()
     taint = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
     cluster.change(NODES, "node-0", lambda node: node["spec"].update(taints=[taint]))
@@ -66,7 +66,7 @@ def test_only_nodes_that_are_selected_and_tolerated_count() -> None:
     assert nodes_of(cluster) == ["node-0", "node-2"]
 
 
-def test_a_pod_leaves_a_node_it_no_longer_belongs_to() -> None:
+def test_a_pod_is_deleted_when_its_node_no_longer_matches() -> None:
     cluster = ManualCluster()
     zone = {"topology.kubernetes.io/zone": "a"}
     cluster.create(DAEMON_SETS, daemon(template=template(nodeSelector=zone)))
@@ -99,7 +99,7 @@ def test_an_update_replaces_a_few_at_a_time() -> None:
     assert cluster.get(DAEMON_SETS, "agent")["status"]["updatedNumberScheduled"] == 4
 
 
-def test_a_pod_that_keeps_failing_is_made_anew_ever_more_slowly() -> None:
+def test_a_failing_pod_is_recreated_with_backoff() -> None:
     cluster = ManualCluster(num_nodes=1)
     large = template()
     large["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "99"}}

@@ -1,4 +1,4 @@
-"""Deployments: rollouts, roll-backs, pauses, scaling and what their status says."""
+"""Deployments: rollouts, rollbacks, pauses, scaling and status."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def revision(obj: Json) -> int:
     return int(obj["metadata"]["annotations"]["deployment.kubernetes.io/revision"])
 
 
-def test_a_deployment_becomes_available_and_says_so() -> None:
+def test_a_deployment_becomes_available() -> None:
     cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
@@ -43,7 +43,7 @@ def test_a_deployment_becomes_available_and_says_so() -> None:
     assert condition(cluster, "Progressing")["reason"] == "NewReplicaSetAvailable"
 
 
-def test_a_new_template_gets_a_set_of_its_own_and_the_old_one_shrinks() -> None:
+def test_a_new_template_gets_a_new_replica_set_and_the_old_one_is_scaled_down() -> None:
     cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
@@ -52,7 +52,7 @@ def test_a_new_template_gets_a_set_of_its_own_and_the_old_one_shrinks() -> None:
     assert {pod["spec"]["containers"][0]["image"] for pod in cluster.all(PODS)} == {"web:2"}
 
 
-def test_a_template_that_comes_back_is_the_newest_revision_of_its_old_set() -> None:
+def test_an_earlier_template_reuses_its_replica_set_with_a_new_revision() -> None:
     cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
@@ -66,7 +66,7 @@ def test_a_template_that_comes_back_is_the_newest_revision_of_its_old_set() -> N
     assert newest["spec"]["template"]["spec"]["containers"][0]["image"] == "web:1"
 
 
-def test_the_change_cause_is_kept_with_each_revision() -> None:
+def test_each_revision_keeps_its_change_cause() -> None:
     cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
@@ -80,7 +80,7 @@ def test_the_change_cause_is_kept_with_each_revision() -> None:
     assert newest["metadata"]["annotations"]["kubernetes.io/change-cause"] == "newer"
 
 
-def test_no_more_old_sets_are_kept_than_the_history_allows() -> None:
+def test_the_revision_history_limit_bounds_old_replica_sets() -> None:
     cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload(revisionHistoryLimit=1))
     cluster.settle()
@@ -89,7 +89,7 @@ def test_no_more_old_sets_are_kept_than_the_history_allows() -> None:
     assert sorted(map(revision, cluster.all(REPLICA_SETS))) == [4, 5]
 
 
-def test_a_rollout_keeps_within_its_bounds_when_pods_do_not_start() -> None:
+def test_a_rollout_respects_surge_and_unavailability_when_pods_do_not_start() -> None:
     cluster = ManualCluster()
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     cluster.create(DEPLOYMENTS, workload(replicas=4, strategy=rolling))
@@ -100,7 +100,7 @@ def test_a_rollout_keeps_within_its_bounds_when_pods_do_not_start() -> None:
     assert cluster.get(DEPLOYMENTS, "web")["status"]["availableReplicas"] == 4
 
 
-def test_a_rollout_without_progress_fails_when_its_deadline_is_over() -> None:
+def test_a_rollout_without_progress_fails_after_its_deadline() -> None:
     cluster = ManualCluster(binds=False)
     cluster.create(DEPLOYMENTS, workload(progressDeadlineSeconds=60))
     cluster.settle()
@@ -111,7 +111,7 @@ def test_a_rollout_without_progress_fails_when_its_deadline_is_over() -> None:
     assert condition(cluster, "Progressing")["status"] == "False"
 
 
-def test_a_paused_deployment_waits_and_is_still_scaled() -> None:
+def test_a_paused_deployment_can_be_scaled_but_not_rolled_out() -> None:
     cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()
@@ -124,7 +124,7 @@ def test_a_paused_deployment_waits_and_is_still_scaled() -> None:
     assert sizes(cluster) == [0, 5]
 
 
-def test_scaling_in_the_middle_of_a_rollout_is_shared_out() -> None:
+def test_scaling_during_a_rollout_is_proportional() -> None:
     cluster = ManualCluster()
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 2, "maxUnavailable": 2}}
     cluster.create(DEPLOYMENTS, workload(replicas=8, strategy=rolling))
@@ -138,7 +138,7 @@ def test_scaling_in_the_middle_of_a_rollout_is_shared_out() -> None:
     assert sizes(cluster)[1] > 4
 
 
-def test_recreate_makes_no_new_pod_before_the_last_old_one_is_gone() -> None:
+def test_recreate_creates_no_new_pod_before_the_last_old_one_is_deleted() -> None:
     cluster = ManualCluster()
     spec = workload(strategy={"type": "Recreate"})
     spec["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 30
@@ -157,7 +157,7 @@ def test_recreate_makes_no_new_pod_before_the_last_old_one_is_gone() -> None:
     assert images[-1] == {"web:2"}
 
 
-def test_sets_left_behind_are_taken_in_again() -> None:
+def test_orphaned_replica_sets_are_adopted() -> None:
     cluster = ManualCluster()
     cluster.create(DEPLOYMENTS, workload())
     cluster.settle()

@@ -1,4 +1,4 @@
-"""Jobs: started, retried, suspended, ended, and gone."""
+"""Jobs: parallelism, retries, suspension, completion and deletion."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def job(restart: str = "Never", **spec: Any) -> Json:
     return {"metadata": {"name": "batch"}, "spec": {"template": pod, **spec}}
 
 
-def still_cluster(num_nodes: int = 3) -> ManualCluster:
+def slow_cluster(num_nodes: int = 3) -> ManualCluster:
     return ManualCluster(num_nodes, kubelet=KubeletOptions(job_run_s=10))
 
 
@@ -25,32 +25,32 @@ def status(cluster: ManualCluster) -> Json:
     return found
 
 
-def ends(cluster: ManualCluster) -> list[str]:
+def condition_types(cluster: ManualCluster) -> list[str]:
     return [found["type"] for found in status(cluster).get("conditions") or ()]
 
 
 def failing(cluster: ManualCluster) -> None:
-    """Have every pod fail from now on."""
+    """Make every pod fail from now on."""
     annotation = {"stowage/pod-failure-rate": "1"}
     for name in cluster.names(NODES):
         cluster.change(NODES, name, lambda node: node["metadata"].update(annotations=annotation))
 
 
-def test_a_job_runs_so_many_at_a_time_until_all_are_done() -> None:
-    cluster = still_cluster()
+def test_a_job_runs_parallelism_pods_until_its_completions_are_reached() -> None:
+    cluster = slow_cluster()
     cluster.create(JOBS, job(completions=3, parallelism=2))
     cluster.settle()
     assert (status(cluster)["active"], status(cluster)["ready"]) == (2, 2)
     cluster.pass_time(10)
     assert (status(cluster)["succeeded"], status(cluster)["active"]) == (2, 1)
     cluster.pass_time(10)
-    assert ends(cluster) == ["SuccessCriteriaMet", "Complete"]
+    assert condition_types(cluster) == ["SuccessCriteriaMet", "Complete"]
     assert status(cluster)["succeeded"] == 3
     assert "completionTime" in status(cluster)
 
 
-def test_ends_are_counted_once_even_if_their_pods_are_deleted() -> None:
-    cluster = still_cluster()
+def test_finished_pods_are_counted_once_even_if_they_are_deleted() -> None:
+    cluster = slow_cluster()
     cluster.create(JOBS, job(completions=2, parallelism=1))
     cluster.settle()
     (name,) = cluster.names(PODS)
@@ -59,11 +59,11 @@ def test_ends_are_counted_once_even_if_their_pods_are_deleted() -> None:
     cluster.delete(PODS, name)
     cluster.pass_time(10)
     assert status(cluster)["succeeded"] == 2
-    assert "Complete" in ends(cluster)
+    assert "Complete" in condition_types(cluster)
 
 
-def test_failures_are_retried_ever_more_slowly_and_not_for_ever() -> None:
-    cluster = still_cluster()
+def test_failures_are_retried_with_backoff_up_to_the_limit() -> None:
+    cluster = slow_cluster()
     failing(cluster)
     cluster.create(JOBS, job(backoffLimit=2))
     cluster.settle()
@@ -74,13 +74,13 @@ def test_failures_are_retried_ever_more_slowly_and_not_for_ever() -> None:
     assert status(cluster)["failed"] == 2
     cluster.pass_time(21)
     assert status(cluster)["failed"] == 3
-    assert ends(cluster) == ["FailureTarget", "Failed"]
+    assert condition_types(cluster) == ["FailureTarget", "Failed"]
     reason = status(cluster)["conditions"][-1]["reason"]
     assert reason == "BackoffLimitExceeded"
 
 
-def test_a_job_fails_when_its_deadline_is_over() -> None:
-    cluster = still_cluster()
+def test_a_job_fails_after_its_active_deadline() -> None:
+    cluster = slow_cluster()
     cluster.create(JOBS, job(activeDeadlineSeconds=5))
     cluster.settle()
     cluster.pass_time(6)
@@ -89,7 +89,7 @@ def test_a_job_fails_when_its_deadline_is_over() -> None:
 
 
 def test_a_suspended_job_has_no_pods_until_it_is_resumed() -> None:
-    cluster = still_cluster()
+    cluster = slow_cluster()
     cluster.create(JOBS, job())
     cluster.settle()
     cluster.change(JOBS, "batch", lambda obj: obj["spec"].update(suspend=True))
@@ -103,8 +103,8 @@ def test_a_suspended_job_has_no_pods_until_it_is_resumed() -> None:
     assert status(cluster)["conditions"][0]["status"] == "False"
 
 
-def test_indexes_are_given_out_and_each_is_done_once() -> None:
-    cluster = still_cluster()
+def test_each_index_of_an_indexed_job_is_completed_once() -> None:
+    cluster = slow_cluster()
     cluster.create(JOBS, job(completions=3, parallelism=2, completionMode="Indexed"))
     cluster.settle()
     indexes = [
@@ -115,11 +115,11 @@ def test_indexes_are_given_out_and_each_is_done_once() -> None:
     assert cluster.all(PODS)[0]["spec"]["hostname"].startswith("batch-")
     cluster.pass_time(20)
     assert status(cluster)["completedIndexes"] == "0-2"
-    assert "Complete" in ends(cluster)
+    assert "Complete" in condition_types(cluster)
 
 
-def test_a_finished_job_goes_when_its_time_to_live_is_over() -> None:
-    cluster = still_cluster()
+def test_a_finished_job_is_deleted_after_its_time_to_live() -> None:
+    cluster = slow_cluster()
     cluster.create(JOBS, job(ttlSecondsAfterFinished=30))
     cluster.settle()
     cluster.pass_time(39)
@@ -129,8 +129,8 @@ def test_a_finished_job_goes_when_its_time_to_live_is_over() -> None:
     assert cluster.names(PODS) == []
 
 
-def test_pods_of_a_job_that_is_gone_are_let_go() -> None:
-    cluster = still_cluster()
+def test_pods_of_a_deleted_job_are_deleted() -> None:
+    cluster = slow_cluster()
     cluster.create(JOBS, job())
     cluster.settle()
     cluster.delete(JOBS, "batch", "Background")
@@ -138,7 +138,7 @@ def test_pods_of_a_job_that_is_gone_are_let_go() -> None:
     assert cluster.names(PODS) == []
 
 
-def test_texts_of_indexes_read_back() -> None:
+def test_formatted_indexes_can_be_parsed() -> None:
     assert format_indexes([0, 2, 3, 4, 9]) == "0,2-4,9"
     assert parse_indexes("0,2-4,9") == {0, 2, 3, 4, 9}
     assert parse_indexes("") == set()

@@ -1,4 +1,4 @@
-"""Nodes that stop, taints that follow, pods that are evicted, collected and garbage."""
+"""Stopped nodes, their taints, eviction by taints, and garbage collection of pods."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from simcluster.tests.support.manual_cluster import ManualCluster, template
 Json = dict[str, Any]
 
 
-def say(state: str) -> Any:
+def set_node_state(state: str) -> Any:
     def act(node: Json) -> None:
         node["metadata"].setdefault("annotations", {})["stowage/node-state"] = state
 
@@ -43,10 +43,10 @@ def is_ready(pod: Json) -> bool:
     )
 
 
-def test_a_node_that_falls_silent_is_unknown_after_the_grace_period() -> None:
+def test_a_stopped_node_is_unknown_after_the_grace_period() -> None:
     cluster = ManualCluster(binds=False)
     running(cluster, "p", "node-0")
-    cluster.change(NODES, "node-0", say("stopped"))
+    cluster.change(NODES, "node-0", set_node_state("stopped"))
     cluster.pass_time(49)
     assert ready(cluster.get(NODES, "node-0")) == "True"
     cluster.pass_time(2)
@@ -56,10 +56,10 @@ def test_a_node_that_falls_silent_is_unknown_after_the_grace_period() -> None:
     assert not is_ready(cluster.get(PODS, "p"))
 
 
-def test_its_pods_are_evicted_when_their_patience_is_over_and_go_when_it_is_back() -> None:
+def test_pods_of_a_stopped_node_are_evicted_and_deleted_when_it_returns() -> None:
     cluster = ManualCluster(binds=False, options=ControllerOptions(node_grace_s=10))
     running(cluster, "p", "node-0", terminationGracePeriodSeconds=30)
-    cluster.change(NODES, "node-0", say("stopped"))
+    cluster.change(NODES, "node-0", set_node_state("stopped"))
     cluster.pass_time(300)
     assert "deletionTimestamp" not in cluster.get(PODS, "p")["metadata"]
     cluster.pass_time(20)
@@ -67,29 +67,29 @@ def test_its_pods_are_evicted_when_their_patience_is_over_and_go_when_it_is_back
     assert pod["metadata"]["deletionTimestamp"]
     reasons = {found["type"]: found.get("reason") for found in pod["status"]["conditions"]}
     assert reasons["DisruptionTarget"] == "DeletionByTaintManager"
-    cluster.change(NODES, "node-0", say("running"))
+    cluster.change(NODES, "node-0", set_node_state("running"))
     cluster.pass_time(1)
     assert cluster.find(PODS, "p") is None
     assert ready(cluster.get(NODES, "node-0")) == "True"
     assert taints(cluster.get(NODES, "node-0")) == set()
 
 
-def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
+def test_a_node_that_returns_before_the_toleration_ends_keeps_its_pods() -> None:
     cluster = ManualCluster(binds=False, options=ControllerOptions(node_grace_s=10))
     running(cluster, "p", "node-0")
-    cluster.change(NODES, "node-0", say("stopped"))
+    cluster.change(NODES, "node-0", set_node_state("stopped"))
     cluster.pass_time(60)
-    cluster.change(NODES, "node-0", say(""))
+    cluster.change(NODES, "node-0", set_node_state(""))
     cluster.pass_time(1000)
     assert is_ready(cluster.get(PODS, "p"))
 
 
-def test_a_pod_bound_to_a_stopped_node_starts_when_the_node_does() -> None:
+def test_a_pod_bound_to_a_stopped_node_starts_when_the_node_starts() -> None:
     cluster = ManualCluster(binds=False)
-    cluster.change(NODES, "node-0", say("stopped"))
+    cluster.change(NODES, "node-0", set_node_state("stopped"))
     running(cluster, "p", "node-0")
     assert cluster.get(PODS, "p")["status"]["phase"] == "Pending"
-    cluster.change(NODES, "node-0", say(""))
+    cluster.change(NODES, "node-0", set_node_state(""))
     assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
 
 
@@ -102,24 +102,24 @@ def test_a_pod_bound_to_a_stopped_node_starts_when_the_node_does() -> None:
         ("network-unavailable", ("network-unavailable", "NoSchedule")),
     ],
 )
-def test_pressure_becomes_a_taint_and_goes_again(word: str, taint: tuple[str, str]) -> None:
+def test_a_pressure_condition_adds_and_removes_a_taint(word: str, taint: tuple[str, str]) -> None:
     cluster = ManualCluster()
-    cluster.change(NODES, "node-0", say(word))
+    cluster.change(NODES, "node-0", set_node_state(word))
     assert taints(cluster.get(NODES, "node-0")) == {taint}
-    cluster.change(NODES, "node-0", say(""))
+    cluster.change(NODES, "node-0", set_node_state(""))
     assert taints(cluster.get(NODES, "node-0")) == set()
 
 
-def test_a_node_that_is_not_ready_is_tainted_twice_and_a_cordoned_one_once() -> None:
+def test_an_unready_node_gets_two_taints_and_a_cordoned_node_one() -> None:
     cluster = ManualCluster()
-    cluster.change(NODES, "node-0", say("not-ready"))
+    cluster.change(NODES, "node-0", set_node_state("not-ready"))
     expected = {("not-ready", "NoSchedule"), ("not-ready", "NoExecute")}
     assert taints(cluster.get(NODES, "node-0")) == expected
     cluster.change(NODES, "node-1", lambda node: node["spec"].update(unschedulable=True))
     assert taints(cluster.get(NODES, "node-1")) == {("unschedulable", "NoSchedule")}
 
 
-def test_a_no_execute_taint_evicts_by_tolerations() -> None:
+def test_a_no_execute_taint_evicts_pods_by_their_tolerations() -> None:
     cluster = ManualCluster(binds=False)
     tolerate = {"key": "x", "operator": "Exists", "effect": "NoExecute"}
     running(cluster, "stays", "node-0", tolerations=[tolerate])
@@ -133,10 +133,10 @@ def test_a_no_execute_taint_evicts_by_tolerations() -> None:
     assert cluster.names(PODS) == ["stays"]
 
 
-def test_a_taint_that_goes_again_spares_those_that_waited() -> None:
+def test_a_removed_no_execute_taint_cancels_evictions() -> None:
     cluster = ManualCluster(binds=False)
-    patience = {"key": "x", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
-    running(cluster, "waits", "node-0", tolerations=[patience])
+    toleration = {"key": "x", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+    running(cluster, "waits", "node-0", tolerations=[toleration])
     taint = {"key": "x", "effect": "NoExecute"}
     cluster.change(NODES, "node-0", lambda node: node["spec"].update(taints=[taint]))
     cluster.pass_time(3)
@@ -145,14 +145,14 @@ def test_a_taint_that_goes_again_spares_those_that_waited() -> None:
     assert cluster.names(PODS) == ["waits"]
 
 
-def test_pods_go_with_their_node() -> None:
+def test_pods_of_a_deleted_node_are_deleted() -> None:
     cluster = ManualCluster(binds=False)
     running(cluster, "p", "node-0")
     cluster.delete(NODES, "node-0")
     assert cluster.names(PODS) == []
 
 
-def test_a_pod_on_a_node_that_never_comes_is_removed_in_the_end() -> None:
+def test_a_pod_bound_to_a_missing_node_is_deleted_after_a_while() -> None:
     cluster = ManualCluster(binds=False)
     running(cluster, "p", "nowhere")
     cluster.pass_time(39)
@@ -161,7 +161,7 @@ def test_a_pod_on_a_node_that_never_comes_is_removed_in_the_end() -> None:
     assert cluster.names(PODS) == []
 
 
-def test_a_node_stops_by_itself_and_fails_pods_as_it_was_told() -> None:
+def test_annotations_make_a_node_stop_and_its_pods_fail() -> None:
     cluster = ManualCluster(num_nodes=0, binds=False)
     annotations = {"stowage/stop-after-seconds": "60", "stowage/pod-start-seconds": "5"}
     cluster.add_node("short", annotations=annotations)
@@ -180,7 +180,7 @@ def test_a_node_stops_by_itself_and_fails_pods_as_it_was_told() -> None:
     assert ready(cluster.get(NODES, "short")) == "Unknown"
 
 
-def test_a_node_registers_the_drivers_it_names() -> None:
+def test_a_node_registers_the_csi_drivers_of_its_annotation() -> None:
     cluster = ManualCluster(num_nodes=0)
     drivers = "disk.example.com=25, nfs.example.com"
     cluster.add_node("n", annotations={"stowage/csi-drivers": drivers})

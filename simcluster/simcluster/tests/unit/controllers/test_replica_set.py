@@ -1,4 +1,4 @@
-"""ReplicaSets: how many pods, whose, and which of them go first."""
+"""ReplicaSets: number of pods, adoption, and order of deletion."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def pod(
     return Stored({"metadata": metadata, "spec": spec, "status": status}, 1)
 
 
-def test_pods_are_counted_as_they_come_and_go() -> None:
+def test_the_status_counts_pods() -> None:
     cluster = ManualCluster()
     cluster.create(REPLICA_SETS, workload())
     cluster.settle()
@@ -35,7 +35,7 @@ def test_pods_are_counted_as_they_come_and_go() -> None:
     assert len(cluster.all(PODS)) == 1
 
 
-def test_pods_are_available_only_when_they_were_ready_for_long_enough() -> None:
+def test_pods_are_available_after_min_ready_seconds() -> None:
     cluster = ManualCluster()
     cluster.create(REPLICA_SETS, workload(minReadySeconds=30))
     cluster.settle()
@@ -44,7 +44,7 @@ def test_pods_are_available_only_when_they_were_ready_for_long_enough() -> None:
     assert cluster.get(REPLICA_SETS, "web")["status"]["availableReplicas"] == 3
 
 
-def test_an_orphan_that_is_selected_is_taken_in_instead_of_a_new_pod() -> None:
+def test_a_matching_orphan_is_adopted_instead_of_creating_a_pod() -> None:
     cluster = ManualCluster()
     cluster.create(PODS, {**template(), "metadata": {"name": "lone", "labels": {"app": "web"}}})
     cluster.create(REPLICA_SETS, workload(replicas=2))
@@ -54,7 +54,7 @@ def test_an_orphan_that_is_selected_is_taken_in_instead_of_a_new_pod() -> None:
     assert len(cluster.all(PODS)) == 2
 
 
-def test_a_pod_that_is_no_longer_selected_is_let_go_and_replaced() -> None:
+def test_a_pod_that_no_longer_matches_is_released_and_replaced() -> None:
     cluster = ManualCluster()
     cluster.create(REPLICA_SETS, workload(replicas=1))
     cluster.settle()
@@ -72,7 +72,7 @@ def test_a_replication_controller_selects_by_plain_labels() -> None:
     assert cluster.get(REPLICATION_CONTROLLERS, "rc")["status"]["readyReplicas"] == 2
 
 
-def test_what_serves_least_goes_first() -> None:
+def test_pods_are_deleted_in_the_order_of_kube_controller_manager() -> None:
     cost = {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-5"}}
     early, late = "2026-01-01T00:00:01Z", "2026-01-01T00:09:00Z"
     pods = [

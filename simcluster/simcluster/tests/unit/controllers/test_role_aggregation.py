@@ -1,4 +1,4 @@
-"""ClusterRoles that are put together, and what the bootstrap roles allow."""
+"""Aggregated ClusterRoles and the bootstrap roles."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from simcluster.kinds.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROL
 from simcluster.tests.support.manual_cluster import ManualCluster
 
 Json = dict[str, Any]
-SOMEBODY = User("somebody")
+USER = User("user")
 LABEL = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
 
 
@@ -25,13 +25,13 @@ def may(cluster: ManualCluster, user: User, verb: str, resource: str, **where: s
 
 
 def bootstrapped(role: str) -> ManualCluster:
-    """A cluster where somebody has a role in the namespace default."""
+    """A cluster where a user has a role in the namespace default."""
     cluster = ManualCluster(0)
     make_bootstrap_roles(cluster.registry)
     binding = {
-        "metadata": {"name": "somebody"},
+        "metadata": {"name": "user"},
         "roleRef": {"kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "User", "name": "somebody"}],
+        "subjects": [{"kind": "User", "name": "user"}],
     }
     cluster.create(ROLE_BINDINGS, binding)
     cluster.settle()
@@ -46,32 +46,32 @@ def bootstrapped(role: str) -> ManualCluster:
         ("admin", True, True, True, True),
     ],
 )
-def test_each_role_holds_the_one_before(
+def test_each_user_role_includes_the_weaker_one(
     role: str, reads: bool, reads_secrets: bool, writes: bool, grants: bool
 ) -> None:
     cluster = bootstrapped(role)
     here = {"namespace": "default"}
-    assert may(cluster, SOMEBODY, "list", "apps/deployments", **here) is reads
-    assert may(cluster, SOMEBODY, "get", "secrets", **here) is reads_secrets
-    assert may(cluster, SOMEBODY, "create", "pods", **here) is writes
+    assert may(cluster, USER, "list", "apps/deployments", **here) is reads
+    assert may(cluster, USER, "get", "secrets", **here) is reads_secrets
+    assert may(cluster, USER, "create", "pods", **here) is writes
     rolebindings = "rbac.authorization.k8s.io/rolebindings"
-    assert may(cluster, SOMEBODY, "create", rolebindings, **here) is grants
-    assert not may(cluster, SOMEBODY, "list", "pods", namespace="kube-system")
-    assert not may(cluster, SOMEBODY, "list", "nodes")
+    assert may(cluster, USER, "create", rolebindings, **here) is grants
+    assert not may(cluster, USER, "list", "pods", namespace="kube-system")
+    assert not may(cluster, USER, "list", "nodes")
 
 
-def test_a_role_with_the_label_counts_at_once_and_no_longer_than_it_is_there() -> None:
+def test_a_labelled_role_is_aggregated_until_it_is_deleted() -> None:
     cluster = bootstrapped("view")
     rule = {"apiGroups": ["x.example"], "resources": ["things"], "verbs": ["get"]}
     part = {"metadata": {"name": "things", "labels": LABEL}, "rules": [rule]}
     cluster.create(CLUSTER_ROLES, part)
     cluster.settle()
-    assert may(cluster, SOMEBODY, "get", "x.example/things", namespace="default")
+    assert may(cluster, USER, "get", "x.example/things", namespace="default")
     cluster.delete(CLUSTER_ROLES, "things")
-    assert not may(cluster, SOMEBODY, "get", "x.example/things", namespace="default")
+    assert not may(cluster, USER, "get", "x.example/things", namespace="default")
 
 
-def test_the_scheduler_s_role_is_the_scheduler_s() -> None:
+def test_the_scheduler_user_has_the_scheduler_role() -> None:
     cluster = bootstrapped("view")
     scheduler = User("system:kube-scheduler")
     for verb, resource in (
@@ -84,7 +84,7 @@ def test_the_scheduler_s_role_is_the_scheduler_s() -> None:
     assert not may(cluster, scheduler, "delete", "nodes")
 
 
-def test_roles_that_exist_stay_as_they_are() -> None:
+def test_existing_roles_are_not_overwritten() -> None:
     cluster = ManualCluster(0)
     cluster.create(CLUSTER_ROLES, {"metadata": {"name": "cluster-admin"}, "rules": []})
     make_bootstrap_roles(cluster.registry)

@@ -1,4 +1,4 @@
-"""StatefulSets: in order, with claims of their own."""
+"""StatefulSets: ordered pods with their own claims."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def images(cluster: ManualCluster) -> dict[str, str]:
     }
 
 
-def test_pods_come_one_after_the_other() -> None:
+def test_ordered_pods_are_created_one_after_the_other() -> None:
     cluster = ManualCluster(binds=False)
     cluster.create(STATEFUL_SETS, stateful())
     cluster.settle()
@@ -56,21 +56,21 @@ def test_pods_come_one_after_the_other() -> None:
     assert pod["metadata"]["labels"]["apps.kubernetes.io/pod-index"] == "0"
 
 
-def test_parallel_pods_come_at_once() -> None:
+def test_parallel_pods_are_created_at_once() -> None:
     cluster = ManualCluster(binds=False)
     cluster.create(STATEFUL_SETS, stateful(podManagementPolicy="Parallel"))
     cluster.settle()
     assert cluster.names(PODS) == ["db-0", "db-1", "db-2"]
 
 
-def test_ordinals_may_start_elsewhere() -> None:
+def test_ordinals_can_start_at_another_number() -> None:
     cluster = ManualCluster()
     cluster.create(STATEFUL_SETS, stateful(2, ordinals={"start": 5}))
     cluster.settle()
     assert cluster.names(PODS) == ["db-5", "db-6"]
 
 
-def test_scaling_down_takes_the_highest_first_and_keeps_claims() -> None:
+def test_scaling_down_deletes_the_highest_ordinals_first_and_keeps_claims() -> None:
     cluster = ManualCluster()
     cluster.create(STORAGE_CLASSES, dict(FAST))
     cluster.create(STATEFUL_SETS, stateful(volumeClaimTemplates=[CLAIM]))
@@ -85,7 +85,7 @@ def test_scaling_down_takes_the_highest_first_and_keeps_claims() -> None:
     assert cluster.names(PERSISTENT_VOLUME_CLAIMS) == ["data-db-0", "data-db-1", "data-db-2"]
 
 
-def test_claims_go_as_the_policy_says() -> None:
+def test_the_claim_retention_policy_decides_about_claims() -> None:
     cluster = ManualCluster()
     cluster.create(STORAGE_CLASSES, dict(FAST))
     policy = {"whenDeleted": "Delete", "whenScaled": "Delete"}
@@ -98,7 +98,7 @@ def test_claims_go_as_the_policy_says() -> None:
     assert cluster.names(PERSISTENT_VOLUME_CLAIMS) == []
 
 
-def test_an_update_goes_from_the_highest_ordinal_and_is_complete_in_the_end() -> None:
+def test_an_update_replaces_pods_from_the_highest_ordinal() -> None:
     cluster = ManualCluster()
     cluster.create(STATEFUL_SETS, stateful())
     cluster.settle()
@@ -115,7 +115,7 @@ def test_an_update_goes_from_the_highest_ordinal_and_is_complete_in_the_end() ->
     assert (status["updatedReplicas"], status["currentReplicas"]) == (3, 3)
 
 
-def test_a_partition_keeps_lower_ordinals_as_they_are() -> None:
+def test_a_partition_excludes_lower_ordinals_from_the_update() -> None:
     cluster = ManualCluster()
     cluster.create(STATEFUL_SETS, stateful())
     cluster.settle()
@@ -134,7 +134,7 @@ def test_a_partition_keeps_lower_ordinals_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(("kind", "want"), [("OnDelete", {"web:1"}), ("RollingUpdate", {"web:2"})])
-def test_on_delete_leaves_updating_to_others(kind: str, want: set[str]) -> None:
+def test_the_on_delete_strategy_replaces_only_deleted_pods(kind: str, want: set[str]) -> None:
     cluster = ManualCluster()
     cluster.create(STATEFUL_SETS, stateful(updateStrategy={"type": kind}))
     cluster.settle()
@@ -142,7 +142,7 @@ def test_on_delete_leaves_updating_to_others(kind: str, want: set[str]) -> None:
     assert set(images(cluster).values()) == want
 
 
-def test_a_template_that_comes_back_is_no_new_revision() -> None:
+def test_an_earlier_template_gets_its_earlier_revision() -> None:
     cluster = ManualCluster()
     cluster.create(STATEFUL_SETS, stateful())
     cluster.settle()

@@ -1,4 +1,4 @@
-"""Volumes: matched, provisioned, attached, protected, released; and claims that wait."""
+"""Volumes and claims: binding, provisioning, attachment, protection and reclaiming."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def volume(name: str, size: str = "1Gi", **spec: Any) -> Json:
 
 
 def static(*volumes: Json) -> ManualCluster:
-    """A cluster of a class without a provisioner, and these volumes."""
+    """A cluster with these volumes, of a class without a provisioner."""
     cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class(provisioner="kubernetes.io/no-provisioner"))
     for found in volumes:
@@ -111,7 +111,7 @@ def test_a_claim_gets_the_smallest_volume_that_fits(wanted: Json, got: str) -> N
         assert cluster.get(PERSISTENT_VOLUMES, got)["status"]["phase"] == "Bound"
 
 
-def test_a_volume_reserved_for_a_claim_is_given_to_no_other() -> None:
+def test_a_volume_reserved_for_a_claim_is_bound_to_no_other_claim() -> None:
     reserved = volume("a", claimRef={"namespace": "default", "name": "data"})
     cluster = static(reserved, volume("b"))
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim("other"))
@@ -124,7 +124,7 @@ def test_a_volume_reserved_for_a_claim_is_given_to_no_other() -> None:
     assert names == {"other": "b", "data": "a"}
 
 
-def test_a_claim_that_names_its_volume_waits_for_it() -> None:
+def test_a_claim_with_a_volume_name_waits_for_that_volume() -> None:
     cluster = static(volume("a"))
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim(volumeName="b"))
     cluster.settle()
@@ -135,7 +135,7 @@ def test_a_claim_that_names_its_volume_waits_for_it() -> None:
     assert cluster.get(PERSISTENT_VOLUMES, "a")["status"]["phase"] == "Available"
 
 
-def test_a_claim_whose_volume_went_is_lost() -> None:
+def test_a_claim_whose_volume_was_deleted_is_lost() -> None:
     cluster = static(volume("a"))
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
     cluster.settle()
@@ -147,7 +147,7 @@ def test_a_claim_whose_volume_went_is_lost() -> None:
     assert "ClaimLost" in reasons(cluster)
 
 
-def test_an_immediate_class_is_provisioned_at_once() -> None:
+def test_a_claim_of_an_immediate_class_is_provisioned_at_once() -> None:
     cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class())
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
@@ -160,7 +160,7 @@ def test_an_immediate_class_is_provisioned_at_once() -> None:
     assert sorted(reasons(cluster)) == sorted(wanted)
 
 
-def test_a_claim_that_waits_is_provisioned_where_its_pod_goes() -> None:
+def test_a_waiting_claim_is_provisioned_on_the_node_of_its_pod() -> None:
     cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class(waits=True))
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
@@ -173,7 +173,7 @@ def test_a_claim_that_waits_is_provisioned_where_its_pod_goes() -> None:
     assert term["matchExpressions"] == [{"key": ZONE, "operator": "In", "values": ["b"]}]
 
 
-def test_topologies_that_are_not_allowed_are_refused() -> None:
+def test_provisioning_outside_of_the_allowed_topologies_fails() -> None:
     allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a"]}]}]
     cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class(waits=True, allowedTopologies=allowed))
@@ -186,7 +186,7 @@ def test_topologies_that_are_not_allowed_are_refused() -> None:
     assert phase(cluster) == "Bound"
 
 
-def test_a_slow_provisioner_takes_its_time() -> None:
+def test_provisioning_takes_the_configured_time() -> None:
     cluster = ManualCluster(binds=False)
     slow = storage_class(parameters={"stowage/delay-seconds": "20"})
     cluster.create(STORAGE_CLASSES, slow)
@@ -198,7 +198,7 @@ def test_a_slow_provisioner_takes_its_time() -> None:
     assert phase(cluster) == "Bound"
 
 
-def test_a_provisioner_that_fails_a_few_times_tries_again() -> None:
+def test_failed_provisioning_is_retried() -> None:
     cluster = ManualCluster(binds=False)
     parameters = {"stowage/fail": "the backend is away", "stowage/fail-times": "2"}
     cluster.create(STORAGE_CLASSES, storage_class(parameters=parameters))
@@ -211,7 +211,7 @@ def test_a_provisioner_that_fails_a_few_times_tries_again() -> None:
     assert phase(cluster) == "Bound"
 
 
-def test_exhausted_storage_takes_the_selected_node_back() -> None:
+def test_exhausted_storage_removes_the_selected_node() -> None:
     cluster = ManualCluster(binds=False)
     parameters = {"stowage/fail": "ResourceExhausted: no space", "stowage/fail-times": "1"}
     cluster.create(STORAGE_CLASSES, storage_class(waits=True, parameters=parameters))
@@ -224,7 +224,7 @@ def test_exhausted_storage_takes_the_selected_node_back() -> None:
     assert phase(cluster) == "Bound"
 
 
-def test_pools_are_published_and_run_out() -> None:
+def test_storage_capacity_is_published_and_decreases() -> None:
     cluster = ManualCluster(binds=False)
     limited = storage_class(waits=True, parameters={"stowage/capacity": "3Gi"})
     cluster.create(STORAGE_CLASSES, limited)
@@ -244,7 +244,7 @@ def test_pools_are_published_and_run_out() -> None:
 
 
 @pytest.mark.parametrize(("policy", "left"), [("Delete", []), ("Retain", ["Released"])])
-def test_a_released_volume_goes_or_stays(policy: str, left: list[str]) -> None:
+def test_the_reclaim_policy_decides_about_a_released_volume(policy: str, left: list[str]) -> None:
     cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class(reclaimPolicy=policy))
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
@@ -253,7 +253,7 @@ def test_a_released_volume_goes_or_stays(policy: str, left: list[str]) -> None:
     assert [found["status"]["phase"] for found in cluster.all(PERSISTENT_VOLUMES)] == left
 
 
-def test_a_claim_in_use_and_a_bound_volume_outlive_their_deletion() -> None:
+def test_a_claim_in_use_and_a_bound_volume_are_protected_from_deletion() -> None:
     cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class())
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
@@ -270,7 +270,7 @@ def test_a_claim_in_use_and_a_bound_volume_outlive_their_deletion() -> None:
     assert cluster.names(PERSISTENT_VOLUMES) == []
 
 
-def test_volumes_are_attached_where_their_pods_are() -> None:
+def test_volumes_are_attached_to_the_nodes_of_their_pods() -> None:
     cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class())
     cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
@@ -297,7 +297,7 @@ def test_a_pod_does_not_run_before_its_claim_is_bound() -> None:
     assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
 
 
-def test_an_ephemeral_volume_comes_and_goes_with_its_pod() -> None:
+def test_an_ephemeral_volume_is_created_and_deleted_with_its_pod() -> None:
     cluster = ManualCluster(binds=False)
     cluster.create(STORAGE_CLASSES, storage_class())
     volumes = [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": claim()["spec"]}}}]
@@ -310,7 +310,7 @@ def test_an_ephemeral_volume_comes_and_goes_with_its_pod() -> None:
     assert cluster.names(PERSISTENT_VOLUME_CLAIMS) == []
 
 
-def test_a_stateful_set_runs_on_volumes_once_its_pods_are_placed() -> None:
+def test_a_stateful_set_with_volumes_runs_once_its_pods_are_bound() -> None:
     cluster = ManualCluster()
     cluster.create(STORAGE_CLASSES, storage_class())
     templates = [claim("data")]
