@@ -1,4 +1,4 @@
-"""A plain HTTP client for tests that look at an API server request by request."""
+"""A plain HTTP client for tests of single requests."""
 
 import asyncio
 import io
@@ -55,11 +55,11 @@ class Watch:
         return event
 
     async def take(self, count: int) -> list[Json]:
-        """The next so many events."""
+        """The next ``count`` events."""
         return [await self.next() for _ in range(count)]
 
     async def rest(self) -> list[Json]:
-        """Everything until the stream ends."""
+        """All events until the stream ends."""
         events = []
         while True:
             try:
@@ -99,7 +99,7 @@ class ApiClient:
         accept: str = "application/json",
         headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Reply:
-        """Send a request and read its answer; a body of bytes goes as it is."""
+        """Send a request and read its answer; a body of bytes is sent unchanged."""
         headers = {"Accept": accept, **headers}
         data = None
         if body is not None:
@@ -156,7 +156,7 @@ class ApiClient:
 
 
 async def until(api: ApiClient, path: str, name: str, holds: Callable[[Json], bool]) -> Json:
-    """Follow one object until ``holds`` is true of it."""
+    """Watch an object until ``holds`` is true for it; returns the object."""
     async with api.watch(path, f"fieldSelector=metadata.name={name}") as watch:
         while True:
             event = await watch.next()
@@ -167,7 +167,7 @@ async def until(api: ApiClient, path: str, name: str, holds: Callable[[Json], bo
 
 @asynccontextmanager
 async def expect_gone(api: ApiClient, path: str, name: str) -> AsyncIterator[None]:
-    """What is done inside must delete an object, now or soon."""
+    """Wait until an object is deleted that the block deletes."""
     async with api.watch(path, f"fieldSelector=metadata.name={name}") as watch:
         assert (await watch.next())["type"] == "ADDED"
         yield

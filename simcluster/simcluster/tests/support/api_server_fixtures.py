@@ -28,7 +28,7 @@ from simcluster.tests.support.cleanup import empty
 
 TOKEN = "integration-test-token"
 TLS_SHUTDOWN_S = 0.25
-"""aiohttp leaves watches that are broken off to end by themselves; their loop must outlive them."""
+"""aiohttp closes cancelled watches in the background; the event loop must run until then."""
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +49,7 @@ def foreign_api_server(
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """A port that nobody else is given while the test runs."""
+    """A port that is reserved while the test runs."""
     with reserved_port() as port:
         yield port
 
@@ -58,7 +58,7 @@ def port() -> Iterator[int]:
 async def api_server(
     foreign_api_server: ApiServerUnderTest | None, tmp_path: Path
 ) -> AsyncIterator[ApiServerUnderTest]:
-    """An API server without controllers and kubelet, holding nothing but what it made itself."""
+    """An API server without controllers and kubelet, and without objects of earlier tests."""
     if foreign_api_server is not None:
         server = foreign_api_server
         async with ApiClient(server.url, server.token, server.tls) as client:

@@ -38,7 +38,7 @@ _AWAITED = (
 
 @dataclass(frozen=True)
 class ApiServerUnderTest:
-    """One API server, ready to be talked to.
+    """A running API server.
 
     ``cluster`` is the simulated cluster itself, ``None`` for any other server.
     """
@@ -66,7 +66,7 @@ def insecure_tls() -> ssl.SSLContext:
 
 
 def self_signed_certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 that is its own authority, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("making a certificate needs openssl")
@@ -114,10 +114,10 @@ def _await_answers(
     processes: Sequence[subprocess.Popen[bytes]],
     logs: Sequence[Path],
 ) -> None:
-    """Return once each URL has been answered with 200.
+    """Wait until each URL is answered with 200.
 
     Raises:
-        RuntimeError: a process has ended, or it takes too long; with the ends of the logs.
+        RuntimeError: a process has ended, or the timeout is over; with the ends of the logs.
     """
     deadline = time.monotonic() + WAIT_TIMEOUT_S
     for url in urls:
@@ -200,10 +200,10 @@ def _named(entries: list[Json], name: str) -> Json:
 
 
 def configured_assets() -> Path | None:
-    """Where kube-apiserver and etcd are, if the environment says so.
+    """The folder of kube-apiserver and etcd, if the environment variable is set.
 
     Raises:
-        RuntimeError: the environment says so, but there they are not.
+        RuntimeError: the folder does not contain them.
     """
     named = os.environ.get(ASSETS)
     if not named:

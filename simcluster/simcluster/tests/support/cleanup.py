@@ -1,4 +1,4 @@
-"""Takes what earlier tests left behind out of an API server that all tests share."""
+"""Deletes the objects of earlier tests from an API server that all tests share."""
 
 import asyncio
 from typing import Any
@@ -8,10 +8,10 @@ from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 Json = dict[str, Any]
 
-OURS = "?labelSelector=app.kubernetes.io/name=stowage"
-"""What the manifests put beside the server's own objects."""
+STOWAGE_OBJECTS = "?labelSelector=app.kubernetes.io/name=stowage"
+"""Selects the objects of the manifests among the server's own."""
 LISTS = (
-    # Whatever makes pods goes before them.
+    # Kinds that create pods are deleted before the pods.
     "/apis/apps/v1/deployments",
     "/apis/apps/v1/statefulsets",
     "/apis/apps/v1/replicasets",
@@ -31,21 +31,21 @@ LISTS = (
     "/apis/scheduling.k8s.io/v1/priorityclasses",
     "/apis/coordination.k8s.io/v1/leases",
     "/apis/events.k8s.io/v1/events",
-    f"/apis/rbac.authorization.k8s.io/v1/rolebindings{OURS}",
-    f"/apis/rbac.authorization.k8s.io/v1/roles{OURS}",
-    f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings{OURS}",
-    f"/apis/rbac.authorization.k8s.io/v1/clusterroles{OURS}",
+    f"/apis/rbac.authorization.k8s.io/v1/rolebindings{STOWAGE_OBJECTS}",
+    f"/apis/rbac.authorization.k8s.io/v1/roles{STOWAGE_OBJECTS}",
+    f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings{STOWAGE_OBJECTS}",
+    f"/apis/rbac.authorization.k8s.io/v1/clusterroles{STOWAGE_OBJECTS}",
     "/api/v1/nodes",
 )
-"""What is emptied. Namespaces stay: without their controller one that is deleted never goes."""
+"""The lists to empty. Namespaces stay: without a controller their deletion never completes."""
 AT_ONCE = "gracePeriodSeconds=0&propagationPolicy=Background"
 
 
 async def empty(api: ApiClient) -> None:
-    """Delete everything but what the server has made for itself.
+    """Delete all objects except those that the server creates itself.
 
     Raises:
-        TimeoutError: something stayed.
+        TimeoutError: some objects were not deleted in time.
     """
     async with asyncio.timeout(WAIT_TIMEOUT_S):
         for path in LISTS:
@@ -54,7 +54,7 @@ async def empty(api: ApiClient) -> None:
 
 
 async def _found(api: ApiClient, path: str) -> list[Json]:
-    """The metadata of what is not the server's own."""
+    """The metadata of the objects that the server did not create itself."""
     reply = await api.get(path)
     assert reply.status == 200, reply.text
     listed = [item["metadata"] for item in reply.body["items"]]
@@ -64,7 +64,7 @@ async def _found(api: ApiClient, path: str) -> list[Json]:
 def _is_the_servers_own(metadata: Json) -> bool:
     name, namespace = metadata["name"], metadata.get("namespace", "")
     if namespace.startswith("kube-"):
-        # Leases of API servers, say; but our schedulers take theirs there by default.
+        # Such as leases of API servers; the lease of Stowage is there by default, too.
         return not name.startswith("stowage")
     return name.startswith("system-") or name in {"kubernetes", "kube-root-ca.crt"}
 

@@ -1,7 +1,7 @@
-"""The types of the API by the models of the kubernetes client: the source of the served schema.
+"""The API types of the kubernetes client's models: the source of the served schema.
 
 ``python -m simcluster.tests.support.client_models`` prints the content of
-``simcluster/simcluster/schema/types.json``; a test holds the two equal.
+``simcluster/simcluster/schema/types.json``; a test checks that the two are equal.
 """
 
 import re
@@ -90,10 +90,10 @@ _QUALIFIED = re.compile(
     r"(Events|Storage|Discovery|Flowcontrol|Resource|Apiextensions|Admissionregistration"
     r"|Apiregistration)V1(\w+)"
 )
-"""Models whose names exist in several groups; a model such as ``V1PodSpec`` is none of them."""
+"""Prefixes of models whose names exist in several API groups."""
 _PREFIX = re.compile(r"(?:Core|Rbac|Authentication)?V\d(?:(?:alpha|beta)\d)?")
 _LATER = frozenset(("PodSpec.evictionResponders", "HTTPGetAction.protocol"))
-"""What the client knows and v1.36 does not."""
+"""Fields of the client that v1.36 does not have."""
 _SCALARS = {"str": "string", "int": "int", "bool": "bool", "float": "float", "object": "any"}
 _QUANTITIES = {
     "AccessCapacity.requests": "Quantity",
@@ -227,7 +227,7 @@ def _scalar(owner: str, field: str, declared: str, pending: list[str]) -> str:
 
 
 def encoded(found: Any) -> bytes:
-    """One type a line."""
+    """The types as JSON, one on each line."""
     lines = [
         f" {msgspec.json.encode(name).decode()}: {msgspec.json.encode(fields).decode()}"
         for name, fields in found.items()

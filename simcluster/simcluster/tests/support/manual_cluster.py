@@ -1,4 +1,4 @@
-"""A cluster without sockets, event loop or wall clock: its time passes when a test says so."""
+"""A simulated cluster without sockets and event loop, whose clock the tests advance."""
 
 import heapq
 import itertools
@@ -32,7 +32,7 @@ class _ManualTimer:
 
 
 class ManualTime:
-    """Seconds since the epoch, and what is to happen when they pass."""
+    """A clock that tests advance, and its timers."""
 
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self.now = now
@@ -45,7 +45,7 @@ class ManualTime:
         return timer
 
     def next_before(self, end: float) -> Callable[[], None] | None:
-        """Move to the next timer that is due until ``end``, if there is one."""
+        """Advance to the next timer due until ``end``; returns its action, or None."""
         while self._due and self._due[0][0] <= end:
             at, _, timer = heapq.heappop(self._due)
             if timer.act is not None:
@@ -55,11 +55,11 @@ class ManualTime:
 
 
 class ManualCluster:
-    """Controllers and kubelets of a cluster, run by hand.
+    """The controllers and kubelets of a cluster, run step by step.
 
     Args:
         num_nodes: named ``node-0`` and so on, in zones a and b, with 8 CPUs, 32Gi and 110 pods.
-        binds: whether an imagined scheduler binds every pending pod, to nodes in turn.
+        binds: whether every pending pod is bound, to nodes in turn.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class ManualCluster:
 
     def get(self, resource: Resource, name: str, namespace: str = "default") -> Json:
         stored = self.find(resource, name, namespace)
-        assert stored is not None, f"{resource.kind} {name} is not there"
+        assert stored is not None, f"{resource.kind} {name} does not exist"
         return stored.obj
 
     def find(self, resource: Resource, name: str, namespace: str = "default") -> Stored | None:
@@ -117,9 +117,9 @@ class ManualCluster:
     def change(
         self, resource: Resource, name: str, act: Callable[[Json], Any], namespace: str = "default"
     ) -> None:
-        """Edit an object as a user would, and let everybody react."""
+        """Edit an object as a user, then run controllers and kubelets."""
         stored = self.find(resource, name, namespace)
-        assert stored is not None, f"{resource.kind} {name} is not there"
+        assert stored is not None, f"{resource.kind} {name} does not exist"
         obj = editable(stored)
         act(obj)
         self.registry.replace(resource, stored, obj)
@@ -138,13 +138,13 @@ class ManualCluster:
         self.settle()
 
     def settle(self) -> None:
-        """Let everybody work until there is nothing left to do at this moment.
+        """Run controllers and kubelets until nothing is left to do at the current time.
 
         Raises:
-            AssertionError: it never ends.
+            AssertionError: they do not end.
         """
         for _ in range(MAX_STEPS):
-            # Every one of them gets a turn, as on an event loop.
+            # Each controller works in turn, as on an event loop.
             worked = [controller.work_next() for controller in self.controllers]
             if any([*worked, self.kubelet.work_next()]):
                 continue
@@ -154,10 +154,10 @@ class ManualCluster:
             if act is None:
                 return
             act()
-        raise AssertionError("controllers do not come to rest")
+        raise AssertionError("controllers do not become idle")
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass, and everybody react to whatever is due on the way."""
+        """Advance the time; run timers, controllers and kubelets."""
         end = self.time.now + seconds
         while (act := self.time.next_before(end)) is not None:
             act()
@@ -166,7 +166,7 @@ class ManualCluster:
         self.settle()
 
     def _has_claims(self, pod: Json) -> bool:
-        """Whether all claims of a pod are bound; one with an emptyDir nobody places, for a test."""
+        """Whether all claims of a pod are bound; an emptyDir keeps a pod pending in tests."""
         if any("emptyDir" in volume for volume in pod["spec"].get("volumes") or ()):
             return False
         claims = [
