@@ -14,7 +14,7 @@ import pytest
 from simcluster.tests.support.api_client import PODS, STRATEGIC, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
-from tests.integration.scheduling.test_scheduling import Cluster
+from tests.integration.scheduling.cluster import Cluster
 from tests.support.auditor import node_of
 from tests.support.running_scheduler import RunningScheduler, running_scheduler
 

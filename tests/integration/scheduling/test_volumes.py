@@ -15,7 +15,7 @@ from simcluster import FaultRule, SimulatedCluster
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from tests.integration.scheduling.test_scheduling import Cluster
+from tests.integration.scheduling.cluster import Cluster
 from tests.integration.scheduling.volume_objects import (
     CLAIMS,
     CSI_NODES,
