@@ -58,7 +58,7 @@ SERVICE_ACCOUNT_TOKEN = "service-account"
 
 
 class Grant(NamedTuple):
-    """One verb on one resource, the smallest thing a rule can give."""
+    """One verb on one resource, granted by a rule."""
 
     role: str
     rule: int

@@ -212,7 +212,7 @@ async def test_every_default_api_group_is_served(http: ApiClient) -> None:
     }
 
 
-async def test_a_new_cluster_has_a_service_and_api_services_of_its_own(http: ApiClient) -> None:
+async def test_a_new_cluster_has_the_kubernetes_service_and_api_services(http: ApiClient) -> None:
     service = (await http.get("/api/v1/namespaces/default/services/kubernetes")).body
     assert service["metadata"]["labels"] == {"component": "apiserver", "provider": "kubernetes"}
     assert service["spec"]["ports"][0]["port"] == 443

@@ -206,7 +206,7 @@ async def test_a_name_may_be_percent_encoded(http: ApiClient) -> None:
     assert (await http.get(f"{CONFIG_MAPS}/encoded%2Ename")).status == 200
 
 
-async def test_deprecated_kinds_come_with_a_warning(http: ApiClient) -> None:
+async def test_deprecated_kinds_cause_a_warning(http: ApiClient) -> None:
     reply = await http.get("/api/v1/namespaces/default/endpoints")
     text = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
     assert reply.headers["Warning"] == f'299 - "{text}"'

@@ -118,7 +118,7 @@ async def test_an_invalid_continue_token_is_a_bad_request(
     assert message in reply.body["message"]
 
 
-async def test_an_expired_continue_token_comes_with_one_for_the_current_state(
+async def test_the_error_for_an_expired_continue_token_has_one_for_the_current_state(
     simulated_cluster: SimulatedCluster, api: ApiClient
 ) -> None:
     await make_pods(api, "abc")

@@ -15,7 +15,7 @@ PATH = f"{sent.CONFIG_MAPS}/a"
 
 
 def owners(obj: Json) -> dict[tuple[str, str], Json]:
-    """(manager, operation) and what it owns."""
+    """The owned fields by (manager, operation)."""
     return {
         (entry["manager"], entry["operation"]): entry["fieldsV1"]
         for entry in obj["metadata"]["managedFields"]

@@ -317,7 +317,7 @@ async def test_removed_default_tolerations_are_added_again(api: ApiClient) -> No
     assert reply.body["metadata"]["generation"] == 1
 
 
-async def test_a_condition_keeps_the_generation_it_was_seen_at(api: ApiClient) -> None:
+async def test_a_condition_keeps_its_observed_generation(api: ApiClient) -> None:
     await api.create(sent.PODS, pod())
     condition = {"type": "PodScheduled", "status": "False", "observedGeneration": 1}
     await api.patch(f"{sent.PODS}/a/status", {"status": {"conditions": [condition]}})

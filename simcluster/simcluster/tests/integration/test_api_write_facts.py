@@ -168,7 +168,7 @@ async def test_every_pod_tolerates_an_unready_or_unreachable_node_for_five_minut
     assert len(everything["spec"]["tolerations"]) == 1
 
 
-async def test_quantities_are_made_canonical(api: ApiClient) -> None:
+async def test_quantities_are_canonicalized(api: ApiClient) -> None:
     limits = {"cpu": "0.5", "memory": "1.5Gi"}
     container = {"name": "c", "image": "x:1", "resources": {"limits": limits}}
     created = await api.create(PODS, pod(containers=[container]))

@@ -91,7 +91,7 @@ def test_a_no_execute_taint_keeps_new_pods_out() -> None:
     assert load.admit(pod("b", tolerations=[{"key": "x", "operator": "Exists"}])) is None
 
 
-def test_a_smaller_node_keeps_the_pods_it_has() -> None:
+def test_a_node_with_reduced_capacity_keeps_its_pods() -> None:
     load = load_of(cpu="2")
     load.admit(pod("a", {"cpu": "2"}))
     smaller = {"metadata": {"name": "n"}, "status": {"allocatable": {"pods": "10", "cpu": "1"}}}

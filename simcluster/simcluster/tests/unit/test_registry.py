@@ -170,7 +170,7 @@ def test_a_deleted_bound_pod_stays_for_its_grace_period(registry: Registry) -> N
     assert waiting.obj["metadata"]["generation"] == 2
 
 
-def test_delete_options_come_from_the_body_or_the_query() -> None:
+def test_delete_options_are_read_from_the_body_or_the_query() -> None:
     assert parse_delete_options({"gracePeriodSeconds": 3}).grace_period_s == 3
     query = {"gracePeriodSeconds": "5", "propagationPolicy": "Orphan"}
     assert parse_delete_options(options_of_query(query)) == DeleteOptions(5, "Orphan")

@@ -59,7 +59,7 @@ def test_a_subscriber_gets_changes_of_its_collection_only() -> None:
     assert seen == []
 
 
-def test_items_come_in_key_order() -> None:
+def test_items_are_sorted_by_key() -> None:
     store = Store()
     for name in "cab":
         store.put("things", thing(name))

@@ -94,7 +94,7 @@ def test_the_rate_is_measured_from_the_first_to_the_last_binding() -> None:
     assert pace.p99_s == 5.0
 
 
-def test_there_is_no_pace_of_a_single_binding() -> None:
+def test_no_rate_is_measured_for_a_single_binding() -> None:
     assert outcome(bound("a")).pace().binds_per_s is None
 
 

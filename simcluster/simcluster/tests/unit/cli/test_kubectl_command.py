@@ -10,7 +10,7 @@ import pytest
 from simcluster.cli.kubectl import kubectl_command
 
 
-def test_kubectl_of_the_path_is_called_by_its_name(
+def test_kubectl_on_the_path_is_called_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _install(tmp_path)
@@ -18,7 +18,7 @@ def test_kubectl_of_the_path_is_called_by_its_name(
     assert kubectl_command() == "kubectl"
 
 
-def test_without_one_the_kubectl_beside_python_is_called_by_its_path(
+def test_kubectl_beside_python_is_called_by_path_when_none_is_on_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beside = _install(tmp_path)
