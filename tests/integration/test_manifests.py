@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +197,7 @@ def test_selectors_find_the_pods(objects: list[Json]) -> None:
 
 
 def test_the_image_is_the_one_the_dockerfile_builds(objects: list[Json]) -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    version = (ROOT / "scheduler/stowage/VERSION").read_text().strip()
     spec = pod_spec(objects)
     images = {found["image"] for found in spec["containers"]}
     assert images == {f"stowage:{version}"}
