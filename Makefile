@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml simcluster/pyproject.toml benchmarks/pyproject.toml
 		-e '.[dev,docs]' -e simcluster -e 'benchmarks[plot]'
 	touch $(STAMP)
 
-demo: install ## Run the embedded cluster and the scheduler, place the sample manifests, report
+demo: install ## Run the simulated cluster and the scheduler, place the sample manifests, report
 	$(BIN)/stowage demo
 
 test: check ## Everything that must pass: lint, types, walls, tests

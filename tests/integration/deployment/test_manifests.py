@@ -195,7 +195,7 @@ def test_all_selectors_select_the_pods_of_the_deployment(objects: list[Json]) ->
 
 
 def test_the_deployment_agrees_with_the_dockerfile(objects: list[Json]) -> None:
-    version = (ROOT / "scheduler" / "stowage" / "VERSION").read_text().strip()
+    version = (ROOT / "scheduler/stowage/VERSION").read_text().strip()
     spec = pod_spec(objects)
     images = {found["image"] for found in spec["containers"]}
     assert images == {f"stowage:{version}"}
