@@ -77,7 +77,7 @@ class Rates:
 
 
 @dataclass
-class Narrows:
+class FixedPreFilter:
     """A PreFilter plugin with a fixed answer."""
 
     name: str
@@ -91,7 +91,7 @@ class Narrows:
 
 
 @dataclass
-class MakesRoom:
+class FixedPostFilter:
     """A PostFilter plugin with a fixed answer."""
 
     name: str
