@@ -1,4 +1,4 @@
-"""What the class cache answers is what would be answered without it, after any changes."""
+"""After any changes, kept answers equal answers computed without the cache."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from stowage.framework import CycleState, Framework, build_profile
 from stowage.plugins import in_tree_registry
 from stowage.plugins.node_resources.fit import NodeResourcesFit
 from stowage.state import NodeView, PodInfo, Snapshot
-from tests.support import placement_strategies as some
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
+from tests.support.generators import placement_strategies as some
 from tests.support.mirrored_cluster import MirroredCluster, on_node
 from tests.support.volume_builders import claim_volume, make_claim, make_volume
 
 Step = tuple[list[some.Change], int, int]
 
-#: Enough unchanged nodes that changed ones are a small share and the cache updates in place.
+#: So many unchanged nodes that the changed ones are a small share: the cache updates in place.
 _QUIET_NODES = [make_node(f"quiet{index}", cpu="4", memory="4Gi") for index in range(40)]
 histories = st.lists(
     st.tuples(st.lists(some.changes, max_size=3), st.integers(0, 2), st.integers(0, 3)),
@@ -53,12 +53,12 @@ def _framework(class_cache_size: int) -> Framework:
     histories,
     st.sampled_from((1, 100)),
 )
-def test_decisions_are_the_same_with_and_without_the_cache(
+def test_decisions_are_equal_with_and_without_the_cache(
     first_nodes: list[Node], templates: list[Pod], history: Sequence[Step], size: int
 ) -> None:
-    """Pods of three demands, each in a few classes, come again and again.
+    """Pods of three node demands, each in a few classes, are scheduled again and again.
 
-    Meanwhile nodes and other pods come and go.
+    Meanwhile nodes and other pods are added and removed.
     """
     cluster = MirroredCluster([*_QUIET_NODES, *first_nodes])
     cached, uncached = _framework(size), _framework(0)
@@ -66,7 +66,7 @@ def test_decisions_are_the_same_with_and_without_the_cache(
     for happened, which, disguise in history:
         for change in happened:
             change(cluster)
-        template = _disguised(templates[which], disguise)
+        template = _with_other_class(templates[which], disguise)
         pod = cluster.info(template)
         snapshot = cluster.snapshot()
         got = _decide(cached, snapshot, pod, refusals)
@@ -79,8 +79,8 @@ def test_decisions_are_the_same_with_and_without_the_cache(
             cluster.update_pod(on_node(template, placed))
 
 
-def _disguised(pod: Pod, disguise: int) -> Pod:
-    """A pod that asks the same of a node, and yet is of another class."""
+def _with_other_class(pod: Pod, disguise: int) -> Pod:
+    """A pod with the same node demand, but of another class."""
     labels = {**pod.metadata.labels, "disguise": str(disguise)}
     meta = {"labels": labels, "name": f"{pod.metadata.name}-{disguise}"}
     spec = pod.spec
@@ -105,7 +105,7 @@ def _disguised(pod: Pod, disguise: int) -> Pod:
 
 @pytest.fixture
 def rows_filtered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many nodes each call of NodeResourcesFit's Filter judges."""
+    """The number of nodes that each call of NodeResourcesFit's Filter computes."""
     usual, rows = NodeResourcesFit.filter, []
 
     def filter_and_count(self: Any, state: CycleState, pod: PodInfo, nodes: NodeView) -> Any:
@@ -116,8 +116,8 @@ def rows_filtered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return rows
 
 
-def test_only_changed_nodes_are_judged_again(rows_filtered: list[int]) -> None:
-    """The property above would hold trivially if nothing were ever cached."""
+def test_only_changed_nodes_are_filtered_again(rows_filtered: list[int]) -> None:
+    """Without a cache the property above would hold trivially."""
     cluster = MirroredCluster(_QUIET_NODES)
     cached = _framework(100)
     pod = cluster.info(make_pod("p", requests={"cpu": "1"}))
@@ -129,11 +129,11 @@ def test_only_changed_nodes_are_judged_again(rows_filtered: list[int]) -> None:
 
 
 def test_classes_of_one_demand_share_cached_answers(rows_filtered: list[int]) -> None:
-    """The caches of filters and scores do not grow with labels."""
+    """The caches of filters and scores do not grow with the number of labels."""
     cluster = MirroredCluster(_QUIET_NODES)
     cached = _framework(100)
     template = make_pod("p", requests={"cpu": "1"})
-    pods = [cluster.info(_disguised(template, disguise)) for disguise in range(4)]
+    pods = [cluster.info(_with_other_class(template, disguise)) for disguise in range(4)]
     for pod in pods:
         _decide(cached, cluster.snapshot(), pod)
     assert len({pod.pod_class.id for pod in pods}) == 4
@@ -158,20 +158,20 @@ def _decide(
         }
     assert isinstance(result, Scheduled)
     feasible = result.feasible
-    told: dict[str, object] = {
+    decision: dict[str, object] = {
         "node": result.node_name,
         "evaluated": result.evaluated_nodes,
         "feasible": [snapshot.node_names[row] for row in feasible.rows.tolist()],
     }
     if result.scores is not None:
-        told["total"] = result.scores.total.tolist()
+        decision["total"] = result.scores.total.tolist()
         weighted = sum(each.weighted for each in result.scores.per_plugin())
-        assert told["total"] == weighted.tolist()  # type: ignore[union-attr]
-    return told
+        assert decision["total"] == weighted.tolist()  # type: ignore[union-attr]
+    return decision
 
 
-def test_pods_of_one_class_with_different_claims_are_told_apart() -> None:
-    """What the class keeps says nothing about claims, which are not part of it."""
+def test_pods_of_one_class_with_different_claims_get_different_answers() -> None:
+    """Kept answers of a class do not depend on claims, which are not part of the class."""
     cluster = MirroredCluster(_QUIET_NODES)
     cached = _framework(100)
     for index in (3, 7):
@@ -183,5 +183,5 @@ def test_pods_of_one_class_with_different_claims_are_told_apart() -> None:
         for index in (3, 7)
     ]
     assert pods[0].pod_class is pods[1].pod_class
-    told = [_decide(cached, cluster.snapshot(), pod)["feasible"] for pod in pods]
-    assert told == [["quiet3"], ["quiet7"]]
+    feasible = [_decide(cached, cluster.snapshot(), pod)["feasible"] for pod in pods]
+    assert feasible == [["quiet3"], ["quiet7"]]

@@ -1,47 +1,47 @@
-"""What binds claims and volumes beside the scheduler: slowly, differently, or not at all."""
+"""A simulated volume controller: binds claims slowly, to another volume, or not at all."""
 
 from __future__ import annotations
 
 import random
 
 from stowage.api.values.volume_claims import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
+from tests.simulation.fault_rates import FaultRates
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.objects import AT_ONCE, FAST, LOCAL, make_volume, reference_to
 from tests.simulation.server import CLAIMS, VOLUMES, Change, Json, Key, ModelServer
-from tests.simulation.weather import Weather
 
 USUAL_DELAY_S = (0.01, 1.5)
 LONG_DELAY_S = (2.0, 30.0)
 
 
 class VolumeController:
-    """The controller of volumes and the provisioner, as one.
+    """The persistent volume controller and a provisioner in one.
 
     Args:
-        loop: Whose clock counts.
-        server: Where claims and volumes are.
+        loop: The event loop.
+        server: Stores the claims and volumes.
         rng: Draws delays and failures.
-        weather: Where what happens is counted.
+        fault_rates: Counts what happens.
 
     Attributes:
-        trouble: The chance that a volume takes long, cannot be made, or goes to a claim that
-            the scheduler had another one for.
+        trouble: The probability that a volume takes long, cannot be provisioned, or is bound to
+            another claim than the scheduler chose.
     """
 
     def __init__(
-        self, loop: VirtualLoop, server: ModelServer, rng: random.Random, weather: Weather
+        self, loop: VirtualLoop, server: ModelServer, rng: random.Random, fault_rates: FaultRates
     ) -> None:
         self.trouble = 0.0
         self._loop = loop
         self._server = server
         self._rng = rng
-        self._weather = weather
+        self._fault_rates = fault_rates
         server.subscribe(self._take, CLAIMS, VOLUMES)
 
     def bind_to_another(self, key: Key) -> None:
-        """Give a claim that waits for its pod any free volume of its class."""
+        """Bind a waiting claim to any free volume of its class."""
         claim = self._server.collection(CLAIMS).get(key)
-        if claim is None or claim["spec"].get("volumeName") or self._given_to(claim):
+        if claim is None or claim["spec"].get("volumeName") or self._volumes_given_to(claim):
             return
         free = [
             volume
@@ -50,8 +50,8 @@ class VolumeController:
             and volume["spec"]["storageClassName"] == claim["spec"]["storageClassName"]
         ]
         if free:
-            self._weather.happened["claim bound to another volume"] += 1
-            self._give(self._rng.choice(free), claim)
+            self._fault_rates.happened["claim bound to another volume"] += 1
+            self._write_claim_ref(self._rng.choice(free), claim)
 
     def _take(self, change: Change) -> None:
         if change.path == CLAIMS:
@@ -60,56 +60,56 @@ class VolumeController:
             if change.after is None:
                 self._later(self._release, obj["metadata"]["uid"])
             elif not obj["spec"].get("volumeName"):
-                self._later(self._look_at_claim, key, obj["metadata"]["uid"])
+                self._later(self._reconcile_claim, key, obj["metadata"]["uid"])
         elif change.path == VOLUMES and change.after is not None:
             reference = change.after["spec"].get("claimRef")
             if reference is not None:
                 key = (reference["namespace"], reference["name"])
-                self._later(self._look_at_claim, key, reference["uid"])
+                self._later(self._reconcile_claim, key, reference["uid"])
 
     def _later(self, act: object, *arguments: object) -> None:
         delay_s = self._rng.uniform(*USUAL_DELAY_S)
         if self._rng.random() < self.trouble:
-            self._weather.happened["slow volume"] += 1
+            self._fault_rates.happened["slow volume"] += 1
             delay_s = self._rng.uniform(*LONG_DELAY_S)
         self._loop.call_outside(delay_s, act, *arguments)  # type: ignore[arg-type]
 
-    def _look_at_claim(self, key: Key, uid: str) -> None:
+    def _reconcile_claim(self, key: Key, uid: str) -> None:
         claim = self._server.collection(CLAIMS).get(key)
         if claim is None or claim["metadata"]["uid"] != uid:
             self._release(uid)
             return
-        given = self._given_to(claim)
+        given = self._volumes_given_to(claim)
         if claim["spec"].get("volumeName"):
             for volume in given:
                 if volume["metadata"]["name"] != claim["spec"]["volumeName"]:
-                    self._take_back(volume)
+                    self._reclaim(volume)
         elif given:
             self._bind(claim, given[0])
         elif claim["spec"]["storageClassName"] == AT_ONCE:
-            self._make(claim, "")
+            self._provision(claim, "")
         elif claim["spec"]["storageClassName"] == FAST:
-            self._make_where_selected(claim)
+            self._provision_on_selected_node(claim)
 
-    def _make_where_selected(self, claim: Json) -> None:
+    def _provision_on_selected_node(self, claim: Json) -> None:
         annotations = claim["metadata"].get("annotations", {})
         node_name = annotations.get(SELECTED_NODE)
         if node_name is None:
             return
         if self._rng.random() < self.trouble:
-            self._weather.happened["volume not made"] += 1
+            self._fault_rates.happened["volume not made"] += 1
             rest = {name: text for name, text in annotations.items() if name != SELECTED_NODE}
             self._server.update(CLAIMS, _key(claim), metadata={"annotations": rest})
             return
-        self._make(claim, node_name)
+        self._provision(claim, node_name)
 
-    def _make(self, claim: Json, node_name: str) -> None:
+    def _provision(self, claim: Json, node_name: str) -> None:
         name = f"made-for-{claim['metadata']['uid']}"
         if ("", name) not in self._server.collection(VOLUMES):
             class_name = claim["spec"]["storageClassName"]
             self._server.create(VOLUMES, make_volume(name, class_name, node_name, claim))
 
-    def _given_to(self, claim: Json) -> list[Json]:
+    def _volumes_given_to(self, claim: Json) -> list[Json]:
         uid = claim["metadata"]["uid"]
         return [
             volume
@@ -117,14 +117,14 @@ class VolumeController:
             if volume["spec"].get("claimRef", {}).get("uid") == uid
         ]
 
-    def _give(self, volume: Json, claim: Json) -> None:
-        """The first step; the claim hears of it later."""
+    def _write_claim_ref(self, volume: Json, claim: Json) -> None:
+        """Write the volume's claimRef, the first step of binding; the claim is written later."""
         metadata = {"annotations": {BOUND_BY_CONTROLLER: "yes"}}
         spec = {"claimRef": reference_to(claim)}
         self._server.update(VOLUMES, _key(volume), metadata=metadata, spec=spec)
 
     def _bind(self, claim: Json, volume: Json) -> None:
-        """The second step: the claim names its volume."""
+        """Write the claim's volume name, the second step of binding."""
         annotations = {**claim["metadata"].get("annotations", {}), BIND_COMPLETED: "yes"}
         self._server.update(
             CLAIMS,
@@ -135,13 +135,13 @@ class VolumeController:
         )
 
     def _release(self, uid: str) -> None:
-        """Nobody has this claim any more."""
+        """Release a volume whose claim was deleted."""
         for volume in list(self._server.collection(VOLUMES).values()):
             if volume["spec"].get("claimRef", {}).get("uid") == uid:
-                self._take_back(volume)
+                self._reclaim(volume)
 
-    def _take_back(self, volume: Json) -> None:
-        """Free a volume that was there before, and delete one that was made."""
+    def _reclaim(self, volume: Json) -> None:
+        """Free a pre-provisioned volume, and delete a dynamically provisioned one."""
         if volume["spec"]["storageClassName"] != LOCAL:
             self._server.delete(VOLUMES, _key(volume))
             return

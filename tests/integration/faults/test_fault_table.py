@@ -32,8 +32,8 @@ from tests.integration.scheduling.volume_objects import (
     claim_volumes,
     storage_class,
 )
-from tests.support.fault_table import Fault, Series, faults
-from tests.support.full_cluster import BINDINGS, CAPACITY, TOO_MUCH
+from tests.support.integration.full_cluster import BINDINGS, CAPACITY, TOO_MUCH
+from tests.support.monitoring.fault_table import Fault, Series, faults
 
 
 def _drop_watches(scheduler: ObservedScheduler) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from simcluster.tests.support.api_client import JSON_PATCH, NODES, PODS, ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from tests.support.auditor import node_of, scheduled_condition
+from tests.support.integration.auditor import node_of, scheduled_condition
 
 Json = dict[str, Any]
 

@@ -15,8 +15,8 @@ from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from tests.integration.scheduling.cluster import Cluster
-from tests.support.auditor import scheduled_condition
-from tests.support.running_scheduler import RunningScheduler, running_scheduler
+from tests.support.integration.auditor import scheduled_condition
+from tests.support.integration.running_scheduler import RunningScheduler, running_scheduler
 
 Json = dict[str, Any]
 

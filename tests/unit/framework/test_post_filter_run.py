@@ -4,10 +4,10 @@ from stowage.api.status import SUCCESS, Code, error, unresolvable, unschedulable
 from stowage.framework import CycleState, Diagnosis, PostFilterOutcome
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import MakesRoom, framework_of
+from tests.support.plugins.small_plugins import FixedPostFilter, framework_of
 
 
-def _run(*plugins: MakesRoom) -> PostFilterOutcome:
+def _run(*plugins: FixedPostFilter) -> PostFilterOutcome:
     cluster = MirroredCluster([make_node("n0")])
     pod = cluster.info(make_pod("p"))
     return framework_of(*plugins).run_post_filter(
@@ -17,7 +17,8 @@ def _run(*plugins: MakesRoom) -> PostFilterOutcome:
 
 def test_reasons_of_rejections_add_up_under_the_first_plugins_name() -> None:
     outcome = _run(
-        MakesRoom("A", unschedulable("no claims")), MakesRoom("B", unschedulable("no victims"), "")
+        FixedPostFilter("A", unschedulable("no claims")),
+        FixedPostFilter("B", unschedulable("no victims"), ""),
     )
     assert outcome.status.code is Code.UNSCHEDULABLE
     assert (outcome.status.plugin, outcome.status.message) == ("A", "no claims, no victims")
@@ -26,18 +27,20 @@ def test_reasons_of_rejections_add_up_under_the_first_plugins_name() -> None:
 
 def test_the_first_success_ends_the_run() -> None:
     outcome = _run(
-        MakesRoom("A", unschedulable("no")), MakesRoom("B", SUCCESS, "n0"), MakesRoom("C", error())
+        FixedPostFilter("A", unschedulable("no")),
+        FixedPostFilter("B", SUCCESS, "n0"),
+        FixedPostFilter("C", error()),
     )
     assert (outcome.status.is_success, outcome.nominated_node_name) == (True, "n0")
 
 
 def test_an_unresolvable_post_filter_rejection_ends_the_run() -> None:
-    outcome = _run(MakesRoom("A", unresolvable("never")), MakesRoom("B", SUCCESS, "n0"))
+    outcome = _run(FixedPostFilter("A", unresolvable("never")), FixedPostFilter("B", SUCCESS, "n0"))
     assert (outcome.status.plugin, outcome.status.message) == ("A", "never")
 
 
 def test_an_error_ends_the_run_and_leaves_the_nomination_alone() -> None:
-    outcome = _run(MakesRoom("A", error("not found")), MakesRoom("B", SUCCESS, "n0"))
+    outcome = _run(FixedPostFilter("A", error("not found")), FixedPostFilter("B", SUCCESS, "n0"))
     assert (outcome.status.code, outcome.status.message) == (Code.ERROR, "not found")
     assert outcome.nominated_node_name is None
 

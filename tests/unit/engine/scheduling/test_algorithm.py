@@ -15,7 +15,14 @@ from stowage.framework.extension_points import Plugin
 from stowage.state import NodeView, PodInfo
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import MakesRoom, Narrows, Raises, Rates, Refuses, framework_of
+from tests.support.plugins.small_plugins import (
+    FixedPostFilter,
+    FixedPreFilter,
+    Raises,
+    Rates,
+    Refuses,
+    framework_of,
+)
 
 NODES = ("n0", "n1", "n2")
 
@@ -85,7 +92,7 @@ def test_a_pod_that_fits_nowhere_learns_why_and_what_post_filter_did() -> None:
     result = _schedule(
         Refuses("A", {"n0", "n1"}, "too small"),
         Refuses("B", set(NODES), "too far"),
-        MakesRoom("C", SUCCESS, "n1"),
+        FixedPostFilter("C", SUCCESS, "n1"),
     )
     assert isinstance(result, Unschedulable)
     assert result.message == "0/3 nodes are available: 1 too far, 2 too small."
@@ -95,7 +102,7 @@ def test_a_pod_that_fits_nowhere_learns_why_and_what_post_filter_did() -> None:
 
 def test_a_nominated_node_that_pre_filter_left_out_is_told_with_its_own_reason() -> None:
     """``evaluateNominatedNode`` writes into the diagnosis that the search goes on with."""
-    narrows = Narrows("A", PreFilterResult(node_names=frozenset({"n0"})))
+    narrows = FixedPreFilter("A", PreFilterResult(node_names=frozenset({"n0"})))
     result = _schedule(narrows, Refuses("B", {"n0", "n2"}, "too far"), nominated="n2")
     assert isinstance(result, Unschedulable)
     assert result.message == (
@@ -105,7 +112,7 @@ def test_a_nominated_node_that_pre_filter_left_out_is_told_with_its_own_reason()
 
 
 def test_a_nominated_node_that_pre_filter_kept_counts_once() -> None:
-    narrows = Narrows("A", PreFilterResult(node_names=frozenset({"n0"})))
+    narrows = FixedPreFilter("A", PreFilterResult(node_names=frozenset({"n0"})))
     result = _schedule(narrows, Refuses("B", {"n0"}, "too far"), nominated="n0")
     assert isinstance(result, Unschedulable)
     assert result.message == (
@@ -116,9 +123,9 @@ def test_a_nominated_node_that_pre_filter_kept_counts_once() -> None:
 def test_a_pod_that_pre_filter_rejects_is_not_filtered() -> None:
     filters = Refuses("B", ())
     result = _schedule(
-        Narrows("A", PreFilterResult(unresolvable("never"))),
+        FixedPreFilter("A", PreFilterResult(unresolvable("never"))),
         filters,
-        MakesRoom("C", unschedulable("no room"), ""),
+        FixedPostFilter("C", unschedulable("no room"), ""),
     )
     assert isinstance(result, Unschedulable)
     assert result.message == "0/3 nodes are available: never. no room"
@@ -129,7 +136,7 @@ def test_a_pod_that_pre_filter_rejects_is_not_filtered() -> None:
 
 def test_a_pending_rejection_is_told_apart() -> None:
     pending = PreFilterResult(Status(Code.PENDING, ("soon",)))
-    result = _schedule(Narrows("A", pending))
+    result = _schedule(FixedPreFilter("A", pending))
     assert isinstance(result, Unschedulable)
     assert result.pending_plugins == {"A"}
 
@@ -150,7 +157,7 @@ def test_a_failing_plugin_ends_this_pods_cycle_only() -> None:
 
 def test_errors_of_pre_filter_and_pre_score_fail_the_pod() -> None:
     for plugin, want in (
-        (Narrows("A", PreFilterResult(error("lost"))), 'running PreFilter plugin "A": lost'),
+        (FixedPreFilter("A", PreFilterResult(error("lost"))), 'running PreFilter plugin "A": lost'),
         (PreScores(error("lost")), 'running PreScore plugin "PreScores": lost'),
     ):
         result = _schedule(plugin, Rates("B", {}))
@@ -159,7 +166,9 @@ def test_errors_of_pre_filter_and_pre_score_fail_the_pod() -> None:
 
 
 def test_an_error_of_post_filter_leaves_the_pod_unschedulable() -> None:
-    result = _schedule(Refuses("A", set(NODES), "no"), MakesRoom("B", error("not found"), "n0"))
+    result = _schedule(
+        Refuses("A", set(NODES), "no"), FixedPostFilter("B", error("not found"), "n0")
+    )
     assert isinstance(result, Unschedulable)
     assert result.message == "0/3 nodes are available: 3 no. not found"
     assert result.nominated_node_name is None

@@ -22,7 +22,7 @@ from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import MakesRoom, Refuses, framework_of
+from tests.support.plugins.small_plugins import FixedPostFilter, Refuses, framework_of
 from tests.support.volume_builders import claim_volume, make_claim
 
 
@@ -137,7 +137,7 @@ PER_CLASS = PluginTraits(rejects_per_class=True)
 
 def test_a_plugin_of_ones_own_may_say_that_the_class_decides() -> None:
     nodes, own = FullNodes(), Refuses("Own", {"n0", "n1", "n2"}, traits=PER_CLASS)
-    room = MakesRoom("Room", unschedulable("no"), traits=PER_CLASS)
+    room = FixedPostFilter("Room", unschedulable("no"), traits=PER_CLASS)
     nodes.framework = framework_of(own, room)
     first = nodes.ask(_large("a"))
     num_asked = len(own.asked)

@@ -1,4 +1,4 @@
-"""A second opinion: an engine that has just read everything, with extenders that are well."""
+"""A fresh engine that decides about the present cluster, with extenders that work correctly."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from stowage.api.instructions import ConsultExtenders, ConsultOnVictims
 from stowage.cli.profiles import make_extenders, make_frameworks
 from stowage.engine import make_engine
 from stowage.framework import Framework
-from tests.simulation.extenders import has_say, refused_by, spares
+from tests.simulation.extenders import is_interested, refused_by, spares
 from tests.simulation.server import PODS, Json, ModelServer
 
-NAME = "judge"
+NAME = "fresh-engine"
 
 
-class Judge:
-    """Decides once about all pods.
+class FreshEngine:
+    """An engine that is shown all objects and schedules all pods once.
 
     Args:
-        server: Where pods are, for extenders to look at.
-        extenders: As configured.
+        server: Stores the pods that extenders look at.
+        extenders: The configured extenders.
     """
 
     def __init__(self, server: ModelServer, extenders: Sequence[Json]) -> None:
         self._server = server
         self._extenders = extenders
-        frameworks, configured = _parts(json.dumps(list(extenders)))
+        frameworks, configured = _frameworks(json.dumps(list(extenders)))
         self._engine = make_engine(frameworks, lambda _num_ties: 0, extenders=configured)
 
     def instructions(self, seen: Sequence[Event], num_pods: int) -> Iterator[object]:
-        """What it would do now, of what it has seen; questions to extenders are answered."""
+        """The engine's instructions for these events; its requests to extenders are answered."""
         self._engine.handle(list(seen), 0.0)
         while True:
             instructions = list(self._engine.schedule(0.0, num_pods))
@@ -58,7 +58,9 @@ class Judge:
         elif isinstance(instruction, ConsultOnVictims):
             pod = stored_pod(self._server, instruction.pod.namespace, instruction.pod.name)
             guards = [
-                each for each in self._extenders if "preemptVerb" in each and has_say(each, pod)
+                each
+                for each in self._extenders
+                if "preemptVerb" in each and is_interested(each, pod)
             ]
             left = {
                 name: victims
@@ -68,19 +70,19 @@ class Judge:
             yield VictimsReviewed(instruction.pod.uid, instruction.number, left)
 
 
-def as_judged(pod: Pod) -> Pod:
-    """The same pod for the profile that judges."""
+def for_fresh_engine(pod: Pod) -> Pod:
+    """The same pod, for the profile of the fresh engine."""
     return replace(pod, spec=replace(pod.spec, scheduler_name=NAME))
 
 
 def stored_pod(server: ModelServer, namespace: str, name: str) -> Json:
-    """A pod as it is stored."""
+    """A pod as the server stores it."""
     return server.collection(PODS)[namespace, name]
 
 
 @lru_cache(maxsize=256)
-def _parts(extenders: str) -> tuple[list[Framework], Extenders]:
-    """Made once: they keep nothing of the pods they see."""
+def _frameworks(extenders: str) -> tuple[list[Framework], Extenders]:
+    """Frameworks and extenders, cached: they keep no state about pods."""
     configuration = load_configuration(
         {
             "apiVersion": API_VERSION,
