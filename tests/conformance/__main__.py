@@ -1,10 +1,10 @@
-"""``python -m tests.conformance [PATH...]``: how far we agree with recorded decisions.
+"""``python -m tests.conformance [PATH...]``: compare our decisions with recorded ones.
 
-PATHs are recorded files or folders of them; without one the copies beside this module are taken.
-"agreeing" counts attempts that agree in every field; "but for" counts those that differ for a known
-reason: a pod with a host port was evicted from a node where another one has the same port, and
-kube-scheduler's cache takes that port for free then and would put two pods on it. Exit code 1 if
-anything else differs.
+PATHs are recorded files or folders of them; by default the files beside this module. "agreeing"
+counts attempts that agree in every field; "but for" counts attempts that differ for a known reason:
+a pod with a host port was evicted from a node where another pod has the same port. kube-scheduler's
+cache then takes that port for free and would put two pods on it. The exit code is 1 if an attempt
+differs for another reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SUFFIXES = (".jsonl.gz", ".jsonl")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the themes, print a line for each and the first differences; 1 if any differs."""
+    """Compare the themes, print a line for each and the first differences; return 1 if any."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument("paths", nargs="*", type=Path, default=[VECTORS], metavar="PATH")
     parser.add_argument("--differences", type=int, default=5, help="how many to show per theme")
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_file(path: Path) -> ThemeReport:
-    """Judge a recorded file; its name is its theme's."""
+    """Compare a recorded file, which is named after its theme."""
     theme = path.name.split(".")[0]
     rows = read_rows(path)
     if theme not in VALUE_THEMES:

@@ -1,4 +1,4 @@
-"""One attempt of a recorded case through the real cycle, told in the terms of the record."""
+"""One attempt of a recorded case in our scheduling cycle, in the format of the record."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Answer = dict[str, Any]
 
 
 def attempt(framework: Framework, cluster: Cluster, key: str) -> Answer:
-    """Schedule a pod and tell what happened, field by field as in the record."""
+    """Schedule a pod and describe the result in the fields of the record."""
     pod = cluster.pod(key)
     gate = framework.run_pre_enqueue(pod)
     if not gate.is_success:
@@ -67,7 +67,7 @@ def status_record(status: Status) -> Answer:
 def _filtering(
     framework: Framework, snapshot: Snapshot, pod: PodInfo, nominated: Nominations
 ) -> Answer:
-    """PreFilter, and the verdict on each node, whatever a nominated node may say."""
+    """PreFilter, and each node's verdict, whether or not the pod has a nominated node."""
     state = CycleState()
     outcome = framework.run_pre_filter(state, pod, snapshot)
     answer: Answer = {"preFilter": _pre_filter_record(outcome, state), "nodes": {}}
@@ -125,7 +125,7 @@ def _unschedulable(result: Unschedulable) -> Answer:
 
 
 def _preemption(result: Unschedulable, pod: PodInfo, nominated: Nominations) -> Answer:
-    """What PostFilter came to; nothing where there was no node to make room on."""
+    """The result of PostFilter; nothing if it had no node to try."""
     diagnosis = result.diagnosis
     if not diagnosis.num_nodes:
         return {}
@@ -168,7 +168,7 @@ def _scheduled(
     rows = result.feasible.rows
     scores = result.scores
     if scores is None:
-        # kube-scheduler does not score a single node; the record holds its scores all the same.
+        # kube-scheduler does not score a single feasible node, but the record has its scores.
         framework.run_pre_score(state, pod, snapshot.view(rows))
         scores = framework.run_score(state, pod, snapshot, rows)
     names = [snapshot.node_names[row] for row in rows.tolist()]

@@ -1,4 +1,4 @@
-"""Recorded decisions: the cluster of a case, built from its objects, and its pending pods."""
+"""Recorded cases: the cluster of a case, built from its objects, and its pending pods."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Cluster:
         cache: Nodes and the pods on them.
         pending: The pods still to be scheduled, by ``namespace/name``.
         objects: Their objects.
-        nominations: Where room is being made, by pod.
-        forgotten_ports: Nodes whose pods still have a host port of a pod that was evicted.
-            kube-scheduler takes such a port for free: its cache keeps the ports of a node as a set.
+        nominations: The nominated node of each preemptor.
+        forgotten_ports: Nodes whose pods still have a host port of an evicted pod.
+            kube-scheduler takes such a port for free: its cache has a set of ports for each node.
     """
 
     cache: ClusterCache = field(default_factory=ClusterCache)
@@ -69,19 +69,19 @@ class Cluster:
     forgotten_ports: set[str] = field(default_factory=set)
 
     def nominated(self) -> Nominator:
-        """All nominations as the cycle wants them."""
+        """All nominations, as the cycle expects them."""
         nominator = Nominator()
         for key, node in self.nominations.items():
             nominator.nominate(self.pending[key], node)
         return nominator
 
     def pod(self, key: str) -> PodInfo:
-        """A pending pod with its present nomination."""
+        """A pending pod with its nomination."""
         nominated = self.nominations.get(key, "")
         return msgspec.structs.replace(self.pending[key], nominated_node_name=nominated)
 
     def place(self, key: str, node_name: str, framework: Framework) -> None:
-        """Assume a pending pod on a node and reserve its volumes; its nomination is dropped."""
+        """Assume a pending pod on a node, reserve its volumes, and drop its nomination."""
         pod, state = self.pending[key], CycleState()
         framework.run_pre_filter(state, pod, self.cache.snapshot())
         reserved = framework.run_reserve(state, pod, node_name)
@@ -93,7 +93,7 @@ class Cluster:
         self.nominations.pop(key, None)
 
     def evict(self, keys: Iterable[str]) -> None:
-        """Delete pods that are on nodes, or were placed on one in this case."""
+        """Delete placed pods, of the original cluster or of this case."""
         for key in keys:
             gone = self.cache.remove_pod(self.objects[key]["metadata"].get("uid", key))
             if gone is not None and gone.pod_class.host_ports:
@@ -121,7 +121,7 @@ def build_cluster(case: Record) -> Cluster:
 
 @cache
 def registry() -> Registry:
-    """All plugins there are."""
+    """A registry of all plugins."""
     return in_tree_registry()
 
 
@@ -135,7 +135,7 @@ def _framework(config: bytes, class_cache_size: int) -> Framework:
     errors: list[ConfigError] = []
     settings = msgspec.json.decode(config)
     if not any(each["name"] == "DefaultPreemption" for each in settings.get("pluginConfig", ())):
-        # All nodes are candidates in the records.
+        # In the records all nodes are preemption candidates.
         all_nodes = {"name": "DefaultPreemption", "args": {"minCandidateNodesPercentage": 100}}
         settings["pluginConfig"] = [*settings.get("pluginConfig", ()), all_nodes]
     profile = decode_struct(settings, KubeSchedulerProfile, "", errors)
@@ -166,7 +166,7 @@ def _add_budget(cluster: Cluster, item: Record) -> None:
 
 
 def _ignore(cluster: Cluster, item: Record) -> None:
-    """Kinds that decide nothing."""
+    """Ignore kinds that do not influence decisions."""
 
 
 def _add_storage(cluster: Cluster, item: Record) -> None:

@@ -1,4 +1,4 @@
-"""Compare our decisions with the recorded ones, and follow the record from attempt to attempt."""
+"""Compare our decisions with recorded ones, and replay the record from attempt to attempt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from tests.conformance.decision_cases import (
     Record,
     build_cluster,
     build_framework,
-    registry,
 )
 
 _FIELDS = (
@@ -36,7 +35,7 @@ _PER_NODE = ("nodes", "scores")
 
 @dataclass(frozen=True)
 class Difference:
-    """A field on which we and kube-scheduler disagree."""
+    """A field on which our decision and kube-scheduler's differ."""
 
     case: str
     attempt: str
@@ -50,10 +49,10 @@ class Difference:
 
 @dataclass
 class ThemeReport:
-    """How a theme came out.
+    """Result of a theme.
 
     Attributes:
-        left: Attempts that could not be compared in full, by what they wait for.
+        left: Attempts that differ for a known reason, counted by the reason.
     """
 
     theme: str
@@ -66,12 +65,12 @@ class ThemeReport:
 
 
 def run_decision_theme(theme: str, rows: Iterable[Record]) -> ThemeReport:
-    """Judge every case of a theme."""
+    """Compare every case of a theme."""
     report = ThemeReport(theme)
     for row in rows:
         report.cases += 1
         before = len(report.differences)
-        for differences, left in judge_case(row):
+        for differences, left in compare_case(row):
             report.attempts += 1
             if left:
                 report.left[left] = report.left.get(left, 0) + 1
@@ -82,8 +81,8 @@ def run_decision_theme(theme: str, rows: Iterable[Record]) -> ThemeReport:
     return report
 
 
-def judge_case(row: Record) -> Iterator[tuple[list[Difference], str]]:
-    """Per attempt the differences, and what a full comparison waits for (or nothing)."""
+def compare_case(row: Record) -> Iterator[tuple[list[Difference], str]]:
+    """For each attempt: the differences, or none and the known reason for them."""
     case, attempts = row["case"], row["result"]["pods"]
     cluster = build_cluster(case)
     framework = build_framework(case)
@@ -93,17 +92,17 @@ def judge_case(row: Record) -> Iterator[tuple[list[Difference], str]]:
         got = attempt(framework, cluster, key)
         differences = list(_compare(want, got))
         if differences and cluster.misses_ports(key) and _is_about_ports(cluster, want, got):
-            yield [], "host ports its cache forgot"
+            yield [], "a host port that kube-scheduler's cache forgot"
         else:
             yield [Difference(case["id"], where, *each) for each in differences], ""
         _follow(cluster, case, want, framework)
 
 
 def _is_about_ports(cluster: Cluster, want: Record, got: Answer) -> bool:
-    """Whether nodes are judged differently only where kube-scheduler forgot a host port.
+    """Whether nodes differ only where kube-scheduler forgot a host port.
 
-    There we refuse the pod for its ports and kube-scheduler does not. What follows from it, such
-    as scores and messages, differs as well.
+    There we reject the pod for its ports and kube-scheduler does not. Scores and messages differ
+    as a consequence.
     """
     expected, found = want.get("nodes", {}), got.get("nodes", {})
     differing = {name for name in {*expected, *found} if expected.get(name) != found.get(name)}
@@ -122,7 +121,7 @@ def _rejectors(record: Record) -> set[str]:
 
 def _compare(want: Record, got: Answer) -> Iterator[tuple[str, object, object]]:
     for name in _FIELDS:
-        expected = _without_missing(name, want.get(name))
+        expected = want.get(name)
         if expected == got.get(name):
             continue
         if isinstance(expected, dict) and isinstance(got.get(name), dict):
@@ -132,9 +131,7 @@ def _compare(want: Record, got: Answer) -> Iterator[tuple[str, object, object]]:
     if "preemption" in want:
         yield from _entries("preemption", want["preemption"], got.get("preemption", {}))
     if "preFilter" in want:
-        expected = dict(want["preFilter"])
-        expected["skippedPlugins"] = _present(expected.get("skippedPlugins", []))
-        yield from _entries("preFilter", expected, got.get("preFilter", {}))
+        yield from _entries("preFilter", want["preFilter"], got.get("preFilter", {}))
         yield from _entries("nodes", want.get("nodes", {}), got.get("nodes", {}))
 
 
@@ -145,19 +142,8 @@ def _entries(name: str, want: Record, got: Record) -> Iterator[tuple[str, object
             yield f"{name}[{key}]", want.get(key), got.get(key)
 
 
-def _without_missing(name: str, expected: object) -> object:
-    """What can be expected without plugins that are still to come and that skipped anyway."""
-    if name == "skippedScorePlugins" and isinstance(expected, list):
-        return _present(expected)
-    return expected
-
-
-def _present(plugins: list[str]) -> list[str]:
-    return [plugin for plugin in plugins if plugin in registry()]
-
-
 def _follow(cluster: Cluster, case: Record, want: Record, framework: Framework) -> None:
-    """Bring the cluster to where kube-scheduler left it after an attempt."""
+    """Update the cluster as kube-scheduler did after an attempt."""
     key = want["pod"]
     if want["outcome"] == "Scheduled":
         cluster.place(key, want["chosen"], framework)

@@ -1,4 +1,4 @@
-"""Our decisions agree with kube-scheduler's: a sample of every recorded theme.
+"""Our decisions agree with kube-scheduler's on a sample of every recorded theme.
 
 ``python -m tests.conformance`` compares all of them.
 """
@@ -11,7 +11,7 @@ from tests.conformance.__main__ import main
 from tests.conformance.decision_themes import run_decision_theme
 from tests.conformance.value_themes import VECTORS, read_rows
 
-#: Theme -> every how many cases one is taken.
+#: Theme -> the sample is one case of so many.
 SAMPLES = {
     "balanced": 8,
     "declared-features": 2,
@@ -53,7 +53,7 @@ def test_a_wrong_record_is_reported_with_case_attempt_and_field() -> None:
     assert "want 999" in str(difference)
 
 
-def test_the_command_prints_a_line_per_theme_and_the_verdict(
+def test_the_command_prints_a_line_per_theme_and_a_summary(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     code = main(

@@ -1,7 +1,7 @@
 """Compare the value types of ``stowage.api`` with what kube-scheduler v1.36.2 computed.
 
-Each theme is a file of recorded rows, one JSON object a line. `run_value_theme` judges them one by
-one: it yields None for a row that agrees and a `Difference` for one that does not.
+Each theme is a file of recorded rows, one JSON object a line. `run_value_theme` compares them one
+by one: it yields None for a row that agrees and a `Difference` for one that does not.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Difference:
-    """A row on which we and kube-scheduler disagree."""
+    """A row on which we and kube-scheduler differ."""
 
     theme: str
     row: int
@@ -69,7 +69,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def run_value_theme(theme: str, rows: Iterable[Row]) -> Iterator[Difference | None]:
-    """Judge every row of a theme; None where we agree, else the first difference.
+    """Compare every row of a theme; yield None where we agree, else the first difference.
 
     Raises:
         KeyError: `theme` is not one of `VALUE_THEMES`.
@@ -122,18 +122,18 @@ def _requests_answer(row: Row) -> dict[str, object]:
 
 
 def _recorded(want: Row, got: Mapping[str, int], twice: Mapping[str, int] | None = None) -> object:
-    """What was recorded if our integers are the same, else ours; `twice` was counted twice."""
+    """The record if our integers are equal to it, else ours; `twice` was counted twice."""
     integers = {k: each["milliValue" if k == "cpu" else "value"] for k, each in want.items()}
     once = {k: amount - (twice or {}).get(k, 0) for k, amount in integers.items()}
     return want if once == got else dict(got)
 
 
 def _overhead_counted_twice(pod: Pod) -> dict[str, int]:
-    """Overhead that the records' ``requests`` hold twice.
+    """Overhead that the ``requests`` of the record contain twice.
 
     kube-scheduler's PodRequests adds overhead to a pod-level quantity in place where that is a big
-    decimal ("1.0Gi"), so asking the same pod object a second time finds it there already. Objects
-    of an API server are canonical ("1Gi") and free of this; the records' ``node`` is so, too.
+    decimal ("1.0Gi"), so a second call for the same pod object adds it again. Objects
+    of an API server are canonical ("1Gi") and not affected, nor is the ``node`` of the record.
     """
     asked = pod.spec.resources.requests if pod.spec.resources else {}
     return {
@@ -148,7 +148,7 @@ def _selector_answer(row: Row) -> dict[str, object]:
     try:
         answer = _SELECTOR_KINDS[case["kind"]](case)
     except SelectorError:
-        # Where terms were evaluated up to the error, the record says that none matched.
+        # If terms were evaluated before the error, the record says that none matched.
         return {"error": row.get("error", "no error"), "match": False if "match" in row else None}
     return {"error": None, **answer}
 
@@ -209,4 +209,4 @@ VALUE_THEMES: Mapping[str, Callable[[Row], dict[str, object]]] = {
     "helper-selector": _selector_answer,
     "helper-toleration": _toleration_answer,
 }
-"""Theme -> what we answer to a row, in the fields of the record."""
+"""Theme -> our answer to a row, in the fields of the record."""

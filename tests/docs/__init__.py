@@ -1,1 +1,1 @@
-"""Tests of the documents: their shell blocks run, their tables and names are those of the code."""
+"""Tests of the documents: shell blocks run, and tables and names match the code."""

@@ -1,4 +1,4 @@
-"""The pages of the documents, and the fenced blocks in them."""
+"""The pages of the documents and their fenced blocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGES = [
     *sorted(DOCS.rglob("*.md")),
 ]
 
-#: A block may have notes in comments right above it: `<!-- not run: it needs a registry -->`.
+#: A block may have notes in comments directly above it: `<!-- not run: it needs a registry -->`.
 _BLOCK = re.compile(
     r"(?m)(?P<notes>(?:^<!-- [^\n]* -->\n)*)^```(?P<language>\w*)\n(?P<text>(?s:.*?))^```$"
 )
@@ -31,10 +31,10 @@ class Block:
     """A fenced block.
 
     Attributes:
-        page: The page it stands on.
+        page: The page of the block.
         line: The number of its first line.
         language: The word after the opening fence.
-        text: What stands between the fences.
+        text: The text between the fences.
         notes: The comments above it, by their first words.
     """
 
@@ -46,7 +46,7 @@ class Block:
 
     @property
     def place(self) -> str:
-        """Page and line."""
+        """The page and the line."""
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     @property
@@ -83,5 +83,5 @@ def blocks(page: Path) -> list[Block]:
 
 
 def shell_blocks(page: Path) -> list[Block]:
-    """The blocks with commands."""
+    """The blocks of commands."""
     return [block for block in blocks(page) if block.language in ("sh", "console")]

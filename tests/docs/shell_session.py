@@ -1,13 +1,13 @@
 """Runs the shell blocks of a page, one after the other, in one shell.
 
-What a page tells its reader to do is what happens:
+Every block of a page is handled by its kind:
 
-- a ``sh`` block is run as it stands; a command that fails ends the page;
-- a ``console`` block has commands after ``$ `` and what they print below. The lines have to appear
+- a ``sh`` block is run as it is; a command that fails ends the page;
+- a ``console`` block has commands after ``$ `` and their output below. The lines must appear
   in this order. White space counts as one blank, and ``...`` stands for anything. Where there is
   ``<!-- exits: 1 -->`` above the block, its commands end with that status;
 - a block below ``<!-- file: NAME -->`` is written to that file;
-- a block below ``<!-- not run: REASON -->`` is left out.
+- a block below ``<!-- not run: REASON -->`` is skipped.
 
 Background processes end with the page.
 """
@@ -28,7 +28,7 @@ from tests.docs.pages import ROOT, Block, blocks
 BIN = ROOT / ".venv" / "bin"
 TIMEOUT_S = 180
 _MARK = "@@ block"
-#: What a reader has in front of him: the checkout, without what tests or tools left there.
+#: The entries of the checkout that a page needs.
 _CHECKOUT = (
     ".venv",
     "benchmarks",
@@ -42,11 +42,11 @@ _CHECKOUT = (
 
 
 class PageError(AssertionError):
-    """A block did not do what its page says."""
+    """A block of a page failed or printed something else."""
 
 
 def run_page(page: Path, folder: Path) -> None:
-    """Run all blocks of a page in an empty folder that looks like the checkout.
+    """Run all blocks of a page in an empty folder with the files of the checkout.
 
     Raises:
         PageError: a command failed, or printed something else than the page shows.
@@ -71,7 +71,7 @@ def run_page(page: Path, folder: Path) -> None:
 
 
 def _steps(page: Path) -> Iterator[tuple[Block, str, list[str]]]:
-    """(block, shell text, expected lines), each behind a mark with its number."""
+    """(block, shell text, expected lines); the text prints a numbered mark first."""
     number = 0
     for block in blocks(page):
         for text, expected in _commands(block):
@@ -99,13 +99,13 @@ def _run(command: list[str], folder: Path, log: Path) -> int:
         "PATH": f"{BIN}:{os.environ['PATH']}",
         "HOME": str(folder),
         "COLUMNS": "200",
-        # pip installs into the folder, from what is there: no page changes the environment.
+        # pip installs into the folder and downloads nothing: no page changes the environment.
         "PIP_TARGET": str(folder / ".site"),
         "PYTHONPATH": os.pathsep.join(
             filter(None, (str(folder / ".site"), os.environ.get("PYTHONPATH")))
         ),
         "PIP_NO_INDEX": "1",
-        "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it as the value of build isolation
+        "PIP_NO_BUILD_ISOLATION": "0",  # pip reads this as the value of build isolation.
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
     with log.open("wb") as output:
@@ -128,13 +128,13 @@ def _run(command: list[str], folder: Path, log: Path) -> int:
 
 
 def _sections(log: str) -> dict[int, str]:
-    """What was printed after each mark."""
+    """The output after each mark."""
     parts = re.split(rf"(?m)^{_MARK} (\d+)$", log)
     return {int(number): text for number, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def _first_missing(expected: list[str], printed: str) -> str | None:
-    """The first expected line that does not appear behind the ones before it."""
+    """The first expected line that does not appear after the lines before it."""
     lines = iter([" ".join(line.split()) for line in printed.splitlines()])
     for line in expected:
         words = " ".join(line.split())

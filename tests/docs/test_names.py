@@ -1,4 +1,4 @@
-"""Links, files, modules, make targets and flags that documents name exist."""
+"""Links, files, modules, make targets and flags in the documents exist."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MODULE = re.compile(
     r"^(?:stowage|simcluster|stowage_benchmarks|tests)(?:\.[a-z_]+)+(?:\.[A-Z]\w+)?$"
 )
 _FLAG = re.compile(r"^(--[a-z][a-z-]+)(?:[ =].*)?$")
-#: Names that look like modules: entry-point groups.
+#: Entry-point groups, whose names look like modules.
 _GROUPS = {"stowage.plugins", "stowage.commands"}
-#: Flags of other programs, and of modules of the tests.
+#: Flags of other programs and of test modules.
 _OTHER_FLAGS = {"--seeds", "--trace", "--strict", "--build-arg", "--with-docs"}
 
 
@@ -51,7 +51,7 @@ def _anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_ids)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_point_to_existing_pages_and_headings(page: Path) -> None:
     for target in _LINK.findall(_prose(page)):
         if target.startswith(("https://", "http://")):
             continue

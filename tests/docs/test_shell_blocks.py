@@ -1,4 +1,4 @@
-"""What README and the tutorials tell their readers to run does what they say."""
+"""The shell blocks of README and the tutorials run as written."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NOT_RUN_IN = {"README.md": 3, "docs/tutorials/first-run.md": 1}
 
 
 @pytest.mark.parametrize("page", [README, *TUTORIALS], ids=lambda page: page.stem)
-def test_shell_blocks_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
+def test_shell_blocks_run_and_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     run_page(page, tmp_path)
 
 
-def test_blocks_that_are_not_run_say_why() -> None:
+def test_blocks_that_are_not_run_have_a_reason() -> None:
     not_run = [
         block
         for page in [README, *TUTORIALS]
@@ -38,7 +38,7 @@ def test_blocks_that_are_not_run_say_why() -> None:
     assert numbers == NOT_RUN_IN
 
 
-def test_notes_above_blocks_are_known() -> None:
+def test_notes_above_blocks_are_of_a_known_kind() -> None:
     known = {"not run", "file", "exits"}
     for page in PAGES:
         assert {note for block in blocks(page) for note in block.notes} <= known, page
@@ -75,7 +75,7 @@ def test_every_command_and_flag_of_the_documents_exists() -> None:
                     flag for each in command.params for flag in each.opts + each.secondary_opts
                 }
                 flags = [each.partition("=")[0] for each in arguments if each.startswith("--")]
-                if "--" in flags:  # what follows is another program's
+                if "--" in flags:  # The rest belongs to another program.
                     flags = flags[: flags.index("--")]
                 assert set(flags) <= known, (block.place, words)
                 found += 1

@@ -1,4 +1,4 @@
-"""The site builds without a warning, and without a network."""
+"""The site builds without warnings and without a network."""
 
 from __future__ import annotations
 

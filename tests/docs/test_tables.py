@@ -1,4 +1,4 @@
-"""Tables that exist elsewhere as data are equal to it, and Events are those of the code."""
+"""Tables in the documents equal the data they show, and list the Events of the code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_every_table_is_on_one_page() -> None:
     assert sorted(named) == sorted(TABLES)
 
 
-def test_tables_are_what_docs_tables_would_write() -> None:
+def test_tables_equal_the_output_of_docs_tables() -> None:
     stale = [
         page.name
         for page in pages()
@@ -28,7 +28,7 @@ def test_tables_are_what_docs_tables_would_write() -> None:
 
 
 def _reasons() -> Iterator[str]:
-    """The reasons of Events in the code: no other call has a constant `reason`."""
+    """The reasons of Events: only their calls have a constant `reason`."""
     for file in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
@@ -36,7 +36,7 @@ def _reasons() -> Iterator[str]:
                 yield from (str(each.value) for each in given if isinstance(each, ast.Constant))
 
 
-def test_events_are_those_of_the_code() -> None:
+def test_the_table_of_events_lists_the_reasons_in_the_code() -> None:
     page = (DOCS / "reference" / "events.md").read_text(encoding="utf-8")
     described = re.findall(r"^\| `(\w+)` \| (?:Normal|Warning) \|", page, re.MULTILINE)
     assert set(described) == set(_reasons())

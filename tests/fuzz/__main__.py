@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz``: try many inputs; prints how many, and each that broke something."""
+"""``python -m tests.fuzz``: try many inputs; print their number and each that failed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from random import Random
 from tests.fuzz import objects, texts
 from tests.fuzz.trials import EngineTrial, try_field_selector, try_label_selector, try_quantity
 
-#: What is made of a random generator, and what is tried with it; a text in each case.
+#: Pairs of a generator of texts and the trial of its texts.
 TEXT_TRIALS: tuple[tuple[str, Callable[[Random], str], Callable[[str], bool]], ...] = (
     ("quantities", texts.quantity, try_quantity),
     ("label selectors", texts.label_selector, try_label_selector),
@@ -24,22 +24,22 @@ _OBJECTS_PER_ENGINE = 200
 
 
 class Tally:
-    """How many inputs were tried, what broke, and which took longest."""
+    """Counts the inputs and the failures, and keeps the slowest input."""
 
     def __init__(self) -> None:
         self.tried: Counter[tuple[str, str]] = Counter()
-        self.num_broken = 0
+        self.num_failed = 0
         self.slowest: tuple[float, str] = (0.0, "")
 
     def run(self, what: str, shown: Callable[[], str], trial: Callable[[], bool]) -> None:
-        """Run one trial; whatever it raises is printed and counted."""
+        """Run one trial; print and count any exception."""
         started = time.process_time()
         try:
-            outcome = "taken" if trial() else "refused"
+            outcome = "accepted" if trial() else "rejected"
         except Exception:
-            outcome = "BROKE SOMETHING"
-            self.num_broken += 1
-            if self.num_broken <= _MAX_SHOWN:
+            outcome = "FAILED"
+            self.num_failed += 1
+            if self.num_failed <= _MAX_SHOWN:
                 print(f"--- {what}: {shown()}\n{traceback.format_exc(limit=-4)}")  # noqa: T201
         self.tried[what, outcome] += 1
         self.slowest = max(
@@ -47,14 +47,14 @@ class Tally:
         )
 
     def lines(self) -> Iterator[str]:
-        """The summary."""
+        """The lines of the summary."""
         for (what, outcome), times in sorted(self.tried.items()):
             yield f"{what:16} {outcome:16} {times:>9,}"
         yield f"slowest: {self.slowest[0] * 1e3:.1f} ms, {self.slowest[1]}"
 
 
 def try_texts(tally: Tally, number: int, seed: int) -> None:
-    """Try `number` texts, quantities and selectors in turn."""
+    """Try `number` quantities and selectors in turn."""
     rng = Random(seed)
     for index in range(number):
         what, make, trial = TEXT_TRIALS[index % len(TEXT_TRIALS)]
@@ -63,7 +63,7 @@ def try_texts(tally: Tally, number: int, seed: int) -> None:
 
 
 def try_objects(tally: Tally, number: int, seed: int) -> None:
-    """Try `number` objects, decoder first, then an engine that sees one after the other."""
+    """Try `number` objects: decode each, then pass it to an engine."""
     rng = Random(seed)
     engine = EngineTrial()
     for index in range(number):
@@ -78,7 +78,7 @@ def try_objects(tally: Tally, number: int, seed: int) -> None:
 
 
 def main() -> int:
-    """Parse the flags and run; 1 if something broke."""
+    """Parse the flags and run; return 1 if an input failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--texts", type=int, default=30_000, help="quantities and selectors")
     parser.add_argument("--objects", type=int, default=3_000, help="objects of the API")
@@ -88,7 +88,7 @@ def main() -> int:
     try_texts(tally, options.texts, options.seed)
     try_objects(tally, options.objects, options.seed)
     print("\n".join(tally.lines()))  # noqa: T201
-    return 1 if tally.num_broken else 0
+    return 1 if tally.num_failed else 0
 
 
 if __name__ == "__main__":

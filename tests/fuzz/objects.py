@@ -1,4 +1,4 @@
-"""Objects of the API with fields that are lost, of another type, or out of all bounds."""
+"""Random API objects with missing fields, fields of a wrong type, and values out of bounds."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ _ODD_VALUES: tuple[Any, ...] = (
 
 
 def odd_object(rng: Random) -> tuple[str, bytes]:
-    """A kind, and the JSON of such an object with some things wrong."""
+    """A kind, and the JSON of an object of it with some faults."""
     kind = rng.choice(_KINDS)
     value = deepcopy(SAMPLES[kind])
     if kind == "Pod" and rng.random() < 0.5:
@@ -238,7 +238,7 @@ def odd_object(rng: Random) -> tuple[str, bytes]:
 
 
 def _owners(rng: Random) -> Iterator[dict[str, Any]]:
-    """Owners among the objects made here: in time some own each other, or themselves."""
+    """Owners among the objects made so far: some objects own each other or themselves."""
     for _ in range(rng.choice((1, 1, 2, 20))):
         yield {
             "apiVersion": rng.choice(("v1", "apps/v1", "batch/v1", "")),
@@ -272,7 +272,7 @@ def _spoil(value: dict[str, Any], rng: Random) -> None:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place in the object that holds something."""
+    """Every path in the object that has a value."""
     keys = list(value) if isinstance(value, dict) else range(len(value))
     for key in keys:
         yield value, key
@@ -281,7 +281,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _spoilt_bytes(data: bytes, rng: Random) -> bytes:
-    """The JSON, in one case of twenty cut, with a byte changed, or nested too deep."""
+    """The JSON; one of twenty is cut, has a changed byte, or nests too deep."""
     match rng.randrange(80):
         case 0:
             return data[: rng.randrange(len(data))]

@@ -1,4 +1,4 @@
-"""Quantities and selectors: most nearly right, some nonsense."""
+"""Random quantities and selectors: most nearly valid, some nonsense."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _RELATIONS = (" in ", " notin ", "=", "==", "!=", "<", ">", "===", "=!", " exist
 
 
 def quantity(rng: Random) -> str:
-    """A quantity, or something like it."""
+    """A quantity, or nearly one."""
     number = _digits(rng)
     if rng.random() < 0.4:
         number += "." + _digits(rng)
@@ -54,12 +54,12 @@ def quantity(rng: Random) -> str:
 
 
 def label_selector(rng: Random) -> str:
-    """A label selector, or something like it."""
+    """A label selector, or nearly one."""
     return _spoilt(",".join(_label_requirement(rng) for _ in range(_few(rng))), rng)
 
 
 def field_selector(rng: Random) -> str:
-    """A field selector, or something like it."""
+    """A field selector, or nearly one."""
     terms = (
         rng.choice(("spec.nodeName", "status.phase", "metadata.name", "", "\\", "a\\,b", "!"))
         + rng.choice(_RELATIONS)
@@ -94,7 +94,7 @@ def _name(rng: Random) -> str:
 
 
 def _spoilt(text: str, rng: Random) -> str:
-    """The text, in a third of the cases with a character lost, added, moved or repeated."""
+    """The text; in a third of the cases a character is removed, added, moved or repeated."""
     if not text or rng.random() > 0.33:
         return text
     place = rng.randrange(len(text))

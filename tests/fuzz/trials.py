@@ -1,4 +1,4 @@
-"""What must hold for any input: it is taken, or refused with a word about what is wrong with it."""
+"""Checks for any input: it is accepted, or rejected with a useful message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 
 MAX_MESSAGE = 2_000
-"""Characters in a finding about one object: it becomes a log line and the note of an Event."""
+"""Longest message about one object: it becomes a log line and the note of an Event."""
 
 _TOO_MUCH = 10**28
 
@@ -35,7 +35,7 @@ _SEEN: dict[str, Callable[[Any], Event]] = {each.kind: each.seen for each in REF
 
 
 def try_quantity(text: str) -> bool:
-    """Whether it is taken; what it amounts to is worked out again with fractions."""
+    """Whether the quantity is accepted; its value is computed again with fractions."""
     plain = _PLAIN.fullmatch(text)
     try:
         quantity = parse_quantity(text)
@@ -46,13 +46,15 @@ def try_quantity(text: str) -> bool:
     assert -(2**63) <= quantity.value() < 2**63
     assert -(2**63) <= quantity.milli_value() < 2**63
     written = quantity.canonical()
-    if abs(quantity.nano_value()) < _TOO_MUCH:  # upstream has no suffix for more, and prints none
+    if (
+        abs(quantity.nano_value()) < _TOO_MUCH
+    ):  # Upstream has no suffix for larger values, and prints none.
         assert parse_quantity(written).nano_value() == quantity.nano_value(), text
     return True
 
 
 def _nano(sign: str, number: str, suffix: str) -> int:
-    """Nano units, rounded away from zero; a binary one at most 2**63-1 units."""
+    """Nano units, rounded away from zero; a binary quantity has at most 2**63-1 units."""
     written = _EXPONENT.fullmatch(suffix)
     if written is not None:
         power = Fraction(10) ** int(written[1])
@@ -66,21 +68,21 @@ def _nano(sign: str, number: str, suffix: str) -> int:
 
 
 def _clipped(nano: int) -> int:
-    """More than an int64 of whole units is too much, however much it is."""
+    """Clipped to an int64 of whole units."""
     return max(-_TOO_MUCH, min(_TOO_MUCH, nano))
 
 
 def _is_refused(error: Exception, is_rightly: bool = True) -> bool:
-    """False, for a trial to return; what it says is for a log line and an Event."""
+    """Return False for a rejected input; the message goes to a log line and an Event."""
     assert is_rightly, error
-    # Selectors come from people, in requests of limited size, and are told what they sent.
+    # Users send selectors in requests of limited size, and get them quoted.
     assert len(str(error)) <= MAX_MESSAGE or isinstance(error, SelectorError), str(error)[:200]
     assert str(error)
     return False
 
 
 def try_label_selector(text: str) -> bool:
-    """Whether it is taken; then its own text means the same."""
+    """Whether the selector is accepted; then its text has the same meaning."""
     try:
         selector = parse_label_selector(text)
     except SelectorError as error:
@@ -91,7 +93,7 @@ def try_label_selector(text: str) -> bool:
 
 
 def try_field_selector(text: str) -> bool:
-    """Whether it is taken."""
+    """Whether the selector is accepted."""
     try:
         selector = parse_field_selector(text)
     except SelectorError as error:
@@ -101,7 +103,7 @@ def try_field_selector(text: str) -> bool:
 
 
 class EngineTrial:
-    """An engine that is shown whatever decodes, between pods that are in order."""
+    """An engine that gets every object that decodes, between valid pods."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -109,8 +111,8 @@ class EngineTrial:
         self._engine = self._fresh()
 
     def try_object(self, kind: str, data: bytes) -> bool:
-        """Whether it decodes; either way the engine goes on and names what it cannot use."""
-        event, is_taken = _event_of(kind, data)
+        """Whether the object decodes; the engine goes on and names what it cannot use."""
+        event, is_accepted = _event_of(kind, data)
         self._now += 1.0
         said = [*self._engine.handle([event], self._now), *self._engine.schedule(self._now, 5)]
         for problem in of_type(ReportProblem, said):
@@ -120,17 +122,17 @@ class EngineTrial:
             assert len(problem.text) <= MAX_MESSAGE, problem.text[:200]
         for told in (*of_type(EmitEvent, said), *of_type(PatchPodStatus, said)):
             assert len(getattr(told, "note", "") or getattr(told, "message", "")) <= 20_000
-        # Nothing stays under way: a pod that found a node goes back to the queue.
+        # Fail the binding, so that a pod that found a node goes back to the queue.
         failed = [BindFailed(each.pod.uid, each.node_name, "no") for each in of_type(BindPod, said)]
         self._engine.handle(failed, self._now)
-        return is_taken
+        return is_accepted
 
     def check(self) -> bool:
-        """All books are in order, and a pod in order still finds its node; begin anew."""
+        """Check all invariants and that a valid pod finds its node; then start a new engine."""
         self._engine.validate()
         name = f"sane-{self._num_sane}"
         self._num_sane += 1
-        # Odd pods may have more priority and may have used the nodes up: this one brings its own.
+        # Random pods may have a higher priority and may have filled the nodes: add a node.
         own = make_node(name, cpu="1", labels={"sane": name})
         pod = make_pod(name, cpu="1", node_selector={"sane": name}, priority=2**31 - 1)
         events: list[Event] = [_SEEN["Node"](own), PendingPodSeen(pod)]

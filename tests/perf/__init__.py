@@ -1,7 +1,7 @@
-"""Figures of speed that were measured once, and how today's compare.
+"""Recorded performance figures, and a comparison with fresh ones.
 
-``python -m tests.perf`` measures anew and prints how each figure relates to the recorded one, after
-both were divided by the time a calibration loop took beside them: so machines of different speed
-can be compared. It judges nothing, for timings are noisy: who changed something for speed reads it.
-``python -m tests.perf --record`` replaces the recorded figures.
+``python -m tests.perf`` measures again and prints the ratio of each figure to the recorded one.
+Both are divided by the time of a calibration loop that ran beside them, so that machines of
+different speed can be compared. No ratio fails, because timings are noisy: read them after a change
+for performance. ``python -m tests.perf --record`` replaces the recorded figures.
 """

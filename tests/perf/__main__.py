@@ -1,4 +1,4 @@
-"""``python -m tests.perf``: measure, and compare with what was recorded."""
+"""``python -m tests.perf``: measure, and compare with the recorded figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recorded figures: what they are, where they lie, and how fresh ones compare."""
+"""The recorded figures: their types, their file, and the comparison with fresh ones."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import msgspec
 
 FILE = Path(__file__).with_name("figures.json")
 NOTEWORTHY = 1.25
-"""From this ratio on a figure is pointed out."""
+"""A figure with at least this ratio is marked."""
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """What the figures were measured on."""
+    """The machine that the figures were measured on."""
 
     processor: str
     cores: int
@@ -23,7 +23,7 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """CPU time of one thing, in every run: milliseconds, the calibration loop's beside them."""
+    """CPU time in milliseconds of one measurement, and of the calibration loop, in every run."""
 
     name: str
     cpu_ms: list[float]
@@ -36,7 +36,7 @@ class Figure(msgspec.Struct, frozen=True):
 
     @property
     def spread(self) -> float:
-        """How far the slowest run is from the fastest, as a factor."""
+        """The slowest run divided by the fastest."""
         return max(self.cpu_ms) / min(self.cpu_ms)
 
 
@@ -49,7 +49,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 class Comparison(NamedTuple):
-    """A recorded figure beside a fresh one; `ratio` above 1 is slower than recorded."""
+    """A recorded and a fresh figure; `ratio` above 1 is slower than recorded."""
 
     recorded: Figure
     fresh: Figure
@@ -57,13 +57,13 @@ class Comparison(NamedTuple):
 
     @property
     def is_noteworthy(self) -> bool:
-        """Whether the change is larger than what runs differ by anyway."""
+        """Whether the change is larger than the spread between runs."""
         noise = max(self.recorded.spread, self.fresh.spread, NOTEWORTHY)
         return not 1 / noise <= self.ratio <= noise
 
 
 def compare(recorded: Sequence[Figure], fresh: Sequence[Figure]) -> Iterator[Comparison]:
-    """Pair the figures of one name; a name that only one side has is left out."""
+    """Pair figures by name; leave out names that only one side has."""
     by_name = {figure.name: figure for figure in recorded}
     for figure in fresh:
         known = by_name.get(figure.name)

@@ -1,4 +1,4 @@
-"""Takes the figures."""
+"""Measures the figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _E2E_SIZE = Size(nodes=1_000, running=5_000, pods=2_000)
 
 
 def measure(num_runs: int, note: Callable[[str], None]) -> Figures:
-    """Measure everything `num_runs` times; tells `note` what comes next."""
+    """Measure each figure `num_runs` times; call `note` with the name of the next one."""
     figures = []
     for name, take in _sources():
         note(name)

@@ -1,4 +1,4 @@
-"""The recorded run under chaos was long, large and clean."""
+"""The recorded chaos run was long, large and without violations."""
 
 from pathlib import Path
 
@@ -16,21 +16,21 @@ def report() -> ChaosResult:
     return msgspec.json.decode(text, type=ChaosResult)
 
 
-def test_it_lasted_half_an_hour_and_bound_a_hundred_thousand_pods(report: ChaosResult) -> None:
+def test_the_run_lasted_half_an_hour_and_bound_a_hundred_thousand_pods(report: ChaosResult) -> None:
     assert report.minutes >= 30
     assert report.counts["pods bound"] >= 100_000
     assert report.pods_created_per_s >= 60
 
 
-def test_nothing_was_broken(report: ChaosResult) -> None:
+def test_the_run_had_no_violation(report: ChaosResult) -> None:
     assert report.violations == []
     assert report.recovered_after_last_fault_s is not None
 
 
-def test_every_kind_of_request_was_hit(report: ChaosResult) -> None:
+def test_faults_hit_every_kind_of_request(report: ChaosResult) -> None:
     assert {name.partition(":")[0] for name in report.requests_hit} == set(REQUESTS)
 
 
-def test_the_plan_can_be_had_again(report: ChaosResult) -> None:
+def test_the_plan_can_be_drawn_again_from_its_seed(report: ChaosResult) -> None:
     plan = draw_plan(report.minutes * 60, report.seed, LeaseTimes().lease_s)
     assert plan.digest == report.plan

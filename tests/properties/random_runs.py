@@ -1,4 +1,4 @@
-"""Random runs: users, faults and an engine act on one model cluster, then everything settles."""
+"""Random runs: users, faults and an engine act on a model cluster, until the run settles."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHANGES = (
 
 
 class RandomRun(ClusterDriver):
-    """Random steps over one cluster; `settle` ends all faults and waits until nothing moves."""
+    """Random steps on one cluster; `settle` ends all faults and runs until nothing changes."""
 
     def __init__(self, seed: int, make: Callable[..., Engine] = default_engine) -> None:
         self.rng = Random(seed)
@@ -46,19 +46,19 @@ class RandomRun(ClusterDriver):
             self.add_node(number)
 
     def add_node(self, number: int) -> None:
-        """A node joins, or comes back."""
+        """Add a node, or add a deleted node again."""
         cpu = str(self.rng.randint(1, 4))
         self.cluster.add_node(make_node(f"n{number}", cpu=cpu, pods=5, zone=ZONES[number % 3]))
 
     def create_pod(self) -> None:
-        """A user creates a pod that may or may not fit."""
+        """Create a pod that may or may not fit."""
         self.num_created += 1
         cpu = f"{self.rng.choice((100, 500, 1500, 5000))}m"
         priority = self.rng.choice((0, 0, 10))
         self.cluster.create_pod(make_pod(f"p{self.num_created}", cpu=cpu, priority=priority))
 
     def step(self) -> None:
-        """One user, fault, watch or scheduling cycle acts."""
+        """Let one user, fault, watch or scheduling cycle act."""
         cluster, rng = self.cluster, self.rng
         self.now += rng.choice((0.0, 0.01, 1.5, 12.0))
         match rng.randrange(11):
@@ -82,7 +82,7 @@ class RandomRun(ClusterDriver):
                 self.schedule(rng.randint(1, 3))
 
     def settle(self) -> None:
-        """End all faults and go on until nothing moves."""
+        """End all faults and run until nothing changes."""
         self.end_faults()
         for _ in range(40):
             self.now += 11.0
@@ -94,7 +94,7 @@ class RandomRun(ClusterDriver):
 
 
 class RunWithExtenders(RandomRun):
-    """Also an extender that answers late, in any order, or with an error."""
+    """A run with an extender that answers late, in any order, or with an error."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, partial(default_engine, extenders=EXTENDERS))
@@ -107,7 +107,7 @@ class RunWithExtenders(RandomRun):
             self.cluster.answers.append(self._answer(questions.popleft()))
 
     def settle(self) -> None:
-        """The extender answers every question and accepts all nodes."""
+        """Let the extender answer every request and accept all nodes, then settle."""
         self.cluster.failing_evictions = 0
         for _ in range(100):
             while self.cluster.questions:
@@ -134,7 +134,7 @@ class RunWithExtenders(RandomRun):
 
 
 class RunWithReconfiguration(RandomRun):
-    """Also edits of the configuration, valid and invalid, in one step of four."""
+    """A run in which one step of four changes the configuration, validly or not."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, partial(configurable_engine, SPREADING))

@@ -1,4 +1,4 @@
-"""Whatever happens to the cluster in whatever order, the state equals what the objects say."""
+"""After any sequence of events the cache equals a state built from the objects."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ TOLERATIONS = [
 
 
 class CacheEqualsRebuild(RuleBasedStateMachine):
-    """Drives a cache and a plain model (dicts of objects) with the same events."""
+    """Applies the same events to a cache and to a plain model (dicts of objects)."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the class cache answers is what would be answered without it, after any changes."""
+"""After any changes, kept answers equal answers computed without the cache."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.support.volume_builders import claim_volume, make_claim, make_volume
 
 Step = tuple[list[some.Change], int, int]
 
-#: Enough unchanged nodes that changed ones are a small share and the cache updates in place.
+#: So many unchanged nodes that the changed ones are a small share: the cache updates in place.
 _QUIET_NODES = [make_node(f"quiet{index}", cpu="4", memory="4Gi") for index in range(40)]
 histories = st.lists(
     st.tuples(st.lists(some.changes, max_size=3), st.integers(0, 2), st.integers(0, 3)),
@@ -53,12 +53,12 @@ def _framework(class_cache_size: int) -> Framework:
     histories,
     st.sampled_from((1, 100)),
 )
-def test_decisions_are_the_same_with_and_without_the_cache(
+def test_decisions_are_equal_with_and_without_the_cache(
     first_nodes: list[Node], templates: list[Pod], history: Sequence[Step], size: int
 ) -> None:
-    """Pods of three demands, each in a few classes, come again and again.
+    """Pods of three node demands, each in a few classes, are scheduled again and again.
 
-    Meanwhile nodes and other pods come and go.
+    Meanwhile nodes and other pods are added and removed.
     """
     cluster = MirroredCluster([*_QUIET_NODES, *first_nodes])
     cached, uncached = _framework(size), _framework(0)
@@ -80,7 +80,7 @@ def test_decisions_are_the_same_with_and_without_the_cache(
 
 
 def _disguised(pod: Pod, disguise: int) -> Pod:
-    """A pod that asks the same of a node, and yet is of another class."""
+    """A pod with the same node demand, but of another class."""
     labels = {**pod.metadata.labels, "disguise": str(disguise)}
     meta = {"labels": labels, "name": f"{pod.metadata.name}-{disguise}"}
     spec = pod.spec
@@ -105,7 +105,7 @@ def _disguised(pod: Pod, disguise: int) -> Pod:
 
 @pytest.fixture
 def rows_filtered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many nodes each call of NodeResourcesFit's Filter judges."""
+    """The number of nodes that each call of NodeResourcesFit's Filter computes."""
     usual, rows = NodeResourcesFit.filter, []
 
     def filter_and_count(self: Any, state: CycleState, pod: PodInfo, nodes: NodeView) -> Any:
@@ -116,8 +116,8 @@ def rows_filtered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return rows
 
 
-def test_only_changed_nodes_are_judged_again(rows_filtered: list[int]) -> None:
-    """The property above would hold trivially if nothing were ever cached."""
+def test_only_changed_nodes_are_filtered_again(rows_filtered: list[int]) -> None:
+    """Without a cache the property above would hold trivially."""
     cluster = MirroredCluster(_QUIET_NODES)
     cached = _framework(100)
     pod = cluster.info(make_pod("p", requests={"cpu": "1"}))
@@ -129,7 +129,7 @@ def test_only_changed_nodes_are_judged_again(rows_filtered: list[int]) -> None:
 
 
 def test_classes_of_one_demand_share_cached_answers(rows_filtered: list[int]) -> None:
-    """The caches of filters and scores do not grow with labels."""
+    """The caches of filters and scores do not grow with the number of labels."""
     cluster = MirroredCluster(_QUIET_NODES)
     cached = _framework(100)
     template = make_pod("p", requests={"cpu": "1"})
@@ -170,8 +170,8 @@ def _decide(
     return told
 
 
-def test_pods_of_one_class_with_different_claims_are_told_apart() -> None:
-    """What the class keeps says nothing about claims, which are not part of it."""
+def test_pods_of_one_class_with_different_claims_get_different_answers() -> None:
+    """Kept answers of a class do not depend on claims, which are not part of the class."""
     cluster = MirroredCluster(_QUIET_NODES)
     cached = _framework(100)
     for index in (3, 7):

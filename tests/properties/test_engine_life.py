@@ -1,7 +1,8 @@
-"""Random pod lives: an engine and a model cluster step by step, with all invariants after each.
+"""Random pod lifecycles: all invariants hold after each step of an engine beside a model cluster.
 
-Watches lag behind each other, answers are lost or late, bindings fail, plugins make pods wait and
-work, nodes come and go, other schedulers bind pods, names are reused, the lease is lost and won.
+Watches lag behind each other, answers are lost or late, bindings fail, plugins let pods wait or
+work in PreBind, nodes are added and removed, other schedulers bind pods, names are reused, and the
+lease is lost and acquired.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ TROUBLES = (
 
 
 def pod_cpu(spec: PodSpec) -> object:
-    """What the pod asks for, as written."""
+    """The CPU request of a pod, as written."""
     return spec.containers[0].resources.requests["cpu"]
 
 
 class EngineLife(RuleBasedStateMachine):
-    """An engine beside a model cluster, its expected state, and a twin that replays its journal."""
+    """An engine, a model cluster, the expected state, and an engine that replays the journal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,8 +83,8 @@ class EngineLife(RuleBasedStateMachine):
         self.schedule(0.0, 4)
 
     @rule(seed=st.integers(0, 2**32))
-    def a_busy_minute(self, seed: int) -> None:
-        """A dozen steps in a row: pod lives take longer than a usual run."""
+    def many_steps(self, seed: int) -> None:
+        """Run a dozen steps in a row: a pod's lifecycle is longer than a usual run."""
         rng = Random(seed)
         for _ in range(NUM_STEPS_AT_ONCE):
             match rng.randrange(8):
@@ -92,9 +93,9 @@ class EngineLife(RuleBasedStateMachine):
                 case 2:
                     self.user_deletes_a_pod(rng.choice(NAMES))
                 case 3:
-                    self.trouble(rng.choice(TROUBLES), rng.choice(NODES))
+                    self.inject_fault(rng.choice(TROUBLES), rng.choice(NODES))
                 case 4:
-                    self.answers_come(rng.choice(PRE_BIND_ENDS), allows=rng.random() < 0.5)
+                    self.deliver_answers(rng.choice(PRE_BIND_ENDS), allows=rng.random() < 0.5)
                 case 5:
                     self.deliver(rng.choice([*PAUSES, 40.0, 310.0]), rng.choice(WATCHES))
                 case _:
@@ -127,7 +128,7 @@ class EngineLife(RuleBasedStateMachine):
         self.cluster.delete_pod(self._uid_of(name) or "")
 
     @rule(trouble=st.sampled_from(TROUBLES), node=st.sampled_from(NODES))
-    def trouble(self, trouble: str, node: str) -> None:
+    def inject_fault(self, trouble: str, node: str) -> None:
         cluster = self.cluster
         match trouble:
             case "small node" | "big node":
@@ -149,7 +150,7 @@ class EngineLife(RuleBasedStateMachine):
                 cluster.is_leader = not cluster.is_leader
 
     def _delete_while_bound(self) -> None:
-        """A pod is bound with a lost answer and deleted before the binding is read back."""
+        """Bind a pod with a lost answer, and delete it before the binding is read back."""
         self.generation += 1
         self._write_pod("late", f"late-{self.generation}", "100m", "", "default-scheduler")
         self.cluster.lost_answers += 1
@@ -161,8 +162,8 @@ class EngineLife(RuleBasedStateMachine):
         self.deliver(0.0, "")
 
     @rule(code=st.sampled_from(PRE_BIND_ENDS), allows=st.booleans())
-    def answers_come(self, code: Code, *, allows: bool) -> None:
-        """Late answers arrive; PreBind work and a wait at Permit end."""
+    def deliver_answers(self, code: Code, *, allows: bool) -> None:
+        """Deliver late answers; end PreBind work and waits at Permit."""
         self.cluster.release_late_answers()
         for uid in list(self.cluster.pre_binds)[:1]:
             del self.cluster.pre_binds[uid]
@@ -188,7 +189,7 @@ class EngineLife(RuleBasedStateMachine):
             self.driver.schedule(budget)
             self._follow()
 
-    # What must hold
+    # Invariants
 
     @invariant()
     def the_engine_is_consistent(self) -> None:
@@ -236,7 +237,7 @@ class EngineLife(RuleBasedStateMachine):
         assert self.twin.dump() == self.engine.dump()
 
     def check_invariants_now(self) -> None:
-        """All invariants, in the middle of a rule."""
+        """Check all invariants in the middle of a rule."""
         self.the_engine_is_consistent()
         self.every_waiting_pod_is_in_one_place()
         self.the_cache_equals_a_count_of_the_objects()
@@ -245,7 +246,7 @@ class EngineLife(RuleBasedStateMachine):
         self.replaying_the_journal_gives_the_same_state()
 
     def teardown(self) -> None:
-        """Without faults every pod is bound in the end, or is known to fit nowhere."""
+        """Without faults, every pod is bound in the end or fits on no node."""
         cluster = self.cluster
         self.driver.end_faults()
         cluster.is_leader = True
@@ -278,7 +279,7 @@ class EngineLife(RuleBasedStateMachine):
         self._follow()
 
     def _follow(self) -> None:
-        """Pass the expected state and the twin what is new in the journal."""
+        """Apply the new entries of the journal to the expected state and the replaying engine."""
         journal = self.driver.journal
         entries = journal.entries[self.num_followed :]
         self.num_followed = len(journal)
@@ -294,7 +295,7 @@ class EngineLife(RuleBasedStateMachine):
             self.expected.take_instructions(answer, entry.now)
 
     def _places(self) -> dict[str, list[str]]:
-        """UID -> where the engine has the pod: a queue, on a node, or being bound."""
+        """UID -> where the engine has the pod: in a queue, on a node, or being bound."""
         state = self.engine.state
         places = {uid: ["being bound"] for uid in state.bindings.uids}
         for queue, pods in state.queue.contents().items():

@@ -1,4 +1,4 @@
-"""The engine says the same, to the last instruction, whether or not answers are kept and shared."""
+"""The engine returns equal instructions with and without the answer cache."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tests.support.builders import (
 )
 
 _NUM_NODES = 40
-#: What pods of a sort have; some ask the same of a node, and all are of several classes.
+#: Fields of pods by kind; some kinds have equal node demand, and each kind has several classes.
 _APART = affinity_term(HOSTNAME, label_selector({"color": "red"}))
 _SORTS: tuple[dict[str, Any], ...] = (
     {"cpu": "500m"},
@@ -47,7 +47,7 @@ _SORTS: tuple[dict[str, Any], ...] = (
     {"cpu": "1", "host_ports": [80]},
     {"cpu": "3", "priority": 5},
 )
-#: (what happens, to which sort or number), one after the other.
+#: Sequences of (action, kind or number).
 _happenings = st.tuples(
     st.sampled_from(["pods", "schedule", "bound", "failed", "gone", "node", "node gone"]),
     st.integers(0, 60),
@@ -56,10 +56,10 @@ _happenings = st.tuples(
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(_happenings, min_size=5, max_size=40), st.integers(0, 2**16))
-def test_the_engine_answers_alike_with_and_without_the_cache(
+def test_instructions_are_equal_with_and_without_the_cache(
     story: Sequence[tuple[str, int]], seed: int
 ) -> None:
-    """Pods come in runs and in turns; nodes and other pods change in between."""
+    """Pods of equal and of different kinds are created; nodes and other pods change in between."""
     kept, asked = _engine(1024, seed), _engine(0, seed)
     bindings: list[BindPod] = []
     pods: dict[str, Pod] = {}
@@ -92,7 +92,7 @@ def _bound_by(answer: Sequence[Instruction]) -> Sequence[BindPod]:
 def _events(
     happening: str, number: int, now: int, pods: dict[str, Pod], bindings: list[BindPod]
 ) -> list[Event]:
-    """What is to be told; `pods` and `bindings` are those that are known and under way."""
+    """The events of an action; `pods` and `bindings` are known pods and pending bindings."""
     if happening == "pods":
         new = [_pod(f"p{now}-{index}", (number + index // 4) % 6) for index in range(12)]
         pods.update((pod.metadata.uid, pod) for pod in new)

@@ -1,4 +1,4 @@
-"""InterPodAffinity over columns says what its plain-Python twin says, whatever happened before."""
+"""InterPodAffinity decides and scores as its scalar twin after any changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ arguments = st.builds(
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32 - 1), arguments)
 def test_verdicts_and_scores_equal_the_twins(seed: int, args: InterPodAffinityArgs) -> None:
-    """One plugin and one cache live through all changes; the twin starts afresh each time."""
+    """One plugin and one cache see all changes; the twin starts afresh each time."""
     world = RandomCluster(seed, affinity=True)
     plugin, cluster = InterPodAffinity(args), world.cluster
     pending = [world.pending_pod(f"pending-{index}") for index in range(3)]
@@ -45,7 +45,7 @@ def test_verdicts_and_scores_equal_the_twins(seed: int, args: InterPodAffinityAr
 
 
 def _check_what_if(cluster: MirroredCluster, plugin: InterPodAffinity, pod: Pod) -> None:
-    """As if the pods of one node were gone, which is what preemption asks."""
+    """Compare without the pods of one node, as preemption does."""
     leaving = [uid for uid, placed in cluster.plain.pods.items() if placed.spec.node_name == "n0"]
     staying = {uid: placed for uid, placed in cluster.plain.pods.items() if uid not in leaving}
     plain = dataclasses.replace(cluster.plain, pods=staying)

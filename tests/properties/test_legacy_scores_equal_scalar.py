@@ -1,4 +1,4 @@
-"""The priorities of kube-scheduler 1.12 over columns score what their plain-Python twins score."""
+"""The priorities of kube-scheduler 1.12 score as their scalar twins."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ TOPOLOGY_KEYS = (
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_scores_equal_the_twins(seed: int) -> None:
-    """The plugins and one cache live through all changes; the twins start afresh each time."""
+    """The plugins and one cache see all changes; the twins start afresh each time."""
     world = RandomCluster(seed, spread=True)
     random, cluster = world.random, world.cluster
     spread, avoid = SelectorSpread(NoArgs()), NodePreferAvoidPods(NoArgs())
     pending = [owned(world.pending_pod(f"pending-{index}"), random) for index in range(3)]
-    held = [cluster.info(pod) for pod in pending]  # or their classes would vanish in between
+    held = [cluster.info(pod) for pod in pending]  # Else their classes would be removed in between.
     for name in list(cluster.plain.nodes):
         cluster.update_node(dressed_for_1_12(cluster.plain.nodes[name], random))
     for _ in range(6):
@@ -61,7 +61,9 @@ def test_scores_equal_the_twins(seed: int) -> None:
         st.tuples(st.integers(0, 40), st.sampled_from((None, None, "a", "b", "c"))), max_size=12
     )
 )
-def test_the_arithmetic_is_that_of_1_12(pods_and_zones: list[tuple[int, str | None]]) -> None:
+def test_scores_of_worked_examples_equal_those_of_1_12(
+    pods_and_zones: list[tuple[int, str | None]],
+) -> None:
     nodes = [make_node(str(index), zone=zone) for index, (_, zone) in enumerate(pods_and_zones)]
     counts = [number for number, _ in pods_and_zones]
     zones = [-1 if zone is None else "abc".index(zone) for _, zone in pods_and_zones]
@@ -82,7 +84,7 @@ def dressed_for_1_12(node: Node, random: Random) -> Node:
 
 
 def avoidance(random: Random) -> str:
-    """An annotation that names up to two controllers."""
+    """A NodePreferAvoidPods annotation with up to two controllers."""
     controllers = [
         {"kind": random.choice(KINDS), "uid": random.choice(UIDS)}
         for _ in range(random.randint(0, 2))
@@ -101,7 +103,7 @@ def owned(pod: Pod, random: Random) -> Pod:
 
 
 def some_nodes(cluster: MirroredCluster, subset: int) -> NodeView:
-    """The nodes whose number is a bit of `subset`, as if the others were not feasible."""
+    """The nodes whose bit in `subset` is set; the others are not feasible."""
     everywhere = existing_nodes(cluster.snapshot())
     chosen = [bool(subset >> int(name[1:]) & 1) for name in everywhere.names]
     return cluster.snapshot().view(everywhere.rows[chosen])

@@ -1,4 +1,4 @@
-"""No order of watches and no fault loses a pod, binds it twice or overcommits a node."""
+"""No order of watch events and no fault loses a pod, binds it twice or overcommits a node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RUNS = (RandomRun, RunWithExtenders, RunWithReconfiguration)
 @pytest.mark.parametrize("run_type", RUNS)
 @settings(max_examples=60)
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 60))
-def test_every_pod_is_bound_once_or_known_to_fit_nowhere(
+def test_every_pod_is_bound_once_or_fits_on_no_node(
     run_type: type[RandomRun], seed: int, steps: int
 ) -> None:
     run = run_type(seed)
@@ -41,7 +41,7 @@ def test_every_pod_is_bound_once_or_known_to_fit_nowhere(
 
 
 def _check_that_no_preemption_helps(cluster: ModelCluster) -> None:
-    """No unbound pod fits on a node without the pods of lower priority."""
+    """Check that no unbound pod fits on a node without the pods of lower priority."""
     for pod in cluster.unbound():
         priority = pod.spec.priority or 0
         for name, node in cluster.nodes.items():
@@ -68,7 +68,7 @@ def test_replaying_the_journal_reaches_the_same_state(
 
 
 def test_a_pod_with_a_lost_binding_answer_keeps_its_resources() -> None:
-    """kube-scheduler forgets such a pod at once and then overcommits the node."""
+    """kube-scheduler forgets such a pod at once and may then overcommit the node."""
     driver = ClusterDriver()
     cluster = driver.cluster
     cluster.add_node(make_node("n", cpu="1"))

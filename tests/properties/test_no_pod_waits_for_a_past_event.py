@@ -1,7 +1,7 @@
-"""Queueing hints overlook no event: no pod keeps waiting that would be scheduled now.
+"""Queueing hints miss no event: no pod stays unschedulable that could be scheduled now.
 
-A run goes on until nothing moves, without the flush that retries every pod after five minutes.
-Then a fresh engine is shown the cluster as it is; it must not find a pod to bind or preempt for.
+A run goes on until nothing changes, without the flush that retries every pod after five minutes.
+Then a fresh engine gets the present cluster; it must not find a pod to bind or preempt for.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ from tests.support.volume_builders import (
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 QUIET_STEPS = 12
-"""Of eleven seconds each: longer than any backoff; all of them are shorter than the flush."""
+"""Of eleven seconds each, which is longer than any backoff; together shorter than the flush."""
 
 
 class EventfulRun(ClusterDriver):
-    """Random events of every kind, one after the other.
+    """Random events of every kind.
 
     Attributes:
         others: The last event of each object that is neither a pod nor a node.
@@ -107,7 +107,7 @@ class EventfulRun(ClusterDriver):
             self.cluster.add_node(draw_node(self.rng, name))
 
     def show(self, what: str, event: Event) -> None:
-        """An object that is neither a pod nor a node is created or updated."""
+        """Create or update an object that is neither a pod nor a node."""
         self.others[what] = event
         self.handle(event)
 
@@ -116,7 +116,7 @@ class EventfulRun(ClusterDriver):
         self.cluster.create_pod(draw_pod(self.rng, f"p{self.created}"))
 
     def create_pod_with_claim(self) -> None:
-        """The claim is created before or after the pod, existed before, or is never created."""
+        """Create a pod, and its claim before or after it, earlier, or never."""
         self.created += 1
         name = f"c{self.rng.randint(1, self.created)}"
         pod = draw_pod(
@@ -128,13 +128,13 @@ class EventfulRun(ClusterDriver):
             self.storage.store(make_claim(name, class_name, uid=f"uid-{name}-{self.created}"))
 
     def create_volume(self) -> None:
-        """A local volume on a node."""
+        """Create a local volume on a node."""
         self.created += 1
         where = (HOSTNAME, [self.rng.choice(NODES)])
         self.storage.store(make_volume(f"disk{self.created}", "local", where=where))
 
     def delete_claim(self) -> None:
-        """A user deletes a claim that no placed pod uses."""
+        """Delete a claim that no placed pod uses."""
         used = {
             volume.persistent_volume_claim.claim_name
             for pod in self.cluster.pods.values()
@@ -146,20 +146,20 @@ class EventfulRun(ClusterDriver):
         )
 
     def put_csi_node(self) -> None:
-        """A CSI driver reports the volume limit of a node."""
+        """Report the volume limit of a CSI driver on a node."""
         name, limit = self.rng.choice(NODES), self.rng.randint(1, 2)
         self.put_or_remove(make_csi_node(name, csi_example_com=limit))
 
     def put_attachment(self) -> None:
-        """A volume without a claim is attached to a node or detached."""
+        """Attach a volume without a claim to a node, or detach it."""
         self.put_or_remove(make_attachment("strange", self.rng.choice(NODES), "strange-volume"))
 
     def change_driver(self) -> None:
-        """The CSI driver begins or ends to report its capacity."""
+        """Let the CSI driver start or stop reporting its capacity."""
         self.show("driver", StorageSeen(make_driver(capacity=self.rng.random() < 0.5)))
 
     def put_capacity(self) -> None:
-        """The capacity of a storage class on a node is reported or removed."""
+        """Report or remove the capacity of a storage class on a node."""
         name, left = self.rng.choice(NODES), self.rng.choice(("100Mi", "5Gi"))
         self.put_or_remove(make_capacity(f"of-{name}", left, label_selector({HOSTNAME: name})))
 
@@ -174,7 +174,7 @@ class EventfulRun(ClusterDriver):
             self.handle(gone)
 
     def begin_to_delete(self) -> None:
-        """A placed pod gets a deletion timestamp and ends later."""
+        """Set the deletion timestamp of a placed pod, which ends later."""
         placed = [pod for pod in self.cluster.pods.values() if pod.spec.node_name]
         if placed:
             pod = self.rng.choice(placed)
@@ -183,7 +183,7 @@ class EventfulRun(ClusterDriver):
             self.cluster.terminating.add(pod.metadata.uid)
 
     def fail(self) -> None:
-        """One of the next requests will fail."""
+        """Let one of the next requests fail."""
         match self.rng.randrange(4):
             case 0:
                 self.cluster.lost_answers += 1
@@ -195,7 +195,7 @@ class EventfulRun(ClusterDriver):
                 self.storage.refusals += 1
 
     def place_pod(self) -> None:
-        """Another scheduler places a pod without looking at capacity."""
+        """Let another scheduler place a pod without checking capacity."""
         self.created += 1
         if self.cluster.nodes:
             node = self.rng.choice(sorted(self.cluster.nodes))
@@ -211,7 +211,7 @@ class EventfulRun(ClusterDriver):
             self.cluster.update_pod(replace(pod, metadata=metadata))
 
     def change_pending(self) -> None:
-        """A pending pod loses its gates or gains a toleration."""
+        """Remove the gates of a pending pod or add a toleration."""
         pod = self.any_pod()
         if pod is not None and not pod.spec.node_name:
             changed: dict[str, Any] = {"scheduling_gates": ()}
@@ -231,7 +231,7 @@ class EventfulRun(ClusterDriver):
         self.cluster.add_node(draw_node(self.rng, self.rng.choice(NODES)))
 
     def remove_node(self) -> None:
-        """A node goes with its pods."""
+        """Remove a node with its pods."""
         if not self.cluster.nodes:
             return
         name = self.rng.choice(sorted(self.cluster.nodes))
@@ -254,7 +254,7 @@ class EventfulRun(ClusterDriver):
         )
 
     def step(self) -> None:
-        """One random event, which the engine processes now or later."""
+        """Apply one random event, which the engine handles now or later."""
         step = self.rng.choice(self.steps)
         self.log.append(step.__name__)
         step()
@@ -263,7 +263,7 @@ class EventfulRun(ClusterDriver):
             self.work(self.rng.randint(1, 4))
 
     def work(self, budget: int) -> None:
-        """Controllers, watches and the scheduler act."""
+        """Let controllers, watches and the scheduler act."""
         for _ in range(3):
             self.storage.control()
         self.deliver_storage()
@@ -275,7 +275,7 @@ class EventfulRun(ClusterDriver):
         self.deliver()
 
     def settle(self) -> None:
-        """End all faults and go on until nothing moves."""
+        """End all faults and run until nothing changes."""
         self.end_faults()
         self.storage.failure_rate = 0.0
         for _ in range(QUIET_STEPS):
@@ -290,7 +290,7 @@ class EventfulRun(ClusterDriver):
 
 
 def overlooked(run: EventfulRun) -> Iterator[str]:
-    """Pods that a fresh engine, shown the present cluster, would bind or preempt for."""
+    """Pods that a fresh engine, given the present cluster, would bind or preempt for."""
     cluster = run.cluster
     waiting = [pod for pod in cluster.pods.values() if not pod.spec.node_name]
     seen: list[Event] = [NodeSeen(node) for node in cluster.nodes.values()]

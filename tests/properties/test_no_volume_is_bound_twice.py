@@ -1,4 +1,4 @@
-"""Under any order of watches and any fault a claim gets one volume, which its pod can reach."""
+"""For any order of watch events and any fault, a claim gets one volume, which its pod can reach."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NODES = ("n0", "n1", "n2")
 
 
 class VolumeRun(ClusterDriver):
-    """Random steps over pods, claims and volumes, then quiet until everything has settled."""
+    """Random steps on pods, claims and volumes, until the run settles."""
 
     storage: ModelStorage
 
@@ -34,7 +34,7 @@ class VolumeRun(ClusterDriver):
         self.storage.store(make_class("local", provisioner="kubernetes.io/no-provisioner"))
 
     def create_pod(self) -> None:
-        """A pod with one or two claims, which may arrive before or after it."""
+        """Create a pod with one or two claims, which may arrive before or after it."""
         self.num_created += 1
         names = [f"c{self.num_created}-{number}" for number in range(self.rng.randint(1, 2))]
         for name in names:
@@ -44,13 +44,13 @@ class VolumeRun(ClusterDriver):
         self.cluster.create_pod(make_pod(f"p{self.num_created}", cpu="100m", volumes=volumes))
 
     def create_volume(self) -> None:
-        """A local volume on a node."""
+        """Create a local volume on a node."""
         self.num_created += 1
         where = (HOSTNAME, [self.rng.choice(NODES)])
         self.storage.store(make_volume(f"disk{self.num_created}", "local", where=where))
 
     def step(self) -> None:
-        """One user, fault, watch, controller or scheduling cycle acts."""
+        """Let one user, fault, watch, controller or scheduling cycle act."""
         self.now += self.rng.choice((0.0, 0.01, 1.5, 12.0))
         match self.rng.randrange(11):
             case 0:
@@ -75,7 +75,7 @@ class VolumeRun(ClusterDriver):
                 self.schedule(self.rng.randint(1, 3))
 
     def settle(self) -> None:
-        """End all faults and go on until nothing moves."""
+        """End all faults and run until nothing changes."""
         self.end_faults()
         for _ in range(120):
             self.now += 11.0
@@ -109,7 +109,7 @@ class VolumeRun(ClusterDriver):
 
 
 @settings(max_examples=40, deadline=None)
-@example(2949385)  # a claim was given a second volume when only a part had been written
+@example(2949385)  # In the past a claim got a second volume when only a part had been written.
 @given(st.integers(0, 2**32 - 1))
 def test_pods_are_bound_where_their_volumes_are(seed: int) -> None:
     run = VolumeRun(seed)
@@ -139,7 +139,7 @@ def _could_be_bound(run: VolumeRun, pod: Pod) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_journal_of_a_run_replays(seed: int) -> None:
+def test_replaying_the_journal_reaches_the_same_state(seed: int) -> None:
     run = VolumeRun(seed)
     for _ in range(120):
         run.step()

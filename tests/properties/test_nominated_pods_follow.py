@@ -1,4 +1,4 @@
-"""Nominated pods are counted as a look at every nomination would, whatever came and went before."""
+"""The incremental counts of nominated pods equal a count over all nominations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PODS = tuple(f"p{index}" for index in range(90))
 
 
 class _NominationHistory:
-    """Nodes and nominations that change at random."""
+    """Random changes of nodes and nominations."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -40,7 +40,7 @@ class _NominationHistory:
         return make_pod_info(pod, self.cluster.cache.classes)
 
     def change(self) -> None:
-        """One change of a node or of a nomination."""
+        """Apply one change of a node or of a nomination."""
         choose, name = self.random.choice, self.random.choice(_PODS)
         match self.random.randint(0, 6):
             case 0:
@@ -58,7 +58,7 @@ class _NominationHistory:
 def _beside_one_by_one(
     pod: PodInfo, nominator: Nominator, snapshot: Snapshot
 ) -> dict[str, list[PodInfo]]:
-    """``addGENominatedPods``: those of equal or higher priority, but for the pod itself."""
+    """``addGENominatedPods``: nominated pods of equal or higher priority, except the pod itself."""
     return {
         name: [
             each
@@ -72,7 +72,7 @@ def _beside_one_by_one(
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_the_pods_beside_one_are_those_of_all_nominations(seed: int) -> None:
+def test_nominated_pods_considered_for_a_pod_equal_those_of_all_nominations(seed: int) -> None:
     history, kept = _NominationHistory(seed), NominatedPods()
     for _ in range(25):
         for _ in range(history.random.choice((0, 1, 3, 20))):
@@ -88,7 +88,7 @@ def test_the_pods_beside_one_are_those_of_all_nominations(seed: int) -> None:
         assert list(kept.problems(history.nominator, snapshot)) == []
 
 
-def test_a_reader_that_fell_too_far_behind_looks_at_all_of_them_again() -> None:
+def test_a_reader_older_than_the_change_log_reads_all_nominations_again() -> None:
     history, kept = _NominationHistory(1), NominatedPods()
     history.nominator.nominate(history.info("p0"), "n0")
     asking, snapshot = history.info("asking"), history.cluster.snapshot()
@@ -104,7 +104,7 @@ class _HidesChanges(Nominator):
         return ()
 
 
-def test_a_missed_nomination_is_reported() -> None:
+def test_validate_reports_a_missed_nomination() -> None:
     history, kept, nominator = _NominationHistory(1), NominatedPods(), _HidesChanges()
     nominator.nominate(history.info("p0"), "n0")
     snapshot = history.cluster.snapshot()

@@ -1,4 +1,4 @@
-"""The simple plugins over columns say what their plain-Python twins say, node by node."""
+"""The simple plugins decide and score as their scalar twins, node by node."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _build(parts: tuple[list[Node], Sequence[some.Change]]) -> MirroredCluster:
 
 @settings(max_examples=60, deadline=None)
 @given(clusters, some.pods())
-def test_every_filter_answers_like_its_scalar_version(
+def test_every_filter_equals_its_twin(
     parts: tuple[list[Node], list[some.Change]], pod: Pod
 ) -> None:
     cluster = _build(parts)
@@ -100,13 +100,13 @@ def test_balanced_allocation_scores_equal_the_twins(
     some.scoring_strategies,
     st.lists(st.integers(0, 20), min_size=1, max_size=12),
 )
-def test_a_node_scored_alone_as_pods_come_to_it_is_scored_as_among_all(
+def test_the_score_of_a_single_node_equals_its_score_among_all_nodes(
     parts: tuple[list[Node], list[some.Change]],
     pod: Pod,
     strategy: ScoringStrategy,
     places: list[int],
 ) -> None:
-    """States of single nodes are remembered; the twin remembers nothing."""
+    """The plugin caches the state of single nodes; the twin caches nothing."""
     cluster = _build(parts)
     names = existing_nodes(cluster.snapshot()).names
     args = NodeResourcesBalancedAllocationArgs(resources=strategy.scored_resources)

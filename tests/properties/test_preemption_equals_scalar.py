@@ -1,4 +1,4 @@
-"""Preemption on all nodes at once decides what a dry run of one node and one pod at a time does."""
+"""Preemption over all nodes at once equals a dry run of one node and one pod at a time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PRIORITIES = (0, 5, 5, 10)
 
 
 class FullCluster(RandomCluster):
-    """Nodes with little room, and pods with priorities, sizes, ports and start times."""
+    """Nodes with few free resources, and pods with priorities, sizes, ports and start times."""
 
     def __init__(self, seed: int, *, volumes: bool = False, **kinds: bool) -> None:
         self._started = 0
@@ -61,7 +61,7 @@ class FullCluster(RandomCluster):
             self._add_budget(f"budget-{index}")
 
     def preemptor(self) -> Pod:
-        """A pod of which there is no placed one."""
+        """A pending pod whose name no placed pod has."""
         return self._with_priority(self.pending_pod("preemptor"), (10, 10, 20))
 
     def nominations(self) -> dict[str, list[Pod]]:
@@ -84,7 +84,7 @@ class FullCluster(RandomCluster):
     def _place_pod(self) -> None:
         pod = self._pod(self.random.choice(_POD_NAMES), choosy=self._affinity)
         if pod.metadata.uid in self.cluster.plain.pods:
-            # Another one of that name: the volumes of a pod never change.
+            # Replace the pod of that name, because the volumes of a pod never change.
             self.cluster.remove_pod(pod.metadata.uid)
         self.cluster.bind(pod, self.random.choice(_NODE_NAMES))
 
@@ -118,7 +118,7 @@ class FullCluster(RandomCluster):
         return self._some(claims, 2) + (self._some(disks, 1) if self._chance(0.4) else ())
 
     def _add_storage(self) -> None:
-        """Claims of every name in every namespace, of which different ones mean one volume."""
+        """Claims of every name in every namespace; some claims share a volume."""
         random, seen = self.random, self.cluster.update_storage
         seen(make_class("waits"))
         volumes = [f"d{index}" for index in range(4)]
@@ -231,7 +231,7 @@ def _wanted(
 
 
 def _check_chosen(result: Unschedulable, world: FullCluster, pod: Pod) -> None:
-    """No victim is as important as the preemptor; without them it fits, with any one more not."""
+    """Check that victims have lower priority, and that the pod fits only without all of them."""
     assert result.preemption is not None
     chosen = result.preemption.chosen
     assert chosen is not None

@@ -1,4 +1,4 @@
-"""Whatever happens, each pod is in exactly one place: the one a much simpler queue puts it in."""
+"""Each pod is always in exactly one queue, the one in which a much simpler queue has it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EVERYTHING = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
 POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_OTHER)
 POD_RELABELLED = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_LABEL)
 EVENTS = [NODE_ADD, NODE_LABEL, POD_DELETE, CLAIM_ADD, EVERYTHING]
-# Which events help a pod that the plugin rejected; "Stranger" registered nothing.
+# Which events help a pod that the plugin rejected; "Stranger" registered no event.
 HELPED_BY = {
     "Fit": {NODE_ADD, POD_DELETE, EVERYTHING},
     "Affinity": {NODE_LABEL, EVERYTHING},
@@ -44,7 +44,7 @@ HELPED_BY = {
     "Gatekeeper": {CLAIM_ADD, EVERYTHING},
     "Stranger": {*EVENTS, POD_UPDATE, POD_RELABELLED},
 }
-# What may open a gate: nothing that is not meant for it.
+# Events that may open the gate of a pod; no other event does.
 GATING_EVENTS = {CLAIM_ADD}
 NAMES = [f"p{number}" for number in range(4)]
 PRIORITIES = st.integers(0, 2)
@@ -67,12 +67,12 @@ APPS = st.sampled_from(["web", "db"])
 
 
 def of_its_app(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
-    """Affinity's hint: each object helps the pods of one app; asked once a class."""
+    """The hint of Affinity: an event helps the pods of one app; called once for each class."""
     return QueueingHint.when(helps_app(pod.labels["app"], new))
 
 
 def of_its_name(pod: PodInfo, old: Any, new: Any) -> QueueingHint:
-    """Named's hint: each object helps some pods; asked of each."""
+    """The hint of Named: an event helps pods by name; called for each pod."""
     return QueueingHint.when(helps_name(pod.name, new))
 
 
@@ -95,7 +95,7 @@ REGISTRATIONS: Registrations = {
 
 @dataclass
 class ModelPod:
-    """What the simple queue knows of a pod."""
+    """The model's state of a pod."""
 
     name: str
     priority: int
@@ -133,7 +133,7 @@ class ModelPod:
 
 
 class ModelQueue:
-    """The same rules, one pod at a time and without any index."""
+    """A queue with the same rules, one pod at a time and without an index."""
 
     def __init__(self) -> None:
         self.pods: dict[str, ModelPod] = {}
@@ -143,7 +143,7 @@ class ModelQueue:
         return [pod for pod in self.pods.values() if pod.place is place]
 
     def requeue(self, pod: ModelPod, place: QueueState, now: float) -> None:
-        """To active or backoff, if the gate lets the pod."""
+        """Move a pod to active or backoff, unless a gate holds it."""
         pod.is_gated = pod.name in self.closed
         if pod.is_gated:
             pod.rejected_by.add("Gatekeeper")
@@ -203,7 +203,7 @@ class ModelQueue:
                 self.consider(pod, EVERYTHING, 0, now)
 
     def next_pods(self) -> set[str]:
-        """The names of the pods of which one has to be popped next."""
+        """The names of the pods one of which must be popped next."""
         active = self.at(QueueState.ACTIVE)
         if active:
             first = min(pod.turn for pod in active)
@@ -216,7 +216,7 @@ class ModelQueue:
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """The queue and its model, told the same."""
+    """Applies the same operations to the queue and to its model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -315,7 +315,7 @@ class QueueMachine(RuleBasedStateMachine):
     def attempt(
         self, meanwhile: list[ClusterEvent], rejected_by: set[str], pending_on: set[str]
     ) -> None:
-        """One turn from pop to rejection, which single rules seldom line up to."""
+        """Pop a pod and reject it, a sequence that single rules seldom produce."""
         name = self._pop()
         for event in meanwhile:
             self.happen(event)
@@ -347,7 +347,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(max_priority=PRIORITIES)
     def release(self, max_priority: int) -> None:
-        """Something went that only pods up to a priority had to reckon with."""
+        """Remove something that only mattered to pods up to a priority."""
 
         def pre_check(info: PodInfo) -> bool:
             return info.priority <= max_priority

@@ -1,4 +1,4 @@
-"""The volume plugins decide about all nodes at once as their twins do node by node."""
+"""The volume plugins decide over all nodes at once as their scalar twins do node by node."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ LABELS: tuple[dict[str, str], ...] = (
 def _cluster(
     objects: Sequence[StorageObject], placed: Sequence[tuple[Pod, str]], pod: Pod
 ) -> MirroredCluster:
-    """Objects may come twice and in any order; what the pod needs to pass PreFilter is added."""
+    """Objects may repeat, in any order; what the pod needs to pass PreFilter is added."""
     cluster = MirroredCluster()
     for name, labels in zip(some.NODES, LABELS, strict=True):
         cluster.update_node(make_node(name, labels=labels))
@@ -75,7 +75,7 @@ def _cluster(
     ),
     pod=some.pods(("asking",)),
 )
-def test_all_nodes_at_once_is_each_node_by_itself(
+def test_verdicts_over_all_nodes_equal_the_twins(
     which: str, objects: list[StorageObject], placed: list[tuple[Pod, str]], pod: Pod
 ) -> None:
     plugin, twin = PLUGINS[which]
@@ -111,13 +111,13 @@ def test_all_nodes_at_once_is_each_node_by_itself(
     pod=some.pods(("asking",)),
     node_name=st.sampled_from(some.NODES),
 )
-def test_what_a_node_would_use_is_what_it_uses_then(
+def test_a_what_if_equals_the_cluster_after_the_change(
     objects: list[StorageObject],
     placed: list[tuple[Pod, str]],
     pod: Pod,
     node_name: str,
 ) -> None:
-    """Without some pods and with another: as if they had gone and it had come."""
+    """The what-if removes some pods of a node and adds another one."""
     cluster = _cluster(objects, placed, pod)
     snapshot = cluster.snapshot()
     row = snapshot.row_of(node_name)
@@ -140,7 +140,7 @@ def test_what_a_node_would_use_is_what_it_uses_then(
 
 
 def _attached(snapshot: Snapshot) -> dict[str, dict[str, int]]:
-    """Per driver the nodes with attached volumes, and how many."""
+    """By driver, the nodes with attached volumes and their numbers."""
     found: dict[str, dict[str, int]] = {}
     for driver in (DRIVER, "ebs.csi.aws.com"):
         counts = snapshot.volume_use.attached(driver)

@@ -1,4 +1,4 @@
-"""``python -m tests.simulation``: many seeds, or one to look at."""
+"""``python -m tests.simulation``: run many seeds, or show one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.simulation.run import Outcome, simulate
 
 
 def main() -> int:
-    """Run seeds; 1 if one of them failed."""
+    """Run the seeds; return 1 if one of them failed."""
     arguments = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
-    arguments.add_argument("--seeds", default="0:100", help="one, or FROM:TO without the last")
+    arguments.add_argument("--seeds", default="0:100", help="one seed, or FROM:TO without TO")
     arguments.add_argument("--processes", type=int, default=os.cpu_count())
-    arguments.add_argument("--trace", action="store_true", help="print what happened")
+    arguments.add_argument("--trace", action="store_true", help="print the actions and bindings")
     options = arguments.parse_args()
     first, _, last = options.seeds.partition(":")
     seeds = range(int(first), int(last) if last else int(first) + 1)
@@ -30,7 +30,7 @@ def main() -> int:
     slowest: defaultdict[str, float] = defaultdict(float)
     num_bound = 0
     with ProcessPoolExecutor(options.processes) as pool:
-        for outcome in pool.map(_live_through, seeds, chunksize=4):
+        for outcome in pool.map(_run_seed, seeds, chunksize=4):
             faults += outcome.faults
             num_bound += outcome.num_bound
             for wave, seconds in outcome.recovery_s.items():
@@ -49,8 +49,8 @@ def main() -> int:
     return int(bool(failed))
 
 
-def _live_through(seed: int) -> Outcome:
-    """Thousands in one process: what each leaves behind is to go."""
+def _run_seed(seed: int) -> Outcome:
+    """Run one seed, then free its garbage: a process runs thousands of seeds."""
     outcome = simulate(seed)
     gc.collect(0)
     return outcome

@@ -1,4 +1,4 @@
-"""What must hold at any time, judged from the server's own history."""
+"""Invariants of pods, bindings and leases, checked on every write in the server's history."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from stowage.api import Node, Pod
 from stowage.api.values.resources import node_allocatable, pod_requests
 from tests.simulation.extenders import has_say, refused_by, spares
+from tests.simulation.fault_rates import RECOVERY_S, FaultRates
+from tests.simulation.feasible_nodes import FINISHED, decoded
 from tests.simulation.objects import GADGET
 from tests.simulation.server import LEASES, NODES, PODS, Change, Json, ModelServer
 from tests.simulation.storage_audit import StorageAuditor
-from tests.simulation.true_reasons import FINISHED, decoded
-from tests.simulation.weather import RECOVERY_S, Weather
 
 
 @dataclass(slots=True)
 class _Lease:
-    """Who leads by true time.
+    """The lease by the clock of the loop, which does not jump.
 
     Attributes:
-        holder: Of the lease; empty if it was given back, or before the first.
-        lasts_until: When others may take it if it is not renewed.
+        holder: The holder's identity; empty before the first lease and after a release.
+        lasts_until: When another replica may take it if it is not renewed.
     """
 
     holder: str = ""
@@ -30,22 +30,24 @@ class _Lease:
 
 
 class Auditor:
-    """Follows every change and notes what must not be.
+    """Follows every change and records violated invariants.
 
     Attributes:
-        extenders: As configured.
+        extenders: The configured extenders.
         violations: One sentence each.
         num_bound: How many pods were bound by the scheduler.
     """
 
-    def __init__(self, server: ModelServer, weather: Weather, now: Callable[[], float]) -> None:
+    def __init__(
+        self, server: ModelServer, fault_rates: FaultRates, now: Callable[[], float]
+    ) -> None:
         self.violations: list[str] = []
         self.num_bound = 0
         self.extenders: Sequence[Json] = ()
-        self._weather = weather
+        self._fault_rates = fault_rates
         self._server = server
         self._now = now
-        self._storage = StorageAuditor(server, weather, now)
+        self._storage = StorageAuditor(server, fault_rates, now)
         self._storage.violations = self.violations
         self._node_of: dict[str, str] = {}
         self._on_node: defaultdict[str, dict[str, Counter[str]]] = defaultdict(dict)
@@ -56,7 +58,7 @@ class Auditor:
         server.subscribe(self._take, LEASES, PODS)
 
     def write_sent(self, process: str, path: str) -> None:
-        """Take a write that leaves a process, which must hold the lease by now."""
+        """Check a write that leaves a process: the process must hold the lease."""
         if "/leases" in path:
             return
         lease, what = self._lease, path.rsplit("/", 1)[-1]
@@ -75,16 +77,18 @@ class Auditor:
             self._check_victims()
 
     def _check_victims(self) -> None:
-        """Who was evicted had to make room for somebody more important."""
+        """Check that some pod has a higher priority than the victim, and no extender spares it."""
         for pod in self._server.evicted[self._num_evicted :]:
             priority = pod["spec"]["priority"]
             if not any(other > priority for other in self._priorities):
-                self.violations.append(f"pod {pod['metadata']['uid']} was evicted for nobody")
+                self.violations.append(
+                    f"pod {pod['metadata']['uid']} was evicted without a preemptor"
+                )
             for each in self._binding_extenders():
                 is_asked = "preemptVerb" in each and "managedResources" not in each
                 if is_asked and spares(each, pod["metadata"]["uid"]):
-                    spared = f"whom {each['urlPrefix']} spares"
-                    self.violations.append(f"pod {pod['metadata']['uid']} was evicted, {spared}")
+                    spared = f"although {each['urlPrefix']} spares it"
+                    self.violations.append(f"pod {pod['metadata']['uid']} was evicted {spared}")
         self._num_evicted = len(self._server.evicted)
 
     def _take_pod(self, change: Change) -> None:
@@ -126,8 +130,8 @@ class Auditor:
         self._check_extenders(pod, node_name, binders[0])
 
     def _binding_extenders(self) -> list[Json]:
-        """Those whose word must be heeded; in the calm nobody is out of order or ignored."""
-        is_calm = self._now() > self._weather.calm_since + RECOVERY_S
+        """The extenders that must be obeyed: in the calm phase those that may be ignored, too."""
+        is_calm = self._now() > self._fault_rates.calm_since + RECOVERY_S
         return [each for each in self.extenders if is_calm or not each["ignorable"]]
 
     def _check_extenders(self, pod: Json, node_name: str, binder: str) -> None:
@@ -138,10 +142,10 @@ class Auditor:
         for each in extenders:
             name = each["urlPrefix"]
             if "bindVerb" in each and has_say(each, pod) and binder != name:
-                self.violations.append(f"{subject} by {binder} past {name}")
+                self.violations.append(f"{subject} by {binder}, bypassing {name}")
 
     def _check_room(self, node: Json, node_name: str, uid: str) -> None:
-        """Pods that others put there are not the scheduler's to answer for."""
+        """Check that our pods do not overcommit the node; pods of other schedulers do not count."""
         used: Counter[str] = Counter()
         for each, requests in self._on_node[node_name].items():
             if each not in self._foreign:
@@ -155,6 +159,6 @@ class Auditor:
 
 
 def requests_of(pod: Json) -> Counter[str]:
-    """What a pod takes of its node."""
+    """The resources that a pod takes of its node."""
     requests = pod_requests(decoded(Pod, pod))
     return Counter({name: requests[name] for name in requests if name != GADGET} | {"pods": 1})

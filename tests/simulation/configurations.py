@@ -1,4 +1,4 @@
-"""Configurations that come into force, or do not, while the scheduler runs."""
+"""Scheduler configurations, valid and invalid, which change while the scheduler runs."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from tests.simulation.slow_permit import SlowPermit
 
 REFERENCE = ConfigMapReference("kube-system", "stowage-config")
 CONFIG_MAP_KEY = (REFERENCE.namespace, REFERENCE.name)
-VOLUME_PATIENCE_S = 20
-"""How long a pod waits for its volumes; a volume may take longer."""
+VOLUME_TIMEOUT_S = 20
+"""How long a pod waits for its volumes; provisioning may take longer."""
 MAX_IN_UNSCHEDULABLE_S = 300.0
 _BROKEN = (
     "profiles: [",
@@ -49,14 +49,14 @@ _BROKEN = (
 
 
 def first_text(extenders: Sequence[Json] = ()) -> str:
-    """What a cluster with such extenders begins with."""
+    """The first configuration of a cluster with these extenders."""
     return _text([_profile(SCHEDULER_NAME, 1)], extenders=list(extenders))
 
 
 def draw_text(rng: random.Random, extenders: Sequence[Json] = ()) -> str:
-    """A valid configuration: other weights, and a second profile or not.
+    """A valid configuration with other weights, and with or without a second profile.
 
-    The extenders stay: to change them takes a restart.
+    The extenders stay the same: changing them takes a restart.
     """
     profiles = [_profile(SCHEDULER_NAME, rng.randint(1, 5))]
     if rng.random() < 0.6:
@@ -66,35 +66,35 @@ def draw_text(rng: random.Random, extenders: Sequence[Json] = ()) -> str:
 
 
 def draw_broken_text(rng: random.Random) -> str:
-    """One that has to be refused."""
+    """A configuration that must be rejected."""
     return rng.choice(_BROKEN)
 
 
 def config_map(text: str) -> Json:
-    """The object that holds a configuration."""
+    """The ConfigMap that holds a configuration."""
     metadata = {"namespace": REFERENCE.namespace, "name": REFERENCE.name}
     return {"metadata": metadata, "data": {REFERENCE.key: text}}
 
 
 def extenders_in(text: str) -> list[Json]:
-    """The extenders in a configuration's text."""
+    """The extenders in a configuration text."""
     return list(json.loads(text).get("extenders", ()))
 
 
 def text_in(obj: Mapping[str, Any]) -> str:
-    """The configuration's text in a ConfigMap."""
+    """The configuration text in a ConfigMap."""
     text: str = obj["data"][REFERENCE.key]
     return text
 
 
 class Composition:
-    """One process's plugins and configuration, put together as the command line does.
+    """The plugins and configuration of one process, composed as the command line does.
 
     Args:
-        text: Of the configuration it starts with.
+        text: The configuration that the process starts with.
 
     Raises:
-        InvalidConfiguration: It cannot start with this.
+        InvalidConfiguration: The configuration is not valid.
     """
 
     def __init__(self, text: str) -> None:
@@ -106,18 +106,18 @@ class Composition:
 
     @property
     def scheduler_names(self) -> tuple[str, ...]:
-        """Of the profiles to start with."""
+        """The scheduler names of the profiles at the start."""
         return tuple(profile.scheduler_name for profile in self.start.profiles)
 
     @property
     def config_map_options(self) -> ConfigMapOptions:
-        """How later configurations are read."""
+        """Options for reading later configurations."""
         running = first_text(extenders_in(self._text))
         return ConfigMapOptions(REFERENCE, lambda text: describe_text(text, running))
 
     @property
     def extenders(self) -> Extenders:
-        """Who has a say besides the plugins."""
+        """The configured extenders."""
         return make_extenders(self.start)
 
     def make_engine(self, parts: EngineDependencies) -> Engine:
@@ -139,7 +139,7 @@ def load_text(text: str) -> KubeSchedulerConfiguration:
     """Read a configuration.
 
     Raises:
-        InvalidConfiguration: it is none.
+        InvalidConfiguration: The text is not a valid configuration.
     """
     try:
         builtins = json.loads(text)
@@ -150,7 +150,7 @@ def load_text(text: str) -> KubeSchedulerConfiguration:
 
 @lru_cache(maxsize=512)
 def _described(text: str, running: str) -> LoadedConfiguration | InvalidConfiguration:
-    """What a text says to any process; read once, for reading is slow and the same for all."""
+    """The description of a text, cached: loading is slow and the same for all processes."""
     configurator = Configurator(_registry(Handle()), MAX_IN_UNSCHEDULABLE_S)
     try:
         return configurator.reload(load_text(running), load_text, text)
@@ -159,14 +159,14 @@ def _described(text: str, running: str) -> LoadedConfiguration | InvalidConfigur
 
 
 def describe_text(text: str, running: str = "") -> LoadedConfiguration:
-    """What a text says.
+    """Describe a configuration.
 
     Args:
         text: Of the configuration.
-        running: What a process that reads it was started with; empty for the same.
+        running: The configuration that the reading process started with; empty for the same.
 
     Raises:
-        InvalidConfiguration: it says nothing that could be used.
+        InvalidConfiguration: The text is not a valid configuration.
     """
     described = _described(text, running or text)
     if isinstance(described, InvalidConfiguration):
@@ -183,7 +183,7 @@ def _registry(handle: Handle) -> Registry:
 
 def _profile(name: str, weight: int) -> Json:
     enabled = [{"name": "NodeResourcesFit", "weight": weight}, {"name": SlowPermit.name}]
-    timeout = {"bindTimeoutSeconds": VOLUME_PATIENCE_S}
+    timeout = {"bindTimeoutSeconds": VOLUME_TIMEOUT_S}
     return {
         "schedulerName": name,
         "plugins": {"multiPoint": {"enabled": enabled}},

@@ -1,4 +1,4 @@
-"""What must hold once everything had time to settle."""
+"""Invariants that hold once everything had time to settle."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.engine import Engine
 from stowage.state.cache import InvariantViolation
 from tests.simulation.extenders import has_say, refused_by
-from tests.simulation.judge import Judge, as_judged, stored_pod
-from tests.simulation.known_objects import object_differences
-from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, Json, ModelServer
-from tests.simulation.true_reasons import (
+from tests.simulation.feasible_nodes import (
     FINISHED,
     decoded,
+    feasible_nodes,
     is_placed,
-    nodes_for,
     plain_cluster,
     with_nominated,
 )
+from tests.simulation.fresh_engine import FreshEngine, for_fresh_engine, stored_pod
+from tests.simulation.known_objects import object_differences
+from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, Json, ModelServer
 
 MAX_EVENTS_OF_A_KIND = 25
-"""Of one reason about one pod by one process, in three minutes."""
+"""Limit of Events of one process with one reason about one pod."""
 
 
 def is_ours(pod: Pod, scheduler_names: Collection[str]) -> bool:
-    """Whether a pod waits for the scheduler."""
+    """Whether a pod waits for one of these schedulers."""
     is_waiting = not pod.spec.node_name and pod.status.phase not in FINISHED
     return is_waiting and pod.spec.scheduler_name in scheduler_names
 
@@ -45,11 +45,11 @@ def is_ours(pod: Pod, scheduler_names: Collection[str]) -> bool:
 def cluster_violations(
     server: ModelServer, scheduler_names: Collection[str], extenders: Sequence[Json]
 ) -> Iterator[str]:
-    """What is wrong with the cluster itself."""
+    """Violations in the cluster itself."""
     pods = [decoded(Pod, stored) for stored in server.collection(PODS).values()]
     waiting = [pod for pod in pods if is_ours(pod, scheduler_names)]
-    yield from _without_true_reason(server, waiting, extenders)
-    yield from _pending_in_vain(server, pods, waiting, extenders)
+    yield from _pending_without_reason(server, waiting, extenders)
+    yield from _overlooked_pods(server, pods, waiting, extenders)
     for pod in waiting:
         if not pod.spec.scheduling_gates and not pod.status.conditions:
             yield f"pod {pod.metadata.namespaced_name} is pending without a reason"
@@ -61,7 +61,7 @@ def cluster_violations(
 def engine_violations(
     server: ModelServer, engine: Engine, scheduler_names: Collection[str]
 ) -> Iterator[str]:
-    """In what an engine differs from the server, and what it has not brought to an end."""
+    """Differences between an engine and the server, and work that the engine has not finished."""
     try:
         engine.validate()
     except InvariantViolation as violation:
@@ -115,7 +115,7 @@ def _unfinished(engine: Engine) -> Iterator[str]:
         "not confirmed": sorted(pod.uid for pod in state.bindings.unconfirmed),
         "waiting for volumes": sorted(state.bindings.volume_waits.uids()),
         "waiting at Permit": sorted(state.bindings.permit_waits.plugins()),
-        "being made room for": sorted(state.preemptions.uids),
+        "being preempted for": sorted(state.preemptions.uids),
         "with extenders": sorted(state.consultations.uids),
         "in flight": sorted(state.queue.in_flight()),
         "kept for pods in flight": sorted(engine.in_flight_event_counts()),
@@ -128,26 +128,28 @@ def _unfinished(engine: Engine) -> Iterator[str]:
         yield f"{num_assumed} pods are still assumed"
 
 
-def _without_true_reason(
+def _pending_without_reason(
     server: ModelServer, waiting: list[Pod], extenders: Sequence[Json]
 ) -> Iterator[str]:
     cluster = plain_cluster(server)
-    # What an extender forbids later leaves a pod the place that it was to have, as upstream.
+    # As upstream, a pod keeps its nominated node when an extender refuses that node later.
     keeps_places = any("preemptVerb" in each or "filterVerb" in each for each in extenders)
     for pod in waiting:
         stored = stored_pod(server, pod.metadata.namespace, pod.metadata.name)
-        fitting = nodes_for(pod, with_nominated(cluster, pod, waiting) if keeps_places else cluster)
+        fitting = feasible_nodes(
+            pod, with_nominated(cluster, pod, waiting) if keeps_places else cluster
+        )
         names = [name for name in fitting if not refused_by(extenders, stored, name)]
         if names:
             subject = f"pod {pod.metadata.namespaced_name} is pending"
-            yield f"{subject}, and nothing speaks against {names}"
+            yield f"{subject} although it fits on {names}"
 
 
-def _pending_in_vain(
+def _overlooked_pods(
     server: ModelServer, pods: list[Pod], waiting: list[Pod], extenders: Sequence[Json]
 ) -> Iterator[str]:
-    """Pods that an engine which has just read all objects would bind, or make room for."""
-    judge = Judge(server, extenders)
+    """Pods that a fresh engine, shown all objects, would bind or preempt for."""
+    fresh_engine = FreshEngine(server, extenders)
     seen: list[Event] = [
         NodeSeen(decoded(Node, node)) for node in server.collection(NODES).values()
     ]
@@ -161,8 +163,8 @@ def _pending_in_vain(
         NamespaceSeen(decoded(Namespace, stored))
         for stored in server.collection(NAMESPACES).values()
     ]
-    seen += [PendingPodSeen(as_judged(pod)) for pod in waiting]
-    for instruction in judge.instructions(seen, len(waiting)):
+    seen += [PendingPodSeen(for_fresh_engine(pod)) for pod in waiting]
+    for instruction in fresh_engine.instructions(seen, len(waiting)):
         if isinstance(instruction, BindPod | BindByExtender | BindVolumes):
             yield f"pod {instruction.pod.key} is pending and could be on {instruction.node_name}"
         elif isinstance(instruction, EvictPod):
@@ -175,11 +177,11 @@ def _pending_in_vain(
 def _may_fail_by_extenders(
     server: ModelServer, extenders: Sequence[Json], preemptor: PodReference, victim: PodReference
 ) -> bool:
-    """Whether extenders may be why the preemptor waits.
+    """Whether the answer of an extender may be why the preemptor waits.
 
-    A Filter is asked about nodes with room only: the preemptor learns that it is refused once it
-    has made some, and less important pods take that. And of victims that are equally unimportant
-    others may have been proposed to whoever spares some.
+    An extender's Filter sees only nodes with room. So it may refuse the preemptor after the victims
+    are gone, and pods of lower priority take their place. An extender that spares some victims may
+    have been asked about other victims of equal priority.
     """
     pod = stored_pod(server, preemptor.namespace, preemptor.name)
     node_name = stored_pod(server, victim.namespace, victim.name)["spec"]["nodeName"]

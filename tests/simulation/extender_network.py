@@ -1,4 +1,4 @@
-"""What lies between a process and its extenders: the product's client over a simulated session."""
+"""The network between a process and its extenders: the real client over a simulated session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aiohttp.client_reqrep import ConnectionKey
 
 from stowage.api.config.loading import Extender
 from stowage.operator.extenders.client import DEFAULT_TIMEOUT_S, ExtenderClient
-from tests.simulation.extender_servers import ExtenderServer, Said
+from tests.simulation.extender_servers import ExtenderResponse, ExtenderServer
 from tests.simulation.network import Network, written
 from tests.simulation.server import Json
 
@@ -20,7 +20,7 @@ SLOW_S = (0.2, 4.0)
 
 
 class VirtualExtenderClient(ExtenderClient):
-    """The client as it is, whose session is simulated."""
+    """The real client with a simulated session."""
 
     def __init__(
         self, config: Extender, process: str, network: Network, servers: dict[str, ExtenderServer]
@@ -32,12 +32,12 @@ class VirtualExtenderClient(ExtenderClient):
 
 
 def make_servers(extenders: list[Json], network: Network) -> dict[str, ExtenderServer]:
-    """A server for each, by URL."""
+    """A server for each extender, by URL."""
     return {config["urlPrefix"]: ExtenderServer(config, network) for config in extenders}
 
 
 class _Session:
-    """As much of ``aiohttp.ClientSession`` as the client uses; it is gone with its process."""
+    """The part of ``aiohttp.ClientSession`` that the client uses; it ends with its process."""
 
     def __init__(
         self, process: str, network: Network, server: ExtenderServer, timeout_s: float
@@ -48,15 +48,15 @@ class _Session:
         self.timeout_s = timeout_s
 
     def post(self, url: str, *, data: Any, **_options: Any) -> _Request:
-        """Send a question."""
+        """Send a request."""
         return _Request(self, url.rpartition("/")[2], data)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection stays open."""
 
 
 class _Request:
-    """A question on its way; the extender goes on whatever becomes of the process."""
+    """A request in flight; the extender handles it even if the process ends."""
 
     def __init__(self, session: _Session, verb: str, data: Any) -> None:
         self._session = session
@@ -70,14 +70,14 @@ class _Request:
         self._deadline = network.loop.time() + self._session.timeout_s
         async with asyncio.timeout_at(self._deadline):
             await asyncio.sleep(network.delay())
-            if network.strikes("extender_refused"):
+            if network.injects("extender_refused"):
                 key = ConnectionKey(self._session.server.name, 80, False, True, None, None, None)
                 raise aiohttp.ClientConnectorError(key, ConnectionRefusedError("refused"))
             body = await written(self._data)
             if self._verb == "bind":
                 network.note_write(self._session.process, "/extender/bind")
             arrived: asyncio.Future[_Response] = network.loop.create_future()
-            if not network.strikes("extender_lost"):
+            if not network.injects("extender_lost"):
                 network.loop.call_outside(network.delay(), self._reach, body, arrived)
             return await arrived
 
@@ -90,52 +90,52 @@ class _Request:
         return
 
     def _reach(self, body: bytes, arrived: asyncio.Future[_Response]) -> None:
-        """The question is with the extender."""
+        """Let the request arrive at the extender."""
         network = self._network
-        ambush = network.take_ambush("POST", f"/extender/{self._verb}")
-        if ambush is not None and ambush.is_before:
-            ambush.strike()
-        said = self._session.server.answer(
+        hook = network.take_write_hook("POST", f"/extender/{self._verb}")
+        if hook is not None and hook.is_before:
+            hook.run()
+        answer = self._session.server.answer(
             self._verb,
             body,
             self._session.timeout_s,
             is_awaited=network.loop.time() <= self._deadline,
         )
-        if ambush is not None and not ambush.is_before:
-            ambush.strike()
-        if said is None:
+        if hook is not None and not hook.is_before:
+            hook.run()
+        if answer is None:
             return
-        slow_s = network.between(*SLOW_S) if network.strikes("extender_slow") else 0.0
-        response = _Response(said, self._deadline)
-        response.is_torn = network.strikes("extender_torn")
-        response.is_endless = network.strikes("extender_hung")
+        slow_s = network.between(*SLOW_S) if network.injects("extender_slow") else 0.0
+        response = _Response(answer, self._deadline)
+        response.is_torn = network.injects("extender_torn")
+        response.is_endless = network.injects("extender_hung")
         if not (response.is_endless and network.any_of((True, False))):
             network.loop.call_outside(network.delay() + slow_s, _arrive, arrived, response)
 
 
 class _Response:
-    """As much of ``aiohttp.ClientResponse`` as the client uses.
+    """The part of ``aiohttp.ClientResponse`` that the client uses.
 
     Attributes:
         is_torn: Whether the connection is reset in the middle.
         is_endless: Whether the rest of the body never comes.
     """
 
-    def __init__(self, said: Said, deadline: float) -> None:
-        self.status = said.status
+    def __init__(self, answer: ExtenderResponse, deadline: float) -> None:
+        self.status = answer.status
         self.headers: dict[str, str] = {}
         self.is_torn = False
         self.is_endless = False
-        self._body = said.body
+        self._body = answer.body
         self._deadline = deadline
 
     @property
     def content(self) -> _Response:
-        """The body."""
+        """The body as a stream."""
         return self
 
     async def iter_any(self) -> AsyncIterator[bytes]:
-        """Chunks as they come.
+        """Yield chunks as they arrive.
 
         Raises:
             aiohttp.ClientPayloadError: the connection was reset before all of it was there.
@@ -152,6 +152,6 @@ class _Response:
 
 
 def _arrive(arrived: asyncio.Future[_Response], response: _Response) -> None:
-    # Who waited may have given up.
+    # The waiting task may have been cancelled.
     if not arrived.done():
         arrived.set_result(response)

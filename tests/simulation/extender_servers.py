@@ -1,4 +1,4 @@
-"""Extenders as programs: what each says to a question, rightly or not."""
+"""Simulated extender servers: their answers, correct or faulty."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tests.simulation.network import Network
 
 LATE_S = (0.5, 4.0)
-"""How long after its asker has given up an extender binds a pod after all."""
+"""How long after the timeout of the request a late extender binds the pod."""
 LATE = "foreign"
-"""Who binds then: it is not the scheduler's to answer for."""
+"""The process that such a binding counts for, instead of the scheduler."""
 _ERRORS = (404, 429, 500, 503)
 _GARBAGE = (
     b"",
@@ -31,8 +31,8 @@ _GARBAGE = (
 )
 
 
-class Said(NamedTuple):
-    """An answer."""
+class ExtenderResponse(NamedTuple):
+    """The HTTP response of an extender."""
 
     status: int
     body: bytes
@@ -42,8 +42,8 @@ class ExtenderServer:
     """One extender.
 
     Args:
-        config: As in the configuration.
-        network: Where it is; its weather spoils what it says.
+        config: Its entry in the configuration.
+        network: Connects it; its fault rates decide about faulty answers.
     """
 
     def __init__(self, config: Json, network: Network) -> None:
@@ -51,38 +51,40 @@ class ExtenderServer:
         self._config = config
         self._network = network
 
-    def answer(self, verb: str, body: bytes, timeout_s: float, *, is_awaited: bool) -> Said | None:
-        """What it says to a question; None if it thinks for longer than anybody waits.
+    def answer(
+        self, verb: str, body: bytes, timeout_s: float, *, is_awaited: bool
+    ) -> ExtenderResponse | None:
+        """The response to a request; None if it takes longer than the timeout.
 
-        What it binds when nobody waits for it any more, it has to answer for itself.
+        A binding that it makes after the timeout counts as its own, not as the scheduler's.
         """
         network, question = self._network, msgspec.json.decode(body)
-        if network.strikes("extender_error"):
-            return Said(network.any_of(_ERRORS), b"out of order")
-        if network.strikes("extender_says_no"):
-            return _said({"Error": "not today"})
-        if network.strikes("extender_lies"):
-            return _said(self._lie(verb))
-        if verb == "bind" and network.strikes("extender_late"):
+        if network.injects("extender_error"):
+            return ExtenderResponse(network.any_of(_ERRORS), b"out of order")
+        if network.injects("extender_failed"):
+            return _ok({"Error": "internal error"})
+        if network.injects("extender_wrong"):
+            return _ok(self._wrong_answer(verb))
+        if verb == "bind" and network.injects("extender_late"):
             late_s = timeout_s + network.between(*LATE_S)
             network.loop.call_outside(late_s, self._bind, question, LATE)
             return None
-        said = self._honest(verb, question, self.name if is_awaited else LATE)
-        if network.strikes("extender_garbage"):
-            return Said(200, network.any_of(_GARBAGE))
-        return said
+        response = self._correct_answer(verb, question, self.name if is_awaited else LATE)
+        if network.injects("extender_garbage"):
+            return ExtenderResponse(200, network.any_of(_GARBAGE))
+        return response
 
-    def _honest(self, verb: str, question: Json, binder: str) -> Said:
+    def _correct_answer(self, verb: str, question: Json, binder: str) -> ExtenderResponse:
         if verb == "bind":
-            return _said(self._bind(question, binder))
+            return _ok(self._bind(question, binder))
         if verb == "preempt":
-            return _said(self._review(question))
+            return _ok(self._review(question))
         names = _node_names(question)
         pod_name = question["Pod"]["metadata"]["name"]
         if verb == "prioritize":
             config = self._config
-            return _said([{"Host": each, "Score": score(config, pod_name, each)} for each in names])
-        return _said(self._filter(question, pod_name, names))
+            return _ok([{"Host": each, "Score": score(config, pod_name, each)} for each in names])
+        return _ok(self._filter(question, pod_name, names))
 
     def _filter(self, question: Json, pod_name: str, names: list[str]) -> Json:
         config = self._config
@@ -117,13 +119,13 @@ class ExtenderServer:
 
     def _bind(self, question: Json, binder: str) -> Json:
         key = (question["PodNamespace"], question["PodName"])
-        if self._network.weather.is_down:
+        if self._network.fault_rates.is_down:
             return {"Error": "the API server is away"}
         answer = self._network.server.bind(binder, key, question["Node"], question["PodUID"])
         return {"Error": "" if answer.status == 201 else answer.body["message"]}
 
-    def _lie(self, verb: str) -> object:
-        """In the right shape, about what is not there."""
+    def _wrong_answer(self, verb: str) -> object:
+        """A well-formed answer about objects that do not exist."""
         if verb == "prioritize":
             return [{"Host": "no-such-node", "Score": 10}]
         if verb == "preempt":
@@ -133,7 +135,7 @@ class ExtenderServer:
                 ({}, {"NodeNameToMetaVictims": {"node-0": victims, **dict.fromkeys(names)}})
             )
         if verb == "bind":
-            return {"Error": "bound, or so I believe"}
+            return {"Error": "unknown error"}
         stranger = {"items": [{"metadata": {"name": "no-such-node"}}]}
         return self._network.any_of(
             (
@@ -150,5 +152,5 @@ def _node_names(question: Json) -> list[str]:
     return [node["metadata"]["name"] for node in question["Nodes"]["items"]]
 
 
-def _said(answer: object) -> Said:
-    return Said(200, msgspec.json.encode(answer))
+def _ok(answer: object) -> ExtenderResponse:
+    return ExtenderResponse(200, msgspec.json.encode(answer))

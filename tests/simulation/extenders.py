@@ -1,4 +1,4 @@
-"""Extenders as they are configured, and what each of them thinks when nothing is wrong with it."""
+"""Extender configurations, and the decisions of each extender when it works correctly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.simulation.server import Json
 MAX_EXTENDERS = 3
 TIMEOUTS = ("500ms", "1s", "3s")
 PICKY, RATER, GUARD, BINDER = "picky", "rater", "guard", "binder"
-"""Filters and rates nodes; only rates them; has a say about victims; binds."""
+"""Kinds: filters and scores nodes; only scores them; reviews victims; binds."""
 _VERBS: dict[str, Json] = {
     PICKY: {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 2},
     RATER: {"prioritizeVerb": "prioritize", "weight": 5},
@@ -23,11 +23,11 @@ _VERBS: dict[str, Json] = {
 
 
 def draw_extenders(rng: random.Random, wanted: Iterable[str] = ()) -> list[Json]:
-    """What the configuration says of extenders.
+    """Draw the extenders of a configuration.
 
     Args:
-        rng: Draws it.
-        wanted: Kinds that are there in any case, and may not be ignored.
+        rng: Draws them.
+        wanted: Kinds that are always included, and not ignorable.
     """
     kinds = list(wanted)
     if not kinds and rng.random() < 0.5:
@@ -42,14 +42,14 @@ def draw_extenders(rng: random.Random, wanted: Iterable[str] = ()) -> list[Json]
 
 
 def has_say(extender: Json, pod: Json) -> bool:
-    """Whether an extender wants to see a pod."""
+    """Whether an extender is interested in a pod."""
     if "managedResources" not in extender:
         return True
     return any(GADGET in each["resources"]["requests"] for each in pod["spec"]["containers"])
 
 
 def refused_by(extenders: Sequence[Json], pod: Json, node_name: str) -> list[str]:
-    """Who keeps a pod off a node, by its URL."""
+    """The URL of an extender that refuses a node for a pod."""
     return [
         extender["urlPrefix"]
         for extender in extenders
@@ -60,22 +60,22 @@ def refused_by(extenders: Sequence[Json], pod: Json, node_name: str) -> list[str
 
 
 def refuses(extender: Json, pod_name: str, node_name: str) -> bool:
-    """Whether an extender keeps pods of a name off a node; never those that are probes."""
+    """Whether an extender refuses a node for a pod of that name; it never refuses probe pods."""
     return not pod_name.startswith("probe") and _draw(extender, pod_name, node_name) % 4 == 0
 
 
 def is_lasting(extender: Json, pod_name: str, node_name: str) -> bool:
-    """Whether it says that nobody's eviction would change its mind."""
+    """Whether the extender reports the refusal as unresolvable by preemption."""
     return _draw(extender, pod_name, node_name) % 8 == 0
 
 
 def score(extender: Json, pod_name: str, node_name: str) -> int:
-    """How much it likes a node for such a pod, of 10."""
+    """The extender's score of a node for a pod, at most 10."""
     return _draw(extender, pod_name, node_name) % 11
 
 
 def spares(extender: Json, uid: str) -> bool:
-    """Whether it lets nobody evict a pod."""
+    """Whether the extender refuses the eviction of a pod."""
     return _draw(extender, uid) % 4 == 0
 
 
@@ -90,5 +90,5 @@ def _draw_extender(rng: random.Random, kind: str) -> Json:
 
 
 def _draw(extender: Json, *names: Any) -> int:
-    # The same in every process, unlike `hash`.
+    # Unlike `hash`, this is the same in every process.
     return zlib.crc32("/".join((extender["urlPrefix"], *names)).encode()) >> 3

@@ -1,4 +1,4 @@
-"""In what an engine's knowledge of nodes, pods, namespaces and budgets differs from the server."""
+"""Differences between the objects in an engine's cache and those on the server."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.api.values.resources import node_allocatable, pod_requests
 from stowage.engine import Engine
 from stowage.state.snapshot import Snapshot
+from tests.simulation.feasible_nodes import decoded, is_placed
 from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, ModelServer
-from tests.simulation.true_reasons import decoded, is_placed
 
 
 def object_differences(server: ModelServer, engine: Engine) -> Iterator[str]:
-    """One sentence for each object that the engine has in another state."""
+    """One sentence for each object of which the engine has another state."""
     snapshot = engine.state.cache.snapshot()
     yield from _nodes(server, snapshot)
     yield from _namespaces(server, snapshot)

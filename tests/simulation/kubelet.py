@@ -1,4 +1,4 @@
-"""What runs the pods that were bound, and ends those that are to go."""
+"""Simulated kubelets: run bound pods, and end terminating ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tests.simulation.server import PODS, Change, Key, ModelServer
 
 
 class Kubelets:
-    """All nodes' kubelets.
+    """The kubelets of all nodes.
 
     Args:
-        loop: Whose clock counts.
-        server: Where pods are.
-        rng: Draws how long they take.
+        loop: The event loop.
+        server: Stores the pods.
+        rng: Draws delays.
     """
 
     def __init__(self, loop: VirtualLoop, server: ModelServer, rng: random.Random) -> None:
@@ -24,7 +24,7 @@ class Kubelets:
         server.subscribe(self._take, PODS)
 
     def _take(self, change: Change) -> None:
-        """Run what was bound; to refuse what has no room is the auditor's."""
+        """Run a bound pod, or end a terminating one; the auditor checks the capacity."""
         if change.after is None:
             return
         pod = change.after

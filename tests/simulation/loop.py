@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps, and whose processes can be stopped and killed."""
+"""An event loop with a virtual clock, whose processes can be stopped and killed."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return timer
 
     async def sleep_until(self, when: float) -> None:
-        """Wait for a time."""
+        """Sleep until a time of the loop."""
         await asyncio.sleep(when - self._now)
 
     def call_outside(self, delay_s: float, callback: Callable[..., object], *args: object) -> None:
@@ -155,7 +155,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 ready.append(handle)
 
     def remove_signal_handler(self, _sig: int) -> bool:
-        """There are no signals here."""
+        """Do nothing: the loop has no signals."""
         return False
 
     def _timer_handle_cancelled(self, _handle: asyncio.TimerHandle) -> None:

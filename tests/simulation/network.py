@@ -1,4 +1,4 @@
-"""What lies between a process and the server: delays, losses, cuts; a session like aiohttp's."""
+"""The network between processes and the server, with delays, losses and cuts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from yarl import URL
 
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.timeouts import Timeouts
+from tests.simulation.fault_rates import FaultRates
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.requests import LIST_PATHS, answer_request
 from tests.simulation.server import Answer, ModelServer, refusal
 from tests.simulation.watch_stream import WatchStream
-from tests.simulation.weather import Weather
 
 T = TypeVar("T")
 
@@ -29,33 +29,33 @@ USUAL_DELAY_S = (0.001, 0.02)
 
 
 @dataclass(frozen=True, slots=True)
-class Ambush:
-    """What happens to the world just when a certain request reaches the server.
+class WriteHook:
+    """A callback that runs when a certain write arrives at the server.
 
     Attributes:
-        marks: Part of the path of the request, which is a write.
-        is_before: Whether it happens before the server acts.
-        strike: Makes it happen.
+        path_part: Part of the path of the write.
+        is_before: Whether it runs before the server acts, or after.
+        run: The callback.
     """
 
-    marks: str
+    path_part: str
     is_before: bool
-    strike: Callable[[], None]
+    run: Callable[[], None]
 
 
 class Network:
-    """Carries requests of all processes to one server.
+    """Carries the requests of all processes to one server.
 
     Args:
-        loop: Whose clock counts.
-        server: Who answers.
+        loop: The event loop.
+        server: Answers the requests.
         rng: Draws delays and faults.
-        weather: What goes wrong.
-        note_write: Told of each process that lets a write out, and of its path.
+        fault_rates: The probability of each fault.
+        note_write: Called with the process and the path of each write that leaves a process.
 
     Attributes:
         streams: Open watches, oldest first.
-        ambushes: What lies in wait.
+        write_hooks: Callbacks that wait for a write.
     """
 
     def __init__(
@@ -63,36 +63,36 @@ class Network:
         loop: VirtualLoop,
         server: ModelServer,
         rng: random.Random,
-        weather: Weather,
+        fault_rates: FaultRates,
         note_write: Callable[[str, str], None],
     ) -> None:
         self.note_write = note_write
         self.loop = loop
         self.server = server
-        self.weather = weather
+        self.fault_rates = fault_rates
         self.streams: dict[WatchStream, None] = {}
-        self.ambushes: list[Ambush] = []
+        self.write_hooks: list[WriteHook] = []
         self._rng = rng
 
-    def strikes(self, fault: str) -> bool:
-        """Whether a kind of fault happens now."""
-        probability: float = getattr(self.weather, fault)
-        strikes = probability > 0 and self._rng.random() < probability
-        self.weather.happened[fault] += strikes
-        return strikes
+    def injects(self, fault: str) -> bool:
+        """Whether a fault of this kind happens now; counts it."""
+        probability: float = getattr(self.fault_rates, fault)
+        happens = probability > 0 and self._rng.random() < probability
+        self.fault_rates.happened[fault] += happens
+        return happens
 
     def any_of(self, things: Sequence[T]) -> T:
-        """One of them."""
+        """A random one of the choices."""
         return self._rng.choice(things)
 
     def delay(self) -> float:
-        """How long something is on its way."""
-        if self.strikes("slow"):
+        """How long a message is in flight."""
+        if self.injects("slow"):
             return self._rng.uniform(1.0, 8.0)
         return self._rng.uniform(*USUAL_DELAY_S)
 
     def between(self, least: float, most: float) -> float:
-        """A number of seconds."""
+        """A random number of seconds."""
         return self._rng.uniform(least, most)
 
     def stall(self) -> float:
@@ -100,45 +100,45 @@ class Network:
         return self._rng.uniform(0.5, 6.0)
 
     def lose(self, arrived: asyncio.Future[_Response]) -> None:
-        """Let no answer come: the connection is reset, or there is silence."""
+        """Lose an answer: reset the connection, or stay silent."""
         if self._rng.random() < 0.5:
             self.loop.call_outside(self.delay(), _reset, arrived)
 
     def cut_all(self) -> None:
-        """End every watch, as a server does that stops."""
+        """End every watch, as a server does when it stops."""
         for stream in list(self.streams):
             stream.end(at_once=True)
 
-    def take_ambush(self, method: str, path: str) -> Ambush | None:
-        """What was waiting for this request."""
-        found = [each for each in self.ambushes if method != "GET" and each.marks in path]
+    def take_write_hook(self, method: str, path: str) -> WriteHook | None:
+        """Remove and return the hook that waits for this write."""
+        found = [each for each in self.write_hooks if method != "GET" and each.path_part in path]
         if not found:
             return None
-        self.ambushes.remove(found[0])
-        self.weather.happened[f"ambush of {found[0].marks}"] += 1
+        self.write_hooks.remove(found[0])
+        self.fault_rates.happened[f"write hook at {found[0].path_part}"] += 1
         return found[0]
 
     def answer(self, process: str, method: str, url: URL, body: bytes | None) -> Answer:
-        """What the server says; errors of its own instead of acting."""
-        if self.strikes("error"):
+        """The server's answer, or an injected error."""
+        if self.injects("error"):
             status = self._rng.choice(tuple(_REASONS))
             return refusal(status, _REASONS[status])
-        if self.strikes("too_many"):
+        if self.injects("too_many"):
             return refusal(429, "TooManyRequests")
-        if method in ("POST", "PATCH", "PUT") and self.strikes("conflict"):
+        if method in ("POST", "PATCH", "PUT") and self.injects("conflict"):
             return refusal(409, "Conflict", "Operation cannot be fulfilled")
         if method == "GET" and url.path in LIST_PATHS:
-            age = self._rng.randint(1, 12) if self.strikes("stale") else 0
+            age = self._rng.randint(1, 12) if self.injects("stale") else 0
             answer = self.server.list(url.path, url.query, age)
-            self.weather.happened["list gone"] += answer.status == 410
+            self.fault_rates.happened["list gone"] += answer.status == 410
             return answer
         answer = answer_request(self.server, process, method, url.path, body)
-        self.weather.happened["true conflict"] += answer.status == 409
+        self.fault_rates.happened["true conflict"] += answer.status == 409
         return answer
 
 
 class VirtualConnection:
-    """A connection of one process, for whoever wants a `Connection`."""
+    """A connection of one process, with the interface of `Connection`."""
 
     server = "http://model"
     host = "model"
@@ -149,26 +149,26 @@ class VirtualConnection:
         self.session = VirtualSession(process, network)
 
     async def reload(self, _seen_generation: int) -> None:
-        """There are no credentials."""
+        """Do nothing: there are no credentials."""
 
     def drop_idle(self) -> None:
-        """Each request has a connection of its own."""
+        """Do nothing: each request has its own connection."""
 
     async def keep_fresh(self) -> None:
-        """Nothing runs out."""
+        """Do nothing: no credentials expire."""
         await asyncio.Event().wait()
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection stays open."""
 
 
 def virtual_connection(process: str, network: Network, timeouts: Timeouts) -> Connection:
-    """The connection of a process, as the shell takes it."""
+    """The connection of a process, typed as the shell expects it."""
     return cast("Connection", VirtualConnection(process, network, timeouts))
 
 
 class VirtualSession:
-    """As much of ``aiohttp.ClientSession`` as the shell uses."""
+    """The part of ``aiohttp.ClientSession`` that the shell uses."""
 
     def __init__(self, process: str, network: Network) -> None:
         self._process = process
@@ -179,12 +179,12 @@ class VirtualSession:
         return _Request(self._process, self._network, method, url, options)
 
     def get(self, url: URL, **options: Any) -> _Request:
-        """GET; a watch if the query says so."""
+        """Send a GET; the query says whether it is a watch."""
         return self.request("GET", url, **options)
 
 
 class _Response:
-    """As much of ``aiohttp.ClientResponse`` as the shell uses."""
+    """The part of ``aiohttp.ClientResponse`` that the shell uses."""
 
     def __init__(
         self, answer: Answer, stream: WatchStream | None = None, is_torn: bool = False
@@ -209,18 +209,18 @@ class _Response:
 
 
 class _Collecting:
-    """A writer that keeps what is written."""
+    """A writer that collects the bytes."""
 
     def __init__(self) -> None:
         self.written = b""
 
     async def write(self, chunk: bytes) -> None:
-        """Keep it."""
+        """Append the bytes."""
         self.written += chunk
 
 
 class _Request:
-    """A request on its way; the server's side of it goes on whatever becomes of the process."""
+    """A request in flight; the server handles it even if the process ends."""
 
     def __init__(
         self, process: str, network: Network, method: str, url: URL, options: dict[str, Any]
@@ -234,16 +234,16 @@ class _Request:
 
     async def __aenter__(self) -> _Response:
         timeout: aiohttp.ClientTimeout = self._options["timeout"]
-        if self._network.weather.is_down or self._network.strikes("refused"):
+        if self._network.fault_rates.is_down or self._network.injects("refused"):
             await asyncio.sleep(self._network.delay())
             raise aiohttp.ClientConnectionError("connection refused")
-        # Connecting takes a while; only then does the body leave, and is the lease asked about.
+        # Connecting takes time. The lease is checked after it, when the body leaves.
         await asyncio.sleep(self._network.delay())
         body = await written(self._options.get("data"))
         if self._method != "GET":
             self._network.note_write(self._process, self._url.path)
         arrived: asyncio.Future[_Response] = self._network.loop.create_future()
-        if self._network.strikes("lost"):
+        if self._network.injects("lost"):
             self._network.lose(arrived)
         else:
             self._network.loop.call_outside(self._network.delay(), self._reach, body, arrived)
@@ -260,21 +260,21 @@ class _Request:
             self._stream.close()
 
     def _reach(self, body: bytes | None, arrived: asyncio.Future[_Response]) -> None:
-        """The request is at the server."""
+        """Let the request arrive at the server."""
         network = self._network
-        ambush = network.take_ambush(self._method, self._url.path)
-        if ambush is not None and ambush.is_before:
-            ambush.strike()
-        if network.weather.is_down:
+        hook = network.take_write_hook(self._method, self._url.path)
+        if hook is not None and hook.is_before:
+            hook.run()
+        if network.fault_rates.is_down:
             return
         if "watch" in self._url.query:
             response = self._open_stream()
         else:
             answer = network.answer(self._process, self._method, self._url, body)
-            response = _Response(answer, is_torn=network.strikes("torn"))
-        if ambush is not None and not ambush.is_before:
-            ambush.strike()
-        if network.weather.is_down or network.strikes("answer_lost"):
+            response = _Response(answer, is_torn=network.injects("torn"))
+        if hook is not None and not hook.is_before:
+            hook.run()
+        if network.fault_rates.is_down or network.injects("answer_lost"):
             network.lose(arrived)
         else:
             network.loop.call_outside(network.delay(), _arrive, arrived, response)
@@ -286,7 +286,7 @@ class _Request:
         lasts_s = float(query.get("timeoutSeconds", "300"))
         self._stream = WatchStream(self._network, self._url.path, query, silence_s)
         if since < self._network.server.compacted:
-            self._network.weather.happened["watch gone"] += 1
+            self._network.fault_rates.happened["watch gone"] += 1
             gone = {"kind": "Status", "reason": "Expired", "message": "too old", "code": 410}
             self._stream.put({"type": "ERROR", "object": gone})
             self._stream.end()
@@ -297,7 +297,7 @@ class _Request:
 
 
 async def written(payload: Any) -> bytes | None:
-    """The body as it leaves, or the refusal to send it, as aiohttp reports it."""
+    """The request body; raises what aiohttp raises if the payload refuses to be sent."""
     if payload is None or isinstance(payload, bytes):
         return payload
     writer = _Collecting()
@@ -314,6 +314,6 @@ def _reset(arrived: asyncio.Future[_Response]) -> None:
 
 
 def _arrive(arrived: asyncio.Future[_Response], response: _Response) -> None:
-    # Who waited may have given up.
+    # The waiting task may have been cancelled.
     if not arrived.done():
         arrived.set_result(response)

@@ -1,4 +1,4 @@
-"""Objects of the API as the plan makes them."""
+"""API objects of the simulated cluster."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tests.simulation.server import Json
 
 SCHEDULER_NAME = "stowage"
 SECOND_NAME = "stowage-packing"
-"""Of a profile that comes and goes with the configuration."""
+"""Scheduler name of a profile that only some configurations have."""
 
 NAMESPACE, SECOND_NAMESPACE = "default", "other"
-"""Claims are in the first only."""
+"""All claims are in the first one."""
 NODE_CPUS = 4
 MAX_NODE_CPUS = 8
 HOSTNAME = "kubernetes.io/hostname"
@@ -19,13 +19,13 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 DRIVER = "csi.example.com"
 MAX_ATTACHED = 3
 TROUBLE = "trouble"
-"""Key of the taints that come and go."""
+"""Key of the taints that users add and remove."""
 GADGET = "example.com/gadget"
-"""A resource that an extender looks after, and no node."""
+"""A resource that only an extender manages."""
 TEAMS = ("red", "blue")
-"""Values of the label of namespaces."""
+"""Values of the namespace label."""
 LOCAL, FAST, AT_ONCE = "local", "fast", "at-once"
-"""Classes: volumes that are there and bound late; made late; made at once, anywhere."""
+"""StorageClasses: pre-provisioned and provisioned volumes, bound late; volumes bound at once."""
 
 
 def make_node(name: str, cpus: int = NODE_CPUS) -> Json:
@@ -53,13 +53,13 @@ def make_attachment(volume_name: str, node_name: str) -> Json:
 
 
 def make_csi_node(name: str) -> Json:
-    """What the driver says of a node."""
+    """A CSINode with the driver's volume limit."""
     driver = {"name": DRIVER, "nodeID": name, "allocatable": {"count": MAX_ATTACHED}}
     return {"metadata": {"name": name}, "spec": {"drivers": [driver]}}
 
 
 def make_classes() -> list[Json]:
-    """All storage classes."""
+    """All StorageClasses."""
     provisioners = {LOCAL: "kubernetes.io/no-provisioner", FAST: DRIVER, AT_ONCE: DRIVER}
     return [
         {
@@ -72,7 +72,7 @@ def make_classes() -> list[Json]:
 
 
 def make_volume(name: str, class_name: str, node_name: str = "", claim: Json | None = None) -> Json:
-    """A volume that one node can reach, or all; given to a claim or free."""
+    """A volume that one node or all nodes can reach, pre-bound to a claim or free."""
     source: Json = {"local": {"path": "/mnt"}}
     if class_name != LOCAL:
         source = {"csi": {"driver": DRIVER, "volumeHandle": name}}
@@ -91,7 +91,7 @@ def make_volume(name: str, class_name: str, node_name: str = "", claim: Json | N
 
 
 def reference_to(claim: Json) -> Json:
-    """What ``spec.claimRef`` says of a claim."""
+    """The ``spec.claimRef`` of a claim."""
     metadata = claim["metadata"]
     return {
         "kind": "PersistentVolumeClaim",
@@ -114,7 +114,7 @@ def make_claim(name: str, class_name: str) -> Json:
 def make_pod(
     name: str, cpu: str, *, scheduler_name: str = SCHEDULER_NAME, claim: str = "", **spec: object
 ) -> Json:
-    """A pod that waits."""
+    """A pending pod."""
     requests = {"cpu": cpu}
     whole: Json = {
         "schedulerName": scheduler_name,
@@ -129,7 +129,7 @@ def make_pod(
 
 
 def draw_pod(rng: random.Random, name: str, claim: str = "") -> Json:
-    """Any pod: large or small, important or not, gated, choosy about its neighbours, slow."""
+    """A random pod: large or small, with a priority, a gate, affinity terms, or a slow Permit."""
     drawn = _draw_spec(rng)
     app = rng.choice("ab")
     if rng.random() < 0.15:
@@ -168,7 +168,7 @@ def make_budget(name: str, app: str, allowed: int) -> Json:
 
 
 def _draw_term(rng: random.Random, app: str) -> Json:
-    """Against an app here, or in all namespaces of a team."""
+    """An affinity term for an app of this namespace, or of all namespaces of a team."""
     if rng.random() < 0.5:
         return _term(app)
     return {**_term(app), "namespaceSelector": {"matchLabels": {"team": rng.choice(TEAMS)}}}

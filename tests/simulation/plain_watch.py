@@ -1,4 +1,4 @@
-"""A list and a watch for what Kopf follows in a real process: pending pods and the ConfigMap."""
+"""Plain lists and watches that replace Kopf's: of pending pods and of the ConfigMap."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ TakeEvent = Callable[[str, dict[str, Any]], None]
 
 
 class PlainWatch:
-    """Lists and watches until cancelled; begins anew from the list when the selector changes.
+    """Lists and watches until cancelled; starts again with a list when the selector changes.
 
     Args:
-        connection: To the server.
-        path: Of the list.
-        selector: What to ask for.
+        connection: The connection to the server.
+        path: Path of the list.
+        selector: Selector of the list and the watch.
         take_list: Takes the body of a list; returns its resource version.
         handle_event: Takes the type and the object of a watch event.
-        clock: Sleep and jitter.
+        clock: Supplies sleep and jitter.
     """
 
     def __init__(
@@ -55,21 +55,21 @@ class PlainWatch:
         self._round: asyncio.Timeout | None = None
 
     async def run(self) -> None:
-        """Go on until cancelled."""
+        """Run until cancelled."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(None) as self._round:
                     await self._list_and_watch()
 
     def select(self, selector: str) -> None:
-        """Ask for something else from now on."""
+        """Change the selector."""
         self._selector = selector
         self._version = ""
         if self._round is not None and not self._round.expired():
             self._round.reschedule(0.0)
 
     def reconnect(self) -> None:
-        """End a pause or a watch, and go on from where it was."""
+        """End a pause or a watch, and resume from the last resource version."""
         self._backoff.reset()
         if self._round is not None and not self._round.expired():
             self._round.reschedule(0.0)
@@ -103,7 +103,7 @@ class PlainWatch:
 
 
 class PendingPodsWatch:
-    """Made and driven as `stowage.operator.kopf.pending_pod_watch.PendingPodWatch` is."""
+    """Has the interface of `stowage.operator.kopf.pending_pod_watch.PendingPodWatch`."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class PendingPodsWatch:
         await self._watch.run()
 
     def select(self, scheduler_names: Collection[str]) -> None:
-        """Watch for the pods of these profiles from now on."""
+        """Watch for the pods of these profiles."""
         if self._scheduler_names == frozenset(scheduler_names):
             return
         self._scheduler_names = frozenset(scheduler_names)
@@ -131,7 +131,7 @@ class PendingPodsWatch:
         self._watch.select(pending_pods_selector(scheduler_names))
 
     def reconnect(self, unresponsive_since: float | None) -> None:
-        """Go on over a connection that is known to be good."""
+        """Resume over a connection that is known to work."""
         if unresponsive_since is None or self._pods.last_activity_at < unresponsive_since:
             self._watch.reconnect()
 
@@ -146,7 +146,7 @@ class PendingPodsWatch:
 
 
 class ConfigMapFollower:
-    """Replaces `stowage.operator.kopf.config_map_watch.ConfigMapWatch`; has its interface."""
+    """Has the interface of `stowage.operator.kopf.config_map_watch.ConfigMapWatch`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What happens in a simulated cluster's life, drawn from a seed."""
+"""The schedule of a simulation: actions and their times, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.simulation.attachments import AttachDetachController
-from tests.simulation.disturbances import Disturbances, Machines
 from tests.simulation.extender_network import make_servers
 from tests.simulation.extenders import draw_extenders
+from tests.simulation.fault_injector import FaultInjector, FaultTargets
 from tests.simulation.kubelet import Kubelets
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network
@@ -19,14 +19,14 @@ from tests.simulation.server import ModelServer
 from tests.simulation.storage import VolumeController
 from tests.simulation.users import Action, Users
 
-STORMY_S = 60.0
-"""How long things go wrong."""
+FAULTS_S = 60.0
+"""Duration of the fault phase."""
 
-SETTLED_S = 70.0
-"""How long after the last fault everything must be as it should: leases, back-offs, retries."""
+SETTLE_S = 70.0
+"""After the last fault, how long leases, backoffs and retries may take to settle."""
 
-LAST_S = 40.0
-"""How long everything goes on after the leader is killed once more."""
+AFTER_KILL_S = 40.0
+"""How long the simulation runs after the leader was killed."""
 
 NUM_EVENTS = 80
 NUM_REPLICAS = (1, 3)
@@ -34,12 +34,12 @@ NUM_REPLICAS = (1, 3)
 
 @dataclass(frozen=True, slots=True)
 class Emphasis:
-    """What a plan is to have more of.
+    """Actions and faults that are to happen more often.
 
     Attributes:
-        faults: Kinds of faults with the probability they have as long as things go wrong.
-        often: Names of actions, ten times as likely as usual.
-        extenders: Kinds of extenders that are there, and may not be ignored.
+        faults: Lowest probability of each of these faults during the fault phase.
+        often: Names of actions that are ten times as likely as usual.
+        extenders: Kinds of extenders that are always configured, and not ignorable.
     """
 
     faults: Mapping[str, float] = field(default_factory=dict)
@@ -48,22 +48,22 @@ class Emphasis:
 
 
 class Plan:
-    """Draws what happens, and has it happen.
+    """Draws actions and runs them.
 
-    A storm, then calm in which everything has to settle, then the death of the leader.
+    Three phases: faults; calm, in which everything has to settle; and the leader is killed.
 
     Args:
-        loop: Whose clock counts.
-        server: Where things happen.
-        network: What gets worse and better.
-        rng: Draws everything.
-        emphasis: What there is more of.
+        loop: The event loop.
+        server: The API server.
+        network: The network, whose fault rates change.
+        rng: Draws all actions and times.
+        emphasis: Actions and faults that are to happen more often.
 
     Attributes:
         replicas: The schedulers.
-        users: What is wanted of them.
-        probes: What is measured in the calm.
-        log: What was done, with its time, for a trace.
+        users: The users and other schedulers.
+        probes: Pods that measure the time to recover.
+        log: The actions with their times, for the trace.
     """
 
     def __init__(
@@ -85,11 +85,11 @@ class Plan:
             Replica(f"replica-{index}", loop, network, servers, random.Random(rng.random()))
             for index in range(rng.randint(*NUM_REPLICAS))
         ]
-        volumes = VolumeController(loop, server, rng, network.weather)
-        attachments = AttachDetachController(loop, server, rng, network.weather)
+        volumes = VolumeController(loop, server, rng, network.fault_rates)
+        attachments = AttachDetachController(loop, server, rng, network.fault_rates)
         self.users = Users(loop, server, volumes, rng, extenders)
-        self._disturbances = Disturbances(
-            Machines(loop, server, network, volumes, attachments, self.replicas),
+        self._fault_injector = FaultInjector(
+            FaultTargets(loop, server, network, volumes, attachments, self.replicas),
             self.users,
             rng,
             emphasis.faults,
@@ -98,12 +98,12 @@ class Plan:
         Kubelets(loop, server, rng)
 
     def begin(self) -> None:
-        """Make the first objects, start the replicas, and set all dates."""
+        """Create the first objects, start the replicas, and set a timer for every action."""
         self.users.begin()
         for replica in self.replicas:
             self._loop.call_outside(self._rng.uniform(0, 3), replica.start)
-        self._disturbances.begin()
-        weighted = [*self.users.actions, *self._disturbances.actions]
+        self._fault_injector.begin()
+        weighted = [*self.users.actions, *self._fault_injector.actions]
         actions = [action for _, action in weighted]
         weights = [
             weight * (10 if action.__name__.strip("_") in self._emphasis.often else 1)
@@ -111,30 +111,30 @@ class Plan:
         ]
         for _ in range(NUM_EVENTS):
             action = self._rng.choices(actions, weights)[0]
-            self._loop.call_outside(self._rng.uniform(0, STORMY_S), self._do, action)
+            self._loop.call_outside(self._rng.uniform(0, FAULTS_S), self._do, action)
 
-    async def go_on(self, judge: Callable[[], None]) -> None:
-        """Let time pass until everything must be as it should.
+    async def run(self, check: Callable[[], None]) -> None:
+        """Run all phases.
 
         Args:
-            judge: Called when it must be for the first time, before the leader is killed, with
-                whom everything would be gone that it has kept by mistake.
+            check: Called when everything must have settled for the first time, before the leader
+                is killed and its state is lost.
         """
-        await self._until(STORMY_S)
-        self._disturbances.end()
+        await self._until(FAULTS_S)
+        self._fault_injector.end()
         self.users.repair()
-        await self._until(self._disturbances.lasts_until)
-        self._note("calm")
-        self._network.weather.calm_since = self._loop.time()
+        await self._until(self._fault_injector.lasts_until)
+        self._note("the faults end")
+        self._network.fault_rates.calm_since = self._loop.time()
         self.probes.begin()
-        self.probes.send("after the storm")
-        await self._until(self._loop.time() + SETTLED_S)
-        judge()
+        self.probes.send("after the faults")
+        await self._until(self._loop.time() + SETTLE_S)
+        check()
         if sum(replica.engine is not None for replica in self.replicas) > 1:
             self._note("the leader is killed")
-            self._disturbances.kill_leader()
-            self.probes.send("after the leader")
-        await self._until(self._loop.time() + LAST_S)
+            self._fault_injector.kill_leader()
+            self.probes.send("after the leader was killed")
+        await self._until(self._loop.time() + AFTER_KILL_S)
 
     async def _until(self, when: float) -> None:
         if when > self._loop.time():
@@ -142,7 +142,7 @@ class Plan:
 
     def _do(self, action: Action) -> None:
         name = action.__name__.strip("_")
-        self._network.weather.happened[name] += 1
+        self._network.fault_rates.happened[name] += 1
         self._note(name)
         action()
 

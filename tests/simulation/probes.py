@@ -1,9 +1,10 @@
-"""Pods that could be bound at once: how long it takes is how long the scheduler was not itself."""
+"""Probe pods, which fit at once: their time to bind measures how fast the scheduler recovers."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 
+from tests.simulation.fault_rates import RECOVERY_S
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.objects import (
     FAST,
@@ -26,23 +27,22 @@ from tests.simulation.server import (
     Change,
     ModelServer,
 )
-from tests.simulation.weather import RECOVERY_S
 
 NODE = "probe-node"
 FULL_NODE = "probe-full"
-"""As many volumes as can be are attached there, and no pod uses them."""
+"""This node has its maximum of attached volumes, and no pod uses them."""
 TAINT = {"key": "probe", "value": "", "effect": "NoSchedule"}
 CPUS = 32
 KEPT_OUT_S = 10.0
-"""How long a pod waits there for a volume to be detached."""
+"""How long a pod waits there until a volume is detached."""
 
 
 class Probes:
-    """Sends pods to a node that is theirs alone, and notes when they are bound.
+    """Creates pods for nodes that only they can use, and records when they are bound.
 
     Attributes:
-        sent_at: When each wave was sent.
-        bound_at: When the pods of each wave were bound, as far as they were.
+        sent_at: When the pods of each wave were created.
+        bound_at: When the bound pods of each wave were bound.
     """
 
     def __init__(self, loop: VirtualLoop, server: ModelServer) -> None:
@@ -53,13 +53,13 @@ class Probes:
         self._wave_of: dict[str, str] = {}
 
     def begin(self) -> None:
-        """Make the nodes, and send a pod to the full one once all is known again."""
+        """Create the nodes, and later a pod for the full node."""
         for name in (NODE, FULL_NODE):
             self._server.create(NODES, {**make_node(name, CPUS), "spec": {"taints": [TAINT]}})
             self._server.create(CSI_NODES, make_csi_node(name))
         attached = [f"probe-volume-{index}" for index in range(MAX_ATTACHED)]
         for name in attached:
-            # Somebody's, so that no pod is given one that is there already.
+            # The volume belongs to a claim, so that no other claim is bound to it.
             claim = self._server.create(CLAIMS, make_claim(name, FAST))
             self._server.create(VOLUMES, make_volume(name, FAST, claim=claim))
             self._server.create(ATTACHMENTS, make_attachment(name, FULL_NODE))
@@ -68,13 +68,13 @@ class Probes:
         self._loop.call_outside(RECOVERY_S + KEPT_OUT_S, self._detach, attached[0])
 
     def send(self, wave: str) -> None:
-        """Make a plain pod and one with a volume."""
+        """Create a plain pod and one with a volume."""
         self.sent_at[wave] = self._loop.time()
         for kind in ("plain", "with-volume"):
             self._make_pod(kind, wave, NODE)
 
     def bound_after(self, wave: str) -> dict[str, float]:
-        """How long each pod of a wave has waited; infinite if it still does."""
+        """How long each pod of a wave waited until it was bound; infinite if it still waits."""
         return {
             name: self.bound_at[wave].get(name, float("inf")) - self.sent_at[wave]
             for name, sent in self._wave_of.items()
@@ -82,7 +82,7 @@ class Probes:
         }
 
     def _send_to_full_node(self) -> None:
-        """Its time counts from the moment when there is room."""
+        """Create a pod for the full node; its time counts from the detachment."""
         wave = "after a detachment"
         self.sent_at[wave] = self._loop.time() + KEPT_OUT_S
         self._make_pod("with-volume", wave, FULL_NODE)

@@ -1,4 +1,4 @@
-"""One replica of the scheduler: the real process on a virtual clock and network."""
+"""A replica of the scheduler: the real process on a virtual clock and network."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ PATIENCE = Timeouts(request_s=10.0, watch_idle_s=90.0, max_backoff_s=5.0)
 
 
 class Replica:
-    """A scheduler that is started again whenever it ends.
+    """A scheduler process that is restarted whenever it ends.
 
     Args:
-        name: Of the replica; its processes are numbered.
-        loop: Where it runs.
-        network: What it reaches the server by.
-        extenders: The servers there are, by URL.
-        rng: Its luck.
+        name: Name of the replica; its processes are numbered.
+        loop: The event loop.
+        network: Connects it with the server.
+        extenders: The extender servers, by URL.
+        rng: Draws its random choices.
 
     Attributes:
-        engine: Of the present process; None between two.
-        is_running: Whether there is a process, stopped or not.
-        process_name: Of the present process, or the last one.
-        wall_clock_error_s: How far its wall clock is off.
+        engine: The engine of the running process; None if none runs.
+        is_running: Whether a process exists, stopped or not.
+        process_name: Name of the running or the last process.
+        wall_clock_error_s: Error of its wall clock.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class Replica:
 
     @property
     def configuration_hash(self) -> str:
-        """Hash of the configuration in force; empty between two processes."""
+        """Hash of the active configuration; empty if no process runs."""
         return "" if self._configuration is None else self._configuration.active.hash
 
     def start(self) -> None:
-        """Start a fresh process."""
+        """Start a new process."""
         self._num_starts += 1
         self.is_running = True
         self.process_name = f"{self._name}.{self._num_starts}"
@@ -81,7 +81,7 @@ class Replica:
         task.add_done_callback(self._ended, context=None)
 
     def kill(self) -> None:
-        """SIGKILL, and a restart by whoever looks after it."""
+        """Send SIGKILL; a new process follows."""
         if not self.is_running:
             return
         self._loop.kill_process(self.process_name)
@@ -89,11 +89,11 @@ class Replica:
         self._loop.call_outside(RESTART_DELAY_S, self.start)
 
     def retire(self) -> None:
-        """SIGTERM: it releases the lease and ends; a fresh one follows."""
+        """Send SIGTERM: the process releases the lease and ends; a new one follows."""
         self._told_to_end.set()
 
     def stop_for(self, seconds: float) -> None:
-        """SIGSTOP, and SIGCONT later; a process killed meanwhile stays dead."""
+        """Send SIGSTOP, and SIGCONT later unless the process was killed in between."""
         if not self.is_running:
             return
         name = self.process_name
@@ -121,7 +121,7 @@ class Replica:
         try:
             composition = Composition(text_in(stored or {"data": {}}))
         except (InvalidConfiguration, KeyError):
-            # It says so and ends.
+            # The process logs the error and ends.
             return
         connection = virtual_connection(self.process_name, self._network, PATIENCE)
 

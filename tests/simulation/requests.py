@@ -1,4 +1,4 @@
-"""Requests for one object, as the API server answers them."""
+"""The API server's answers to requests for a single object."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _PRECONDITION = refusal(409, "Conflict", "Precondition failed: UID in preconditi
 def answer_request(
     server: ModelServer, process: str, method: str, path: str, body: bytes | None
 ) -> Answer:
-    """Act on a request of a process.
+    """Apply a request of a process and answer it.
 
     Raises:
-        NotImplementedError: There is no such object here.
+        NotImplementedError: The model has no such resource.
     """
     sent: Json = msgspec.json.decode(body) if body else {}
     if (found := _POD.match(path)) is not None:
@@ -72,7 +72,7 @@ def _answer_pod(server: ModelServer, method: str, key: Key, sent: Json) -> Answe
         return Answer(200, server.terminate(key) or pod)
     status: Json = {name: value or "" for name, value in sent["status"].items()}
     if "conditions" in status:
-        # A strategic merge patch merges them by type.
+        # A strategic merge patch merges conditions by type.
         old = {each["type"]: each for each in pod["status"].get("conditions", ())}
         merged = {**old, **{each["type"]: each for each in status["conditions"]}}
         status["conditions"] = list(merged.values())
@@ -82,7 +82,7 @@ def _answer_pod(server: ModelServer, method: str, key: Key, sent: Json) -> Answe
 
 
 def _answer_event(server: ModelServer, process: str, method: str, sent: Json) -> Answer:
-    """Events are counted, and not kept."""
+    """Count the Event without storing it."""
     if method == "POST":
         name = sent["metadata"]["name"]
         if name in server.event_names:
@@ -109,7 +109,7 @@ def _answer_lease(server: ModelServer, method: str, name: str, sent: Json) -> An
 
 
 def _answer_storage(server: ModelServer, method: str, path: str, key: Key, sent: Json) -> Answer:
-    """A claim or a volume; a patch holds for one version of it."""
+    """Patch a claim or a volume, if the resource version matches."""
     found = server.collection(path).get(key)
     if found is None:
         return NOT_FOUND

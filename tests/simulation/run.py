@@ -1,4 +1,4 @@
-"""One seed, from the first object to the verdict."""
+"""Simulate one seed and check it."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ import structlog
 from tests.simulation.audit import Auditor
 from tests.simulation.configurations import describe_text, load_text
 from tests.simulation.end_state import cluster_violations, engine_violations
+from tests.simulation.fault_rates import RECOVERY_S, FaultRates
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network
 from tests.simulation.plan import Emphasis, Plan
 from tests.simulation.server import ModelServer
-from tests.simulation.weather import RECOVERY_S, Weather
 
 FAIL_OVER_S = 15.0 + 2.0 + 1.0
-"""How soon after the death of the leader: a lease, a retry period, and the binding itself."""
+"""Longest wait after the leader was killed: a lease, a retry period, and the binding itself."""
 
 VOLUME_S = 5.0
-"""How long a volume may take when nothing goes wrong."""
+"""How long provisioning a volume may take without faults."""
 
 DETACHED_S = 5.0
-"""How soon after a volume is detached a pod takes its place."""
+"""Longest wait of a pod after a volume is detached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a seed.
+    """Result of one seed.
 
     Attributes:
-        violations: One sentence each; none if all is well.
-        faults: How often each kind struck, and how often each thing was done to the cluster.
-        num_bound: Pods that the scheduler bound.
-        num_changes: Writes in the server's history.
-        trace: What was done to the cluster, and what was bound, in order.
-        recovery_s: How long probes waited, by wave.
+        violations: The violated invariants, one sentence each.
+        faults: How often each fault and each action happened.
+        num_bound: Number of pods that the scheduler bound.
+        num_changes: Number of writes in the server's history.
+        trace: Actions, then bindings, each in order of time.
+        recovery_s: The longest wait of a probe pod, by wave.
     """
 
     seed: int
@@ -55,31 +55,31 @@ class Outcome:
 
 
 def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B008 - it is frozen
-    """Live through one seed, with more of something if that is wanted."""
+    """Simulate one seed, with emphasis on some faults and actions."""
     rng = random.Random(seed)
     loop = VirtualLoop()
     problems: list[str] = []
     early: list[str] = []
     loop.set_exception_handler(lambda _loop, context: problems.append(_problem(context)))
     server = ModelServer(loop.time)
-    weather = Weather()
-    auditor = Auditor(server, weather, loop.time)
-    network = Network(loop, server, rng, weather, auditor.write_sent)
+    fault_rates = FaultRates()
+    auditor = Auditor(server, fault_rates, loop.time)
+    network = Network(loop, server, rng, fault_rates, auditor.write_sent)
     plan = Plan(loop, server, network, rng, emphasis)
     asyncio.set_event_loop(None)
-    with _silence(), _without_collector():
+    with _without_logs(), _without_collector():
         try:
             auditor.extenders = plan.users.extenders
             plan.begin()
-            loop.run_until_complete(plan.go_on(lambda: early.extend(_judged(plan, server))))
-            found = [*early, *_judged(plan, server), *_late_probes(plan)]
+            loop.run_until_complete(plan.run(lambda: early.extend(_violations(plan, server))))
+            found = [*early, *_violations(plan, server), *_late_probes(plan)]
             violations = [*auditor.violations, *problems, *dict.fromkeys(found)]
         finally:
             _end(loop, network)
     return Outcome(
         seed,
         tuple(violations),
-        network.weather.happened,
+        network.fault_rates.happened,
         auditor.num_bound,
         len(server.history),
         (*plan.log, *_bindings(server)),
@@ -87,7 +87,7 @@ def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B0
     )
 
 
-def _judged(plan: Plan, server: ModelServer) -> Iterator[str]:
+def _violations(plan: Plan, server: ModelServer) -> Iterator[str]:
     names = [profile.scheduler_name for profile in load_text(plan.users.text).profiles]
     wanted = describe_text(plan.users.text).hash
     yield from cluster_violations(server, names, plan.users.extenders)
@@ -103,8 +103,8 @@ def _judged(plan: Plan, server: ModelServer) -> Iterator[str]:
 
 def _late_probes(plan: Plan) -> Iterator[str]:
     limits = {
-        "after the storm": RECOVERY_S,
-        "after the leader": FAIL_OVER_S,
+        "after the faults": RECOVERY_S,
+        "after the leader was killed": FAIL_OVER_S,
         "after a detachment": DETACHED_S,
     }
     for wave in plan.probes.sent_at:
@@ -126,9 +126,9 @@ def _bindings(server: ModelServer) -> Iterator[str]:
 
 
 def _end(loop: VirtualLoop, network: Network) -> None:
-    """Let everybody clean up in a world where nothing can be reached."""
-    network.weather.calm()
-    network.weather.is_down = True
+    """End all processes on an unreachable network, and close the loop."""
+    network.fault_rates.reset()
+    network.fault_rates.is_down = True
     network.cut_all()
     loop.end_processes()
     tasks = asyncio.all_tasks(loop)
@@ -149,7 +149,7 @@ def _problem(context: dict[str, Any]) -> str:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """No garbage collection: a real process puts it off as well."""
+    """Disable garbage collection, which a real process postpones as well."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -160,8 +160,8 @@ def _without_collector() -> Iterator[None]:
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
-    """No logs: they are most of the time a seed takes."""
+def _without_logs() -> Iterator[None]:
+    """Disable logs, which take most of the time of a seed."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("critical"))
     try:

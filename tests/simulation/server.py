@@ -1,4 +1,4 @@
-"""A model of the API server: as much of it as a scheduler meets, and its whole history."""
+"""A model of the API server: the part that a scheduler uses, and the history of all writes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Json: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str]
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-"""What a true wall clock shows at the beginning."""
+"""The true wall-clock time at the start."""
 
 MAX_PAGE = 20
-"""A server may send fewer than asked for, and this one does: lists come in several pages."""
+"""Fewer than clients ask for, so that lists come in several pages."""
 
 
 class Answer(NamedTuple):
-    """What the server says to a request."""
+    """The server's response to a request."""
 
     status: int
     body: Json
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One write: what was, and what is; None before the first and after the last state."""
+    """One write: the object before and after; None before its creation and after its deletion."""
 
     revision: int
     path: str
@@ -37,7 +37,7 @@ class Change:
 
     @property
     def current(self) -> Json:
-        """The object as a watch shows it, a deleted one in its last state."""
+        """The object as a watch shows it: a deleted object in its last state."""
         found = self.after if self.after is not None else self.before
         if found is None:
             raise ValueError("a change of nothing")
@@ -45,7 +45,7 @@ class Change:
 
 
 def refusal(status: int, reason: str, message: str = "") -> Answer:
-    """A Status of kind Failure."""
+    """A Status with status Failure."""
     body = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -61,16 +61,16 @@ NOT_FOUND = refusal(404, "NotFound")
 
 
 class ModelServer:
-    """Collections of objects by list path, and every change made to them.
+    """Collections of objects by list path, and all changes of them.
 
     Attributes:
         history: Every change, in order; watches replay from it.
-        compacted: Changes up to this revision cannot be watched from any more.
+        compacted: Watches cannot start at or before this revision.
         binders: Which process bound a pod, by UID, in the order of the bindings.
-        evicted: Pods that processes had deleted, as they were then.
-        events: How often a process has written an Event: by process, UID, reason.
-        event_names: Of all Events.
-        wall_clock_error_s: How far its wall clock is off, which dates what it stores.
+        evicted: Pods that scheduler processes evicted, as they were at the eviction.
+        events: How often an Event was written, by process, UID and reason.
+        event_names: The names of all Events.
+        wall_clock_error_s: Error of its wall clock, and so of all timestamps.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -88,7 +88,7 @@ class ModelServer:
         self._observers: defaultdict[str, list[Callable[[Change], None]]] = defaultdict(list)
 
     def subscribe(self, observer: Callable[[Change], None], *paths: str) -> Callable[[], None]:
-        """Have somebody told of every change under list paths; returns what ends it."""
+        """Call a function with every change under list paths; returns a function that ends it."""
         for path in paths:
             self._observers[path].append(observer)
 
@@ -99,19 +99,19 @@ class ModelServer:
         return end
 
     def timestamp(self) -> str:
-        """The present time by the server's clock."""
+        """The server's wall-clock time."""
         return wall_time(self._now() + self.wall_clock_error_s)
 
     @property
     def revision(self) -> int:
-        """Of the last change."""
+        """The revision of the last change."""
         return self._revision
 
     def collection(self, path: str) -> Mapping[Key, Json]:
         """The objects of one list path, by namespace and name."""
         return self._collections.get(path, {})
 
-    # Writes of the world: users, kubelets, other schedulers
+    # Writes of users, kubelets, controllers and other schedulers
 
     def create(self, path: str, obj: Json) -> Json:
         """Store a new object."""
@@ -121,7 +121,7 @@ class ModelServer:
         return self._store(path, {**obj, "metadata": metadata})
 
     def update(self, path: str, key: Key, **parts: Json) -> Json | None:
-        """Merge fields into parts of an object that exists, such as metadata, spec or status."""
+        """Merge fields into parts of an existing object, such as metadata, spec or status."""
         found = self._collections.get(path, {}).get(key)
         if found is None:
             return None
@@ -129,7 +129,7 @@ class ModelServer:
         return self._store(path, {**found, **merged})
 
     def replace(self, path: str, obj: Json) -> Json:
-        """Store an object that exists in another state."""
+        """Replace an existing object."""
         return self._store(path, obj)
 
     def delete(self, path: str, key: Key) -> None:
@@ -141,7 +141,7 @@ class ModelServer:
             self._record(Change(self._revision, path, self._now(), gone, None))
 
     def terminate(self, key: Key) -> Json | None:
-        """Begin a pod's graceful deletion, which the kubelet ends; without a node it is gone."""
+        """Begin the graceful deletion of a pod; delete it at once if it has no node."""
         pod = self.collection(PODS).get(key)
         if pod is None or pod["metadata"].get("deletionTimestamp"):
             return pod
@@ -151,7 +151,7 @@ class ModelServer:
         return self.update(PODS, key, metadata={"deletionTimestamp": self.timestamp()})
 
     def bind(self, process: str, key: Key, node_name: str, uid: str = "") -> Answer:
-        """Give a pod a node, once."""
+        """Bind a pod to a node, once."""
         pod = self._collections.get(PODS, {}).get(key)
         if pod is None:
             return refusal(404, "NotFound", f'pods "{key[1]}" not found')
@@ -168,7 +168,7 @@ class ModelServer:
         return Answer(201, {"kind": "Status", "status": "Success", "code": 201})
 
     def list(self, path: str, query: Mapping[str, str], age: int = 0) -> Answer:
-        """A list, or a page of one if a limit is asked for; as it was `age` changes ago."""
+        """A list, or a page of it if there is a limit, as it was `age` changes ago."""
         revision, _, start = query.get("continue", f"{self._revision - age}:0").partition(":")
         if "continue" in query and int(revision) < self.compacted:
             return refusal(410, "Expired", "The provided continue parameter is too old")
@@ -182,7 +182,7 @@ class ModelServer:
         return Answer(200, {"kind": "List", "metadata": metadata, "items": items})
 
     def _as_of(self, path: str, revision: int) -> dict[Key, Json]:
-        """The objects of one list path as they were; each change has made one revision."""
+        """The objects of one list path at a revision; each change makes one revision."""
         objects = dict(self.collection(path))
         for change in reversed(self.history[revision:]):
             if change.path == path:
@@ -218,24 +218,24 @@ BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 
 
 def wall_time(seconds: float, timespec: str = "seconds") -> str:
-    """How a wall clock shows seconds since the beginning."""
+    """The timestamp for a number of seconds since the start."""
     shown = (EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None)
     return f"{shown.isoformat(timespec=timespec)}Z"
 
 
 def watch_events(change: Change, matches: Callable[[Json], bool]) -> Iterator[Json]:
-    """What a watch with this selector shows of a change: at most one event."""
+    """The event of a change for a watch with this selector: at most one."""
     was = change.before is not None and matches(change.before) and change.after is not change.before
     is_there = change.after is not None and matches(change.after)
     if is_there:
         yield {"type": "MODIFIED" if was else "ADDED", "object": change.after}
     elif was and change.before is not None:
-        # In its last matching state, with the resource version of the change.
+        # The last matching state, with the resource version of the change.
         yield {"type": "DELETED", "object": _with_revision(change.before, change.revision)}
 
 
 def field_matcher(selector: str) -> Callable[[Json], bool]:
-    """What a field selector of the scheduler says of an object."""
+    """A predicate for one of the field selectors that the scheduler uses."""
     terms = [_term(text) for text in selector.split(",") if text]
     return lambda obj: all(term(obj) for term in terms)
 

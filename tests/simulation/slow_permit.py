@@ -1,4 +1,4 @@
-"""A Permit plugin that has pods wait, and lets them go, refuses them or forgets them."""
+"""A Permit plugin that lets pods wait, then allows, rejects or forgets them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LIMIT_S = 4.0
 
 
 class SlowPermit:
-    """Has pods with the label ``permit`` wait the first time they come, and lets them by later.
+    """Lets pods with the label ``permit`` wait the first time, and allows them the next time.
 
-    Whom it refuses or forgets it has tried again, as a plugin for gangs of pods does.
+    Pods that it rejects or forgets are retried, as a gang scheduling plugin does.
     """
 
     name = "SlowPermit"
@@ -26,7 +26,7 @@ class SlowPermit:
         self._seen: set[str] = set()
 
     def permit(self, _state: CycleState, pod: PodInfo, _node_name: str) -> tuple[Status, float]:
-        """Wait for a while, once."""
+        """Return Wait the first time, then Success."""
         wish = pod.labels.get("permit")
         if wish is None or pod.uid in self._seen:
             return SUCCESS, 0.0

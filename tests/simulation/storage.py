@@ -1,45 +1,45 @@
-"""What binds claims and volumes beside the scheduler: slowly, differently, or not at all."""
+"""A simulated volume controller: binds claims slowly, to another volume, or not at all."""
 
 from __future__ import annotations
 
 import random
 
 from stowage.api.values.volume_claims import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
+from tests.simulation.fault_rates import FaultRates
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.objects import AT_ONCE, FAST, LOCAL, make_volume, reference_to
 from tests.simulation.server import CLAIMS, VOLUMES, Change, Json, Key, ModelServer
-from tests.simulation.weather import Weather
 
 USUAL_DELAY_S = (0.01, 1.5)
 LONG_DELAY_S = (2.0, 30.0)
 
 
 class VolumeController:
-    """The controller of volumes and the provisioner, as one.
+    """The persistent volume controller and a provisioner in one.
 
     Args:
-        loop: Whose clock counts.
-        server: Where claims and volumes are.
+        loop: The event loop.
+        server: Stores the claims and volumes.
         rng: Draws delays and failures.
-        weather: Where what happens is counted.
+        fault_rates: Counts what happens.
 
     Attributes:
-        trouble: The chance that a volume takes long, cannot be made, or goes to a claim that
-            the scheduler had another one for.
+        trouble: The probability that a volume takes long, cannot be provisioned, or is bound to
+            another claim than the scheduler chose.
     """
 
     def __init__(
-        self, loop: VirtualLoop, server: ModelServer, rng: random.Random, weather: Weather
+        self, loop: VirtualLoop, server: ModelServer, rng: random.Random, fault_rates: FaultRates
     ) -> None:
         self.trouble = 0.0
         self._loop = loop
         self._server = server
         self._rng = rng
-        self._weather = weather
+        self._fault_rates = fault_rates
         server.subscribe(self._take, CLAIMS, VOLUMES)
 
     def bind_to_another(self, key: Key) -> None:
-        """Give a claim that waits for its pod any free volume of its class."""
+        """Bind a waiting claim to any free volume of its class."""
         claim = self._server.collection(CLAIMS).get(key)
         if claim is None or claim["spec"].get("volumeName") or self._given_to(claim):
             return
@@ -50,7 +50,7 @@ class VolumeController:
             and volume["spec"]["storageClassName"] == claim["spec"]["storageClassName"]
         ]
         if free:
-            self._weather.happened["claim bound to another volume"] += 1
+            self._fault_rates.happened["claim bound to another volume"] += 1
             self._give(self._rng.choice(free), claim)
 
     def _take(self, change: Change) -> None:
@@ -70,7 +70,7 @@ class VolumeController:
     def _later(self, act: object, *arguments: object) -> None:
         delay_s = self._rng.uniform(*USUAL_DELAY_S)
         if self._rng.random() < self.trouble:
-            self._weather.happened["slow volume"] += 1
+            self._fault_rates.happened["slow volume"] += 1
             delay_s = self._rng.uniform(*LONG_DELAY_S)
         self._loop.call_outside(delay_s, act, *arguments)  # type: ignore[arg-type]
 
@@ -97,7 +97,7 @@ class VolumeController:
         if node_name is None:
             return
         if self._rng.random() < self.trouble:
-            self._weather.happened["volume not made"] += 1
+            self._fault_rates.happened["volume not made"] += 1
             rest = {name: text for name, text in annotations.items() if name != SELECTED_NODE}
             self._server.update(CLAIMS, _key(claim), metadata={"annotations": rest})
             return
@@ -118,13 +118,13 @@ class VolumeController:
         ]
 
     def _give(self, volume: Json, claim: Json) -> None:
-        """The first step; the claim hears of it later."""
+        """Write the volume's claimRef, the first step of binding; the claim is written later."""
         metadata = {"annotations": {BOUND_BY_CONTROLLER: "yes"}}
         spec = {"claimRef": reference_to(claim)}
         self._server.update(VOLUMES, _key(volume), metadata=metadata, spec=spec)
 
     def _bind(self, claim: Json, volume: Json) -> None:
-        """The second step: the claim names its volume."""
+        """Write the claim's volume name, the second step of binding."""
         annotations = {**claim["metadata"].get("annotations", {}), BIND_COMPLETED: "yes"}
         self._server.update(
             CLAIMS,
@@ -135,13 +135,13 @@ class VolumeController:
         )
 
     def _release(self, uid: str) -> None:
-        """Nobody has this claim any more."""
+        """Release a volume whose claim was deleted."""
         for volume in list(self._server.collection(VOLUMES).values()):
             if volume["spec"].get("claimRef", {}).get("uid") == uid:
                 self._take_back(volume)
 
     def _take_back(self, volume: Json) -> None:
-        """Free a volume that was there before, and delete one that was made."""
+        """Free a pre-provisioned volume, and delete a dynamically provisioned one."""
         if volume["spec"]["storageClassName"] != LOCAL:
             self._server.delete(VOLUMES, _key(volume))
             return

@@ -1,4 +1,4 @@
-"""What must hold of claims and volumes at any time."""
+"""Invariants of claims and volumes, checked on every change."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from tests.simulation.attachments import is_used, volume_of
+from tests.simulation.fault_rates import RECOVERY_S, FaultRates
+from tests.simulation.feasible_nodes import FINISHED
 from tests.simulation.objects import DRIVER, HOSTNAME, MAX_ATTACHED
 from tests.simulation.server import (
     ATTACHMENTS,
@@ -17,25 +19,25 @@ from tests.simulation.server import (
     Json,
     ModelServer,
 )
-from tests.simulation.true_reasons import FINISHED
 from tests.simulation.users import claim_of
-from tests.simulation.weather import RECOVERY_S, Weather
 
 SEEN_S = 10.0
-"""How soon an attachment is known to the scheduler when nothing goes wrong."""
+"""How soon the scheduler knows an attachment, without faults."""
 
 
 class StorageAuditor:
-    """Follows claims and volumes, and judges where pods are put.
+    """Follows claims and volumes, and checks the nodes of bound pods.
 
     Attributes:
         violations: One sentence each.
     """
 
-    def __init__(self, server: ModelServer, weather: Weather, now: Callable[[], float]) -> None:
+    def __init__(
+        self, server: ModelServer, fault_rates: FaultRates, now: Callable[[], float]
+    ) -> None:
         self.violations: list[str] = []
         self._server = server
-        self._weather = weather
+        self._fault_rates = fault_rates
         self._now = now
         self._attached_at: dict[str, float] = {}
         self._once_without_limit: set[str] = set()
@@ -43,17 +45,17 @@ class StorageAuditor:
         server.subscribe(self._take, CLAIMS, VOLUMES, CSI_NODES, ATTACHMENTS)
 
     def check_placed(self, pod: Json, node_name: str, foreign: set[str]) -> None:
-        """Judge a pod that the scheduler has just put on a node.
+        """Check a pod that the scheduler has just bound.
 
         Args:
-            pod: As it is stored.
-            node_name: Where it is.
-            foreign: UIDs of pods that others placed, for which the scheduler does not answer.
+            pod: The stored pod.
+            node_name: Its node.
+            foreign: UIDs of pods that other schedulers placed.
         """
         name = claim_of(pod)
         if name:
-            self.violations.extend(self._wrong_with(pod, name, node_name))
-            self.violations.extend(self._too_many_on(pod, node_name, foreign))
+            self.violations.extend(self._claim_violations(pod, name, node_name))
+            self.violations.extend(self._limit_violations(pod, node_name, foreign))
 
     def _take(self, change: Change) -> None:
         if change.path == CLAIMS and change.after is not None:
@@ -83,8 +85,8 @@ class StorageAuditor:
             name = after["metadata"]["name"]
             self.violations.append(f"volume {name} was taken from {was} and given to {is_now}")
 
-    def _wrong_with(self, pod: Json, name: str, node_name: str) -> Iterator[str]:
-        """Who was re-created may have been seen bound when it was another one."""
+    def _claim_violations(self, pod: Json, name: str, node_name: str) -> Iterator[str]:
+        """Violations of a pod's claim, unless it was re-created and may be seen as before."""
         claim = self._server.collection(CLAIMS).get((pod["metadata"]["namespace"], name))
         if claim is None or len(self._uids[name]) > 1:
             return
@@ -95,11 +97,11 @@ class StorageAuditor:
         elif not _reaches(volume, node_name):
             yield f"{subject}, out of reach of {volume['metadata']['name']}"
 
-    def _too_many_on(self, pod: Json, node_name: str, foreign: set[str]) -> Iterator[str]:
-        """Volumes of the driver that pods of ours use there, or that are attached for all to see.
+    def _limit_violations(self, pod: Json, node_name: str, foreign: set[str]) -> Iterator[str]:
+        """Violation of the node's limit of volumes that our pods use or that are seen as attached.
 
-        A volume that is there already is no more of a burden; a node that the driver was not on
-        for a while has had no limit.
+        A volume that was on the node before adds nothing. A node whose driver was missing for a
+        while had no limit then.
         """
         own = volume_of(self._server, pod)
         if not own or node_name in self._once_without_limit:
@@ -121,8 +123,8 @@ class StorageAuditor:
             yield f"{node_name} has {text}"
 
     def _attached_long_since(self, node_name: str) -> set[str]:
-        """Volumes whose attachment a scheduler must have seen, after the storm."""
-        if self._now() < self._weather.calm_since + RECOVERY_S:
+        """Volumes attached so long ago, after the fault phase, that a scheduler must know it."""
+        if self._now() < self._fault_rates.calm_since + RECOVERY_S:
             return set()
         volumes = self._server.collection(VOLUMES)
         names = {

@@ -1,4 +1,4 @@
-"""Every audit of the simulation can fail: it finds faults planted in the scheduler."""
+"""The simulation finds each fault that is planted in the scheduler, so every check can fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from stowage.plugins.volumes.binding import VolumeBinding
 from stowage.plugins.volumes.limits import NodeVolumeLimits
 from stowage.queue.scheduling_queue import SchedulingQueue
 from stowage.state.cache import ClusterCache
-from stowage.state.storage import updater as storage_keeper
+from stowage.state.storage import updater as storage_updater
 from tests.simulation.plan import Emphasis
 from tests.simulation.run import simulate
 
@@ -47,15 +47,15 @@ _FUTURE = "2026-01-01T01:00:00Z"
 """Later than any creation date unless the server's clock has jumped."""
 
 
-class Planted(NamedTuple):
+class PlantedFault(NamedTuple):
     """A fault in the scheduler.
 
     Attributes:
         owner: The class or module with the attribute to replace.
         plant: Returns the replacement; called with the attribute itself.
-        emphasis: What the simulation does more often to reveal the fault.
+        emphasis: Actions and faults that reveal the fault.
         finding: Part of the violation that reports the fault.
-        first_seed: Where the search begins, to save time.
+        first_seed: First seed of the search; a later start saves time.
     """
 
     owner: Any
@@ -67,7 +67,7 @@ class Planted(NamedTuple):
 
 
 def _returns(answer: Any) -> Callable[[Any], Any]:
-    """A function that always returns the same."""
+    """A plant that returns a constant."""
     return lambda _usual: lambda *_arguments, **_options: answer
 
 
@@ -194,7 +194,7 @@ def _reads_taints_once(usual: Any) -> Any:
 
 
 def _does_not_register(resource: EventResource, action: ActionType) -> Callable[[Any], Any]:
-    """The plugin's registered events without this one."""
+    """A plant that removes one of the plugin's registered events."""
 
     def plant(usual: Any) -> Any:
         return lambda self: tuple(
@@ -207,7 +207,7 @@ def _does_not_register(resource: EventResource, action: ActionType) -> Callable[
 
 
 PLANTED = {
-    "a lost answer is taken for a failure": Planted(
+    "a binding with a lost answer is treated as failed": PlantedFault(
         Binder,
         "_settle",
         _fails_on_lost_answer,
@@ -215,14 +215,14 @@ PLANTED = {
         "overcommits",
         first_seed=33,
     ),
-    "a replica writes without the lease": Planted(
+    "a replica writes without holding the lease": PlantedFault(
         LeaderElector,
         "may_write",
         _returns(True),
         Emphasis(often=frozenset(["stop", "create_burst", "delete_many"])),
         " led",
     ),
-    "a leader trusts its lease for longer than it lasts": Planted(
+    "a leader writes after its lease has expired": PlantedFault(
         LeaderElector,
         "_holds_lease",
         _holds_lease_too_long,
@@ -230,7 +230,7 @@ PLANTED = {
         "after its lease",
         first_seed=1,
     ),
-    "a list does not remove vanished objects": Planted(
+    "a list does not remove deleted objects from the cache": PlantedFault(
         Reflector,
         "_events_of_vanished",
         _returns([]),
@@ -238,7 +238,7 @@ PLANTED = {
         "which is not there",
         first_seed=5,
     ),
-    "a stale list is accepted": Planted(
+    "a stale list is accepted": PlantedFault(
         Reflector,
         "_check_age",
         _returns(None),
@@ -249,7 +249,7 @@ PLANTED = {
         "overcommits",
         first_seed=45,
     ),
-    "an event overtaken by another is dropped": Planted(
+    "a watch event that arrives out of order is dropped": PlantedFault(
         Reflector,
         "_is_new",
         _drops_overtaken_events,
@@ -257,59 +257,59 @@ PLANTED = {
         "the engine",
         first_seed=5,
     ),
-    "a pod that found no node is dropped": Planted(
+    "an unschedulable pod is dropped": PlantedFault(
         SchedulingQueue,
         "add_unschedulable",
         _drops_unschedulable_pods,
         _USUAL,
-        "nothing speaks against",
+        "although it fits on",
     ),
-    "a scheduling gate is ignored": Planted(
+    "a scheduling gate is ignored": PlantedFault(
         SchedulingGates, "pre_enqueue", _returns(SUCCESS), _USUAL, "behind its gate"
     ),
-    "a pod is bound before its volumes are": Planted(
+    "a pod is bound before its volumes are": PlantedFault(
         VolumeBinding,
         "pre_bind_progress",
         _returns(PreBindProgress(SUCCESS)),
         _VOLUMES,
         "before its claim",
     ),
-    "a pod waits for its volumes forever": Planted(
+    "a pod waits for its volumes forever": PlantedFault(
         VolumeBinding,
         "pre_bind_progress",
         _returns(PreBindProgress(WAIT)),
         _VOLUMES,
         "still waiting for volumes",
     ),
-    "assumed volumes are not restored": Planted(
+    "assumed volumes are not restored": PlantedFault(
         ClusterCache,
         "forget_storage",
         _returns(None),
         _VOLUMES,
         "assumed for pod",
     ),
-    "a node takes any number of volumes": Planted(
+    "a node takes any number of volumes": PlantedFault(
         NodeVolumeLimits,
         "filter",
         _returns(ACCEPT_ALL),
         _VOLUMES,
         "of at most",
     ),
-    "some assigned pods are never shown to the engine": Planted(
+    "some events of assigned pods are dropped": PlantedFault(
         Reflector,
         "_add_seen",
         _overlooks_some_pods,
         _USUAL,
         "still not confirmed",
     ),
-    "an edit of the configuration is ignored": Planted(
+    "a valid change of the configuration is ignored": PlantedFault(
         LiveConfiguration,
         "_take_valid",
         _returns(None),
         _USUAL,
         " runs ",
     ),
-    "an overtaken edit of the configuration is applied again": Planted(
+    "an outdated change of the configuration is applied": PlantedFault(
         LiveConfiguration,
         "_is_overtaken",
         _returns(False),
@@ -317,53 +317,53 @@ PLANTED = {
         " runs ",
         first_seed=7,
     ),
-    "a failing extender is ignored": Planted(
+    "a failing extender is ignored": PlantedFault(
         ExtenderEvaluator,
         "_filter_or_ignore",
         _ignores_failing_extenders,
         Emphasis({"extender_error": 0.4, "extender_lost": 0.3}, extenders=("picky",)),
         "which http://picky refuses",
     ),
-    "victims are evicted although the review by an extender failed": Planted(
+    "victims are evicted although the review by an extender failed": PlantedFault(
         VictimReviewer,
         "_ask",
         _evicts_without_review,
         Emphasis({"extender_error": 0.4}, frozenset(["create_burst"]), ("guard",)),
-        "whom http://guard spares",
+        "although http://guard spares it",
     ),
-    "the extender that binds is bypassed": Planted(
+    "the extender that binds is bypassed": PlantedFault(
         Extenders,
         "binder_of",
         _returns(None),
         Emphasis(extenders=("binder",)),
-        "past http://binder",
+        "bypassing http://binder",
     ),
-    "an extender's lost answer is taken for a failure": Planted(
+    "an extender binding with a lost answer is treated as failed": PlantedFault(
         ExtenderBinder,
         "_settle",
         _fails_on_lost_answer_of_extender,
         Emphasis({"extender_torn": 0.4, "stalled": 0.3}, frozenset(["create_burst"]), ("binder",)),
         "overcommits",
     ),
-    "the engine is not told that an evaluation by extenders failed": Planted(
+    "the engine is not told that an evaluation by extenders failed": PlantedFault(
         ExtenderDispatcher,
         "_consult",
         _hides_failed_evaluations,
-        Emphasis({"extender_says_no": 0.3}, extenders=("picky",)),
+        Emphasis({"extender_failed": 0.3}, extenders=("picky",)),
         "still with extenders",
         first_seed=9,
     ),
-    "an attached volume without a pod does not count against the limit": Planted(
-        storage_keeper, "attached_volume", _returns(None), _USUAL, "no room for its volume"
+    "an attached volume without a pod does not count against the limit": PlantedFault(
+        storage_updater, "attached_volume", _returns(None), _USUAL, "no room for its volume"
     ),
-    "a detached volume moves no pod": Planted(
+    "a detached volume requeues no pod": PlantedFault(
         NodeVolumeLimits,
         "events_to_register",
         _does_not_register(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE),
         _USUAL,
         "sent after a detachment",
     ),
-    "a candidate trusts the dates of a lease": Planted(
+    "a candidate compares lease timestamps with its own clock": PlantedFault(
         LeaderElector,
         "_taken_until",
         _trusts_dates_of_lease,
@@ -371,23 +371,23 @@ PLANTED = {
         " led",
         first_seed=8,
     ),
-    "a pod is not scheduled before its creation date": Planted(
+    "a pod with a creation timestamp in the future is skipped": PlantedFault(
         schedule_one,
         "skip_pod_schedule",
         _skips_pods_of_the_future,
         Emphasis(often=frozenset(["jump_server_clock"])),
-        "sent after the storm",
+        "sent after the faults",
         first_seed=12,
     ),
-    "a removed taint moves no pod": Planted(
+    "a removed taint requeues no pod": PlantedFault(
         TaintToleration,
         "events_to_register",
         _does_not_register(EventResource.NODE, ActionType.UPDATE_NODE_TAINT),
         Emphasis(often=frozenset(["taint_or_untaint"])),
-        "nothing speaks against",
+        "although it fits on",
         first_seed=120,
     ),
-    "labels of namespaces are read once": Planted(
+    "changes of namespace labels are ignored": PlantedFault(
         ClusterCache,
         "update_namespace",
         _reads_labels_once,
@@ -395,32 +395,36 @@ PLANTED = {
         "the engine has labels",
         first_seed=6,
     ),
-    "a node's taints are read once": Planted(
+    "changes of node taints are ignored": PlantedFault(
         ClusterCache,
         "update_node",
         _reads_taints_once,
         _USUAL,
         "the engine has node",
     ),
-    "every Event is emitted twice": Planted(
+    "every Event is emitted twice": PlantedFault(
         EventRecorder, "emit", _emits_twice, _USUAL, "wrote Scheduled"
     ),
-    "a candidate checks the lease too rarely": Planted(
-        LeaderElector, "_candidate_pause_s", _returns(9.0), _USUAL, "sent after the leader"
+    "a candidate checks the lease too rarely": PlantedFault(
+        LeaderElector,
+        "_candidate_pause_s",
+        _returns(9.0),
+        _USUAL,
+        "sent after the leader was killed",
     ),
-    "a lost answer is awaited for minutes": Planted(
+    "the request timeout is five minutes": PlantedFault(
         Timeouts,
         "request_timeout",
         lambda _usual: property(lambda _self: _LONG),
         _USUAL,
-        "nothing speaks against",
+        "although it fits on",
         first_seed=14,
     ),
 }
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fault = PLANTED[name]
     usual = getattr(fault.owner, fault.attribute)
     monkeypatch.setattr(fault.owner, fault.attribute, fault.plant(usual))
@@ -428,4 +432,4 @@ def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) ->
         violations = simulate(seed, fault.emphasis).violations
         if any(fault.finding in violation for violation in violations):
             return
-    pytest.fail(f"{MAX_SEEDS_TO_A_FAULT} seeds did not show it")
+    pytest.fail(f"{MAX_SEEDS_TO_A_FAULT} seeds did not find the fault")

@@ -1,4 +1,4 @@
-"""What users, administrators and other schedulers do to a cluster."""
+"""Actions of users, administrators and other schedulers."""
 
 from __future__ import annotations
 
@@ -57,22 +57,22 @@ NUM_LOCAL_VOLUMES = (2, 6)
 NODES_GONE_S = 10.0
 EVICTED_WITHIN_S = 5.0
 BROKEN_S = (1.0, 8.0)
-"""How long a configuration that cannot be used stays."""
+"""How long an invalid configuration stays."""
 
 
 class Users:
-    """Everybody but the scheduler, the server and the network.
+    """Users, administrators and other schedulers.
 
     Args:
-        loop: Whose clock counts.
-        server: Where objects are.
-        volumes: What binds volumes.
-        rng: Draws what they want.
-        extenders: Of every configuration.
+        loop: The event loop.
+        server: Stores the objects.
+        volumes: The volume controller.
+        rng: Draws the details of each action.
+        extenders: The extenders of every configuration.
 
     Attributes:
         extenders: The same.
-        actions: What they do, with weights.
+        actions: The actions, with weights.
         text: The last valid configuration.
     """
 
@@ -120,7 +120,7 @@ class Users:
         )
 
     def begin(self) -> None:
-        """Make the first objects."""
+        """Create the first objects."""
         server, rng = self._server, self._rng
         for name in (NAMESPACE, SECOND_NAMESPACE):
             server.create(NAMESPACES, make_namespace(name, rng.choice(TEAMS)))
@@ -139,7 +139,7 @@ class Users:
             self._create_pod()
 
     def repair(self) -> None:
-        """Put a configuration that can be used where there is none."""
+        """Restore the last valid configuration."""
         found = self._server.collection(CONFIG_MAPS).get(CONFIG_MAP_KEY)
         if found is None:
             self._server.create(CONFIG_MAPS, config_map(self.text))
@@ -147,7 +147,7 @@ class Users:
             self._server.update(CONFIG_MAPS, CONFIG_MAP_KEY, data=config_map(self.text)["data"])
 
     def any(self, path: str) -> Key | None:
-        """Any object of a kind."""
+        """A random object of a kind."""
         keys = sorted(self._server.collection(path))
         return self._rng.choice(keys) if keys else None
 
@@ -156,7 +156,7 @@ class Users:
         self._server.create(PODS, self._draw_pod(f"pod-{self._num_pods}"))
 
     def _draw_pod(self, name: str, claim: str = "") -> Json:
-        """Any pod; one that wants a gadget only where somebody looks after them."""
+        """A random pod; it requests a gadget only where an extender manages gadgets."""
         pod = draw_pod(self._rng, name, claim)
         if any("managedResources" in each for each in self.extenders) and self._rng.random() < 0.4:
             pod["spec"]["containers"][0]["resources"]["requests"][GADGET] = "1"
@@ -172,7 +172,7 @@ class Users:
         claim = make_claim(f"claim-{name}", self._rng.choice((LOCAL, FAST, FAST, AT_ONCE)))
         if self._rng.random() < 0.2:
             claim["spec"]["accessModes"] = ["ReadWriteOncePod"]
-        # Either may come first.
+        # The pod or the claim may come first.
         made = [(CLAIMS, claim), (PODS, self._draw_pod(name, claim["metadata"]["name"]))]
         self._rng.shuffle(made)
         self._server.create(*made[0])
@@ -182,7 +182,7 @@ class Users:
             self._loop.call_outside(self._rng.uniform(0, 5), self._server.create, *made[1])
 
     def _share_claim(self) -> None:
-        """A second pod for a claim."""
+        """Create a second pod for a claim."""
         key = self.any(CLAIMS)
         if key is not None:
             self._num_pods += 1
@@ -198,12 +198,12 @@ class Users:
             self._server.delete(CLAIMS, (key[0], claim_name))
 
     def _delete_many(self) -> None:
-        """Make room at one go."""
+        """Delete many pods at once."""
         for _ in range(10):
             self._delete_pod()
 
     def _recreate_pod(self) -> None:
-        """Another pod under the name of one, with its claim."""
+        """Replace a pod by another of the same name and claim."""
         key = self.any(PODS)
         if key is not None:
             claim_name = claim_of(self._server.collection(PODS)[key])
@@ -211,7 +211,7 @@ class Users:
             self._server.create(PODS, self._draw_pod(key[1], claim_name))
 
     def _recreate_claim(self) -> None:
-        """Another claim under the name of one that no pod runs with."""
+        """Replace a claim by another of the same name, unless a pod runs with it."""
         key = self.any(CLAIMS)
         if key is not None and not self._is_used(key[1], by_placed=True):
             class_name = self._server.collection(CLAIMS)[key]["spec"]["storageClassName"]
@@ -230,7 +230,7 @@ class Users:
         )
 
     def _remove_node(self) -> None:
-        """Take a node away, and bring it back under its name, its pods gone or still there."""
+        """Delete a node and bring it back later, with or without its pods."""
         key = self.any(NODES)
         if key is None:
             return
@@ -245,7 +245,7 @@ class Users:
         self._loop.call_outside(self._rng.uniform(0, NODES_GONE_S), self._return_node, node)
 
     def _return_node(self, node: Json) -> None:
-        """As large as it was, and with no memory of the rest."""
+        """Create the node again with its capacity only."""
         name = node["metadata"]["name"]
         if ("", name) not in self._server.collection(NODES):
             self._server.create(NODES, {**make_node(name), "status": node["status"]})
@@ -264,7 +264,7 @@ class Users:
             self._server.update(NODES, key, status={"allocatable": grown, "capacity": grown})
 
     def _taint_or_untaint(self) -> None:
-        """Keep pods off a node, or drive off those that are there, until it is over."""
+        """Taint a node for a while, with or without evicting its pods."""
         key = self.any(NODES)
         if key is None:
             return
@@ -275,10 +275,10 @@ class Users:
         self._server.update(NODES, key, spec={"taints": [{"key": TROUBLE, "effect": effect}]})
         if effect == "NoExecute":
             delay_s = self._rng.uniform(0, EVICTED_WITHIN_S)
-            self._loop.call_outside(delay_s, self._drive_off, key[1])
+            self._loop.call_outside(delay_s, self._evict_intolerant, key[1])
 
-    def _drive_off(self, node_name: str) -> None:
-        """End the pods that do not tolerate the taint, if it is still there."""
+    def _evict_intolerant(self, node_name: str) -> None:
+        """Delete the pods that do not tolerate the taint, if it is still there."""
         node = self._server.collection(NODES).get(("", node_name))
         if node is None or not node["spec"].get("taints"):
             return
@@ -293,7 +293,7 @@ class Users:
             self._server.update(NAMESPACES, key, metadata={"labels": labels})
 
     def _shrink_pod(self) -> None:
-        """Have a pod ask for less, where it is."""
+        """Lower the requests of a pod in place."""
         key = self.any(PODS)
         if key is None:
             return
@@ -323,7 +323,7 @@ class Users:
                 return
 
     def _bind_by_another(self) -> None:
-        """Another scheduler binds one of our pods, where there is room by its own reckoning."""
+        """Let another scheduler bind one of our pods to a node with enough room."""
         pending = [
             key
             for key, pod in self._server.collection(PODS).items()
@@ -334,7 +334,7 @@ class Users:
             self._server.bind("foreign", self._rng.choice(pending), node[1])
 
     def _place_by_another(self) -> None:
-        """Another scheduler binds a pod of its own on one of our nodes."""
+        """Let another scheduler bind its own pod to one of our nodes."""
         node = self.any(NODES)
         if node is None:
             return

@@ -1,4 +1,4 @@
-"""A watch as a client reads it: events late, twice, out of order, or cut in the middle."""
+"""A watch as a client reads it: events late, repeated, out of order, or cut in the middle."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from tests.simulation.network import Network
 
 REORDERED_WITHIN_S = 0.5
-"""What comes out of order comes within this, or after nothing."""
+"""Longest time that a reordered event waits for an event to overtake it."""
 REMEMBERED = 5
 
 
 class WatchStream:
-    """What the server has sent and the client has not read.
+    """Events that the server has sent and the client has not read.
 
     Args:
-        network: Which delays and spoils.
-        path: Of the list.
-        query: Of the request.
-        silence_s: How long the client waits for a word.
+        network: Decides about delays and faults.
+        path: Path of the list.
+        query: Query of the request.
+        silence_s: Read timeout of the client.
     """
 
     def __init__(
@@ -46,36 +46,36 @@ class WatchStream:
         network.streams[self] = None
 
     def replay(self, since: int) -> None:
-        """Send what happened after a revision."""
-        # Each change has made one revision.
+        """Send the changes after a revision."""
+        # Each change makes one revision.
         for change in self._network.server.history[since:]:
             if change.path == self._path:
                 self._send_change(change)
 
     def put(self, event: Json) -> None:
-        """Send one event, after all that were sent before it unless that goes wrong."""
+        """Send one event after all earlier ones, unless a fault reorders it."""
         if self._has_ended:
             return
         network, line = self._network, msgspec.json.encode(event) + b"\n"
-        late_s = network.stall() if network.strikes("stalled") else 0.0
-        if not self._held and network.strikes("reordered"):
+        late_s = network.stall() if network.injects("stalled") else 0.0
+        if not self._held and network.injects("reordered"):
             self._held = line
             network.loop.call_outside(REORDERED_WITHIN_S, self._release)
             return
-        # With what it has overtaken, at once: an event lost for good is another matter.
+        # The overtaken events follow at once: they are late, not lost.
         self._send(line + self._held, late_s)
         self._held = b""
         self._sent.append(line)
-        if network.strikes("repeated"):
+        if network.injects("repeated"):
             self._send(line, 0.0)
-        if network.strikes("replayed"):
+        if network.injects("replayed"):
             self._send(network.any_of(self._sent), 0.0)
-        if network.strikes("cut"):
+        if network.injects("cut"):
             self._send(line[: len(line) // 2], 0.0)
             self.end()
 
     def end(self, at_once: bool = False) -> None:
-        """Send no more; what is on its way still arrives, unless the server is gone at once."""
+        """End the stream; events in flight still arrive, unless the server stopped."""
         if not self._has_ended:
             self._has_ended = True
             if at_once:
@@ -85,14 +85,14 @@ class WatchStream:
             self.close()
 
     def close(self) -> None:
-        """Nobody reads any more."""
+        """Close the stream: the client has stopped reading."""
         self._has_ended = True
         self._network.streams.pop(self, None)
         with suppress(ValueError):
             self._unsubscribe()
 
     async def iter_any(self) -> AsyncIterator[bytes]:
-        """Chunks as they come."""
+        """Yield chunks as they arrive."""
         while True:
             async with asyncio.timeout(self._silence_s):
                 chunk = await self._chunks.get()
@@ -101,7 +101,7 @@ class WatchStream:
             yield chunk
 
     def _release(self) -> None:
-        """Send what no successor has overtaken."""
+        """Send the held-back events."""
         line, self._held = self._held, b""
         if line and not self._has_ended:
             self._send(line, 0.0)
@@ -112,7 +112,7 @@ class WatchStream:
 
     def _send(self, chunk: bytes | None, late_s: float) -> None:
         loop = self._network.loop
-        # Never at the same instant: timers of one instant run in no particular order.
+        # Each event gets its own time, because timers of one instant have no fixed order.
         at_earliest = self._arrives_at + 1e-6
         self._arrives_at = max(at_earliest, loop.time() + self._network.delay() + late_s)
         delay_s = self._arrives_at - loop.time()

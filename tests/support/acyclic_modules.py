@@ -1,4 +1,4 @@
-"""An import-linter contract: no import cycle between modules, TYPE_CHECKING imports included."""
+"""An import-linter contract: no import cycle between modules, including TYPE_CHECKING imports."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class AcyclicModules(Contract):
     """
 
     def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
-        """Look for one cycle."""
+        """Search for one cycle."""
         cycle = find_cycle(graph)
         return ContractCheck(kept=cycle is None, metadata={"cycle": cycle})
 
     def render_broken_contract(self, check: ContractCheck) -> None:
-        """Print each import of the cycle on a line."""
+        """Print one line for each import of the cycle."""
         for importer, imported in pairwise(check.metadata["cycle"]):
             output.print_error(f"{importer} imports {imported}")
 

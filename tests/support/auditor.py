@@ -1,6 +1,6 @@
-"""An auditor: follows pods and nodes without the scheduler's help and notes whatever is wrong.
+"""An auditor, independent of the scheduler: it follows pods and nodes and records violations.
 
-It is told of every change of the API server's store, so no watch of its own can break or lag.
+It gets every change directly from the store of the API server, without a watch.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Json = dict[str, Any]
 
 
 class Auditor:
-    """What happened to each pod, and every breach of the promises made to it.
+    """The bindings of each pod, and all violated invariants.
 
     Attributes:
-        pods: Those that exist, by UID.
-        nodes: Those that exist, by name.
-        bindings: Every pod that ever got a node, by UID.
-        waited: Every pod that ever was without a node, by UID.
-        breaches: What must never happen and did: a pod moved, refused by its kubelet, or put on a
-            node that was full.
+        pods: The existing pods, by UID.
+        nodes: The existing nodes, by name.
+        bindings: Every pod that was ever bound, by UID.
+        waited: Every pod that ever was unbound, by UID.
+        breaches: The violations: a pod moved, was rejected by its kubelet, or was bound to a
+            full node.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Auditor:
         self._changed = asyncio.Event()
 
     def pod_changed(self, change_type: str, pod: Json) -> None:
-        """Take one change of a pod: ADDED, MODIFIED or DELETED."""
+        """Handle one change of a pod: ADDED, MODIFIED or DELETED."""
         uid, node_name = pod["metadata"]["uid"], pod["spec"].get("nodeName", "")
         if change_type == "DELETED":
             self.pods.pop(uid, None)
@@ -58,7 +58,7 @@ class Auditor:
         self._changed.set()
 
     def node_changed(self, change_type: str, node: Json) -> None:
-        """Take one change of a node."""
+        """Handle one change of a node."""
         name = node["metadata"]["name"]
         if change_type == "DELETED":
             self.nodes.pop(name, None)
@@ -68,15 +68,15 @@ class Auditor:
 
     @property
     def num_placed(self) -> int:
-        """Pods that are on a node and have not finished."""
+        """Number of pods that are on a node and have not finished."""
         return sum(bool(node_of(pod)) and not is_finished(pod) for pod in self.pods.values())
 
     def named(self, name: str) -> Json:
-        """The existing pod with this name."""
+        """The existing pod of this name."""
         return next(pod for pod in self.pods.values() if pod["metadata"]["name"] == name)
 
     def unbound(self, *, besides: Callable[[Json], bool] = lambda _pod: False) -> list[str]:
-        """Names of the pods without a node, but those that are to have none."""
+        """Names of the pods without a node, except those that must not get one."""
         return sorted(
             pod["metadata"]["name"]
             for pod in self.pods.values()
@@ -84,10 +84,10 @@ class Auditor:
         )
 
     async def until(self, holds: Callable[[], bool], what: str) -> None:
-        """Return as soon as something is true of what was seen.
+        """Return as soon as a condition holds.
 
         Raises:
-            AssertionError: it has not become true for `WAIT_TIMEOUT_S`.
+            AssertionError: The condition did not hold within `WAIT_TIMEOUT_S`.
         """
         try:
             async with asyncio.timeout(WAIT_TIMEOUT_S):
@@ -129,12 +129,12 @@ class Auditor:
 
 
 def node_of(pod: Json) -> str:
-    """The node of a pod, or an empty text."""
+    """The node of a pod; empty if it has none."""
     return str(pod["spec"].get("nodeName", ""))
 
 
 def is_finished(pod: Json) -> bool:
-    """Whether a pod uses nothing any more."""
+    """Whether a pod has finished and uses no resources."""
     return pod["status"].get("phase") in ("Succeeded", "Failed")
 
 
@@ -148,7 +148,7 @@ def scheduled_condition(pod: Json) -> tuple[str, str]:
 
 @contextmanager
 def auditing(cluster: SimulatedCluster) -> Iterator[Auditor]:
-    """An auditor of everything in a cluster, from the beginning."""
+    """An auditor of all changes of a cluster from its start."""
     auditor, store = Auditor(), cluster.store
     for stored in store.collection(NODES.stored_in).items():
         auditor.node_changed("ADDED", stored.obj)
@@ -170,7 +170,7 @@ def auditing(cluster: SimulatedCluster) -> Iterator[Auditor]:
 
 
 def _requests(pod: Json) -> dict[str, int]:
-    """What a pod takes of its node; one that cannot be read takes its place only."""
+    """The requests of a pod; an invalid pod counts as one pod without requests."""
     try:
         decoded = decode_object(Pod, msgspec.json.encode(pod))
         return {**pod_requests(decoded), "pods": 1}

@@ -1,4 +1,4 @@
-"""A certificate authority of the plain kind: what it signs does not name the key of its maker."""
+"""A certificate authority whose certificates have no authority key identifier."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 
 class Authority:
-    """A certificate authority.
+    """A certificate authority that writes its certificates to files.
 
     Args:
-        folder: Where its certificates are written.
+        folder: The folder of its certificates.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -30,13 +30,13 @@ class Authority:
         self.file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
     def issue_client(self, user: str, *groups: str) -> Path:
-        """A user's certificate and key in one file."""
+        """Write a client certificate and its key to one file."""
         parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
         name = x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, user)])
         return self._issue(name, user, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]))
 
     def server_context(self) -> ssl.SSLContext:
-        """A server's side of TLS, with a certificate for 127.0.0.1."""
+        """A TLS context of a server with a certificate for 127.0.0.1."""
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
         address = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,4 @@
-"""Short ways to write API objects in tests: ``make_pod("p", cpu="1", node="n")``."""
+"""Builders of API objects: ``make_pod("p", cpu="1", node="n")``."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def make_pod(
     nominated_node: str = "",
     **spec: Any,
 ) -> Pod:
-    """A pod with one container per image, the first of which asks for `requests` and the ports.
+    """A pod with one container for each image; the first one has the requests and ports.
 
     Its UID is ``uid-<name>`` unless given. Further keywords are fields of `PodSpec`, among them
     `node_selector`, `topology_spread_constraints`, `priority`, `volumes` and `scheduler_name`.
@@ -140,12 +140,12 @@ def make_node(
 
 
 def owned_by(kind: str, name: str, uid: str, *, controller: bool = True) -> OwnerReference:
-    """A reference to an owner of a built-in kind."""
+    """An owner reference of a built-in kind."""
     return OwnerReference(kind, name, uid, _API_VERSIONS[kind], controller)
 
 
 def make_namespace(name: str, *, labels: Mapping[str, str] | None = None) -> Namespace:
-    """A namespace with these labels and the one that the API server adds."""
+    """A namespace with these labels and the name label that the API server adds."""
     own_labels = {"kubernetes.io/metadata.name": name} | dict(labels or {})
     return Namespace(ObjectMeta(name=name, labels=own_labels))
 
@@ -153,7 +153,7 @@ def make_namespace(name: str, *, labels: Mapping[str, str] | None = None) -> Nam
 def label_selector(
     labels: Mapping[str, str] | None = None, *expressions: tuple[str, str, Sequence[str]]
 ) -> LabelSelector:
-    """A label selector from labels to equal and (key, operator, values) expressions."""
+    """A label selector of labels that must be equal and of (key, operator, values) expressions."""
     return LabelSelector(
         dict(labels or {}),
         tuple(
@@ -180,7 +180,7 @@ def affinity_term(
 
 
 def weighted(weight: int, term: PodAffinityTerm) -> WeightedPodAffinityTerm:
-    """A pod affinity term with a weight, as preferred terms have."""
+    """A pod affinity term with a weight, for preferred terms."""
     return WeightedPodAffinityTerm(weight, term)
 
 

@@ -1,4 +1,4 @@
-"""Drives an engine beside a model of the API server, which carries out the instructions."""
+"""Drives an engine beside a model of the API server, which executes the instructions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.support.model_storage import ModelStorage
 
 
 class ClusterDriver(EngineDriver):
-    """An engine, a model cluster, optionally model storage; checks the models after each call.
+    """An engine, a model cluster and optional model storage; checks invariants after each call.
 
     Args:
-        make: As for `EngineDriver`.
+        make: See `EngineDriver`.
         rng: Breaks ties between nodes; by default the first node wins.
-        storage: Carries out what concerns claims and volumes.
+        storage: Executes the instructions about claims and volumes.
         checks_capacity: Whether overcommitted nodes are an error.
     """
 
@@ -38,17 +38,17 @@ class ClusterDriver(EngineDriver):
         self.storage = storage
 
     def deliver(self, *, watches: str = "pending assigned") -> list[Instruction]:
-        """Pass the engine everything that answers and these watches hold."""
+        """Pass the engine all pending answers and the pending events of these watches."""
         return self.handle(*self.cluster.take_events(watches))
 
     def deliver_storage(self, *, watch: bool = True, answers: bool = True) -> list[Instruction]:
-        """Pass the engine what the storage watch and the answers about volumes hold."""
+        """Pass the engine the pending events and answers about claims and volumes."""
         assert self.storage is not None
         events: list[Event] = self.storage.take_answers() if answers else []
         return self.handle(*events, *(self.storage.take_watch() if watch else ()))
 
     def carry_out(self, instructions: Iterable[Instruction]) -> None:
-        """Carry instructions out in the models, and check them."""
+        """Execute instructions in the models, and check the models."""
         self.cluster.carry_out(instructions)
         if self.storage is not None:
             self.storage.carry_out(instructions)
@@ -57,7 +57,7 @@ class ClusterDriver(EngineDriver):
             self.cluster.check_capacity()
 
     def end_faults(self) -> None:
-        """From now on no request fails."""
+        """Let no further request fail."""
         cluster = self.cluster
         cluster.lost_answers = cluster.refusals = cluster.failing_evictions = 0
         if self.storage is not None:

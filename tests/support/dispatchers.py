@@ -1,4 +1,4 @@
-"""A dispatcher whose every writer talks to a fake API server."""
+"""A dispatcher whose writers all use a fake API server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_dispatcher(
     time: FakeTime,
     metrics: Metrics | None = None,
 ) -> Dispatcher:
-    """Leading, without extenders, with a minute for PreBind plugins."""
+    """A dispatcher that leads, has no extenders, and gives PreBind plugins a minute."""
     binder = Binder(client, lambda: True, time.clock)
     objects = ExtenderObjects(client, time.clock, NO_EXTENDERS)
     writers = Writers(

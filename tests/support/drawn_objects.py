@@ -1,4 +1,4 @@
-"""Nodes and pods that ask of each other all that kube-scheduler knows, few enough to collide."""
+"""Random nodes and pods with every scheduling field, from few values, so that they interact."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TROUBLES = (Taint("trouble", "", "NoSchedule"), Taint("trouble", "", "NoExecute"
 
 
 def draw_node(rng: Random, name: str) -> Node:
-    """A node, larger or smaller, perhaps tainted, cordoned, or without a zone."""
+    """A node with random capacity, taints and zone."""
     labels = {"disk": rng.choice(("ssd", "hdd"))} if rng.random() < 0.5 else {}
     return make_node(
         name,
@@ -55,7 +55,7 @@ def draw_node(rng: Random, name: str) -> Node:
 
 
 def draw_pod(rng: Random, name: str, **given: Any) -> Pod:
-    """A pod that asks for this and that."""
+    """A pod with random requests and constraints."""
     fields: dict[str, Any] = {
         "cpu": rng.choice(("500m", "1", "1500m", "2")),
         "namespace": rng.choice(NAMESPACES),
@@ -69,7 +69,7 @@ def draw_pod(rng: Random, name: str, **given: Any) -> Pod:
 
 
 def draw_labels(rng: Random) -> dict[str, str]:
-    """Of a pod."""
+    """The labels of a pod."""
     labels = {"app": rng.choice(APPS)}
     if rng.random() < 0.3:
         labels["version"] = rng.choice(("1", "2"))

@@ -1,4 +1,4 @@
-"""Drives an engine through a story on a virtual clock and checks its invariants on the way."""
+"""Drives an engine on a virtual clock and checks its invariants after each call."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ class EngineDriver:
         return answer
 
     def advance(self, seconds: float) -> list[Instruction]:
-        """Let time pass."""
+        """Advance the virtual time."""
         self.now += seconds
         return self.handle()
 
     def add_nodes(self, *names: str, **fields: Any) -> None:
-        """Nodes join; `fields` are those of `make_node`."""
+        """Add nodes; `fields` are those of `make_node`."""
         self.handle(*(NodeSeen(make_node(name, **fields)) for name in names))
 
     def create_pods(self, *names: str, **fields: Any) -> list[Instruction]:
-        """Users create pods; `fields` are those of `make_pod`."""
+        """Create pods; `fields` are those of `make_pod`."""
         return self.handle(*(PendingPodSeen(make_pod(name, **fields)) for name in names))
 
     def take(self, kind: type[T]) -> list[T]:
@@ -82,7 +82,7 @@ class EngineDriver:
         return ""
 
     def check_replay(self) -> None:
-        """Fail unless replaying the journal gives the same answers and the same final state."""
+        """Assert that replaying the journal gives the same answers and the same final state."""
         replayed: list[Engine] = []
 
         def rebuild(choose: Callable[[int], int]) -> Engine:
@@ -93,7 +93,7 @@ class EngineDriver:
         assert replayed[0].dump() == self.engine.dump()
 
     def carry_out(self, instructions: Iterable[Instruction]) -> None:
-        """Act on instructions; the engine alone does nothing about them."""
+        """Execute instructions; by default do nothing."""
 
     def _record(self, instructions: list[Instruction]) -> None:
         self.engine.validate()

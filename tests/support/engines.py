@@ -1,4 +1,4 @@
-"""Engines for tests: the default profile, or profiles that change while the engine runs."""
+"""Engines for tests: with the default profile, or with profiles that change at run time."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def of_type(kind: type[T], instructions: Iterable[object]) -> list[T]:
 
 
 def configuration_of(*profiles: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    """A KubeSchedulerConfiguration as plain data."""
+    """A KubeSchedulerConfiguration as a dict."""
     kind = {"apiVersion": API_VERSION, "kind": KIND}
     return {**kind, "profiles": [dict(each) for each in profiles], **fields}
 
@@ -78,7 +78,7 @@ def configuration_of(*profiles: Mapping[str, Any], **fields: Any) -> dict[str, A
 def fit_profile(
     strategy: str = "LeastAllocated", scheduler_name: str = "default-scheduler"
 ) -> dict[str, Any]:
-    """A profile that scores by NodeResourcesFit alone, with this strategy."""
+    """A profile that scores with NodeResourcesFit only, with this strategy."""
     resources = [{"name": "cpu", "weight": 1}]
     args = {"scoringStrategy": {"type": strategy, "resources": resources}}
     score = {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit"}]}
@@ -90,7 +90,7 @@ def fit_profile(
 
 
 def change_to(*profiles: Mapping[str, Any], **fields: Any) -> ConfigurationChanged:
-    """The event for an edited configuration."""
+    """The event of a changed configuration."""
     configuration = configuration_of(*profiles, **fields)
     return ConfigurationChanged(configuration_hash(configuration), configuration)
 
@@ -101,7 +101,7 @@ def configurable_engine(
     journal: Journal | None = None,
     choose: Callable[[int], int] = lambda _num_ties: 0,
 ) -> Engine:
-    """An engine with these profiles that accepts other configurations later.
+    """An engine with these profiles that accepts later configurations.
 
     `plugins` are registered; profiles enable them by name.
     """

@@ -1,4 +1,4 @@
-"""The state an engine must be in, derived from its events and instructions in plain dicts."""
+"""The expected state of an engine, derived from its events and instructions in plain dicts."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class ExpectedState:
 
     Attributes:
         nodes: By name.
-        placed: UID -> pod that was seen on a node.
+        placed: UID -> pod that a watch showed on a node.
         assumed: UID -> node that the engine has chosen, until the binding is confirmed or fails.
-        waiting: UID -> pending pod of our scheduler name that is not gone yet.
-        ended: UIDs of pods that were on a node and are gone; they never wait again.
-        revived: The exceptions: the lagging watch of pending pods showed them after their end.
+        waiting: UID -> existing pending pod with our scheduler name.
+        ended: UIDs of deleted pods that were on a node; they never become pending again.
+        revived: The exceptions to `ended`: the lagging watch of pending pods showed them later.
         not_before: UID -> earliest time of the next attempt, after errors.
     """
 
@@ -49,7 +49,7 @@ class ExpectedState:
     _decided: dict[str, Pod] = field(default_factory=dict)
 
     def take_events(self, events: Iterable[Event]) -> None:
-        """Update from the events of one call."""
+        """Apply the events of one call."""
         for event in events:
             match event:
                 case NodeSeen():
@@ -71,7 +71,7 @@ class ExpectedState:
                     self.waiting.pop(event.uid, None)
 
     def take_instructions(self, instructions: Iterable[Instruction], now: float) -> None:
-        """Update from an answer; fails if a pod was tried during its backoff or does not fit."""
+        """Apply an answer; fail if it schedules a pod during its backoff or overcommits a node."""
         for each in instructions:
             if isinstance(each, AttemptResult):
                 if each.result == "scheduled":
@@ -86,7 +86,7 @@ class ExpectedState:
                     self._note_failure(each, now)
 
     def contents_of_nodes(self) -> dict[str, tuple[bool, int, list[str]]]:
-        """Of each node: whether it exists, the CPU requested of it, and its pods' UIDs."""
+        """For each node: whether it exists, its requested CPU, and the UIDs of its pods."""
         locations = self.locations()
         names = self.nodes.keys() | set(locations.values())
         contents = {}

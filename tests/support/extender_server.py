@@ -1,13 +1,13 @@
-"""A scheduler extender as a program of its own; ``python extender_server.py MODE``.
+"""A scheduler extender as a separate process; ``python extender_server.py MODE``.
 
-It prints its port, then serves until it is killed. What it is asked it writes as JSON lines to the
+It prints its port, then serves until it is killed. It writes its requests as JSON lines to the
 file named by ``--log``. Modes:
 
     picky    filter: only nodes whose name ends in an even digit pass, the others are "too odd";
              prioritize: 10 for the node named by ``--favourite``; bind: at the API server;
              preempt: leaves only the node named by ``--favourite``
     slow     answers after an hour
-    garbage  answers 200 with what is no JSON
+    garbage  answers 200 with invalid JSON
     broken   answers 500
     denying  filter and bind answer with an Error
 """
@@ -27,7 +27,7 @@ AN_HOUR_S = 3600.0
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers by the mode of the program."""
+    """Answers requests according to the mode."""
 
     options: argparse.Namespace
     lock = threading.Lock()
@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._answer(200, json.dumps(getattr(self, f"_{verb}")(asked)).encode())
 
     def log_message(self, *_args: Any) -> None:
-        """Say nothing."""
+        """Do not log requests."""
 
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
@@ -94,7 +94,7 @@ class Handler(BaseHTTPRequestHandler):
             json.dumps(body).encode(),
             {"Content-Type": "application/json", "Authorization": f"Bearer {self.options.token}"},
         )
-        # The API servers of tests sign their own certificates.
+        # The API servers of tests have self-signed certificates.
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         with urllib.request.urlopen(request, context=context):
@@ -108,7 +108,7 @@ def _names(asked: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Serve."""
+    """Serve until killed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("mode", choices=["picky", "slow", "garbage", "broken", "denying"])
     parser.add_argument("--log", required=True)
@@ -118,7 +118,7 @@ def main() -> None:
     Handler.options = parser.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    print(server.server_port, flush=True)  # noqa: T201 - that is how it tells its port
+    print(server.server_port, flush=True)  # noqa: T201 - the parent process reads the port
     server.serve_forever()
 
 

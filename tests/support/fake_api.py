@@ -1,4 +1,4 @@
-"""A client of no server: answers are scripted, requests are kept, sleeping takes no time."""
+"""A fake API client: answers are scripted, requests are recorded, and sleeping takes no time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from stowage.operator.clock import Clock
 Answer = bytes | Exception
 
 SILENCE = object()
-"""In a script: nothing comes, and the connection stays open."""
+"""In a script: no answer comes, and the connection stays open."""
 
 
 @dataclass
 class Request:
-    """What was asked of the server."""
+    """A recorded request."""
 
     method: str
     path: str
@@ -30,7 +30,7 @@ class Request:
 
 
 class FakeApiClient(ApiClient):
-    """Answers by method, in the order of its scripts; the last answer of a script repeats."""
+    """Answers by method in the order of its script; the last answer of a script repeats."""
 
     def __init__(self, **scripts: list[Any]) -> None:
         self.timeouts = Timeouts()
@@ -40,14 +40,14 @@ class FakeApiClient(ApiClient):
         self._scripts = {method.upper(): list(answers) for method, answers in scripts.items()}
 
     def script(self, method: str, *answers: Any) -> None:
-        """Replace the coming answers to a method."""
+        """Replace the future answers to a method."""
         self._scripts[method] = list(answers)
 
     def sent(self, method: str) -> list[Request]:
         return [request for request in self.requests if request.method == method]
 
     async def has_sent(self, number: int) -> None:
-        """Return as soon as that many requests were made."""
+        """Return as soon as that many requests were sent."""
         self._awaited_number = number
         self._has_sent.clear()
         await self._has_sent.wait()
@@ -56,7 +56,7 @@ class FakeApiClient(ApiClient):
         self,
         path: str,
         params: Any = None,
-        timeout: Any = None,  # noqa: ASYNC109 - as in the real one
+        timeout: Any = None,  # noqa: ASYNC109 - as in the real client
     ) -> bytes:
         return await self._answer(Request("GET", path, None, dict(params or {})))
 
@@ -64,7 +64,7 @@ class FakeApiClient(ApiClient):
         self,
         path: str,
         body: bytes,
-        timeout: Any = None,  # noqa: ASYNC109 - as in the real one
+        timeout: Any = None,  # noqa: ASYNC109 - as in the real client
     ) -> bytes:
         return await self._answer(Request("POST", path, msgspec.json.decode(body)))
 
@@ -72,7 +72,7 @@ class FakeApiClient(ApiClient):
         self,
         path: str,
         body: bytes,
-        timeout: Any = None,  # noqa: ASYNC109 - as in the real one
+        timeout: Any = None,  # noqa: ASYNC109 - as in the real client
     ) -> bytes:
         return await self._answer(Request("PUT", path, msgspec.json.decode(body)))
 
@@ -111,7 +111,7 @@ class FakeApiClient(ApiClient):
 
 
 class FakeTime:
-    """A clock that moves when somebody sleeps."""
+    """A clock that advances only by sleeping."""
 
     def __init__(self, now: float = 1000.0) -> None:
         self.now = now
@@ -120,7 +120,7 @@ class FakeTime:
 
     @property
     def clock(self) -> Clock:
-        """The same as the shell's clock, without jitter."""
+        """A `Clock` of the shell on this time, without jitter."""
         return Clock(
             monotonic=self.monotonic,
             timestamp=self.timestamp,

@@ -1,4 +1,4 @@
-"""An extender without HTTP: answers are scripted by verb, questions are kept."""
+"""A fake extender without HTTP: answers are scripted by verb, and requests are recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stowage.operator.extenders.objects import ExtenderObjects
 
 
 class FakeExtender(ExtenderClient):
-    """Answers each verb with what `answers` holds for it: builtins, bytes or an error to raise."""
+    """Answers each verb with its entry in `answers`: builtins, bytes or an error to raise."""
 
     def __init__(self, config: Extender, **answers: Any) -> None:
         self.config = config
@@ -46,7 +46,7 @@ class FakeExtender(ExtenderClient):
 
 
 class FakeObjects(ExtenderObjects):
-    """Pods and nodes that have names and nothing else; `gone` are not found."""
+    """Pods and nodes that have only a name; those in `gone` are not found."""
 
     def __init__(self, *gone: str) -> None:
         self._gone = gone

@@ -1,4 +1,4 @@
-"""The table of faults in the documents, as tests read it."""
+"""Parses the table of faults in the documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A metric, and the labels that are named of it."""
+    """A metric and its labels in the table."""
 
     name: str
     labels: frozenset[tuple[str, str]]
@@ -25,8 +25,8 @@ class Fault:
     """A row of the table.
 
     Attributes:
-        events: What the ``event`` of log lines is.
-        alerts: By name.
+        events: Values of ``event`` in log lines.
+        alerts: Names of alerts.
     """
 
     symptom: str

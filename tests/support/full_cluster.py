@@ -1,4 +1,4 @@
-"""A small cluster that is exactly full once every pod is bound, its auditor, and its faults.
+"""A small cluster that is exactly full when every pod is bound, with its auditor and faults.
 
 No node has spare capacity: a pod that the scheduler loses, counts twice or forgets shows as an
 unbound pod or as an overcommitted node.
@@ -29,14 +29,14 @@ CAPACITY = {"cpu": "2", "memory": "8Gi", "pods": "110"}
 BINDINGS = "/binding$"
 LISTS = r"^(?!.*watch=).*/(pods|nodes|namespaces|services|replicasets)\?"
 WATCHES = "watch=true"
-"""Requests, as `FaultRule` finds them."""
+"""Kinds of requests, as `FaultRule` names them."""
 
 TOO_MUCH = "100"
 """More CPUs than any node has."""
 
 
 def small_pod(name: str, cpu: str = "500m", **spec: Any) -> Json:
-    """A pod of ours; by default four of them fill a node."""
+    """A small pod for our scheduler; by default four of them fill a node."""
     requests = {"cpu": cpu} if cpu else {}
     container = {
         "name": "c",
@@ -50,9 +50,9 @@ def small_pod(name: str, cpu: str = "500m", **spec: Any) -> Json:
 
 
 class FullCluster:
-    """The cluster, and what users, kubelets and faults do to it.
+    """The cluster, with the actions of users, kubelets and faults.
 
-    All of it bypasses HTTP, so that faults affect only the scheduler.
+    The actions bypass HTTP, so that faults affect only the scheduler.
     """
 
     def __init__(self, cluster: SimulatedCluster, auditor: Auditor, kubeconfig: Path) -> None:
@@ -62,35 +62,35 @@ class FullCluster:
         self._names = self._new_names()
 
     def add_node(self, number: int, **labels: str) -> None:
-        """A node joins, or a new node takes the name of a deleted one."""
+        """Add a node, or add a new node under the name of a deleted one."""
         self.cluster.add_nodes([make_node(f"n{number}", dict(CAPACITY), labels)])
 
     def add_full_node(self) -> None:
-        """A node without any capacity joins."""
+        """Add a node without capacity."""
         self.cluster.add_nodes([make_node("full", {**CAPACITY, "cpu": "0", "pods": "0"})])
 
     def delete_node(self, number: int) -> None:
-        """A node leaves; its kubelet deletes its pods."""
+        """Delete a node and its pods."""
         self.cluster.registry.delete(NODES, "", f"n{number}", DeleteOptions())
 
     def create(self, pod: Json) -> str:
-        """A user creates a pod; returns its UID."""
+        """Create a pod; return its UID."""
         stored = self.cluster.registry.create(PODS, "default", pod)
         return str(stored.obj["metadata"]["uid"])
 
     def fill(self, num_pods: int = NUM_PODS, cpu: str = "500m") -> list[str]:
-        """Create pods; returns their names."""
+        """Create pods; return their names."""
         names = [next(self._names) for _ in range(num_pods)]
         for name in names:
             self.create(small_pod(name, cpu))
         return names
 
     def delete(self, name: str, grace_s: int | None = 0) -> None:
-        """A user deletes a pod."""
+        """Delete a pod as a user."""
         self.cluster.registry.delete(PODS, "default", name, DeleteOptions(grace_period_s=grace_s))
 
     def bind_elsewhere(self, name: str, node_name: str) -> None:
-        """Another scheduler binds a pod."""
+        """Let another scheduler bind a pod."""
         target = {"target": {"kind": "Node", "name": node_name}}
         bind(self.cluster.registry, "default", name, target)
 
@@ -104,12 +104,12 @@ class FullCluster:
         self.cluster.server.watchers.close_all()
 
     def forget_history(self) -> None:
-        """End every watch; none can be resumed."""
+        """End every watch, and compact the history so that none can resume."""
         self.cluster.server.forget_history()
         self.drop_watches()
 
     async def drained(self, share: float) -> None:
-        """Return once that share of all pods has a node."""
+        """Return once that share of all pods is bound."""
         await self.auditor.until(
             lambda: len(self.auditor.bindings) >= share * len(self.auditor.pods), "mid-drain"
         )
@@ -120,10 +120,10 @@ class FullCluster:
         *,
         stays: Callable[[Json], bool] = lambda _pod: False,
     ) -> None:
-        """Wait until every pod is bound and the scheduler's state agrees, then bind one more pod.
+        """Wait until every pod is bound and the engine's counts are right, then bind one more pod.
 
         Args:
-            scheduler: Its engine must agree with the cluster; None if it runs in another process.
+            scheduler: The scheduler whose engine is checked; None if it runs in another process.
             stays: Whether a pod must stay unbound.
         """
         auditor = self.auditor
@@ -147,7 +147,7 @@ class FullCluster:
         assert not auditor.breaches, auditor.breaches
 
     async def _agreed(self, scheduler: RunningScheduler | None) -> None:
-        """Wait until an engine is idle and its counts are those of the cluster."""
+        """Wait until an engine is idle and its counts equal those of the cluster."""
         if scheduler is None:
             return
         try:
@@ -179,7 +179,7 @@ class FullCluster:
 
 @asynccontextmanager
 async def full_cluster(kubeconfig: Path, num_nodes: int = NUM_NODES) -> AsyncIterator[FullCluster]:
-    """A running cluster with nodes and no pods; its kubeconfig is written there."""
+    """A running cluster with nodes and no pods; writes its kubeconfig to the file."""
     options = ClusterOptions(with_controllers=False, kubelet=KubeletOptions(stop_s=0.0))
     async with SimulatedCluster(options=options) as cluster:
         with auditing(cluster) as auditor:

@@ -1,4 +1,4 @@
-"""What is installed here, without Stowage's own distributions."""
+"""The packages installed in the virtual environment, without Stowage's own distributions."""
 
 import sysconfig
 from pathlib import Path

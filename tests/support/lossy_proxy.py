@@ -1,7 +1,7 @@
-"""A proxy between a scheduler and its API server that loses, delays, spoils and cuts what passes.
+"""A proxy between a scheduler and its API server that loses, delays, corrupts and cuts messages.
 
-It knows of HTTP as much as it needs to: heads, lengths and chunks. It stands outside of both, so
-that neither has a say in what goes wrong. A request it loses has been answered by the server.
+It implements the part of HTTP that it needs: heads, lengths and chunks. It is independent of both
+sides. The server has answered every request that the proxy loses.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _STATUSES = (b"429 Too Many Requests", b"500 X", b"503 X", b"504 X")
 
 @dataclass(frozen=True)
 class Rates:
-    """The chance of each fault for one request, or for one chunk of a watch.
+    """The probability of each fault for a request, or for a chunk of a watch.
 
     Attributes:
-        lost: The server has answered, and the connection is reset instead of telling.
-        lost_binding: The same of a Binding.
-        refused: Answered 429, 500, 503 or 504 without asking the server.
-        spoilt: The server has answered, and the client is told 504.
-        delayed: Held up for as long as `longest_delay_s`, on its way there or back.
+        lost: The server has answered, and the connection is reset before the answer.
+        lost_binding: The same, for a Binding.
+        refused: The proxy answers 429, 500, 503 or 504 without asking the server.
+        spoilt: The server has answered, and the client gets 504.
+        delayed: The request or the answer is delayed by up to `longest_delay_s`.
         cut: The stream ends in the middle of a chunk.
     """
 
@@ -53,15 +53,15 @@ class _Head:
 
 
 class LossyProxy:
-    """Passes requests on, one connection to the server for each of the client's.
+    """Forwards requests, with one server connection for each client connection.
 
     Args:
         server: URL of the API server; plain HTTP.
-        random: Decides what goes wrong.
+        random: Draws the faults.
 
     Attributes:
-        rates: What goes wrong; None lets everything pass.
-        hits: How often each fault was had.
+        rates: The probabilities of faults; None means no faults.
+        hits: How often each fault happened.
     """
 
     def __init__(self, server: str, random: Random) -> None:
@@ -76,7 +76,7 @@ class LossyProxy:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL of the proxy."""
         return f"http://127.0.0.1:{self._own_port}"
 
     async def start(self) -> None:
@@ -87,7 +87,7 @@ class LossyProxy:
         self._own_port = self._listening.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Refuse connections and reset those that are there."""
+        """Refuse connections and reset open ones."""
         if self._listening is not None:
             self._listening.close()
         for writer in tuple(self._open):
@@ -102,7 +102,7 @@ class LossyProxy:
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(self._serve(reader, writer))
-        # The loop itself does not keep it.
+        # The loop keeps no reference to the task.
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
 
@@ -123,10 +123,10 @@ class LossyProxy:
         self._open.discard(writer)
 
     async def _pass(self, head: _Head, body: bytes, way: _Way) -> None:
-        """One request and its answer.
+        """Forward one request and its answer.
 
         Raises:
-            ConnectionError: it was lost.
+            ConnectionError: The request was lost.
         """
         is_binding = head.first.startswith("POST") and "/binding " in head.first
         rates = self.rates
@@ -209,7 +209,7 @@ async def _read_chunk(reader: asyncio.StreamReader) -> bytes:
 
 @asynccontextmanager
 async def lossy_proxy(server: str, seed: int) -> AsyncIterator[LossyProxy]:
-    """A proxy before an API server, without faults at first."""
+    """A proxy before an API server, initially without faults."""
     proxy = LossyProxy(server, Random(f"{seed} proxy"))
     await proxy.start()
     try:

@@ -20,11 +20,11 @@ from tests.support.scalar.cluster import PlainCluster
 
 
 class MirroredCluster:
-    """Every change is made on both sides.
+    """Applies every change to both representations.
 
     Attributes:
-        cache: The scheduler's memory.
-        plain: The same as lists of objects.
+        cache: The scheduler's cache.
+        plain: The same cluster as lists of objects.
     """
 
     def __init__(self, nodes: Sequence[Node] = (), pods: Sequence[Pod] = ()) -> None:
@@ -36,91 +36,91 @@ class MirroredCluster:
             self.update_pod(pod)
 
     def update_node(self, node: Node) -> None:
-        """A node came or changed."""
+        """Add or change a node."""
         self.cache.update_node(node)
         self.plain.nodes[node.metadata.name] = node
 
     def remove_node(self, name: str) -> None:
-        """A node was deleted; its pods stay."""
+        """Delete a node; its pods stay."""
         self.cache.remove_node(name)
         del self.plain.nodes[name]
 
     def update_pod(self, pod: Pod) -> None:
-        """A placed pod came or changed."""
+        """Add or change a placed pod."""
         self.cache.update_pod(self.info(pod))
         self.plain.pods[pod.metadata.uid] = pod
 
     def remove_pod(self, uid: str) -> None:
-        """A placed pod was deleted."""
+        """Delete a placed pod."""
         self.cache.remove_pod(uid)
         del self.plain.pods[uid]
 
     def bind(self, pod: Pod, node_name: str) -> None:
-        """A pending pod was placed."""
+        """Place a pending pod."""
         self.update_pod(on_node(pod, node_name))
 
     def update_namespace(self, namespace: Namespace) -> None:
-        """A namespace came or changed."""
+        """Add or change a namespace."""
         self.cache.update_namespace(namespace)
         self.plain.namespaces[namespace.metadata.name] = dict(namespace.metadata.labels)
 
     def remove_namespace(self, name: str) -> None:
-        """A namespace was deleted."""
+        """Delete a namespace."""
         self.cache.remove_namespace(name)
         del self.plain.namespaces[name]
 
     def update_workload(
         self, kind: str, namespace: str, name: str, selector: LabelSelector | None
     ) -> None:
-        """A Service or an owner of pods came or changed."""
+        """Add or change a Service or an owner of pods."""
         self.cache.update_workload(kind, namespace, name, selector)
         self.plain.workloads[kind, namespace, name] = selector
 
     def remove_workload(self, kind: str, namespace: str, name: str) -> None:
-        """A Service or an owner of pods was deleted."""
+        """Delete a Service or an owner of pods."""
         self.cache.remove_workload(kind, namespace, name)
         del self.plain.workloads[kind, namespace, name]
 
     def update_storage(self, *objects: StorageObject) -> None:
-        """Claims, volumes and so on came or changed."""
+        """Add or change storage objects."""
         for obj in objects:
             self.cache.update_storage(obj)
             self.plain.storage[type(obj), obj.metadata.namespaced_name] = obj
 
     def remove_storage(self, kind: type[StorageObject], key: str) -> None:
-        """An object of storage was deleted."""
+        """Delete a storage object."""
         self.cache.remove_storage(kind, key)
         del self.plain.storage[kind, key]
 
     def info(self, pod: Pod) -> PodInfo:
-        """The pod as the plugins see it."""
+        """The `PodInfo` of a pod."""
         return make_pod_info(pod, self.cache.classes)
 
     def snapshot(self) -> Snapshot:
-        """The columns of this moment."""
+        """The current snapshot."""
         return self.cache.snapshot()
 
 
 def on_node(pod: Pod, node_name: str) -> Pod:
-    """The same pod, placed."""
+    """The same pod on a node."""
     spec = msgspec.structs.replace(pod.spec, node_name=node_name)
     return msgspec.structs.replace(pod, spec=spec)
 
 
 def existing_nodes(snapshot: Snapshot) -> NodeView:
-    """The rows that hold a node."""
+    """The rows of existing nodes."""
     return snapshot.view(snapshot.exists.nonzero()[0])
 
 
 def without_pod(snapshot: Snapshot, uid: str) -> Snapshot:
-    """The cluster as it would be without one pod."""
+    """A what-if without one pod."""
     pod = snapshot.get_pod(uid)
     assert pod is not None
     return WhatIfSnapshot(snapshot, [pod], [], list(snapshot.node_names).index(pod.node_name))
 
 
 def without_pods_of_node(snapshot: Snapshot, node_name: str) -> Snapshot:
-    """The cluster as it would be without the pods of one node."""
+    """A what-if for each node without its pods."""
     if node_name not in snapshot.node_names:
         return snapshot
     row = list(snapshot.node_names).index(node_name)
@@ -128,7 +128,7 @@ def without_pods_of_node(snapshot: Snapshot, node_name: str) -> Snapshot:
 
 
 def verdicts_by_node(verdict: FilterVerdict, nodes: NodeView) -> dict[str, tuple[str, bool]]:
-    """The reason and whether it is unresolvable, for each node refused.
+    """The reason of each refused node and whether it is unresolvable.
 
     Raises:
         AssertionError: A node has two reasons.

@@ -1,4 +1,4 @@
-"""A model of the API server: carries out instructions and feeds two independent watches.
+"""A model of the API server that executes instructions and feeds two independent watches.
 
 It can lose, delay and refuse answers. The watch of pending pods and the watch of assigned pods and
 nodes deliver events independently of each other, as a real API server does.
@@ -48,20 +48,20 @@ class BoundTwice(AssertionError):  # noqa: N818 - it names the finding
 
 @dataclass
 class ModelCluster:
-    """Pods and nodes as stored, and what the watches have not delivered yet.
+    """Stored pods and nodes, and the undelivered events of the watches.
 
     Attributes:
         bindings: How often each pod was bound, by UID.
         pending_watch: Undelivered events of the watch of pending pods.
         assigned_watch: Undelivered events of the watch of assigned pods and nodes.
         answers: Undelivered outcomes of instructions.
-        lost_answers: How many of the coming bindings are made but answered late.
-        refusals: How many of the coming bindings are refused with a conflict.
-        failing_evictions: How many of the coming evictions are refused.
-        terminating: UIDs of pods that wait for the kubelet to end them.
-        questions: Consultations that extenders have not answered.
-        pre_binds: Requested PreBind work that has not ended, by UID.
-        is_leader: Whether bindings may be written at all.
+        lost_answers: How many of the next bindings are made but answered late.
+        refusals: How many of the next bindings are refused with a conflict.
+        failing_evictions: How many of the next evictions are refused.
+        terminating: UIDs of terminating pods, which the kubelet ends later.
+        questions: Requests that extenders have not answered.
+        pre_binds: Unfinished PreBind work, by UID.
+        is_leader: Whether bindings may be written.
         shown: UIDs of pods that the watch of assigned pods has delivered.
     """
 
@@ -83,10 +83,10 @@ class ModelCluster:
     shown: set[str] = field(default_factory=set)
     revision: int = 0
 
-    # What users and kubelets do
+    # Actions of users and kubelets
 
     def create_pod(self, pod: Pod) -> None:
-        """A user creates a pod."""
+        """Create a pod."""
         pod = self._store(pod)
         if pod.spec.node_name:
             self.assigned_watch.append(AssignedPodSeen(pod))
@@ -94,11 +94,11 @@ class ModelCluster:
             self.pending_watch.append(PendingPodSeen(pod))
 
     def update_pod(self, pod: Pod) -> None:
-        """A user or a controller updates a pod."""
+        """Update a pod as a user or a controller."""
         self.create_pod(pod)
 
     def delete_pod(self, uid: str) -> None:
-        """A user deletes a pod, or it ends."""
+        """Delete a pod, or end it."""
         pod = self.pods.pop(uid, None)
         if pod is None:
             return
@@ -109,30 +109,30 @@ class ModelCluster:
             self.pending_watch.append(PendingPodGone(namespace, name, uid))
 
     def end_terminating(self) -> None:
-        """The kubelets end the terminating pods."""
+        """End the terminating pods, as their kubelets do."""
         for uid in sorted(self.terminating):
             self.delete_pod(uid)
         self.terminating.clear()
 
     def add_node(self, node: Node) -> None:
-        """A node joins or changes."""
+        """Add or change a node."""
         self.nodes[node.metadata.name] = node
         self.assigned_watch.append(NodeSeen(node))
 
     def remove_node(self, name: str) -> None:
-        """A node leaves; its pods stay until they are deleted."""
+        """Remove a node; its pods stay until they are deleted."""
         if self.nodes.pop(name, None) is not None:
             self.assigned_watch.append(NodeGone(name))
 
     def bind_elsewhere(self, uid: str, node_name: str) -> None:
-        """Another scheduler binds a pod."""
+        """Bind a pod as another scheduler."""
         if uid in self.pods and not self.pods[uid].spec.node_name:
             self._bind(uid, node_name)
 
-    # What the shell does
+    # Actions of the shell
 
     def carry_out(self, instructions: Iterable[Instruction]) -> None:
-        """Carry out instructions; outcomes wait in `answers`."""
+        """Execute instructions; outcomes wait in `answers`."""
         for instruction in instructions:
             match instruction:
                 case BindPod():
@@ -153,7 +153,7 @@ class ModelCluster:
                     self.pre_binds.pop(instruction.pod.uid, None)
 
     def take_events(self, watches: str = "pending assigned") -> list[Event]:
-        """Everything that these watches and the answers hold, in the order of delivery."""
+        """Remove and return the events of these watches and the answers, in order of delivery."""
         events: list[Event] = []
         if "assigned" in watches:
             events += self._drain(self.assigned_watch)
@@ -164,7 +164,7 @@ class ModelCluster:
         return events
 
     def release_late_answers(self) -> None:
-        """The dispatcher reads back unknown binding outcomes; a pod may be gone by then."""
+        """Deliver late answers, as the dispatcher does after reading back; a pod may be gone."""
         for answer in self._drain(self.late_answers):
             if isinstance(answer, BindSucceeded) and answer.uid not in self.pods:
                 self.answers.append(BindFailed(answer.uid, answer.node_name, "not found"))
@@ -172,13 +172,13 @@ class ModelCluster:
                 self.answers.append(answer)
 
     def delete_while_bound(self) -> None:
-        """A user deletes a bound pod whose binding answer is late; the watch shows both."""
+        """Delete a bound pod whose binding answer is late; the watch shows both."""
         for answer in list(self.late_answers)[:1]:
             if isinstance(answer, BindSucceeded):
                 self.delete_pod(answer.uid)
 
     def vanish_in_gap(self) -> None:
-        """A pod is bound and deleted during a watch gap: the next list shows neither."""
+        """Bind and delete a pod during a watch gap: the next list shows neither."""
         for event in self.assigned_watch:
             if isinstance(event, AssignedPodSeen) and event.pod.metadata.uid not in self.shown:
                 uid = event.pod.metadata.uid
@@ -188,16 +188,16 @@ class ModelCluster:
                 )
                 return
 
-    # What must hold
+    # Invariants
 
     def check_bindings(self) -> None:
-        """No pod was bound twice."""
+        """Check that no pod was bound twice."""
         for uid, times in self.bindings.items():
             if times > 1:
                 raise BoundTwice(f"pod {uid} was bound {times} times")
 
     def check_capacity(self) -> None:
-        """No node is overcommitted; other schedulers and shrinking nodes may break this."""
+        """Check that no node is overcommitted; other schedulers and shrinking nodes may do that."""
         for name, node in self.nodes.items():
             allocatable = node_allocatable(node)
             placed = [pod for pod in self.pods.values() if pod.spec.node_name == name]
@@ -289,7 +289,7 @@ class ModelCluster:
         self.assigned_watch.append(AssignedPodSeen(pod))
 
     def _answer_read(self, reference: PodReference) -> None:
-        """Report absence only: an answer of presence could arrive after the deletion."""
+        """Report only an absent pod: a report that it exists could arrive after its deletion."""
         pod = self.pods.get(reference.uid)
         if pod is None or not pod.spec.node_name:
             gone = AssignedPodGone(reference.namespace, reference.name, reference.uid)
@@ -303,7 +303,7 @@ class ModelCluster:
 
 
 def _pod_uid(event: Event) -> str:
-    """The pod that an event of the watch of assigned pods is about; empty for nodes."""
+    """The UID of the pod in an event of the watch of assigned pods; empty for nodes."""
     match event:
         case AssignedPodSeen():
             return event.pod.metadata.uid

@@ -1,4 +1,4 @@
-"""Claims and volumes as stored, with a controller that binds them in its own time."""
+"""A model of stored claims and volumes, with a controller that binds them late."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class GivenTwice(AssertionError):  # noqa: N818 - it names the finding
 
 @dataclass
 class ModelStorage:
-    """The truth about storage in a story.
+    """Stored claims, volumes and other storage objects.
 
     Attributes:
-        watch: What the scheduler has not been shown yet.
-        answers: Outcomes of writes that it has not been told yet.
-        refusals: How many of the coming writes are refused.
-        failure_rate: How often a volume cannot be made where it was asked for.
+        watch: Undelivered watch events.
+        answers: Undelivered outcomes of writes.
+        refusals: How many of the next writes are refused.
+        failure_rate: The probability that provisioning fails on the selected node.
     """
 
     rng: Random
@@ -41,7 +41,7 @@ class ModelStorage:
     revision: int = 0
 
     def store(self, obj: StorageObject) -> str:
-        """Create or change an object; its resource version."""
+        """Create or change an object; return its resource version."""
         self.revision += 1
         version = str(self.revision)
         stored = replace(obj, metadata=replace(obj.metadata, resource_version=version))
@@ -53,18 +53,18 @@ class ModelStorage:
         return version
 
     def delete_claim(self, name: str) -> None:
-        """A user deletes a claim; the volume it had stays as it was."""
+        """Delete a claim; its volume does not change."""
         if self.claims.pop(name, None) is not None:
             self.watch.append(StorageGone("PersistentVolumeClaim", "default", name))
 
     def carry_out(self, instructions: Iterable[Instruction]) -> None:
-        """Write what the engine says."""
+        """Execute the instructions about storage."""
         for instruction in instructions:
             if isinstance(instruction, BindVolumes):
                 self._write(instruction)
 
     def control(self) -> None:
-        """The controller looks at one claim: binds it, has its volume made, or fails to."""
+        """Let the controller handle one claim: bind it, provision its volume, or fail."""
         if not self.claims:
             return
         claim = self.claims[self.rng.choice(sorted(self.claims))]
@@ -89,12 +89,12 @@ class ModelStorage:
             self.store(replace(made, spec=replace(made.spec, node_affinity=affinity)))
 
     def take_watch(self) -> list[Event]:
-        """Everything the scheduler is to be shown."""
+        """Remove and return all watch events."""
         shown, self.watch = self.watch, []
         return shown
 
     def take_answers(self) -> list[Event]:
-        """Everything the scheduler is to be told of its writes."""
+        """Remove and return all outcomes of writes."""
         told, self.answers = self.answers, []
         return told
 

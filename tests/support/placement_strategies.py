@@ -200,7 +200,7 @@ def nodes(draw: st.DrawFn) -> Node:
 
 @st.composite
 def pods(draw: st.DrawFn) -> Pod:
-    """A pod that may ask for anything the simple plugins look at."""
+    """A pod with any of the fields that the simple plugins read."""
     host = draw(st.sampled_from((False, False, True)))
     pod_level = draw(st.sampled_from((None, None, None, _POD_LEVEL)))
     return make_pod(

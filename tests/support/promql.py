@@ -1,9 +1,9 @@
-"""PromQL as far as our alerts use it: parsed by a library, evaluated here over a few scrapes.
+"""Evaluates the PromQL of our alerts, parsed by a library, over a few scrapes.
 
-Series are told by name and labels; of a range the first and the last sample count, with counter
-resets made good and without Prometheus' extrapolation to the ends of the range, so increases are
-at most what Prometheus says. A range is open to the left, as since Prometheus 3. What is not known
-here raises, so that no alert passes unevaluated.
+A series is a name with labels. Over a range the first and the last sample count, with counter
+resets corrected and without Prometheus' extrapolation to the ends of the range, so increases are
+at most those of Prometheus. A range is open to the left, as since Prometheus 3. Unsupported syntax
+raises, so that no alert passes unevaluated.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _AGGREGATES: Mapping[str, Callable[[Sequence[float]], float]] = {"sum": sum, "ma
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """What /metrics said at a time, in seconds; every sample carries the target's job."""
+    """The samples of /metrics at a time in seconds; every sample has the target's job label."""
 
     at: float
     samples: Mapping[str, Vector]
 
     @classmethod
     def of(cls, at: float, text: str, job: str = "stowage", instance: str = "one") -> Scrape:
-        """Parse an exposition."""
+        """Parse an exposition of one target."""
         samples: dict[str, Vector] = {}
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
@@ -50,7 +50,7 @@ class Scrape:
         return cls(at, samples)
 
     def beside(self, other: Scrape) -> Scrape:
-        """What both targets said, at the same time."""
+        """Merge the scrapes of two targets at the same time."""
         names = self.samples.keys() | other.samples.keys()
         both = {
             name: {**self.samples.get(name, {}), **other.samples.get(name, {})} for name in names
@@ -59,12 +59,12 @@ class Scrape:
 
 
 def fires(rule: Mapping[str, Any], scrapes: Sequence[Scrape]) -> bool:
-    """Whether the alert fires at the last scrape: a series has held for as long as it has to."""
+    """Whether the alert fires at the last scrape: a series was true for the alert's duration."""
     return bool(firing(rule, scrapes))
 
 
 def firing(rule: Mapping[str, Any], scrapes: Sequence[Scrape]) -> set[Series]:
-    """The series of an alert that fire at the last scrape; each is pending for itself."""
+    """The series of an alert that fire at the last scrape; each has its own pending period."""
     expression = promql_parser.parse(rule["expr"])
     since: dict[Series, float] = {}
     for number, scrape in enumerate(scrapes, 1):
@@ -76,7 +76,7 @@ def firing(rule: Mapping[str, Any], scrapes: Sequence[Scrape]) -> set[Series]:
 
 
 def evaluate(expression: str, scrapes: Sequence[Scrape]) -> Vector:
-    """The instant vector an expression gives at the last scrape."""
+    """The instant vector of an expression at the last scrape."""
     return _evaluate(promql_parser.parse(expression), scrapes)
 
 
@@ -148,7 +148,7 @@ def _combined(node: Any, scrapes: Sequence[Scrape]) -> Vector:
 
 
 def _matching(node: Any) -> Callable[[Series], Series]:
-    """What two series have to have in common."""
+    """The labels by which two series match."""
     matching = node.modifier.matching if node.modifier is not None else None
     if matching is None:
         return lambda series: series
@@ -179,7 +179,7 @@ def _called(node: Any, scrapes: Sequence[Scrape]) -> Vector:
 
 
 def _grown(matrix: Any, scrapes: Sequence[Scrape], *, per_second: bool) -> Vector:
-    """How much each series has grown in the range; nothing for one with a single sample."""
+    """The increase of each series in the range; none for a series with a single sample."""
     begin = scrapes[-1].at - matrix.range.total_seconds()
     points: dict[Series, list[tuple[float, float]]] = {}
     for scrape in scrapes:
@@ -205,7 +205,7 @@ def _quantiles(quantile: float, buckets: Vector) -> Vector:
 
 
 def _quantile(quantile: float, buckets: Sequence[tuple[float, float]]) -> float:
-    """Linear within the bucket, as Prometheus does it; the last finite bound beyond that."""
+    """Linear within the bucket, as in Prometheus; the last finite bound for the last bucket."""
     total = buckets[-1][1]
     if not total:
         return nan

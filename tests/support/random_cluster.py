@@ -1,7 +1,7 @@
-"""Small random clusters in which labels, selectors and domains often meet.
+"""Small random clusters in which labels, selectors and domains often match.
 
-Drawn from a seed rather than from composed strategies: a dense cluster takes hundreds of
-choices, and what finds mistakes is many clusters with a long history each.
+Drawn from a seed, not from Hypothesis strategies: a dense cluster takes hundreds of choices, and
+mistakes are found by many clusters with long histories.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ T = TypeVar("T")
 
 
 class RandomCluster:
-    """Makes a cluster, things that happen to it, and pods to ask about.
+    """Draws a cluster, changes of it, and pending pods.
 
     How many different labels, namespaces and topology keys there are is drawn first, so that
-    some clusters are full of coincidences and others of differences.
+    in some clusters most objects match and in others few do.
 
     Args:
         seed: The same seed makes the same cluster and history.
@@ -81,7 +81,7 @@ class RandomCluster:
             self._change_surroundings()
 
     def happen(self) -> None:
-        """Let one thing happen; half of it to pods."""
+        """Apply one random change; half of them are changes of pods."""
         changes: Sequence[Callable[[], None]] = (
             self._place_pod,
             self._place_pod,
@@ -95,7 +95,7 @@ class RandomCluster:
         self.random.choice(changes)()
 
     def pending_pod(self, name: str) -> Pod:
-        """A pod that wants something."""
+        """A pending pod with random constraints."""
         return self._pod(name, choosy=True)
 
     def _chance(self, probability: float) -> bool:

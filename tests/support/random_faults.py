@@ -1,4 +1,4 @@
-"""Random faults of an API server and random changes of its objects."""
+"""Random faults of the API server and random changes of its objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 
 class RandomFaults:
-    """Injects faults and changes objects of a full cluster at random for a while."""
+    """Injects random faults into a full cluster, and changes its objects, for a while."""
 
     def __init__(self, cluster: FullCluster, seed: int) -> None:
         self._cluster = cluster
@@ -30,7 +30,7 @@ class RandomFaults:
         self._missing: list[int] = []
 
     async def run(self, seconds: float) -> None:
-        """Inject faults until time is up, then undo those that would last."""
+        """Inject faults until the time is up, then undo the lasting ones."""
         actions = (
             self._fail_requests,
             self._fail_requests,
@@ -112,7 +112,7 @@ class RandomFaults:
             self._cluster.create(small_pod(name))
 
     def _bind_elsewhere(self) -> None:
-        """Another scheduler binds a pod without requests, which cannot overcommit a node."""
+        """Let another scheduler bind a pod without requests, which cannot overcommit a node."""
         name = self._cluster.fill(1, cpu="")[0]
         self._cluster.bind_elsewhere(name, f"n{self._random.randrange(NUM_NODES)}")
 

@@ -1,4 +1,4 @@
-"""Real `stowage run` processes over one embedded cluster, and a record of what each of them did."""
+"""`stowage run` processes on one simulated cluster, and a record of their requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WRITES = frozenset({"create", "update", "patch", "delete"})
 
 @dataclass(frozen=True)
 class Done:
-    """A request that the API server let pass."""
+    """A request that reached the API server."""
 
     at: float
     who: str
@@ -50,10 +50,10 @@ class Replica:
 
 
 class Replicas:
-    """The cluster, its processes and everything they asked for.
+    """The cluster, its scheduler processes, and the record of their requests.
 
     Attributes:
-        server: The URL they are told; the cluster's own unless a proxy stands before it.
+        server: The URL that processes use: the cluster's own, or that of a proxy.
     """
 
     def __init__(self, cluster: SimulatedCluster, api: ApiClient, folder: Path) -> None:
@@ -66,7 +66,7 @@ class Replicas:
         cluster.server.access.audit = self._note
 
     async def start(self, name: str, *flags: str) -> Replica:
-        """Start ``stowage run``; its requests are `name`'s."""
+        """Start ``stowage run``; its requests are recorded under `name`."""
         folder = self._folder / name
         folder.mkdir()
         kubeconfig = write_kubeconfig(folder / "kubeconfig", self.server, token_of(name))
@@ -81,7 +81,7 @@ class Replicas:
         return replica
 
     async def leader(self) -> Replica:
-        """Whoever has bound the pods so far, once all replicas have come to ask for the lease."""
+        """The replica that has bound the pods so far; waits until all have requested the lease."""
         names = {replica.name for replica in self.started}
 
         async def all_ask() -> bool:
@@ -92,11 +92,11 @@ class Replicas:
         return next(replica for replica in self.started if replica.name == who)
 
     def leases(self) -> list[Done]:
-        """Every time the lease was taken or renewed, or tried to be."""
+        """All writes of the lease, successful or not."""
         return [done for done in self.done if done.resource == "leases" and done.verb in WRITES]
 
     def bindings(self) -> list[Done]:
-        """Every POST of a Binding."""
+        """All POSTs of a Binding."""
         return [done for done in self.done if done.subresource == "binding"]
 
     async def create(self, names: Iterable[str]) -> None:
@@ -106,7 +106,7 @@ class Replicas:
             await self.api.post(PODS, {"metadata": {"name": name}, "spec": spec})
 
     async def are_bound(self, names: Sequence[str]) -> None:
-        """Return once all these pods have a node."""
+        """Return once all these pods are bound."""
 
         async def condition() -> bool:
             pods = (await self.api.get(PODS)).body["items"]
@@ -118,7 +118,7 @@ class Replicas:
     async def eventually(self, condition: Callable[[], Awaitable[bool]]) -> None:
         try:
             async with asyncio.timeout(WAIT_TIMEOUT_S):
-                while not await condition():  # noqa: ASYNC110 - the processes tell nobody
+                while not await condition():  # noqa: ASYNC110 - the processes send no notification
                     await asyncio.sleep(0.02)
         except TimeoutError:
             logs = [f"{it.name}:\n{it.log.read_text()[-4000:]}" for it in self.started]
@@ -139,7 +139,7 @@ def token_of(name: str) -> str:
 
 @asynccontextmanager
 async def replicas_of_a_cluster(folder: Path) -> AsyncIterator[Replicas]:
-    """A cluster of two nodes without pods; what was started is killed in the end."""
+    """A cluster of two nodes without pods; kills all started processes at the end."""
     users = {
         token_of(f"replica-{letter}"): User(f"replica-{letter}", (MASTERS,)) for letter in "ab"
     }

@@ -1,4 +1,4 @@
-"""A plugin that makes pods wait or work as their labels say, and tracks its reservations."""
+"""A plugin that delays pods by their labels and tracks its reservations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine that puts each pod on the next node, to test the shell without the scheduler."""
+"""An engine that binds pods to nodes in turn, to test the shell without the scheduler."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from stowage.state.pods.pod_info import PodInfo
 
 
 class RoundRobinEngine(Engine):
-    """Remembers every event; a pod without any node gets a status patch and an Event."""
+    """Records every event; for a pod without any node it patches the status and emits an Event."""
 
     def __init__(self, scheduler_name: str = "stowage", deadline: float | None = None) -> None:
         self.seen: list[Event] = []
@@ -109,7 +109,7 @@ class RoundRobinEngine(Engine):
         ]
 
     def pre_bind(self, uid: str, plugin: str) -> None:
-        """It has no plugins."""
+        """Nothing: it has no plugins."""
 
     def next_deadline(self) -> float | None:
         return self.deadline
@@ -130,11 +130,11 @@ class RoundRobinEngine(Engine):
         return Counter({("RoundRobin", "Filter", self._scheduler_name): len(self.seen)})
 
     def volume_error_counts(self) -> Mapping[str, int]:
-        """It knows no volumes."""
+        """Nothing: it has no volumes."""
         return {}
 
     def plugin_failure_counts(self) -> Mapping[str, int]:
-        """It has no plugins."""
+        """Nothing: it has no plugins."""
         return {}
 
     def in_flight_event_counts(self) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""The real scheduler, running: as a guest in the test's event loop, or as a process of its own."""
+"""The real scheduler, in the test's event loop or as a separate process."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ CONFIGURATION = {
     "profiles": [{"schedulerName": "stowage"}],
 }
 QUEUE_SETTINGS = {"initial_backoff_s": 0.25, "max_backoff_s": 2.0, "max_in_unschedulable_s": 300.0}
-"""Pods come back sooner than they do by default, so that a test need not wait for them."""
+"""Shorter backoffs than by default, so that tests need not wait."""
 
 
 @dataclass
 class RunningScheduler:
-    """A scheduler at work, and the engine in it."""
+    """A running scheduler and its engine."""
 
     engine: Engine
 
     @property
     def num_waiting(self) -> int:
-        """Pods in any of its queues."""
+        """Number of pods in all queues."""
         return sum(self.engine.pending_counts().values())
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is under way: no binding, and each one confirmed by the watch."""
+        """Whether no binding is in progress and the watch has confirmed each one."""
         waiting = self.engine.pending_counts()
         return (
             self.engine.in_flight() == 0
@@ -51,9 +51,9 @@ class RunningScheduler:
 async def running_scheduler(
     kubeconfig: Path, configuration: Mapping[str, Any] = CONFIGURATION, **changes: Any
 ) -> AsyncIterator[RunningScheduler]:
-    """One profile, named stowage, in this event loop; `changes` are `RunOptions`' own.
+    """A scheduler with one profile, named stowage, in this event loop; `changes` are `RunOptions`.
 
-    It is the default profile unless `configuration` has another.
+    The profile is the default one unless `configuration` has another.
     """
     frameworks = make_frameworks(load_configuration(configuration))
     engines: list[Engine] = []
@@ -92,7 +92,7 @@ async def running_scheduler(
 async def scheduler_process(
     kubeconfig: Path, log: Path
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """``stowage run`` without a lease; killed at the end unless it has ended before."""
+    """``stowage run`` without a lease; killed at the end if it still runs."""
     flags = ("--leader-elect=false", "--secure-port=0", f"--kubeconfig={kubeconfig}")
     with log.open("ab") as output:
         process = await asyncio.create_subprocess_exec(

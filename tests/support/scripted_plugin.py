@@ -1,4 +1,4 @@
-"""A plugin that does at each extension point what a story tells it to, and writes it down."""
+"""A plugin with scripted answers at each extension point, which records its calls."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE
 
 @dataclass
 class ScriptedPlugin:
-    """Agrees with everything, but where it has been given another answer.
+    """Succeeds at each extension point that has no scripted answer.
 
     Attributes:
         answers: Method -> what it returns; an exception is raised, a callable is called with the
             method's arguments.
-        only: The pod this is about; others meet agreement everywhere. Empty means all.
+        only: The pod that gets the scripted answers; others succeed. Empty means all pods.
         log: ``method pod by plugin`` for every call after the decision.
     """
 
@@ -107,7 +107,7 @@ class ScriptedPlugin:
 
 @dataclass
 class ScriptedBinder:
-    """A Bind plugin that takes all pods, or fails."""
+    """A Bind plugin that binds all pods, or fails."""
 
     name: str = "ScriptedBinder"
     problem: Exception | None = None

@@ -1,4 +1,4 @@
-"""Plugins of a few lines, to show what the framework does with their answers."""
+"""Plugins of a few lines with fixed answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NO_TRAITS = PluginTraits()
 
 @dataclass
 class Refuses:
-    """A filter that refuses the nodes named, for one reason; counts the nodes it was asked."""
+    """Rejects the named nodes for one reason; records the number of filtered nodes."""
 
     name: str
     nodes: Collection[str]
@@ -50,7 +50,7 @@ class Refuses:
 
 @dataclass
 class Raises:
-    """Raises wherever it is asked."""
+    """Raises an exception in Filter and Score."""
 
     name: str = "Raises"
     traits: PluginTraits = NO_TRAITS
@@ -64,7 +64,7 @@ class Raises:
 
 @dataclass
 class Rates:
-    """A score by node name; other nodes get 0."""
+    """Scores nodes by name; other nodes get 0."""
 
     name: str
     scores: Mapping[str, int]
@@ -78,7 +78,7 @@ class Rates:
 
 @dataclass
 class Narrows:
-    """A PreFilter with a fixed answer."""
+    """A PreFilter plugin with a fixed answer."""
 
     name: str
     result: PreFilterResult = field(default_factory=PreFilterResult)
@@ -92,7 +92,7 @@ class Narrows:
 
 @dataclass
 class MakesRoom:
-    """A PostFilter with a fixed answer."""
+    """A PostFilter plugin with a fixed answer."""
 
     name: str
     status: Status = SUCCESS
@@ -108,7 +108,7 @@ class MakesRoom:
 def framework_of(
     *plugins: Plugin, weights: Mapping[str, int] | None = None, class_cache_size: int = 16
 ) -> Framework:
-    """A framework of these plugins only, in this order."""
+    """A framework with only these plugins, in this order."""
     factories = [_factory(plugin) for plugin in plugins]
     registry = Registry(
         PluginFactory("PrioritySort", PrioritySort),

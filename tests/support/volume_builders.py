@@ -1,4 +1,4 @@
-"""Short ways to write claims, volumes and what CSI drivers publish."""
+"""Builders of claims, volumes and the objects of CSI drivers."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ WAITS = "WaitForFirstConsumer"
 
 
 def claim_volume(name: str) -> Volume:
-    """A pod's volume that is backed by a claim."""
+    """A pod volume that uses a claim."""
     source = PersistentVolumeClaimVolumeSource(name)
     return Volume(f"v-{name}", persistent_volume_claim=source)
 
 
 def ephemeral_volume(name: str) -> Volume:
-    """A pod's volume whose claim is made for it."""
+    """A generic ephemeral volume of a pod."""
     return Volume(name, ephemeral=EphemeralVolumeSource())
 
 
@@ -69,7 +69,7 @@ def make_claim(
     is_bound: bool | None = None,
     **spec: Any,
 ) -> PersistentVolumeClaim:
-    """A claim; one with a volume is fully bound to it unless told otherwise."""
+    """A claim; if it names a volume, it is fully bound by default."""
     annotations = {SELECTED_NODE: selected_node} if selected_node else {}
     if bool(volume) if is_bound is None else is_bound:
         annotations[BIND_COMPLETED] = "yes"
@@ -109,7 +109,7 @@ def make_volume(
     version: str = "",
     **spec: Any,
 ) -> PersistentVolume:
-    """A CSI volume; `where` is the node label it asks for, with its values."""
+    """A CSI volume; `where` is the required node label with its values."""
     reference = ObjectReference(
         "PersistentVolumeClaim", "default", given_to, given_uid or f"uid-{given_to}"
     )
@@ -134,7 +134,7 @@ def make_volume(
 
 
 def affinity_to(key: str, values: Sequence[str]) -> VolumeNodeAffinity:
-    """Nodes whose label has one of these values."""
+    """Node affinity to nodes whose label has one of these values."""
     expression = NodeSelectorRequirement(key, "In", tuple(values))
     term = NodeSelectorTerm(match_expressions=(expression,))
     return VolumeNodeAffinity(NodeSelector((term,)))
@@ -147,7 +147,7 @@ def make_class(
     provisioner: str = DRIVER,
     topology: tuple[str, Sequence[str]] | None = None,
 ) -> StorageClass:
-    """A class that waits for its first consumer and makes volumes of the example's driver."""
+    """A WaitForFirstConsumer class that the example driver provisions."""
     terms: tuple[TopologySelectorTerm, ...] = ()
     if topology is not None:
         requirement = TopologySelectorLabelRequirement(topology[0], tuple(topology[1]))
@@ -169,7 +169,7 @@ def make_csi_node(
 
 
 def make_driver(name: str = DRIVER, *, capacity: bool | None = True) -> CSIDriver:
-    """A driver that publishes how much it has left."""
+    """A CSIDriver that reports its storage capacity."""
     return CSIDriver(ObjectMeta(name=name), CSIDriverSpec(storage_capacity=capacity))
 
 
@@ -181,7 +181,7 @@ def make_capacity(
     class_name: str = "waits",
     largest: str | None = None,
 ) -> CSIStorageCapacity:
-    """What is left of a class in a part of the cluster."""
+    """The remaining capacity of a class on some of the nodes."""
     meta = ObjectMeta(name=name, namespace="kube-system")
     return CSIStorageCapacity(meta, class_name, topology, capacity, largest)
 
@@ -189,7 +189,7 @@ def make_capacity(
 def make_attachment(
     name: str, node_name: str, volume: str | None, *, attacher: str = DRIVER
 ) -> VolumeAttachment:
-    """A volume being attached to a node."""
+    """A VolumeAttachment to a node."""
     source = VolumeAttachmentSource(volume)
     return VolumeAttachment(
         ObjectMeta(name=name), VolumeAttachmentSpec(attacher, node_name, source)

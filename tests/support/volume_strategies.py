@@ -125,7 +125,7 @@ objects: st.SearchStrategy[StorageObject] = st.one_of(
     drivers,
 )
 
-#: All of a cluster's: enough of each kind that they meet.
+#: All objects of a cluster: enough of each kind that they interact.
 storages = st.tuples(
     st.lists(volumes, max_size=5),
     st.lists(migrated_volumes, max_size=1),
@@ -173,7 +173,7 @@ def pods(names: tuple[str, ...] = ("p0", "p1", "p2", "p3")) -> st.SearchStrategy
 
 
 def missing_claims(pod: Pod, known: set[str]) -> list[PersistentVolumeClaim]:
-    """Claims for a pod that names some which are not there."""
+    """Claims for the names of a pod's claims that do not exist."""
     named = [
         volume.persistent_volume_claim.claim_name
         for volume in pod.spec.volumes

@@ -1,4 +1,4 @@
-"""A cluster as plain lists, for the twins that judge one node and one pod at a time."""
+"""A cluster as plain lists, for the scalar twins, which look at one node and one pod at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S = TypeVar("S", bound=StorageObject)
 
 @dataclass
 class PlainCluster:
-    """Everything the twins look at.
+    """The objects that the twins read.
 
     Attributes:
         nodes: By name.
@@ -33,11 +33,11 @@ class PlainCluster:
     storage: dict[tuple[type[Any], str], StorageObject] = field(default_factory=dict)
 
     def stored(self, kind: type[S], key: str) -> S | None:
-        """The object of storage of that kind and name."""
+        """The storage object of that kind and name."""
         return cast("S | None", self.storage.get((kind, key)))
 
     def all_stored(self, kind: type[S]) -> list[S]:
-        """All objects of storage of a kind."""
+        """All storage objects of a kind."""
         return [each for each in self.storage.values() if isinstance(each, kind)]
 
     def pods_on(self, node: Node) -> list[Pod]:

@@ -15,7 +15,7 @@ AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 EXISTING_ANTI_AFFINITY = "node(s) didn't satisfy existing pods anti-affinity rules"
 
-#: How often a (topology key, value) pair was hit; a pair that was hit stays, even at zero.
+#: Counts by (topology key, value); an entry stays, even at zero.
 Pairs = Counter[tuple[str, str]]
 
 
@@ -52,7 +52,7 @@ def _named_namespaces(owner: Pod, term: PodAffinityTerm) -> set[str]:
 def incoming_term_matches(
     cluster: PlainCluster, owner: Pod, term: PodAffinityTerm, other: Pod
 ) -> bool:
-    """A term of the pod being scheduled against another pod.
+    """Whether a term of the pod to schedule matches another pod.
 
     The namespace selector is first unrolled over the namespaces that exist, unless it is empty:
     then it covers every namespace, known or not.
@@ -72,9 +72,9 @@ def incoming_term_matches(
 def existing_term_matches(
     cluster: PlainCluster, owner: Pod, term: PodAffinityTerm, incoming: Pod
 ) -> bool:
-    """A term of a placed pod against the pod being scheduled.
+    """Whether a term of a placed pod matches the pod to schedule.
 
-    The namespace selector is asked about the labels of the incoming pod's namespace; a
+    The namespace selector is matched with the labels of the incoming pod's namespace; a
     namespace that does not exist counts as one without labels.
     """
     namespace = incoming.metadata.namespace
@@ -93,7 +93,7 @@ def _matches_all(
 
 @dataclass(frozen=True)
 class FilterState:
-    """What PreFilter counts."""
+    """The counts of PreFilter."""
 
     affinity: Pairs
     anti_affinity: Pairs
@@ -112,7 +112,7 @@ def pre_filter(cluster: PlainCluster, pod: Pod) -> FilterState | None:
 def count_change(
     cluster: PlainCluster, state: FilterState, pod: Pod, change: tuple[Pod, Node, int]
 ) -> None:
-    """Count another pod that is on a node, came to it (1) or left it (-1)."""
+    """Count another pod that is on a node, is added to it (1) or removed from it (-1)."""
     other, node, sign = change
     labels = node.metadata.labels
     if _matches_all(cluster, pod, required(pod, anti=False), other):
@@ -136,7 +136,7 @@ def _hit(pairs: Pairs, labels: dict[str, str], key: str, weight: int) -> None:
 def filter_node(
     cluster: PlainCluster, state: FilterState, pod: Pod, node: Node
 ) -> tuple[str, bool] | None:
-    """The reason and whether it is unresolvable, or None if the node will do."""
+    """The reason and whether it is unresolvable, or None if the node passes."""
     labels = node.metadata.labels
     if not _affinity_satisfied(cluster, state, pod, labels):
         return AFFINITY, True
@@ -197,7 +197,7 @@ def score(pairs: Pairs, node: Node) -> int:
 
 
 def normalized(scores: Sequence[int]) -> list[int]:
-    """0..100 between the lowest and the highest; all 0 where they are equal."""
+    """Scores scaled to 0..100 between the lowest and the highest; all 0 if these are equal."""
     lowest, highest = min(scores), max(scores)
     if lowest == highest:
         return [0] * len(scores)

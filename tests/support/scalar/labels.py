@@ -1,7 +1,7 @@
-"""Label selectors, node selectors and tolerations judged one object at a time, in plain Python.
+"""Label selectors, node selectors and tolerations for one object at a time, in plain Python.
 
-Written from the API's rules and on purpose without `stowage.api.values.selectors`, so that a
-mistake there cannot hide itself.
+Written from the API's rules and without `stowage.api.values.selectors`, so that a
+mistake there shows as a difference.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
 
 
 def is_empty(selector: LabelSelector | None) -> bool:
-    """Whether the selector is there and asks for nothing."""
+    """Whether the selector exists and has no requirements."""
     return selector is not None and not selector.match_labels and not selector.match_expressions
 
 
@@ -75,6 +75,7 @@ def term_matches(term: NodeSelectorTerm, node: Node) -> bool:
 
 
 def _all_hold(wanted: Sequence[NodeSelectorRequirement], labels: Mapping[str, str]) -> bool:
+    """Whether all expressions hold."""
     return all(requirement_holds(one.operator, one.values, one.key, labels) for one in wanted)
 
 
@@ -88,7 +89,7 @@ def tolerates_scheduling_taints(tolerations: Sequence[Toleration], node: Node) -
 
 
 def tolerates_taint(toleration: Toleration, taint: Taint) -> bool:
-    """One toleration against one taint."""
+    """Whether one toleration tolerates one taint."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

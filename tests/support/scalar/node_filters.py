@@ -1,6 +1,7 @@
-"""What the simpler Filter plugins say about one node, in plain Python.
+"""The simpler Filter plugins for one node, in plain Python.
 
-Each function returns the reasons and whether the rejection is unresolvable; no reasons accept.
+Each function returns the reasons and whether the rejection is unresolvable. A node without reasons
+passes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Port = tuple[str, str, int]
 
 
 def node_unschedulable(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
-    """A cordoned node takes pods that tolerate the taint it gets."""
+    """A cordoned node accepts pods that tolerate the unschedulable taint."""
     taint = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
     tolerated = any(tolerates_taint(each, taint) for each in pod.spec.tolerations)
     if node.spec.unschedulable and not tolerated:
@@ -32,7 +33,7 @@ def node_unschedulable(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
 
 
 def node_name(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
-    """A pod that names a node goes only there."""
+    """A pod that names a node passes only there."""
     if pod.spec.node_name and pod.spec.node_name != node.metadata.name:
         return {"node(s) didn't match the requested node name"}, True
     return ACCEPTED
@@ -67,7 +68,7 @@ def node_resources_fit(
     ignored: Collection[str] = (),
     ignored_groups: Collection[str] = (),
 ) -> Answer:
-    """Every request must fit into what is left; beyond help if it exceeds the whole node."""
+    """Every request must fit into the free resources; unresolvable if it exceeds allocatable."""
     have = node_allocatable(node)
     others = cluster.pods_on(node)
     reasons, unresolvable = set(), False
@@ -85,7 +86,7 @@ def node_resources_fit(
 
 
 def node_declared_features(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
-    """The node must have declared what the pod needs of its kubelet."""
+    """The node must declare the kubelet features that the pod needs."""
     needed = set()
     if pod.spec.host_network and pod.spec.host_users is False:
         needed.add("UserNamespacesHostNetworkSupport")
@@ -98,7 +99,7 @@ def node_declared_features(pod: Pod, node: Node, cluster: PlainCluster) -> Answe
 
 
 def host_ports(pod: Pod) -> list[Port]:
-    """(address, protocol, port) of what runs as long as the pod."""
+    """(address, protocol, port) of containers that run as long as the pod."""
     sidecars = [each for each in pod.spec.init_containers if each.restart_policy == "Always"]
     return [port for container in (*sidecars, *pod.spec.containers) for port in _ports(container)]
 

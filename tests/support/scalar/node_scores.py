@@ -1,4 +1,4 @@
-"""What the simpler Score plugins give one node, in plain Python, with Go's integer arithmetic."""
+"""The simpler Score plugins for one node, in plain Python, with Go's integer arithmetic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.scalar.cluster import PlainCluster
 from tests.support.scalar.labels import term_matches, tolerates_taint
 
 Triple = tuple[int, int, int]
-"""What would be taken with the pod, what is taken without it, and what the node has."""
+"""Requested with the pod, requested without it, and allocatable."""
 
 
 def taint_toleration(pod: Pod, node: Node, cluster: PlainCluster) -> int:
@@ -35,7 +35,7 @@ def node_affinity(pod: Pod, node: Node, cluster: PlainCluster) -> int:
 
 
 def image_locality(pod: Pod, node: Node, cluster: PlainCluster) -> int:
-    """Sizes of the pod's images on the node, scaled by how many nodes have them."""
+    """Sizes of the pod's images on the node, scaled by the share of nodes that have them."""
     mebibyte = 1024 * 1024
     containers = (*pod.spec.init_containers, *pod.spec.containers)
     mounted = [volume.image.reference for volume in pod.spec.volumes if volume.image is not None]
@@ -53,7 +53,7 @@ def image_locality(pod: Pod, node: Node, cluster: PlainCluster) -> int:
 
 
 def fit_score(strategy: ScoringStrategy) -> Callable[[Pod, Node, PlainCluster], int]:
-    """NodeResourcesFit's score by a strategy."""
+    """NodeResourcesFit's score with a strategy."""
 
     def score(pod: Pod, node: Node, cluster: PlainCluster) -> int:
         triples = _triples(pod, node, cluster, strategy.scored_resources, defaults=True)

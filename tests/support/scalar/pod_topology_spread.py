@@ -35,7 +35,7 @@ SYSTEM_DEFAULTS = (
 
 @dataclass(frozen=True)
 class Defaults:
-    """The plugin's arguments: which constraints a pod without its own ones gets."""
+    """The plugin's arguments: the constraints of pods that have none."""
 
     constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULTS
     system: bool = True
@@ -44,7 +44,7 @@ class Defaults:
 def constraints_of(
     cluster: PlainCluster, defaults: Defaults, pod: Pod, action: str
 ) -> list[TopologySpreadConstraint]:
-    """The pod's constraints with that action, their selectors completed."""
+    """The pod's constraints with that action, with complete selectors."""
     own = pod.spec.topology_spread_constraints
     if own:
         return [_with_match_label_keys(one, pod) for one in own if one.when_unsatisfiable == action]
@@ -88,7 +88,7 @@ def _with_match_label_keys(
 
 
 def default_selector(cluster: PlainCluster, pod: Pod) -> LabelSelector:
-    """What the services and the controller of the pod select."""
+    """The combined selector of the pod's services and controller."""
     labels: dict[str, str] = {}
     namespace = pod.metadata.namespace
     for (kind, where, _), selector in cluster.workloads.items():
@@ -161,7 +161,7 @@ def count_change(
     pod: Pod,
     change: tuple[Pod, Node, int],
 ) -> None:
-    """AddPod and RemovePod: another pod came to a node (1) or left it (-1)."""
+    """AddPod and RemovePod: another pod is added to a node (1) or removed from it (-1)."""
     other, node, sign = change
     if other.metadata.namespace != pod.metadata.namespace:
         return
@@ -176,7 +176,7 @@ def count_change(
 def filter_node(
     state: list[tuple[TopologySpreadConstraint, Counter[str]]], pod: Pod, node: Node
 ) -> tuple[str, bool] | None:
-    """The reason and whether it is unresolvable, or None if the node will do."""
+    """The reason and whether it is unresolvable, or None if the node passes."""
     for constraint, counts in state:
         domain = node.metadata.labels.get(constraint.topology_key)
         if domain is None:

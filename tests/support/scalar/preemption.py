@@ -1,7 +1,7 @@
 """The dry run of preemption of kube-scheduler v1.36: one node, one pod at a time.
 
-Written after ``SelectVictimsOnNode``: pods leave a node and come back to it one by one, each time
-every Filter plugin is told and asked. Host ports are a set, as ``HostPortInfo`` is.
+Follows ``SelectVictimsOnNode``: pods are removed from a node and added again one by one, and each
+time every Filter plugin runs. Host ports are a set, as in ``HostPortInfo``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 
 @dataclass
 class Victims:
-    """What has to go from a node."""
+    """The victims on a node."""
 
     pods: list[Pod]
     num_violations: int
@@ -54,7 +54,7 @@ class Victims:
 
 @dataclass
 class NodeState:
-    """A node and what the plugins have counted, to be changed and copied at will."""
+    """A node and the PreFilter state of the plugins, which can be changed and copied."""
 
     cluster: PlainCluster
     pod: Pod
@@ -90,15 +90,15 @@ class NodeState:
         self._count(other, -1)
 
     def fits(self, nominated: Sequence[Pod]) -> Reasons:
-        """``RunFilterPluginsWithNominatedPods``: why not, with them or else without."""
+        """``RunFilterPluginsWithNominatedPods``: reasons with nominated pods, or else without."""
         if nominated:
             with_them = self._copy()
             for other in nominated:
                 with_them.add(other)
-            reasons = with_them.judge()
+            reasons = with_them.filter_reasons()
             if reasons:
                 return reasons
-        return self.judge()
+        return self.filter_reasons()
 
     def _copy(self) -> NodeState:
         twin = copy.copy(self)
@@ -113,13 +113,13 @@ class NodeState:
         if self.affinity is not None:
             ipa.count_change(self.cluster, self.affinity, self.pod, (other, self.node, sign))
 
-    def judge(self) -> Reasons:
+    def filter_reasons(self) -> Reasons:
         """The reasons of every Filter plugin, stopping at the first plugin that rejects."""
         pod, node = self.pod, self.node
         here = PlainCluster(nodes={node.metadata.name: node})
         here.pods = {str(index): each for index, each in enumerate(self._placed_here())}
-        for judge in (node_unschedulable, node_name, taint_toleration, node_affinity):
-            reasons, _ = judge(pod, node, here)
+        for filter_node in (node_unschedulable, node_name, taint_toleration, node_affinity):
+            reasons, _ = filter_node(pod, node, here)
             if reasons:
                 return frozenset(reasons)
         if any(collide(wanted, used) for wanted in host_ports(pod) for used in self.ports):
@@ -144,8 +144,8 @@ class NodeState:
                 return {"node(s) had no available disk"}
             if self.num_taken > 0:
                 return {IN_USE}
-        for judge in (node_volume_limits, volume_binding, volume_zone):
-            reasons, _ = judge(self.pod, self.node, here)
+        for filter_node in (node_volume_limits, volume_binding, volume_zone):
+            reasons, _ = filter_node(self.pod, self.node, here)
             if reasons:
                 return reasons
         return set()
@@ -157,19 +157,19 @@ class NodeState:
 
 
 def priority(pod: Pod) -> int:
-    """0 where there is none."""
+    """The priority; 0 if there is none."""
     return pod.spec.priority or 0
 
 
 def importance(pod: Pod) -> tuple[int, str]:
-    """More important pods first; a pod that has not started did so just now."""
+    """Sort key: more important pods first; a pod that has not started counts as started now."""
     return (-priority(pod), pod.status.start_time or "9999")
 
 
 def select_victims(
     state: NodeState, nominated: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]
 ) -> Victims | Reasons:
-    """Who has to go from the node, or why the pod does not fit all the same."""
+    """The victims on the node, or why the pod does not fit even without them."""
     mine = priority(state.pod)
     potential = [other for other in state.on_node if priority(other) < mine]
     if not potential:
@@ -197,7 +197,7 @@ def select_victims(
 
 
 def violating_pods(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]) -> list[Pod]:
-    """Those that some budget has nothing left for; ``filterPodsWithPDBViolation``."""
+    """Pods whose eviction violates a budget; ``filterPodsWithPDBViolation``."""
     allowed = [budget.status.disruptions_allowed for budget in budgets]
     violating = []
     for pod in pods:
@@ -218,7 +218,7 @@ def violating_pods(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]) 
 
 
 def best_nodes(candidates: Mapping[str, Victims]) -> list[str]:
-    """The names that are equally good after all criteria; ``pickOneNodeForPreemption``."""
+    """The nodes that are equal by all criteria; ``pickOneNodeForPreemption``."""
     criteria: tuple[Callable[[Victims], object], ...] = (
         lambda each: each.num_violations,
         lambda each: priority(each.pods[0]),

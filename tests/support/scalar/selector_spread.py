@@ -33,7 +33,7 @@ def selectors_of(cluster: PlainCluster, pod: Pod) -> list[LabelSelector]:
 
 
 def count(cluster: PlainCluster, pod: Pod, node: Node) -> int:
-    """The pods on a node that one of the selectors matches."""
+    """The number of pods on a node that one of the selectors matches."""
     selectors = selectors_of(cluster, pod)
     return sum(
         other.metadata.namespace == pod.metadata.namespace

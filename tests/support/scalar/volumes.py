@@ -1,4 +1,4 @@
-"""What the volume plugins say about one node, in plain Python, read off kube-scheduler's loops."""
+"""The volume plugins for one node, in plain Python, with kube-scheduler's loops."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BOUND, _SELECTED = "pv.kubernetes.io/bind-completed", "volume.kubernetes.io/sel
 
 
 def volume_restrictions(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
-    """Disks first, then claims for one pod."""
+    """Conflicts of disks, then claims with ReadWriteOncePod."""
     for other in cluster.pods_on(node):
         if shares_a_disk(pod, other):
             return {"node(s) had no available disk"}, False
@@ -49,7 +49,7 @@ def volume_restrictions(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
 
 
 def node_volume_limits(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
-    """What the node's pods use, what is attached to it, and what is new."""
+    """Volumes that the node's pods use, attached volumes, and the new ones."""
     csi_node = cluster.stored(CSINode, node.metadata.name)
     if csi_node is None:
         return ACCEPTED
@@ -76,7 +76,7 @@ def node_volume_limits(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
 
 
 def volume_zone(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
-    """Each zone label of each bound volume must have the node's value among its own."""
+    """Each zone label of each bound volume must contain the node's value."""
     labels = node.metadata.labels
     beta = "failure-domain.beta.kubernetes.io/"
     successor = "topology.kubernetes.io/"
@@ -98,7 +98,7 @@ def volume_zone(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
 
 
 def volume_binding(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
-    """Bound claims by their volume's affinity; others by what is free or can be made."""
+    """Bound claims by their volume's affinity; others by free volumes or by provisioning."""
     reasons: set[str] = set()
     claims = [
         cluster.stored(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
@@ -219,7 +219,7 @@ def _reaches(affinity: VolumeNodeAffinity | None, node: Node) -> bool:
 
 
 def _volumes(pod: Pod, cluster: PlainCluster) -> dict[tuple[str, str], str]:
-    """(driver, handle) -> driver of all that has to be attached for a pod."""
+    """(driver, handle) -> driver of all volumes that must be attached for a pod."""
     found: dict[tuple[str, str], str] = {}
     for volume in pod.spec.volumes:
         inline = csi_volume_of_pod(volume)
@@ -242,7 +242,7 @@ def _volumes(pod: Pod, cluster: PlainCluster) -> dict[tuple[str, str], str]:
 
 
 def names_of_claims(pod: Pod) -> list[str]:
-    """The claims that a pod names itself."""
+    """The names of the claims in the pod's own spec."""
     return [
         volume.persistent_volume_claim.claim_name
         for volume in pod.spec.volumes
@@ -251,7 +251,7 @@ def names_of_claims(pod: Pod) -> list[str]:
 
 
 def claims_for_one_pod(pod: Pod, cluster: PlainCluster) -> set[str]:
-    """The names of the pod's claims that no other pod may use."""
+    """The names of the pod's ReadWriteOncePod claims."""
     claims = {
         name: cluster.stored(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
         for name in names_of_claims(pod)
@@ -264,12 +264,12 @@ def claims_for_one_pod(pod: Pod, cluster: PlainCluster) -> set[str]:
 
 
 def has_disks(pod: Pod) -> bool:
-    """Whether a pod names a disk itself."""
+    """Whether a pod uses an in-tree disk directly."""
     return any(_same_disk(each, each) or _is_read_only_disk(each) for each in pod.spec.volumes)
 
 
 def shares_a_disk(pod: Pod, other: Pod) -> bool:
-    """Whether two pods want a disk that they cannot both have."""
+    """Whether two pods use a disk that they cannot share."""
     return any(_same_disk(a, b) for a in pod.spec.volumes for b in other.spec.volumes)
 
 

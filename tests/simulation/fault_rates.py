@@ -1,4 +1,4 @@
-"""What goes wrong between a process and the server at present."""
+"""Probabilities of the faults between processes, the server and the extenders."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 RECOVERY_S = 45.0
-"""How soon after the last fault all is known again, and a pod is bound that fits."""
+"""Longest wait after the last fault until the cache is complete and a fitting pod is bound."""
 
 
 @dataclass(slots=True)
-class Weather:
-    """A probability for each kind of fault.
+class FaultRates:
+    """The probability of each kind of fault.
 
     Attributes:
         refused: A connection is refused: nothing was sent.
@@ -29,18 +29,18 @@ class Weather:
         stalled: A watch event, and all after it, comes late by seconds.
         stale: A list shows an older state.
         extender_refused: A connection to an extender is refused.
-        extender_lost: A question to an extender is lost on its way.
+        extender_lost: A request to an extender is lost on its way.
         extender_hung: An extender acts, and its answer never ends.
-        extender_slow: An answer of an extender takes seconds, perhaps more than its asker waits.
+        extender_slow: An answer of an extender takes seconds, perhaps longer than the timeout.
         extender_torn: An extender acts, and the connection is reset in the middle of its answer.
         extender_error: An extender answers with another code than 200 without acting.
-        extender_says_no: An extender says that it failed.
-        extender_garbage: An extender acts, and says what nobody can read.
-        extender_lies: An extender speaks of what is not there.
-        extender_late: An extender binds when nobody waits for it any more.
-        is_down: Nothing gets through at all.
-        happened: How often each kind of fault struck.
-        calm_since: When the last fault was over.
+        extender_failed: An extender answers with an Error.
+        extender_garbage: An extender acts, and its answer cannot be decoded.
+        extender_wrong: An extender answers with objects that do not exist.
+        extender_late: An extender binds after the timeout of the request.
+        is_down: The server is unreachable.
+        happened: How often each fault and action happened.
+        calm_since: When the last fault ended.
     """
 
     refused: float = 0.0
@@ -63,16 +63,16 @@ class Weather:
     extender_slow: float = 0.0
     extender_torn: float = 0.0
     extender_error: float = 0.0
-    extender_says_no: float = 0.0
+    extender_failed: float = 0.0
     extender_garbage: float = 0.0
-    extender_lies: float = 0.0
+    extender_wrong: float = 0.0
     extender_late: float = 0.0
     is_down: bool = False
     happened: Counter[str] = field(default_factory=Counter)
     calm_since: float = float("inf")
 
-    def calm(self) -> None:
-        """Nothing goes wrong any more."""
+    def reset(self) -> None:
+        """End all faults."""
         for name in (*FAULTS, *EXTENDER_FAULTS):
             setattr(self, name, 0.0)
         self.is_down = False
@@ -102,8 +102,8 @@ EXTENDER_FAULTS = (
     "extender_slow",
     "extender_torn",
     "extender_error",
-    "extender_says_no",
+    "extender_failed",
     "extender_garbage",
-    "extender_lies",
+    "extender_wrong",
     "extender_late",
 )

@@ -1,4 +1,4 @@
-"""A second opinion: an engine that has just read everything, with extenders that are well."""
+"""A fresh engine that decides about the present cluster, with extenders that work correctly."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from stowage.framework import Framework
 from tests.simulation.extenders import has_say, refused_by, spares
 from tests.simulation.server import PODS, Json, ModelServer
 
-NAME = "judge"
+NAME = "fresh-engine"
 
 
-class Judge:
-    """Decides once about all pods.
+class FreshEngine:
+    """An engine that is shown all objects and schedules all pods once.
 
     Args:
-        server: Where pods are, for extenders to look at.
-        extenders: As configured.
+        server: Stores the pods that extenders look at.
+        extenders: The configured extenders.
     """
 
     def __init__(self, server: ModelServer, extenders: Sequence[Json]) -> None:
@@ -37,7 +37,7 @@ class Judge:
         self._engine = make_engine(frameworks, lambda _num_ties: 0, extenders=configured)
 
     def instructions(self, seen: Sequence[Event], num_pods: int) -> Iterator[object]:
-        """What it would do now, of what it has seen; questions to extenders are answered."""
+        """The engine's instructions for these events; its requests to extenders are answered."""
         self._engine.handle(list(seen), 0.0)
         while True:
             instructions = list(self._engine.schedule(0.0, num_pods))
@@ -68,19 +68,19 @@ class Judge:
             yield VictimsReviewed(instruction.pod.uid, instruction.number, left)
 
 
-def as_judged(pod: Pod) -> Pod:
-    """The same pod for the profile that judges."""
+def for_fresh_engine(pod: Pod) -> Pod:
+    """The same pod, for the profile of the fresh engine."""
     return replace(pod, spec=replace(pod.spec, scheduler_name=NAME))
 
 
 def stored_pod(server: ModelServer, namespace: str, name: str) -> Json:
-    """A pod as it is stored."""
+    """A pod as the server stores it."""
     return server.collection(PODS)[namespace, name]
 
 
 @lru_cache(maxsize=256)
 def _parts(extenders: str) -> tuple[list[Framework], Extenders]:
-    """Made once: they keep nothing of the pods they see."""
+    """Frameworks and extenders, cached: they keep no state about pods."""
     configuration = load_configuration(
         {
             "apiVersion": API_VERSION,

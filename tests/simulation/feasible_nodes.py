@@ -1,4 +1,4 @@
-"""Whether a pod that waits has a reason to: every node asked in turn, in plain Python."""
+"""The nodes on which a pod fits, by the plain Python filters, one node at a time."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ _VOLUME_FILTERS = (
 
 
 def decoded(kind: type[T], obj: Json) -> T:
-    """An object of the server as the scheduler reads it."""
+    """An object of the server, decoded as the scheduler decodes it."""
     return decode_object(kind, msgspec.json.encode(obj))
 
 
 def is_placed(pod: Pod) -> bool:
-    """Whether a pod takes room on a node."""
+    """Whether a pod takes resources of a node."""
     return bool(pod.spec.node_name) and pod.status.phase not in FINISHED
 
 
 def plain_cluster(server: ModelServer) -> PlainCluster:
-    """The whole cluster as it is now."""
+    """The present cluster as plain lists."""
     cluster = PlainCluster(
         namespaces={
             name: stored["metadata"]["labels"]
@@ -88,7 +88,7 @@ def plain_cluster(server: ModelServer) -> PlainCluster:
 
 
 def with_nominated(cluster: PlainCluster, pod: Pod, waiting: Iterable[Pod]) -> PlainCluster:
-    """The cluster as a pod finds it, where others as important wait for their places."""
+    """The cluster with the nominated pods of equal or higher priority on their nodes."""
     placed = {
         other.metadata.uid: replace(
             other, spec=replace(other.spec, node_name=other.status.nominated_node_name)
@@ -101,8 +101,8 @@ def with_nominated(cluster: PlainCluster, pod: Pod, waiting: Iterable[Pod]) -> P
     return dataclasses.replace(cluster, pods={**cluster.pods, **placed})
 
 
-def nodes_for(pod: Pod, cluster: PlainCluster) -> list[str]:
-    """The names of the nodes that a pod could be on, by every filter there is."""
+def feasible_nodes(pod: Pod, cluster: PlainCluster) -> list[str]:
+    """The names of the nodes that pass every filter."""
     if pod.spec.scheduling_gates or not _are_claims_usable(pod, cluster):
         return []
     affinity = inter_pod_affinity.pre_filter(cluster, pod)
@@ -110,8 +110,8 @@ def nodes_for(pod: Pod, cluster: PlainCluster) -> list[str]:
     return [
         name
         for name, node in cluster.nodes.items()
-        if not any(judge(pod, node, cluster)[0] for judge in FILTERS.values())
-        and not any(judge(pod, node, cluster)[0] for judge in _VOLUME_FILTERS)
+        if not any(reasons(pod, node, cluster)[0] for reasons in FILTERS.values())
+        and not any(reasons(pod, node, cluster)[0] for reasons in _VOLUME_FILTERS)
         and (
             affinity is None or inter_pod_affinity.filter_node(cluster, affinity, pod, node) is None
         )
@@ -120,7 +120,7 @@ def nodes_for(pod: Pod, cluster: PlainCluster) -> list[str]:
 
 
 def _are_claims_usable(pod: Pod, cluster: PlainCluster) -> bool:
-    """Whether every claim is there, and bound unless it waits for its pod."""
+    """Whether every claim exists, and is bound unless its class waits for the first consumer."""
     for name in volumes.names_of_claims(pod):
         claim = cluster.stored(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
         if claim is None:
