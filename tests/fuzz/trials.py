@@ -114,16 +114,22 @@ class EngineTrial:
         """Whether the object decodes; the engine goes on and names what it cannot use."""
         event, is_accepted = _event_of(kind, data)
         self._now += 1.0
-        said = [*self._engine.handle([event], self._now), *self._engine.schedule(self._now, 5)]
-        for problem in of_type(ReportProblem, said):
+        instructions = [
+            *self._engine.handle([event], self._now),
+            *self._engine.schedule(self._now, 5),
+        ]
+        for problem in of_type(ReportProblem, instructions):
             is_hint = "the queueing hint of plugin" in problem.text
             assert problem.subject.partition(" ")[0] in KINDS or is_hint, problem
             assert not problem.text.startswith(("scheduling cycle", "binding cycle")), problem
             assert len(problem.text) <= MAX_MESSAGE, problem.text[:200]
-        for told in (*of_type(EmitEvent, said), *of_type(PatchPodStatus, said)):
-            assert len(getattr(told, "note", "") or getattr(told, "message", "")) <= 20_000
+        for report in (*of_type(EmitEvent, instructions), *of_type(PatchPodStatus, instructions)):
+            assert len(getattr(report, "note", "") or getattr(report, "message", "")) <= 20_000
         # Fail the binding, so that a pod that found a node goes back to the queue.
-        failed = [BindFailed(each.pod.uid, each.node_name, "no") for each in of_type(BindPod, said)]
+        failed = [
+            BindFailed(each.pod.uid, each.node_name, "no")
+            for each in of_type(BindPod, instructions)
+        ]
         self._engine.handle(failed, self._now)
         return is_accepted
 
@@ -136,8 +142,10 @@ class EngineTrial:
         own = make_node(name, cpu="1", labels={"sane": name})
         pod = make_pod(name, cpu="1", node_selector={"sane": name}, priority=2**31 - 1)
         events: list[Event] = [_SEEN["Node"](own), PendingPodSeen(pod)]
-        said = self._engine.handle(events, self._now) + self._engine.schedule(self._now, 10_000)
-        assert name in [each.pod.name for each in of_type(BindPod, said)]
+        instructions = self._engine.handle(events, self._now) + self._engine.schedule(
+            self._now, 10_000
+        )
+        assert name in [each.pod.name for each in of_type(BindPod, instructions)]
         self._engine.validate()
         self._engine = self._fresh()
         return True

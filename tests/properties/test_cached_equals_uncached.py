@@ -158,16 +158,16 @@ def _decide(
         }
     assert isinstance(result, Scheduled)
     feasible = result.feasible
-    told: dict[str, object] = {
+    decision: dict[str, object] = {
         "node": result.node_name,
         "evaluated": result.evaluated_nodes,
         "feasible": [snapshot.node_names[row] for row in feasible.rows.tolist()],
     }
     if result.scores is not None:
-        told["total"] = result.scores.total.tolist()
+        decision["total"] = result.scores.total.tolist()
         weighted = sum(each.weighted for each in result.scores.per_plugin())
-        assert told["total"] == weighted.tolist()  # type: ignore[union-attr]
-    return told
+        assert decision["total"] == weighted.tolist()  # type: ignore[union-attr]
+    return decision
 
 
 def test_pods_of_one_class_with_different_claims_get_different_answers() -> None:
@@ -183,5 +183,5 @@ def test_pods_of_one_class_with_different_claims_get_different_answers() -> None
         for index in (3, 7)
     ]
     assert pods[0].pod_class is pods[1].pod_class
-    told = [_decide(cached, cluster.snapshot(), pod)["feasible"] for pod in pods]
-    assert told == [["quiet3"], ["quiet7"]]
+    feasible = [_decide(cached, cluster.snapshot(), pod)["feasible"] for pod in pods]
+    assert feasible == [["quiet3"], ["quiet7"]]

@@ -48,26 +48,26 @@ _SORTS: tuple[dict[str, Any], ...] = (
     {"cpu": "3", "priority": 5},
 )
 #: Sequences of (action, kind or number).
-_happenings = st.tuples(
+_actions = st.tuples(
     st.sampled_from(["pods", "schedule", "bound", "failed", "gone", "node", "node gone"]),
     st.integers(0, 60),
 )
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(_happenings, min_size=5, max_size=40), st.integers(0, 2**16))
+@given(st.lists(_actions, min_size=5, max_size=40), st.integers(0, 2**16))
 def test_instructions_are_equal_with_and_without_the_cache(
-    story: Sequence[tuple[str, int]], seed: int
+    actions: Sequence[tuple[str, int]], seed: int
 ) -> None:
     """Pods of equal and of different kinds are created; nodes and other pods change in between."""
     kept, asked = _engine(1024, seed), _engine(0, seed)
     bindings: list[BindPod] = []
     pods: dict[str, Pod] = {}
-    for now, (happening, number) in enumerate([("pods", 0), *story, ("schedule", 60)]):
-        if happening == "schedule":
+    for now, (action, number) in enumerate([("pods", 0), *actions, ("schedule", 60)]):
+        if action == "schedule":
             answers = [each.schedule(float(now), number) for each in (kept, asked)]
         else:
-            events = _events(happening, number, now, pods, bindings)
+            events = _events(action, number, now, pods, bindings)
             answers = [each.handle(events, float(now)) for each in (kept, asked)]
         assert answers[0] == answers[1]
         bindings += _bound_by(answers[0])
@@ -90,27 +90,27 @@ def _bound_by(answer: Sequence[Instruction]) -> Sequence[BindPod]:
 
 
 def _events(
-    happening: str, number: int, now: int, pods: dict[str, Pod], bindings: list[BindPod]
+    action: str, number: int, now: int, pods: dict[str, Pod], bindings: list[BindPod]
 ) -> list[Event]:
     """The events of an action; `pods` and `bindings` are known pods and pending bindings."""
-    if happening == "pods":
+    if action == "pods":
         new = [_pod(f"p{now}-{index}", (number + index // 4) % 6) for index in range(12)]
         pods.update((pod.metadata.uid, pod) for pod in new)
         return [PendingPodSeen(pod) for pod in new]
-    if happening == "node":
+    if action == "node":
         return [NodeSeen(make_node(f"n{number}", cpu=str(2 + now % 3), zone="xyz"[now % 3]))]
-    if happening == "node gone":
+    if action == "node gone":
         return [NodeGone(f"n{number}")]
     if not bindings:
         return []
     binding = bindings.pop(number % len(bindings))
     uid = binding.pod.uid
-    if happening == "failed":
+    if action == "failed":
         return [BindFailed(uid, binding.node_name, "no")]
     gone = PendingPodGone(binding.pod.namespace, binding.pod.name, uid)
     placed = replace(pods[uid], spec=replace(pods[uid].spec, node_name=binding.node_name))
     bound: list[Event] = [BindSucceeded(uid, binding.node_name), gone, AssignedPodSeen(placed)]
-    if happening == "gone":
+    if action == "gone":
         bound.append(AssignedPodGone(binding.pod.namespace, binding.pod.name, uid))
     return bound
 

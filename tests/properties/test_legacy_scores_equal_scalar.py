@@ -61,7 +61,7 @@ def test_scores_equal_the_twins(seed: int) -> None:
         st.tuples(st.integers(0, 40), st.sampled_from((None, None, "a", "b", "c"))), max_size=12
     )
 )
-def test_scores_of_worked_examples_equal_those_of_1_12(
+def test_spread_scores_equal_the_twin(
     pods_and_zones: list[tuple[int, str | None]],
 ) -> None:
     nodes = [make_node(str(index), zone=zone) for index, (_, zone) in enumerate(pods_and_zones)]

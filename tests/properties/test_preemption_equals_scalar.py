@@ -167,8 +167,8 @@ def test_candidates_victims_and_message_equal_the_twins(
         if not world.cluster.plain.nodes:
             continue
         pod, nominated = world.preemptor(), world.nominations()
-        told = [_decide(framework, world, pod, nominated) for framework in frameworks]
-        assert told[0] == told[1]
+        decisions = [_decide(framework, world, pod, nominated) for framework in frameworks]
+        assert decisions[0] == decisions[1]
         world.cluster.cache.validate()
 
 
@@ -189,7 +189,7 @@ def _decide(
         return result.node_name if hasattr(result, "node_name") else None
     found = dict(result.preemption.find_candidates())
     wanted, reasons = _wanted(world, pod, nominated, result, snapshot)
-    assert {name: _told(each) for name, each in found.items()} == wanted
+    assert {name: _decision(each) for name, each in found.items()} == wanted
     if wanted:
         _check_chosen(result, world, pod)
     else:
@@ -197,7 +197,7 @@ def _decide(
     return wanted, result.message
 
 
-def _told(candidate: Candidate) -> tuple[list[str], int]:
+def _decision(candidate: Candidate) -> tuple[list[str], int]:
     return [victim.uid for victim in candidate.victims], candidate.num_violations
 
 
@@ -223,11 +223,11 @@ def _wanted(
     if candidates:
         assert result.preemption is not None
         assert list(result.preemption.tied) == twin.best_nodes(candidates)
-    told = {
+    decisions = {
         name: ([victim.metadata.uid for victim in each.pods], each.num_violations)
         for name, each in candidates.items()
     }
-    return told, reasons
+    return decisions, reasons
 
 
 def _check_chosen(result: Unschedulable, world: FullCluster, pod: Pod) -> None:

@@ -125,7 +125,7 @@ class Auditor:
         node = self._server.collection(NODES).get(("", node_name))
         if node is None or uid in self._foreign:
             return
-        self._check_room(node, node_name, uid)
+        self._check_capacity(node, node_name, uid)
         self._storage.check_placed(pod, node_name, self._foreign)
         self._check_extenders(pod, node_name, binders[0])
 
@@ -144,7 +144,7 @@ class Auditor:
             if "bindVerb" in each and has_say(each, pod) and binder != name:
                 self.violations.append(f"{subject} by {binder}, bypassing {name}")
 
-    def _check_room(self, node: Json, node_name: str, uid: str) -> None:
+    def _check_capacity(self, node: Json, node_name: str, uid: str) -> None:
         """Check that our pods do not overcommit the node; pods of other schedulers do not count."""
         used: Counter[str] = Counter()
         for each, requests in self._on_node[node_name].items():

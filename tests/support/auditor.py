@@ -109,9 +109,9 @@ class Auditor:
             self.breaches.append(f"pod {name} was refused by node {node_name}: {reason}")
         if uid not in self._on_node[node_name]:
             self._on_node[node_name].add(uid)
-            self._check_room(node_name, name)
+            self._check_capacity(node_name, name)
 
-    def _check_room(self, node_name: str, pod_name: str) -> None:
+    def _check_capacity(self, node_name: str, pod_name: str) -> None:
         node = self.nodes.get(node_name)
         if node is None:
             return

@@ -78,7 +78,7 @@ class ExpectedState:
                     self._check_backoff(each, now)
                     self.assumed[each.pod.uid] = each.node_name
                     self._decided[each.pod.uid] = self.waiting[each.pod.uid]
-                    self._check_room(each.node_name)
+                    self._check_capacity(each.node_name)
                 else:
                     was_assumed = self.assumed.pop(each.pod.uid, None) is not None
                     if not was_assumed:
@@ -102,7 +102,7 @@ class ExpectedState:
     def _cpu_of(self, uid: str) -> int:
         return pod_requests(self.placed.get(uid) or self._decided[uid]).get("cpu", 0)
 
-    def _check_room(self, node_name: str) -> None:
+    def _check_capacity(self, node_name: str) -> None:
         allocatable = node_allocatable(self.nodes[node_name])
         uids = [uid for uid, where in self.locations().items() if where == node_name]
         cpu = sum(self._cpu_of(uid) for uid in uids)

@@ -95,8 +95,8 @@ class ModelStorage:
 
     def take_answers(self) -> list[Event]:
         """Remove and return all outcomes of writes."""
-        told, self.answers = self.answers, []
-        return told
+        answers, self.answers = self.answers, []
+        return answers
 
     def _bind(self, claim: PersistentVolumeClaim, volume_name: str) -> None:
         meta = claim.metadata

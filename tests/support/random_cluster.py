@@ -78,7 +78,7 @@ class RandomCluster:
         for _ in range(self.random.randint(0, 10)):
             self._place_pod()
         for _ in range(3):
-            self._change_surroundings()
+            self._change_other_objects()
 
     def happen(self) -> None:
         """Apply one random change; half of them are changes of pods."""
@@ -89,8 +89,8 @@ class RandomCluster:
             self._change_node,
             self._change_node,
             self._drop_node,
-            self._change_surroundings,
-            self._change_surroundings,
+            self._change_other_objects,
+            self._change_other_objects,
         )
         self.random.choice(changes)()
 
@@ -231,7 +231,7 @@ class RandomCluster:
             for _ in range(self.random.choice((0, 0, 1, 2, 3)))
         )
 
-    def _change_surroundings(self) -> None:
+    def _change_other_objects(self) -> None:
         if self._affinity:
             self._change_namespace()
         if self._spread:
