@@ -22,8 +22,8 @@ from simcluster.ports import reserved_port
 from simcluster.tests.support.api_client import MERGE, ApiClient
 from simcluster.tests.support.api_client import PODS as PODS_PATH
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from tests.support.fault_table import Series
-from tests.support.full_cluster import CAPACITY, small_pod
+from tests.support.integration.full_cluster import CAPACITY, small_pod
+from tests.support.monitoring.fault_table import Series
 
 Json = dict[str, Any]
 Values = dict[Series, float]

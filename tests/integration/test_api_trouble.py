@@ -21,8 +21,8 @@ from simcluster.kinds.resources import PODS
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.engine.state import unconfirmed_bindings
 from stowage.operator.client.timeouts import Timeouts
-from tests.support.auditor import node_of, scheduled_condition
-from tests.support.full_cluster import (
+from tests.support.integration.auditor import node_of, scheduled_condition
+from tests.support.integration.full_cluster import (
     BINDINGS,
     LISTS,
     NUM_NODES,
@@ -33,8 +33,8 @@ from tests.support.full_cluster import (
     full_cluster,
     small_pod,
 )
-from tests.support.random_faults import RandomFaults
-from tests.support.running_scheduler import running_scheduler, scheduler_process
+from tests.support.integration.random_faults import RandomFaults
+from tests.support.integration.running_scheduler import running_scheduler, scheduler_process
 
 Json = dict[str, Any]
 

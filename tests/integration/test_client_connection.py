@@ -14,7 +14,7 @@ import yaml
 from aiohttp import web
 
 from stowage.operator.client.connection import connect
-from tests.support.authority import Authority
+from tests.support.integration.authority import Authority
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 

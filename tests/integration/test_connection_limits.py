@@ -17,8 +17,8 @@ from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAc
 from stowage.operator.serving.health import Checks
 from stowage.operator.serving.server import Content, Server, ServingOptions
 from stowage.operator.serving.tls_options import CIPHER_SUITES, TlsOptions
-from tests.support.authority import Authority
 from tests.support.fake_api import FakeApiClient, FakeTime
+from tests.support.integration.authority import Authority
 
 Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 CLIENTS: list[Connected] = []

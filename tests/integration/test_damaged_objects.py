@@ -19,9 +19,9 @@ from simcluster import SimulatedCluster, make_node
 from simcluster.tests.support.api_client import PODS as PODS_PATH
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from tests.support.auditor import node_of
-from tests.support.full_cluster import CAPACITY, small_pod
-from tests.support.running_scheduler import running_scheduler
+from tests.support.integration.auditor import node_of
+from tests.support.integration.full_cluster import CAPACITY, small_pod
+from tests.support.integration.running_scheduler import running_scheduler
 
 #: A value as it is stored -> what arrives of it; equally long, for the length was announced.
 DAMAGE = {

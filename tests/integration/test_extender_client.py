@@ -20,7 +20,7 @@ from stowage.api.config.loading import Extender
 from stowage.api.config.types import ExtenderTLSConfig
 from stowage.api.values.duration import Duration
 from stowage.operator.extenders.client import ExtenderClient, ExtenderError
-from tests.support.authority import Authority
+from tests.support.integration.authority import Authority
 
 
 async def _echo(request: web.Request) -> web.Response:

@@ -25,8 +25,8 @@ from tests.integration.observed_scheduler import (
     observed_scheduler,
 )
 from tests.integration.volume_objects import CLAIMS, CLASSES, claim, storage_class, using
-from tests.support.fault_table import Fault, Series, faults
-from tests.support.full_cluster import BINDINGS, CAPACITY, TOO_MUCH
+from tests.support.integration.full_cluster import BINDINGS, CAPACITY, TOO_MUCH
+from tests.support.monitoring.fault_table import Fault, Series, faults
 
 
 def _drop_watches(scheduler: ObservedScheduler) -> None:

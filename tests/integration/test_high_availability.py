@@ -15,7 +15,7 @@ import pytest
 from simcluster.faults.faults import FaultRule
 from simcluster.tests.support.api_client import PODS
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from tests.support.replicas import (
+from tests.support.integration.replicas import (
     ADMIN_TOKEN,
     WRITES,
     Replica,

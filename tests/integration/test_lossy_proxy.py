@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from simcluster.kinds.resources import PODS
-from tests.support.lossy_proxy import Rates, lossy_proxy
-from tests.support.replicas import WRITES, replicas_of_a_cluster
+from tests.support.integration.lossy_proxy import Rates, lossy_proxy
+from tests.support.integration.replicas import WRITES, replicas_of_a_cluster
 
 LEASE_S = 3.0
 QUICK = (

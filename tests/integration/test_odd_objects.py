@@ -18,9 +18,9 @@ from simcluster.tests.support.api_client import PODS as PODS_PATH
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from tests.fuzz.objects import odd_object
-from tests.support.auditor import node_of
-from tests.support.full_cluster import CAPACITY, FullCluster, full_cluster, small_pod
-from tests.support.running_scheduler import running_scheduler
+from tests.support.integration.auditor import node_of
+from tests.support.integration.full_cluster import CAPACITY, FullCluster, full_cluster, small_pod
+from tests.support.integration.running_scheduler import running_scheduler
 
 NUM_OBJECTS = 300
 

@@ -15,8 +15,8 @@ from simcluster.tests.support.api_client import PODS, STRATEGIC, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from tests.integration.test_scheduling import Cluster
-from tests.support.auditor import node_of
-from tests.support.running_scheduler import RunningScheduler, running_scheduler
+from tests.support.integration.auditor import node_of
+from tests.support.integration.running_scheduler import RunningScheduler, running_scheduler
 
 Json = dict[str, Any]
 

@@ -21,7 +21,11 @@ from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.pod import Pod
 from tests.stories.requeue_cases import CASES
 from tests.stories.requeue_cases.case import Put, RequeueCase
-from tests.support.running_scheduler import CONFIGURATION, RunningScheduler, running_scheduler
+from tests.support.integration.running_scheduler import (
+    CONFIGURATION,
+    RunningScheduler,
+    running_scheduler,
+)
 
 Json = dict[str, Any]
 

@@ -14,8 +14,8 @@ import pytest
 from simcluster.tests.support.api_client import JSON_PATCH, NODES, PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from tests.support.auditor import node_of, scheduled_condition
-from tests.support.running_scheduler import RunningScheduler, running_scheduler
+from tests.support.integration.auditor import node_of, scheduled_condition
+from tests.support.integration.running_scheduler import RunningScheduler, running_scheduler
 
 Json = dict[str, Any]
 

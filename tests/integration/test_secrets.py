@@ -16,7 +16,7 @@ from simcluster import ClusterOptions, SimulatedCluster, make_node
 from simcluster.kinds.resources import PODS
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.operator.serving.self_signed import self_signed
-from tests.support.full_cluster import CAPACITY, small_pod
+from tests.support.integration.full_cluster import CAPACITY, small_pod
 
 CANARY = "canary-of-the-kubeconfig"
 CALLER = "canary-of-a-caller"

@@ -26,7 +26,7 @@ from tests.integration.volume_objects import (
     using,
     volume,
 )
-from tests.support.running_scheduler import RunningScheduler, running_scheduler
+from tests.support.integration.running_scheduler import RunningScheduler, running_scheduler
 
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 

@@ -12,8 +12,8 @@ from stowage.api.events import ExtendersAnswered
 from stowage.api.instructions import ConsultExtenders
 from stowage.engine import Engine
 from tests.support.builders import make_node, make_pod
-from tests.support.cluster_driver import ClusterDriver
 from tests.support.engines import change_to, configurable_engine, default_engine, fit_profile
+from tests.support.models.cluster_driver import ClusterDriver
 
 ZONES = ("a", "b", "c")
 EXTENDERS = Extenders(

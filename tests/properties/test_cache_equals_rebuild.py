@@ -26,7 +26,6 @@ from stowage.api.values.volume_claims import bound_to
 from stowage.state import ClusterCache, PodInfo, Snapshot, TermKind, make_pod_info
 from stowage.state.nodes.node_matching import requirement_mask, tolerated_taint_sets
 from stowage.state.what_if.snapshot import WhatIfSnapshot
-from tests.support import volume_strategies as some_storage
 from tests.support.builders import (
     HOSTNAME,
     ZONE,
@@ -37,6 +36,7 @@ from tests.support.builders import (
     make_pod,
     weighted,
 )
+from tests.support.generators import volume_strategies as some_storage
 from tests.support.volume_builders import claim_volume
 
 NODES = ["n0", "n1", "n2", "n3"]

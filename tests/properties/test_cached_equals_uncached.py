@@ -25,8 +25,8 @@ from stowage.framework import CycleState, Framework, build_profile
 from stowage.plugins import in_tree_registry
 from stowage.plugins.node_resources.fit import NodeResourcesFit
 from stowage.state import NodeView, PodInfo, Snapshot
-from tests.support import placement_strategies as some
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
+from tests.support.generators import placement_strategies as some
 from tests.support.mirrored_cluster import MirroredCluster, on_node
 from tests.support.volume_builders import claim_volume, make_claim, make_volume
 

@@ -19,10 +19,10 @@ from stowage.api.objects.pod import PodSpec
 from stowage.api.status import Code
 from stowage.engine.journal import HandleCall
 from tests.support.builders import make_node, make_pod
-from tests.support.cluster_driver import ClusterDriver
 from tests.support.engines import default_engine
-from tests.support.expected_state import ExpectedState
-from tests.support.reservation_tracker import ReservationTracker
+from tests.support.models.cluster_driver import ClusterDriver
+from tests.support.models.expected_state import ExpectedState
+from tests.support.plugins.reservation_tracker import ReservationTracker
 
 NAMES = [f"p{number}" for number in range(6)]
 NODES = ["m", "n", "o"]

@@ -12,13 +12,13 @@ from stowage.framework import CycleState
 from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
+from tests.support.generators.random_cluster import RandomCluster
 from tests.support.mirrored_cluster import (
     MirroredCluster,
     existing_nodes,
     verdicts_by_node,
     without_pods_of_node,
 )
-from tests.support.random_cluster import RandomCluster
 from tests.support.scalar import inter_pod_affinity as twin
 from tests.support.scalar.cluster import PlainCluster
 

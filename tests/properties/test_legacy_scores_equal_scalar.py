@@ -18,8 +18,8 @@ from stowage.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from stowage.plugins.selector_spread import SelectorSpread, spread_score
 from stowage.state.snapshot import NodeView
 from tests.support.builders import ZONE, make_node, owned_by
+from tests.support.generators.random_cluster import RandomCluster
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
-from tests.support.random_cluster import RandomCluster
 from tests.support.scalar import equal_priority as equal_twin
 from tests.support.scalar import node_prefer_avoid_pods as avoid_twin
 from tests.support.scalar import selector_spread as spread_twin

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from stowage.api.values.resources import node_allocatable, pod_requests
 from tests.properties.random_runs import RandomRun, RunWithExtenders, RunWithReconfiguration
 from tests.support.builders import make_node, make_pod
-from tests.support.cluster_driver import ClusterDriver
-from tests.support.model_cluster import ModelCluster
+from tests.support.models.cluster_driver import ClusterDriver
+from tests.support.models.model_cluster import ModelCluster
 
 RUNS = (RandomRun, RunWithExtenders, RunWithReconfiguration)
 

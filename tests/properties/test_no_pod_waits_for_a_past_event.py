@@ -28,8 +28,8 @@ from stowage.api.instructions import BindPod, BindVolumes, EvictPod
 from stowage.api.objects.pod import Pod, ResourceRequirements, Toleration
 from stowage.api.objects.volume import StorageObject
 from tests.support.builders import HOSTNAME, label_selector, make_namespace
-from tests.support.cluster_driver import ClusterDriver
-from tests.support.drawn_objects import (
+from tests.support.engines import default_engine
+from tests.support.generators.drawn_objects import (
     NAMESPACES,
     NODES,
     TEAMS,
@@ -38,8 +38,8 @@ from tests.support.drawn_objects import (
     draw_node,
     draw_pod,
 )
-from tests.support.engines import default_engine
-from tests.support.model_storage import ModelStorage
+from tests.support.models.cluster_driver import ClusterDriver
+from tests.support.models.model_storage import ModelStorage
 from tests.support.volume_builders import (
     claim_volume,
     make_attachment,

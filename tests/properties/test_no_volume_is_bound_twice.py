@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from stowage.api.instructions import Instruction
 from stowage.api.objects.pod import Pod
 from tests.support.builders import HOSTNAME, make_node, make_pod
-from tests.support.cluster_driver import ClusterDriver
-from tests.support.model_storage import ModelStorage
+from tests.support.models.cluster_driver import ClusterDriver
+from tests.support.models.model_storage import ModelStorage
 from tests.support.volume_builders import claim_volume, make_claim, make_class, make_volume
 
 NODES = ("n0", "n1", "n2")

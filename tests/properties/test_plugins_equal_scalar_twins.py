@@ -30,7 +30,7 @@ from stowage.plugins.node_resources import (
 )
 from stowage.plugins.node_resources.args import ResourceSpec, ScoringStrategy
 from stowage.plugins.taint_toleration import TaintToleration
-from tests.support import placement_strategies as some
+from tests.support.generators import placement_strategies as some
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.support.scalar import node_filters, node_scores
 from tests.support.scalar.cluster import PlainCluster

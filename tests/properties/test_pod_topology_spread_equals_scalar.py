@@ -17,13 +17,13 @@ from stowage.plugins.pod_topology_spread import (
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 from tests.support.builders import HOSTNAME, ZONE
+from tests.support.generators.random_cluster import RACK, RandomCluster
 from tests.support.mirrored_cluster import (
     MirroredCluster,
     existing_nodes,
     verdicts_by_node,
     without_pods_of_node,
 )
-from tests.support.random_cluster import RACK, RandomCluster
 from tests.support.scalar import pod_topology_spread as twin
 from tests.support.scalar.cluster import PlainCluster
 

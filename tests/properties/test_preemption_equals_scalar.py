@@ -29,7 +29,7 @@ from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
 from stowage.state.snapshot import Snapshot
 from tests.support.builders import ZONE, make_node
-from tests.support.random_cluster import RandomCluster
+from tests.support.generators.random_cluster import RandomCluster
 from tests.support.scalar import preemption as twin
 from tests.support.volume_builders import (
     claim_volume,

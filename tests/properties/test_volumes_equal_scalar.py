@@ -23,8 +23,8 @@ from stowage.plugins.volumes import (
 )
 from stowage.state import Snapshot
 from stowage.state.what_if.snapshot import WhatIfSnapshot
-from tests.support import volume_strategies as some
 from tests.support.builders import ZONE, make_node
+from tests.support.generators import volume_strategies as some
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, on_node
 from tests.support.scalar import volumes as twins
 from tests.support.scalar.cluster import PlainCluster

@@ -9,8 +9,8 @@ from stowage.api.events import Event
 from stowage.api.instructions import Instruction
 from stowage.framework import Handle
 from stowage.framework.extension_points import Plugin
-from tests.support.engine_driver import EngineDriver
 from tests.support.engines import bare_engine
+from tests.support.models.engine_driver import EngineDriver
 
 SCHEDULER = "test"
 """The scheduler name of the profile of `framework_of`."""

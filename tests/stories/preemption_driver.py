@@ -12,8 +12,8 @@ from stowage.api.instructions import EvictPod, Instruction
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.pod import Pod
 from tests.support.builders import make_pod
-from tests.support.engine_driver import EngineDriver
 from tests.support.engines import default_engine
+from tests.support.models.engine_driver import EngineDriver
 
 LOW, HIGH, HIGHER = 0, 100, 1000
 """Priorities: of running pods, of preemptors, of pods that preemptors cannot preempt."""

@@ -46,7 +46,7 @@ from stowage.operator.watch.reflector import Reflector
 from stowage.state import PodInfo
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
-from tests.support.promql import Scrape, evaluate, fires, firing
+from tests.support.monitoring.promql import Scrape, evaluate, fires, firing
 
 RULES: dict[str, Mapping[str, Any]] = {
     rule["alert"]: rule

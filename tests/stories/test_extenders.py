@@ -31,8 +31,8 @@ from stowage.api.instructions import (
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowage.api.objects.pod import Affinity, NodeAffinity
 from tests.support.builders import make_node, make_pod
-from tests.support.engine_driver import EngineDriver
 from tests.support.engines import default_engine, of_type
+from tests.support.models.engine_driver import EngineDriver
 
 FILTER = Extender(url_prefix="http://picky", filter_verb="filter")
 RATER = Extender(url_prefix="http://rater", prioritize_verb="rate", weight=1)

@@ -33,8 +33,8 @@ from stowage.framework import EventRegistration, PluginUnusable, PreFilterResult
 from stowage.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
 from stowage.operator.writers.pre_binder import PreBinder
 from tests.support.builders import make_pod
-from tests.support.engine_driver import EngineDriver
 from tests.support.engines import default_engine, of_type
+from tests.support.models.engine_driver import EngineDriver
 
 #: More than are scored without the class cache.
 NUM_NODES = 40

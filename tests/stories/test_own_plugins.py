@@ -8,9 +8,9 @@ from stowage.api.status import SUCCESS, WAIT, Code, unschedulable
 from stowage.framework import Handle, PluginTraits
 from stowage.framework.authoring import CycleState, PodInfo, Status
 from tests.stories.plugin_driver import SCHEDULER, PluginDriver
-from tests.support.engine_driver import reference
 from tests.support.engines import of_type
-from tests.support.scripted_plugin import ScriptedPlugin
+from tests.support.models.engine_driver import reference
+from tests.support.plugins.scripted_plugin import ScriptedPlugin
 
 POD = reference("p")
 

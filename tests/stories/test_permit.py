@@ -18,8 +18,8 @@ from stowage.api.status import SUCCESS, WAIT, error, unschedulable
 from stowage.framework import Handle, PreFilterResult
 from tests.stories.plugin_driver import PluginDriver
 from tests.support.builders import make_node
-from tests.support.engine_driver import reference
-from tests.support.scripted_plugin import ScriptedPlugin
+from tests.support.models.engine_driver import reference
+from tests.support.plugins.scripted_plugin import ScriptedPlugin
 
 
 def waits(seconds: float, name: str = "Scripted", **more: Any) -> ScriptedPlugin:

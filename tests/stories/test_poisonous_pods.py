@@ -20,8 +20,8 @@ from stowage.api.instructions import (
 from stowage.api.status import SUCCESS, Code, unschedulable
 from stowage.framework import PreFilterResult
 from tests.stories.plugin_driver import PluginDriver
-from tests.support.engine_driver import reference
-from tests.support.scripted_plugin import ScriptedBinder, ScriptedPlugin
+from tests.support.models.engine_driver import reference
+from tests.support.plugins.scripted_plugin import ScriptedBinder, ScriptedPlugin
 
 FIRE = RuntimeError("the disk is on fire")
 

@@ -20,9 +20,9 @@ from stowage.api.objects.pod import Pod
 from stowage.api.status import Code
 from stowage.engine import Engine
 from tests.support.builders import HOSTNAME, make_node, make_pod
-from tests.support.cluster_driver import ClusterDriver
 from tests.support.engines import default_engine
-from tests.support.reservation_tracker import ReservationTracker
+from tests.support.models.cluster_driver import ClusterDriver
+from tests.support.plugins.reservation_tracker import ReservationTracker
 
 
 def _new_engine(**options: Any) -> Engine:

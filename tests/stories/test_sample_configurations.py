@@ -27,8 +27,8 @@ from tests.support.builders import (
     make_pod,
     weighted,
 )
-from tests.support.engine_driver import EngineDriver
 from tests.support.engines import of_type
+from tests.support.models.engine_driver import EngineDriver
 
 CONFIG = Path(__file__).parents[2] / "config"
 WEB = OwnerReference("ReplicaSet", "web", "web-uid", "apps/v1", controller=True)

@@ -26,8 +26,8 @@ from stowage.api.instructions import (
 )
 from stowage.api.objects.volume import PersistentVolume, StorageObject
 from tests.support.builders import HOSTNAME
-from tests.support.engine_driver import EngineDriver
 from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
+from tests.support.models.engine_driver import EngineDriver
 from tests.support.volume_builders import claim_volume, make_claim, make_class, make_volume
 
 PROFILE = {

@@ -1,0 +1,1 @@
+"""Shared parts of tests: builders, engines, fakes, models and scalar twins."""

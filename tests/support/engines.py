@@ -20,7 +20,7 @@ from stowage.engine import Engine, EngineSettings, Journal, make_engine
 from stowage.framework import Framework, PluginFactory, build_profile, plugin_factory
 from stowage.framework.extension_points import Plugin
 from stowage.plugins import in_tree_registry
-from tests.support.small_plugins import framework_of
+from tests.support.plugins.small_plugins import framework_of
 
 T = TypeVar("T")
 

@@ -57,7 +57,7 @@ from stowage.framework.extension_points import (
 from stowage.plugins import in_tree_registry
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import framework_of
+from tests.support.plugins.small_plugins import framework_of
 
 
 class PreferSsd:

@@ -20,7 +20,7 @@ from stowage.framework.verdict import Int64Array
 from stowage.state import NodeView, PodInfo
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import framework_of
+from tests.support.plugins.small_plugins import framework_of
 
 NUM_NODES = 64
 

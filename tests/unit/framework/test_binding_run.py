@@ -11,7 +11,7 @@ from stowage.framework import CycleState, PluginFailed, PluginTraits
 from stowage.framework.runtime.binding_run import MAX_PERMIT_WAIT_S
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 from tests.support.builders import make_pod
-from tests.support.small_plugins import NO_TRAITS, framework_of
+from tests.support.plugins.small_plugins import NO_TRAITS, framework_of
 
 WAIT = Status(Code.WAIT)
 STATE = CycleState()

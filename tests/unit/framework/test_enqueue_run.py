@@ -11,7 +11,7 @@ from stowage.api.status import SUCCESS, Code, Status, unresolvable
 from stowage.framework import EventRegistration, PluginTraits
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 from tests.support.builders import make_pod
-from tests.support.small_plugins import NO_TRAITS, Rates, Refuses, framework_of
+from tests.support.plugins.small_plugins import NO_TRAITS, Rates, Refuses, framework_of
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_LABEL = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)

@@ -22,7 +22,7 @@ from stowage.state import PodInfo
 from stowage.state.what_if.snapshot import WhatIfSnapshot
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import Raises, Refuses, framework_of
+from tests.support.plugins.small_plugins import Raises, Refuses, framework_of
 
 NODES = ("n0", "n1", "n2", "n3")
 

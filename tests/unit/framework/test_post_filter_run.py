@@ -4,7 +4,7 @@ from stowage.api.status import SUCCESS, Code, error, unresolvable, unschedulable
 from stowage.framework import CycleState, Diagnosis, PostFilterOutcome
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import MakesRoom, framework_of
+from tests.support.plugins.small_plugins import MakesRoom, framework_of
 
 
 def _run(*plugins: MakesRoom) -> PostFilterOutcome:

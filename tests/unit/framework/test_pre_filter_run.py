@@ -6,7 +6,7 @@ from stowage.api.status import SKIP, SUCCESS, Code, error, unresolvable, unsched
 from stowage.framework import CycleState, PreFilterOutcome, PreFilterResult
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import Narrows, framework_of
+from tests.support.plugins.small_plugins import Narrows, framework_of
 
 
 def _run(*plugins: Narrows) -> tuple[PreFilterOutcome, CycleState]:

@@ -19,7 +19,7 @@ from stowage.framework.verdict import Int64Array
 from stowage.state import NodeView, PodInfo
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import Raises, Rates, framework_of
+from tests.support.plugins.small_plugins import Raises, Rates, framework_of
 
 NODES = ("n0", "n1", "n2")
 

@@ -11,7 +11,7 @@ from stowage.api.status import SKIP, SUCCESS, Status, unschedulable
 from stowage.framework import CycleState, PluginTraits, Timings
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 from tests.support.builders import make_pod
-from tests.support.small_plugins import framework_of
+from tests.support.plugins.small_plugins import framework_of
 
 
 class _Observed:

@@ -12,7 +12,7 @@ import stowage
 from stowage.operator.metrics import definitions as metric_definitions
 from stowage.operator.metrics.definitions import Definition
 from stowage.operator.signals import STOPPED_TOO_LONG
-from tests.support.fault_table import FAULTS_PAGE, faults
+from tests.support.monitoring.fault_table import FAULTS_PAGE, faults
 
 PACKAGE = Path(stowage.__path__[0])
 ROOMS = (PACKAGE / "operator", PACKAGE / "cli")

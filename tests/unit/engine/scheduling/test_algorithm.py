@@ -15,7 +15,14 @@ from stowage.framework.extension_points import Plugin
 from stowage.state import NodeView, PodInfo
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import MakesRoom, Narrows, Raises, Rates, Refuses, framework_of
+from tests.support.plugins.small_plugins import (
+    MakesRoom,
+    Narrows,
+    Raises,
+    Rates,
+    Refuses,
+    framework_of,
+)
 
 NODES = ("n0", "n1", "n2")
 

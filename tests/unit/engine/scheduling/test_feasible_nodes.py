@@ -12,7 +12,7 @@ from stowage.framework import CycleState, PreFilterOutcome
 from stowage.framework.extension_points import Plugin
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import Refuses, framework_of
+from tests.support.plugins.small_plugins import Refuses, framework_of
 
 
 def _find(

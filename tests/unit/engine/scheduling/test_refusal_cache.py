@@ -22,7 +22,7 @@ from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.small_plugins import MakesRoom, Refuses, framework_of
+from tests.support.plugins.small_plugins import MakesRoom, Refuses, framework_of
 from tests.support.volume_builders import claim_volume, make_claim
 
 

@@ -17,8 +17,14 @@ from simcluster.kinds.resources import NODES, PODS
 from simcluster.kinds.subresources.binding import bind
 from simcluster.store.deletion import DeleteOptions
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from tests.support.auditor import Auditor, auditing, is_finished, node_of, scheduled_condition
-from tests.support.running_scheduler import RunningScheduler
+from tests.support.integration.auditor import (
+    Auditor,
+    auditing,
+    is_finished,
+    node_of,
+    scheduled_condition,
+)
+from tests.support.integration.running_scheduler import RunningScheduler
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from simcluster import FaultRule
-from tests.support.full_cluster import (
+from tests.support.integration.full_cluster import (
     BINDINGS,
     LISTS,
     NUM_NODES,

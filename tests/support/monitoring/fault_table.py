@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-FAULTS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "faults.md"
+FAULTS_PAGE = Path(__file__).parents[3] / "docs" / "reference" / "faults.md"
 _CODE = re.compile(r"`([^`]+)`")
 _METRIC = re.compile(r"^([a-z_:]+)(?:\{(.*)\})?$")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')

@@ -8,10 +8,10 @@ from random import Random
 from stowage.api.events import Event
 from stowage.api.instructions import Instruction
 from stowage.engine import Engine
-from tests.support.engine_driver import EngineDriver
 from tests.support.engines import default_engine
-from tests.support.model_cluster import ModelCluster
-from tests.support.model_storage import ModelStorage
+from tests.support.models.engine_driver import EngineDriver
+from tests.support.models.model_cluster import ModelCluster
+from tests.support.models.model_storage import ModelStorage
 
 
 class ClusterDriver(EngineDriver):

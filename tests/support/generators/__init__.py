@@ -1,0 +1,1 @@
+"""Random clusters, nodes and pods."""

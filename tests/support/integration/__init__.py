@@ -1,0 +1,1 @@
+"""The real scheduler and a simulated cluster, with faults between and around them."""

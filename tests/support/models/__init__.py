@@ -1,0 +1,1 @@
+"""Models of the cluster that run beside an engine and check it."""

@@ -1,0 +1,1 @@
+"""Readers of the fault table and the alerts."""

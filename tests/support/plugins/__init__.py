@@ -1,0 +1,1 @@
+"""Plugins with scripted behaviour."""
