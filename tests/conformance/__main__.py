@@ -67,8 +67,8 @@ def _say(line: str) -> None:
 
 
 def _line(report: ThemeReport) -> str:
-    left = ", ".join(f"{what} in {count}" for what, count in sorted(report.left.items()))
-    return f"{report.theme:<22}{report.cases:>7}{report.attempts:>10}{report.agreeing:>10}  {left}"
+    known = ", ".join(f"{reason} in {count}" for reason, count in sorted(report.explained.items()))
+    return f"{report.theme:<22}{report.cases:>7}{report.attempts:>10}{report.agreeing:>10}  {known}"
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class ThemeReport:
     """Result of a theme.
 
     Attributes:
-        left: Attempts that differ for a known reason, counted by the reason.
+        explained: Attempts that differ for a known reason, counted by the reason.
     """
 
     theme: str
@@ -60,7 +60,7 @@ class ThemeReport:
     failed_cases: int = 0
     attempts: int = 0
     agreeing: int = 0
-    left: dict[str, int] = field(default_factory=dict)
+    explained: dict[str, int] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
 
 
@@ -70,10 +70,10 @@ def run_decision_theme(theme: str, rows: Iterable[Record]) -> ThemeReport:
     for row in rows:
         report.cases += 1
         before = len(report.differences)
-        for differences, left in compare_case(row):
+        for differences, reason in compare_case(row):
             report.attempts += 1
-            if left:
-                report.left[left] = report.left.get(left, 0) + 1
+            if reason:
+                report.explained[reason] = report.explained.get(reason, 0) + 1
             elif not differences:
                 report.agreeing += 1
             report.differences += differences

@@ -40,7 +40,7 @@ def test_a_sample_of_the_theme_agrees_in_every_field(theme: str) -> None:
     report = run_decision_theme(theme, rows[:: SAMPLES[theme]])
     assert [str(difference) for difference in report.differences[:5]] == []
     assert report.cases >= 5
-    assert report.agreeing + sum(report.left.values()) == report.attempts
+    assert report.agreeing + sum(report.explained.values()) == report.attempts
     assert report.agreeing > report.attempts / 3
 
 

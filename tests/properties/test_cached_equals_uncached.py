@@ -66,7 +66,7 @@ def test_decisions_are_equal_with_and_without_the_cache(
     for happened, which, disguise in history:
         for change in happened:
             change(cluster)
-        template = _disguised(templates[which], disguise)
+        template = _with_other_class(templates[which], disguise)
         pod = cluster.info(template)
         snapshot = cluster.snapshot()
         got = _decide(cached, snapshot, pod, refusals)
@@ -79,7 +79,7 @@ def test_decisions_are_equal_with_and_without_the_cache(
             cluster.update_pod(on_node(template, placed))
 
 
-def _disguised(pod: Pod, disguise: int) -> Pod:
+def _with_other_class(pod: Pod, disguise: int) -> Pod:
     """A pod with the same node demand, but of another class."""
     labels = {**pod.metadata.labels, "disguise": str(disguise)}
     meta = {"labels": labels, "name": f"{pod.metadata.name}-{disguise}"}
@@ -133,7 +133,7 @@ def test_classes_of_one_demand_share_cached_answers(rows_filtered: list[int]) ->
     cluster = MirroredCluster(_QUIET_NODES)
     cached = _framework(100)
     template = make_pod("p", requests={"cpu": "1"})
-    pods = [cluster.info(_disguised(template, disguise)) for disguise in range(4)]
+    pods = [cluster.info(_with_other_class(template, disguise)) for disguise in range(4)]
     for pod in pods:
         _decide(cached, cluster.snapshot(), pod)
     assert len({pod.pod_class.id for pod in pods}) == 4

@@ -44,7 +44,7 @@ def test_scores_equal_the_twins(seed: int) -> None:
     pending = [owned(world.pending_pod(f"pending-{index}"), random) for index in range(3)]
     held = [cluster.info(pod) for pod in pending]  # Else their classes would be removed in between.
     for name in list(cluster.plain.nodes):
-        cluster.update_node(dressed_for_1_12(cluster.plain.nodes[name], random))
+        cluster.update_node(with_zone_labels_of_1_12(cluster.plain.nodes[name], random))
     for _ in range(6):
         view = some_nodes(cluster, random.choice((0b1111111, 0b0101010)))
         for pod, info in zip(pending, held, strict=True):
@@ -53,7 +53,7 @@ def test_scores_equal_the_twins(seed: int) -> None:
             check_one_by_one(cluster, avoid, pod, view)
         world.happen()
         changed = random.choice(list(cluster.plain.nodes.values()) or [make_node("n0")])
-        cluster.update_node(dressed_for_1_12(changed, random))
+        cluster.update_node(with_zone_labels_of_1_12(changed, random))
 
 
 @given(
@@ -71,7 +71,7 @@ def test_spread_scores_equal_the_twin(
     assert found.tolist() == spread_twin.scores(nodes, counts)
 
 
-def dressed_for_1_12(node: Node, random: Random) -> Node:
+def with_zone_labels_of_1_12(node: Node, random: Random) -> Node:
     """The node with zone and region under today's labels, those of 1.12, both or neither."""
     labels = dict(node.metadata.labels)
     for key in TOPOLOGY_KEYS:

@@ -55,7 +55,7 @@ class _NominationHistory:
                 self.nominator.nominate(self.info(name), choose(_NODES))
 
 
-def _beside_one_by_one(
+def _considered_one_by_one(
     pod: PodInfo, nominator: Nominator, snapshot: Snapshot
 ) -> dict[str, list[PodInfo]]:
     """``addGENominatedPods``: nominated pods of equal or higher priority, except the pod itself."""
@@ -78,7 +78,7 @@ def test_nominated_pods_considered_for_a_pod_equal_those_of_all_nominations(seed
         for _ in range(history.random.choice((0, 1, 3, 20))):
             history.change()
         snapshot, pod = history.cluster.snapshot(), history.info(history.random.choice(_PODS))
-        wanted = _beside_one_by_one(pod, history.nominator, snapshot)
+        wanted = _considered_one_by_one(pod, history.nominator, snapshot)
         added = kept.beside(pod, history.nominator, snapshot)
         assert len(added) == sum(map(len, wanted.values()))
         for name, pods in wanted.items():

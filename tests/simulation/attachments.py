@@ -50,7 +50,7 @@ class AttachDetachController:
             or change.after is None
             or pod["status"].get("phase") != before["status"]["phase"]
         ):
-            self._loop.call_outside(self._delay(), self._look, name, node_name)
+            self._loop.call_outside(self._delay(), self._reconcile, name, node_name)
 
     def _delay(self) -> float:
         if self._rng.random() < self.trouble:
@@ -58,7 +58,7 @@ class AttachDetachController:
             return self._rng.uniform(*LONG_DELAY_S)
         return self._rng.uniform(*USUAL_DELAY_S)
 
-    def _look(self, volume_name: str, node_name: str) -> None:
+    def _reconcile(self, volume_name: str, node_name: str) -> None:
         """Attach the volume if a pod on the node uses it, else detach it."""
         attachment = make_attachment(volume_name, node_name)
         key = ("", attachment["metadata"]["name"])

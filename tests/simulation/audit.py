@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from stowage.api import Node, Pod
 from stowage.api.values.resources import node_allocatable, pod_requests
-from tests.simulation.extenders import has_say, refused_by, spares
+from tests.simulation.extenders import is_interested, refused_by, spares
 from tests.simulation.fault_rates import RECOVERY_S, FaultRates
 from tests.simulation.feasible_nodes import FINISHED, decoded
 from tests.simulation.objects import GADGET
@@ -141,7 +141,7 @@ class Auditor:
             self.violations.append(f"{subject} to {node_name}, which {name} refuses")
         for each in extenders:
             name = each["urlPrefix"]
-            if "bindVerb" in each and has_say(each, pod) and binder != name:
+            if "bindVerb" in each and is_interested(each, pod) and binder != name:
                 self.violations.append(f"{subject} by {binder}, bypassing {name}")
 
     def _check_capacity(self, node: Json, node_name: str, uid: str) -> None:

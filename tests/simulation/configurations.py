@@ -149,7 +149,7 @@ def load_text(text: str) -> KubeSchedulerConfiguration:
 
 
 @lru_cache(maxsize=512)
-def _described(text: str, running: str) -> LoadedConfiguration | InvalidConfiguration:
+def _describe(text: str, running: str) -> LoadedConfiguration | InvalidConfiguration:
     """The description of a text, cached: loading is slow and the same for all processes."""
     configurator = Configurator(_registry(Handle()), MAX_IN_UNSCHEDULABLE_S)
     try:
@@ -168,7 +168,7 @@ def describe_text(text: str, running: str = "") -> LoadedConfiguration:
     Raises:
         InvalidConfiguration: The text is not a valid configuration.
     """
-    described = _described(text, running or text)
+    described = _describe(text, running or text)
     if isinstance(described, InvalidConfiguration):
         raise described
     return described

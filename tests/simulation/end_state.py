@@ -19,7 +19,7 @@ from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.engine import Engine
 from stowage.state.cache import InvariantViolation
-from tests.simulation.extenders import has_say, refused_by
+from tests.simulation.extenders import is_interested, refused_by
 from tests.simulation.feasible_nodes import (
     FINISHED,
     decoded,
@@ -185,5 +185,5 @@ def _may_fail_by_extenders(
     """
     pod = stored_pod(server, preemptor.namespace, preemptor.name)
     node_name = stored_pod(server, victim.namespace, victim.name)["spec"]["nodeName"]
-    is_reviewed = any("preemptVerb" in each and has_say(each, pod) for each in extenders)
+    is_reviewed = any("preemptVerb" in each and is_interested(each, pod) for each in extenders)
     return is_reviewed or bool(refused_by(extenders, pod, node_name))

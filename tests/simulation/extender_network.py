@@ -78,7 +78,7 @@ class _Request:
                 network.note_write(self._session.process, "/extender/bind")
             arrived: asyncio.Future[_Response] = network.loop.create_future()
             if not network.injects("extender_lost"):
-                network.loop.call_outside(network.delay(), self._reach, body, arrived)
+                network.loop.call_outside(network.delay(), self._deliver_request, body, arrived)
             return await arrived
 
     async def __aexit__(
@@ -89,7 +89,7 @@ class _Request:
     ) -> None:
         return
 
-    def _reach(self, body: bytes, arrived: asyncio.Future[_Response]) -> None:
+    def _deliver_request(self, body: bytes, arrived: asyncio.Future[_Response]) -> None:
         """Let the request arrive at the extender."""
         network = self._network
         hook = network.take_write_hook("POST", f"/extender/{self._verb}")
@@ -109,8 +109,10 @@ class _Request:
         response = _Response(answer, self._deadline)
         response.is_torn = network.injects("extender_torn")
         response.is_endless = network.injects("extender_hung")
-        if not (response.is_endless and network.any_of((True, False))):
-            network.loop.call_outside(network.delay() + slow_s, _arrive, arrived, response)
+        if not (response.is_endless and network.choose((True, False))):
+            network.loop.call_outside(
+                network.delay() + slow_s, _deliver_response, arrived, response
+            )
 
 
 class _Response:
@@ -151,7 +153,7 @@ class _Response:
         yield self._body[half:]
 
 
-def _arrive(arrived: asyncio.Future[_Response], response: _Response) -> None:
+def _deliver_response(arrived: asyncio.Future[_Response], response: _Response) -> None:
     # The waiting task may have been cancelled.
     if not arrived.done():
         arrived.set_result(response)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tests.simulation.extenders import is_lasting, refuses, score, spares
+from tests.simulation.extenders import is_unresolvable, refuses, score, spares
 from tests.simulation.server import PODS, Json
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class ExtenderServer:
         """
         network, question = self._network, msgspec.json.decode(body)
         if network.injects("extender_error"):
-            return ExtenderResponse(network.any_of(_ERRORS), b"out of order")
+            return ExtenderResponse(network.choose(_ERRORS), b"out of order")
         if network.injects("extender_failed"):
             return _ok({"Error": "internal error"})
         if network.injects("extender_wrong"):
@@ -71,7 +71,7 @@ class ExtenderServer:
             return None
         response = self._correct_answer(verb, question, self.name if is_awaited else LATE)
         if network.injects("extender_garbage"):
-            return ExtenderResponse(200, network.any_of(_GARBAGE))
+            return ExtenderResponse(200, network.choose(_GARBAGE))
         return response
 
     def _correct_answer(self, verb: str, question: Json, binder: str) -> ExtenderResponse:
@@ -89,7 +89,7 @@ class ExtenderServer:
     def _filter(self, question: Json, pod_name: str, names: list[str]) -> Json:
         config = self._config
         refused = {name for name in names if refuses(config, pod_name, name)}
-        lasting = {name for name in refused if is_lasting(config, pod_name, name)}
+        lasting = {name for name in refused if is_unresolvable(config, pod_name, name)}
         nodes = (question["Nodes"] or {}).get("items", ())
         passed = [name for name in names if name not in refused]
         items = [node for node in nodes if node["metadata"]["name"] in passed]
@@ -131,13 +131,13 @@ class ExtenderServer:
         if verb == "preempt":
             names = sorted(name for _, name in self._network.server.collection(PODS))[:1]
             victims = {"Pods": [{"UID": "uid-nobody"}], "NumPDBViolations": -1}
-            return self._network.any_of(
+            return self._network.choose(
                 ({}, {"NodeNameToMetaVictims": {"node-0": victims, **dict.fromkeys(names)}})
             )
         if verb == "bind":
             return {"Error": "unknown error"}
         stranger = {"items": [{"metadata": {"name": "no-such-node"}}]}
-        return self._network.any_of(
+        return self._network.choose(
             (
                 {},
                 {"NodeNames": ["no-such-node"], "Nodes": stranger},

@@ -41,7 +41,7 @@ def draw_extenders(rng: random.Random, wanted: Iterable[str] = ()) -> list[Json]
     return extenders
 
 
-def has_say(extender: Json, pod: Json) -> bool:
+def is_interested(extender: Json, pod: Json) -> bool:
     """Whether an extender is interested in a pod."""
     if "managedResources" not in extender:
         return True
@@ -54,7 +54,7 @@ def refused_by(extenders: Sequence[Json], pod: Json, node_name: str) -> list[str
         extender["urlPrefix"]
         for extender in extenders
         if "filterVerb" in extender
-        and has_say(extender, pod)
+        and is_interested(extender, pod)
         and refuses(extender, pod["metadata"]["name"], node_name)
     ]
 
@@ -64,7 +64,7 @@ def refuses(extender: Json, pod_name: str, node_name: str) -> bool:
     return not pod_name.startswith("probe") and _draw(extender, pod_name, node_name) % 4 == 0
 
 
-def is_lasting(extender: Json, pod_name: str, node_name: str) -> bool:
+def is_unresolvable(extender: Json, pod_name: str, node_name: str) -> bool:
     """Whether the extender reports the refusal as unresolvable by preemption."""
     return _draw(extender, pod_name, node_name) % 8 == 0
 

@@ -73,11 +73,11 @@ class FaultInjector:
         self._faults = faults
         self.actions: Sequence[tuple[int, Action]] = (
             (6, self._change_fault_rates),
-            (2, self._be_down),
+            (2, self._take_server_down),
             (2, self._restart_server),
             (2, self._restart_server_without_history),
-            (2, self._trouble_volumes),
-            (2, self._trouble_attachments),
+            (2, self._slow_volume_controller),
+            (2, self._slow_attachments),
             (3, self._kill),
             (2, self.kill_leader),
             (2, self._stop),
@@ -126,28 +126,28 @@ class FaultInjector:
         for fault in faults:
             setattr(fault_rates, fault, self._rng.choice((0.02, 0.1, 0.3)))
 
-    def _be_down(self) -> None:
+    def _take_server_down(self) -> None:
         """The server is away for a while."""
         self._network.fault_rates.is_down = True
-        self._network.cut_all()
-        self._loop.call_outside(self._rng.uniform(0.5, 12), self._be_up)
+        self._network.cut_watches()
+        self._loop.call_outside(self._rng.uniform(0.5, 12), self._bring_server_up)
 
-    def _be_up(self) -> None:
+    def _bring_server_up(self) -> None:
         self._network.fault_rates.is_down = False
 
     def _restart_server(self) -> None:
         """Restart the server: every watch ends."""
-        self._network.cut_all()
+        self._network.cut_watches()
 
     def _restart_server_without_history(self) -> None:
         """Restart the server without its history: watches cannot resume."""
-        self._network.cut_all()
+        self._network.cut_watches()
         self._server.compacted = self._server.revision
 
-    def _trouble_volumes(self) -> None:
+    def _slow_volume_controller(self) -> None:
         self._volumes.trouble = self._rng.choice(TROUBLE)
 
-    def _trouble_attachments(self) -> None:
+    def _slow_attachments(self) -> None:
         self._attachments.trouble = self._rng.choice(TROUBLE)
 
     def _kill(self) -> None:
@@ -188,7 +188,7 @@ class FaultInjector:
         )
         callback: Callable[[], None] = self._rng.choice(
             (
-                self._be_down,
+                self._take_server_down,
                 self._restart_server_without_history,
                 self.kill_leader,
                 self._stop_leader_past_its_lease,

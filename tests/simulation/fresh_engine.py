@@ -16,7 +16,7 @@ from stowage.api.instructions import ConsultExtenders, ConsultOnVictims
 from stowage.cli.profiles import make_extenders, make_frameworks
 from stowage.engine import make_engine
 from stowage.framework import Framework
-from tests.simulation.extenders import has_say, refused_by, spares
+from tests.simulation.extenders import is_interested, refused_by, spares
 from tests.simulation.server import PODS, Json, ModelServer
 
 NAME = "fresh-engine"
@@ -33,7 +33,7 @@ class FreshEngine:
     def __init__(self, server: ModelServer, extenders: Sequence[Json]) -> None:
         self._server = server
         self._extenders = extenders
-        frameworks, configured = _parts(json.dumps(list(extenders)))
+        frameworks, configured = _frameworks(json.dumps(list(extenders)))
         self._engine = make_engine(frameworks, lambda _num_ties: 0, extenders=configured)
 
     def instructions(self, seen: Sequence[Event], num_pods: int) -> Iterator[object]:
@@ -58,7 +58,9 @@ class FreshEngine:
         elif isinstance(instruction, ConsultOnVictims):
             pod = stored_pod(self._server, instruction.pod.namespace, instruction.pod.name)
             guards = [
-                each for each in self._extenders if "preemptVerb" in each and has_say(each, pod)
+                each
+                for each in self._extenders
+                if "preemptVerb" in each and is_interested(each, pod)
             ]
             left = {
                 name: victims
@@ -79,7 +81,7 @@ def stored_pod(server: ModelServer, namespace: str, name: str) -> Json:
 
 
 @lru_cache(maxsize=256)
-def _parts(extenders: str) -> tuple[list[Framework], Extenders]:
+def _frameworks(extenders: str) -> tuple[list[Framework], Extenders]:
     """Frameworks and extenders, cached: they keep no state about pods."""
     configuration = load_configuration(
         {

@@ -81,7 +81,7 @@ class Network:
         self.fault_rates.happened[fault] += happens
         return happens
 
-    def any_of(self, things: Sequence[T]) -> T:
+    def choose(self, things: Sequence[T]) -> T:
         """A random one of the choices."""
         return self._rng.choice(things)
 
@@ -99,12 +99,12 @@ class Network:
         """How long a watch is silent when it stalls."""
         return self._rng.uniform(0.5, 6.0)
 
-    def lose(self, arrived: asyncio.Future[_Response]) -> None:
+    def lose_answer(self, arrived: asyncio.Future[_Response]) -> None:
         """Lose an answer: reset the connection, or stay silent."""
         if self._rng.random() < 0.5:
             self.loop.call_outside(self.delay(), _reset, arrived)
 
-    def cut_all(self) -> None:
+    def cut_watches(self) -> None:
         """End every watch, as a server does when it stops."""
         for stream in list(self.streams):
             stream.end(at_once=True)
@@ -244,9 +244,11 @@ class _Request:
             self._network.note_write(self._process, self._url.path)
         arrived: asyncio.Future[_Response] = self._network.loop.create_future()
         if self._network.injects("lost"):
-            self._network.lose(arrived)
+            self._network.lose_answer(arrived)
         else:
-            self._network.loop.call_outside(self._network.delay(), self._reach, body, arrived)
+            self._network.loop.call_outside(
+                self._network.delay(), self._deliver_request, body, arrived
+            )
         async with asyncio.timeout(timeout.total or timeout.sock_read):
             return await arrived
 
@@ -259,7 +261,7 @@ class _Request:
         if self._stream is not None:
             self._stream.close()
 
-    def _reach(self, body: bytes | None, arrived: asyncio.Future[_Response]) -> None:
+    def _deliver_request(self, body: bytes | None, arrived: asyncio.Future[_Response]) -> None:
         """Let the request arrive at the server."""
         network = self._network
         hook = network.take_write_hook(self._method, self._url.path)
@@ -275,9 +277,9 @@ class _Request:
         if hook is not None and not hook.is_before:
             hook.run()
         if network.fault_rates.is_down or network.injects("answer_lost"):
-            network.lose(arrived)
+            network.lose_answer(arrived)
         else:
-            network.loop.call_outside(network.delay(), _arrive, arrived, response)
+            network.loop.call_outside(network.delay(), _deliver_response, arrived, response)
 
     def _open_stream(self) -> _Response:
         silence_s = self._options["timeout"].sock_read
@@ -313,7 +315,7 @@ def _reset(arrived: asyncio.Future[_Response]) -> None:
         arrived.set_exception(aiohttp.ServerDisconnectedError())
 
 
-def _arrive(arrived: asyncio.Future[_Response], response: _Response) -> None:
+def _deliver_response(arrived: asyncio.Future[_Response], response: _Response) -> None:
     # The waiting task may have been cancelled.
     if not arrived.done():
         arrived.set_result(response)

@@ -129,7 +129,7 @@ def _end(loop: VirtualLoop, network: Network) -> None:
     """End all processes on an unreachable network, and close the loop."""
     network.fault_rates.reset()
     network.fault_rates.is_down = True
-    network.cut_all()
+    network.cut_watches()
     loop.end_processes()
     tasks = asyncio.all_tasks(loop)
     for task in tasks:

@@ -41,7 +41,7 @@ class VolumeController:
     def bind_to_another(self, key: Key) -> None:
         """Bind a waiting claim to any free volume of its class."""
         claim = self._server.collection(CLAIMS).get(key)
-        if claim is None or claim["spec"].get("volumeName") or self._given_to(claim):
+        if claim is None or claim["spec"].get("volumeName") or self._volumes_given_to(claim):
             return
         free = [
             volume
@@ -51,7 +51,7 @@ class VolumeController:
         ]
         if free:
             self._fault_rates.happened["claim bound to another volume"] += 1
-            self._give(self._rng.choice(free), claim)
+            self._write_claim_ref(self._rng.choice(free), claim)
 
     def _take(self, change: Change) -> None:
         if change.path == CLAIMS:
@@ -60,12 +60,12 @@ class VolumeController:
             if change.after is None:
                 self._later(self._release, obj["metadata"]["uid"])
             elif not obj["spec"].get("volumeName"):
-                self._later(self._look_at_claim, key, obj["metadata"]["uid"])
+                self._later(self._reconcile_claim, key, obj["metadata"]["uid"])
         elif change.path == VOLUMES and change.after is not None:
             reference = change.after["spec"].get("claimRef")
             if reference is not None:
                 key = (reference["namespace"], reference["name"])
-                self._later(self._look_at_claim, key, reference["uid"])
+                self._later(self._reconcile_claim, key, reference["uid"])
 
     def _later(self, act: object, *arguments: object) -> None:
         delay_s = self._rng.uniform(*USUAL_DELAY_S)
@@ -74,24 +74,24 @@ class VolumeController:
             delay_s = self._rng.uniform(*LONG_DELAY_S)
         self._loop.call_outside(delay_s, act, *arguments)  # type: ignore[arg-type]
 
-    def _look_at_claim(self, key: Key, uid: str) -> None:
+    def _reconcile_claim(self, key: Key, uid: str) -> None:
         claim = self._server.collection(CLAIMS).get(key)
         if claim is None or claim["metadata"]["uid"] != uid:
             self._release(uid)
             return
-        given = self._given_to(claim)
+        given = self._volumes_given_to(claim)
         if claim["spec"].get("volumeName"):
             for volume in given:
                 if volume["metadata"]["name"] != claim["spec"]["volumeName"]:
-                    self._take_back(volume)
+                    self._reclaim(volume)
         elif given:
             self._bind(claim, given[0])
         elif claim["spec"]["storageClassName"] == AT_ONCE:
-            self._make(claim, "")
+            self._provision(claim, "")
         elif claim["spec"]["storageClassName"] == FAST:
-            self._make_where_selected(claim)
+            self._provision_on_selected_node(claim)
 
-    def _make_where_selected(self, claim: Json) -> None:
+    def _provision_on_selected_node(self, claim: Json) -> None:
         annotations = claim["metadata"].get("annotations", {})
         node_name = annotations.get(SELECTED_NODE)
         if node_name is None:
@@ -101,15 +101,15 @@ class VolumeController:
             rest = {name: text for name, text in annotations.items() if name != SELECTED_NODE}
             self._server.update(CLAIMS, _key(claim), metadata={"annotations": rest})
             return
-        self._make(claim, node_name)
+        self._provision(claim, node_name)
 
-    def _make(self, claim: Json, node_name: str) -> None:
+    def _provision(self, claim: Json, node_name: str) -> None:
         name = f"made-for-{claim['metadata']['uid']}"
         if ("", name) not in self._server.collection(VOLUMES):
             class_name = claim["spec"]["storageClassName"]
             self._server.create(VOLUMES, make_volume(name, class_name, node_name, claim))
 
-    def _given_to(self, claim: Json) -> list[Json]:
+    def _volumes_given_to(self, claim: Json) -> list[Json]:
         uid = claim["metadata"]["uid"]
         return [
             volume
@@ -117,7 +117,7 @@ class VolumeController:
             if volume["spec"].get("claimRef", {}).get("uid") == uid
         ]
 
-    def _give(self, volume: Json, claim: Json) -> None:
+    def _write_claim_ref(self, volume: Json, claim: Json) -> None:
         """Write the volume's claimRef, the first step of binding; the claim is written later."""
         metadata = {"annotations": {BOUND_BY_CONTROLLER: "yes"}}
         spec = {"claimRef": reference_to(claim)}
@@ -138,9 +138,9 @@ class VolumeController:
         """Release a volume whose claim was deleted."""
         for volume in list(self._server.collection(VOLUMES).values()):
             if volume["spec"].get("claimRef", {}).get("uid") == uid:
-                self._take_back(volume)
+                self._reclaim(volume)
 
-    def _take_back(self, volume: Json) -> None:
+    def _reclaim(self, volume: Json) -> None:
         """Free a pre-provisioned volume, and delete a dynamically provisioned one."""
         if volume["spec"]["storageClassName"] != LOCAL:
             self._server.delete(VOLUMES, _key(volume))

@@ -69,7 +69,7 @@ class WatchStream:
         if network.injects("repeated"):
             self._send(line, 0.0)
         if network.injects("replayed"):
-            self._send(network.any_of(self._sent), 0.0)
+            self._send(network.choose(self._sent), 0.0)
         if network.injects("cut"):
             self._send(line[: len(line) // 2], 0.0)
             self.end()

@@ -30,7 +30,7 @@ class Auditor:
         nodes: The existing nodes, by name.
         bindings: Every pod that was ever bound, by UID.
         waited: Every pod that ever was unbound, by UID.
-        breaches: The violations: a pod moved, was rejected by its kubelet, or was bound to a
+        violations: The violations: a pod moved, was rejected by its kubelet, or was bound to a
             full node.
     """
 
@@ -39,7 +39,7 @@ class Auditor:
         self.nodes: dict[str, Json] = {}
         self.bindings: dict[str, str] = {}
         self.waited: set[str] = set()
-        self.breaches: list[str] = []
+        self.violations: list[str] = []
         self._on_node: dict[str, set[str]] = defaultdict(set)
         self._changed = asyncio.Event()
 
@@ -103,10 +103,10 @@ class Auditor:
         name = pod["metadata"]["name"]
         before = self.bindings.setdefault(uid, node_name)
         if before != node_name:
-            self.breaches.append(f"pod {name} was on node {before} and is on {node_name}")
+            self.violations.append(f"pod {name} was on node {before} and is on {node_name}")
         if pod["status"].get("phase") == "Failed":
             reason = pod["status"].get("reason")
-            self.breaches.append(f"pod {name} was refused by node {node_name}: {reason}")
+            self.violations.append(f"pod {name} was refused by node {node_name}: {reason}")
         if uid not in self._on_node[node_name]:
             self._on_node[node_name].add(uid)
             self._check_capacity(node_name, name)
@@ -122,7 +122,7 @@ class Auditor:
                 used.update(_requests(self.pods[uid]))
         for resource, amount in used.items():
             if amount > allocatable.get(resource, 0):
-                self.breaches.append(
+                self.violations.append(
                     f"pod {pod_name} overcommits node {node_name}: {resource} {amount} "
                     f"of {allocatable.get(resource, 0)}"
                 )

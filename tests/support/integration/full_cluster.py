@@ -150,7 +150,7 @@ class FullCluster:
             if node_of(pod) and uid in auditor.waited and scheduled_condition(pod)[0] != "True"
         ]
         assert not told_otherwise, told_otherwise
-        assert not auditor.breaches, auditor.breaches
+        assert not auditor.violations, auditor.violations
 
     async def _agreed(self, scheduler: RunningScheduler | None) -> None:
         """Wait until an engine is idle and its counts equal those of the cluster."""

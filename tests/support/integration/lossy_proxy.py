@@ -136,14 +136,14 @@ class LossyProxy:
                 b"HTTP/1.1 " + status + b"\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"
             )
             return
-        await self._dawdle(rates)
+        await self._delay(rates)
         way.server.write(head.lines + body)
         answer = await _read_head(way.answers)
         if answer.is_chunked and "watch=" in head.first:
             await self._stream(answer, way)
             return
         content = await _read_body(answer, way.answers)
-        await self._dawdle(rates)
+        await self._delay(rates)
         if rates is not None:
             lost = rates.lost_binding if is_binding else rates.lost
             if self._happens("binding lost" if is_binding else "lost", lost):
@@ -166,7 +166,7 @@ class LossyProxy:
             if chunk == b"0\r\n\r\n":
                 return
 
-    async def _dawdle(self, rates: Rates | None) -> None:
+    async def _delay(self, rates: Rates | None) -> None:
         if rates is not None and self._happens("delayed", rates.delayed / 2):
             await asyncio.sleep(self._random.random() * rates.longest_delay_s)
 
