@@ -19,8 +19,8 @@ from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.pod import Pod
-from tests.stories.requeue_cases import CASES
-from tests.stories.requeue_cases.case import Put, RequeueCase
+from tests.engine.requeue_cases import CASES
+from tests.engine.requeue_cases.case import Put, RequeueCase
 from tests.support.running_scheduler import CONFIGURATION, RunningScheduler, running_scheduler
 
 Json = dict[str, Any]

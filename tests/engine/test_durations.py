@@ -1,0 +1,162 @@
+"""The engine measures durations for metrics without changing a decision."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from stowage.api.events import (
+    AssignedPodGone,
+    AssignedPodSeen,
+    BindSucceeded,
+    NodeGone,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+)
+from stowage.api.instructions import AttemptResult, BindPod
+from stowage.engine import Engine, Journal, replay
+from stowage.engine.journal import ScheduleCall
+from stowage.framework import Timings
+from tests.support.builders import make_node, make_pod
+from tests.support.engines import default_engine, of_type
+
+
+class _RecordedDurations:
+    def __init__(self) -> None:
+        self.points: list[tuple[str, str, str]] = []
+        self.plugins: set[tuple[str, str]] = set()
+        self.events: list[str] = []
+        self.hints: list[tuple[str, str, str]] = []
+
+    def observe_extension_point(
+        self, point: str, status: str, profile: str, duration_s: float
+    ) -> None:
+        assert duration_s > 0
+        self.points.append((point, status, profile))
+
+    def observe_plugin(self, plugin: str, point: str, status: str, duration_s: float) -> None:
+        self.plugins.add((plugin, point))
+
+    def observe_event(self, event: str, duration_s: float) -> None:
+        assert duration_s > 0
+        self.events.append(event)
+
+    def observe_hint(self, plugin: str, event: str, hint: str, duration_s: float) -> None:
+        assert duration_s > 0
+        self.hints.append((plugin, event, hint))
+
+    def observe_permit_wait(self, result: str, duration_s: float) -> None:
+        raise AssertionError("no pod waits at Permit")
+
+
+def _schedule(engine: Engine, num_pods: int) -> list[str]:
+    nodes = [NodeSeen(make_node(f"n{number}", cpu=str(4 + number))) for number in range(5)]
+    pods = [PendingPodSeen(make_pod(f"p{number}", cpu="1")) for number in range(num_pods)]
+    engine.handle([*nodes, *pods], 0.0)
+    bindings = of_type(BindPod, engine.schedule(0.0, num_pods))
+    engine.handle([BindSucceeded(each.pod.uid, each.node_name) for each in bindings], 1.0)
+    return [each.node_name for each in bindings]
+
+
+def _timed_engine(observed: _RecordedDurations, one_in: int) -> Engine:
+    engine, seconds = default_engine(), count()
+    engine.take_durations(Timings(lambda: float(next(seconds)), observed, one_in))
+    return engine
+
+
+def test_a_sampled_pod_is_timed_at_every_extension_point() -> None:
+    observed = _RecordedDurations()
+    _schedule(_timed_engine(observed, one_in=1), num_pods=1)
+    points = ("PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit", "PostBind")
+    expected = [(point, "Success", "default-scheduler") for point in points]
+    expected.insert(-1, ("PreBindPreFlight", "Skip", "default-scheduler"))
+    assert observed.points == expected
+    assert {("NodeResourcesFit", "Filter"), ("NodeResourcesFit", "Score")} <= observed.plugins
+    assert ("InterPodAffinity", "PreScore") in observed.plugins
+
+
+def test_one_pod_in_ten_is_timed() -> None:
+    observed = _RecordedDurations()
+    _schedule(_timed_engine(observed, one_in=10), num_pods=20)
+    assert [point for point, _, _ in observed.points].count("Filter") == 2
+
+
+def test_timing_changes_no_decision() -> None:
+    timed = _schedule(_timed_engine(_RecordedDurations(), one_in=3), num_pods=20)
+    assert timed == _schedule(default_engine(), num_pods=20)
+
+
+def test_a_pod_that_fits_nowhere_is_timed_up_to_post_filter() -> None:
+    observed = _RecordedDurations()
+    engine = _timed_engine(observed, one_in=1)
+    engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
+    engine.handle([PendingPodSeen(make_pod("p", cpu="8"))], 0.0)
+    engine.schedule(0.0, 1)
+    assert [point for point, _, _ in observed.points] == ["PreFilter", "Filter", "PostFilter"]
+
+
+def test_every_watch_event_is_timed_under_its_name_in_kube_scheduler() -> None:
+    observed = _RecordedDurations()
+    engine = _timed_engine(observed, one_in=10)
+    engine.handle([NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))], 0.0)
+    changed = make_node("n", cpu="8", labels={"disk": "ssd"})
+    engine.handle([NodeSeen(changed), PendingPodSeen(make_pod("p", labels={"a": "b"}))], 1.0)
+    engine.handle([PendingPodGone("default", "p", "uid-p"), NodeGone("n")], 2.0)
+    running = make_pod("r", node="n")
+    engine.handle([AssignedPodSeen(running), AssignedPodGone("default", "r", "uid-r")], 3.0)
+    assert observed.events == [
+        "NodeAdd",
+        "UnschedulablePodAdd",
+        "NodeUpdateNodeAllocatable",
+        "NodeUpdateNodeLabel",
+        "UnschedulablePodUpdate",
+        "UnschedulablePodDelete",
+        "NodeDelete",
+        "AssignedPodAdd",
+        "AssignedPodDelete",
+    ]
+
+
+def test_a_hint_is_timed_once_per_class() -> None:
+    observed = _RecordedDurations()
+    engine = _timed_engine(observed, one_in=10)
+    engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
+    engine.handle([PendingPodSeen(make_pod(f"p{number}", cpu="8")) for number in range(3)], 0.0)
+    engine.schedule(0.0, 3)
+    observed.hints.clear()
+    engine.handle([NodeSeen(make_node("small", cpu="2"))], 1.0)
+    engine.handle([NodeSeen(make_node("large", cpu="16"))], 2.0)
+    expected = [("NodeResourcesFit", "NodeAdd", answer) for answer in ("QueueSkip", "Queue")]
+    assert observed.hints == expected
+
+
+def test_every_pod_and_node_can_be_listed() -> None:
+    engine = default_engine()
+    _schedule(engine, num_pods=3)
+    engine.handle([PendingPodSeen(make_pod("waiting", cpu="100"))], 1.0)
+    engine.schedule(1.0, 1)
+    assert sorted(pod.name for pod in engine.pods()) == ["p0", "p1", "p2", "waiting"]
+    assert sorted(engine.node_names()) == ["n0", "n1", "n2", "n3", "n4"]
+    assert engine.unschedulable_counts() == {("default-scheduler", "NodeResourcesFit"): 1}
+
+
+def test_timed_cycles_use_the_refusal_cache_and_replay() -> None:
+    journal = Journal()
+    engine = default_engine(journal=journal)
+    seconds = count()
+    observed = _RecordedDurations()
+    engine.take_durations(Timings(lambda: float(next(seconds)), observed, one_in=1))
+    engine.handle([NodeSeen(make_node(f"n{number}", cpu="2")) for number in range(3)], 0.0)
+    running = [
+        make_pod(f"r{number}", cpu="2", priority=9, node=f"n{number}") for number in range(3)
+    ]
+    engine.handle([AssignedPodSeen(pod) for pod in running], 0.0)
+    waiting = [make_pod(f"p{number}", cpu="1", priority=1) for number in range(6)]
+    engine.handle([PendingPodSeen(pod) for pod in waiting], 0.0)
+    attempts = of_type(AttemptResult, engine.schedule(0.0, 6))
+    assert [each.result for each in attempts] == ["unschedulable"] * 6
+    assert len({each.message for each in attempts}) == 1
+    (scheduled,) = [each for each in journal.entries if isinstance(each, ScheduleCall)]
+    assert len(scheduled.choices) == 6
+    assert [point for point, _, _ in observed.points] == ["PreFilter", "Filter", "PostFilter"]
+    replay(journal, default_engine)

@@ -1,0 +1,127 @@
+"""Out-of-tree plugins: Permit through the handle, PreBind work, and replay."""
+
+from __future__ import annotations
+
+from stowage.api.events import PendingPodGone, PreBindFinished
+from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind, StopPreBind
+from stowage.api.status import SUCCESS, WAIT, Code, unschedulable
+from stowage.framework import Handle, PluginTraits
+from stowage.framework.authoring import CycleState, PodInfo, Status
+from tests.engine.plugin_driver import SCHEDULER, PluginDriver
+from tests.support.engine_driver import reference
+from tests.support.engines import of_type
+from tests.support.scripted_plugin import ScriptedPlugin
+
+POD = reference("p")
+
+
+class ReleasesOthers:
+    """Pods labelled ``wait`` wait at Permit; a pod labelled ``release`` allows all of them."""
+
+    name = "ReleasesOthers"
+    traits = PluginTraits()
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+
+    def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[Status, float]:
+        if "release" in pod.labels:
+            for waiting in self.handle.waiting_pods():
+                self.handle.allow(waiting.pod.uid, self.name)
+        return (WAIT if "wait" in pod.labels else SUCCESS), 30.0
+
+
+def releasing_driver() -> tuple[PluginDriver, Handle]:
+    handle = Handle()
+    driver = PluginDriver(ReleasesOthers(handle), handle=handle)
+    driver.add_nodes("n")
+    return driver, handle
+
+
+def pre_binding_driver(answer: Status = SUCCESS) -> tuple[PluginDriver, ScriptedPlugin]:
+    """A driver with a pod whose PreBind work has been requested."""
+    plugin = ScriptedPlugin(answers={"pre_bind_pre_flight": SUCCESS, "pre_bind": answer})
+    driver = PluginDriver(plugin)
+    driver.add_nodes("n")
+    driver.create_pods("p")
+    driver.schedule()
+    return driver, plugin
+
+
+def test_permission_by_another_plugin_does_not_release_a_waiting_pod() -> None:
+    driver, handle = releasing_driver()
+    driver.create_pods("p", labels={"wait": ""})
+    driver.schedule()
+    handle.allow("uid-p", "Another")
+    driver.deliver_requests()
+    assert driver.take(BindPod) == []
+    assert len(driver.engine.waiting_pods()) == 1
+
+
+def test_a_plugin_may_release_waiting_pods_while_it_permits_another() -> None:
+    driver, _ = releasing_driver()
+    driver.create_pods("p", "q", labels={"wait": ""})
+    driver.create_pods("last", labels={"release": ""})
+    driver.schedule()
+    assert [bind.pod.name for bind in driver.take(BindPod)] == ["last"]
+    driver.deliver_requests()
+    assert [bind.pod.name for bind in driver.take(BindPod)] == ["p", "q"]
+
+
+def test_permission_for_a_pod_deleted_while_it_waits_is_ignored() -> None:
+    driver, handle = releasing_driver()
+    driver.create_pods("p", labels={"wait": ""})
+    driver.schedule()
+    driver.handle(PendingPodGone("default", "p", "uid-p"))
+    handle.allow("uid-p", "ReleasesOthers")
+    assert driver.deliver_requests() == []
+    assert driver.engine.cache_counts()["pods"] == 0
+
+
+async def test_pre_bind_runs_before_the_binding() -> None:
+    driver, plugin = pre_binding_driver()
+    assert driver.take(BindPod) == []
+    assert driver.take(RunPreBind) == [RunPreBind(POD, "n", SCHEDULER, (plugin.name,))]
+    work = driver.engine.pre_bind("uid-p", plugin.name)
+    assert work is not None
+    assert await work == SUCCESS
+    assert plugin.log[-1] == "pre_bind p by Scripted"
+    driver.handle(PreBindFinished("uid-p", Code.SUCCESS))
+    assert driver.take(BindPod) == [BindPod(POD, "n")]
+    assert driver.engine.pre_bind("uid-p", plugin.name) is None
+
+
+async def test_a_failed_pre_bind_unreserves_and_forgets_the_pod() -> None:
+    driver, plugin = pre_binding_driver(unschedulable("no shelf left"))
+    work = driver.engine.pre_bind("uid-p", plugin.name)
+    assert work is not None
+    status = await work
+    assert (status.code, status.plugin) == (Code.UNSCHEDULABLE, plugin.name)
+    answer = driver.handle(PreBindFinished("uid-p", status.code, status.reasons, status.plugin))
+    (patch,) = of_type(PatchPodStatus, answer)
+    assert patch.message == "no shelf left"
+    assert plugin.log[-2:] == ["pre_bind p by Scripted", "unreserve p by Scripted"]
+    assert driver.engine.cache_counts()["assumed_pods"] == 0
+
+
+def test_deleting_a_pod_stops_its_pre_bind_work() -> None:
+    driver, plugin = pre_binding_driver()
+    answer = driver.handle(PendingPodGone("default", "p", "uid-p"))
+    assert of_type(StopPreBind, answer) == [StopPreBind(POD)]
+    assert of_type(EmitEvent, answer) == []
+    assert driver.engine.pre_bind("uid-p", plugin.name) is None
+    assert plugin.log[-1] == "unreserve p by Scripted"
+    assert driver.handle(PreBindFinished("uid-p", Code.SUCCESS)) == []
+
+
+def test_an_unknown_pod_has_no_pre_bind_work() -> None:
+    assert PluginDriver().engine.pre_bind("uid-unknown", "Scripted") is None
+
+
+def test_requests_of_plugins_are_replayed() -> None:
+    driver, _ = releasing_driver()
+    driver.create_pods("p", "q", labels={"wait": ""})
+    driver.create_pods("last", labels={"release": ""})
+    driver.schedule()
+    driver.deliver_requests()
+    driver.check_replay()

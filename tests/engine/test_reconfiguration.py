@@ -1,0 +1,258 @@
+"""A new configuration takes effect between two scheduling cycles."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from stowage.api.events import (
+    AssignedPodSeen,
+    BindFailed,
+    BindSucceeded,
+    NodeSeen,
+    PendingPodSeen,
+    PreBindFinished,
+    WaitingPodAllowed,
+)
+from stowage.api.instructions import (
+    AttemptResult,
+    BindPod,
+    ConfigurationApplied,
+    Instruction,
+    PodBound,
+    ReportProblem,
+    RunPreBind,
+)
+from stowage.api.status import Code
+from stowage.engine import Engine, Journal, replay
+from stowage.framework.authoring import SUCCESS, WAIT, CycleState, PodInfo, Status
+from tests.support.builders import make_node, make_pod
+from tests.support.engines import (
+    change_to,
+    configurable_engine,
+    default_engine,
+    fit_profile,
+    of_type,
+)
+
+SPREADING = fit_profile("LeastAllocated")
+PACKING = fit_profile("MostAllocated")
+
+
+class WaitsAndWorks:
+    """Makes each pod wait at Permit and has PreBind work for it."""
+
+    name = "WaitsAndWorks"
+
+    def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[Status, float]:
+        return WAIT, 600.0
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        return SUCCESS
+
+
+def two_nodes() -> list[NodeSeen]:
+    return [NodeSeen(make_node("big", cpu="8")), NodeSeen(make_node("small", cpu="2"))]
+
+
+def schedule_one(engine: Engine, name: str, now: float = 0.0, **fields: Any) -> list[Instruction]:
+    engine.handle([PendingPodSeen(make_pod(name, cpu="1", **fields))], now)
+    return engine.schedule(now, 1)
+
+
+def node_chosen(instructions: list[Instruction]) -> str:
+    (bind,) = of_type(BindPod, instructions)
+    return bind.node_name
+
+
+def with_waits_and_works(profile: Mapping[str, Any]) -> dict[str, Any]:
+    plugins = {**profile["plugins"], "multiPoint": {"enabled": [{"name": "WaitsAndWorks"}]}}
+    return {**profile, "plugins": plugins}
+
+
+def test_the_next_pod_is_scored_by_the_new_configuration() -> None:
+    engine = configurable_engine(SPREADING)
+    engine.handle(two_nodes(), 0.0)
+    assert node_chosen(schedule_one(engine, "before")) == "big"
+    change = change_to(PACKING)
+    (applied,) = engine.handle([change], 1.0)
+    assert applied == ConfigurationApplied(change.hash, ("default-scheduler",))
+    # Both pods have the same class, so a cached answer of the old configuration would show.
+    assert node_chosen(schedule_one(engine, "after", 1.0)) == "small"
+    engine.validate()
+
+
+def test_every_attempt_names_its_configuration() -> None:
+    engine = configurable_engine(SPREADING)
+    engine.handle(two_nodes(), 0.0)
+    (before,) = of_type(AttemptResult, schedule_one(engine, "before"))
+    change = change_to(PACKING)
+    engine.handle([change], 1.0)
+    (after,) = of_type(AttemptResult, schedule_one(engine, "after", 1.0))
+    assert before.configuration == change_to(SPREADING).hash
+    assert after.configuration == change.hash
+    assert len(before.configuration) == 12
+
+
+def test_a_binding_pod_keeps_the_configuration_of_its_attempt() -> None:
+    engine = configurable_engine(with_waits_and_works(SPREADING), plugins=[WaitsAndWorks()])
+    engine.handle(two_nodes(), 0.0)
+    assert of_type(BindPod, schedule_one(engine, "p")) == []
+    engine.handle([change_to(PACKING)], 1.0)
+    # The new configuration has no WaitsAndWorks; the pod still waits for that of the old one.
+    assert [waiting.plugins for waiting in engine.waiting_pods()] == [{"WaitsAndWorks"}]
+    (run,) = of_type(RunPreBind, engine.handle([WaitingPodAllowed("uid-p", "WaitsAndWorks")], 2.0))
+    assert run.plugins == ("WaitsAndWorks",)
+    work = engine.pre_bind("uid-p", "WaitsAndWorks")
+    assert work is not None
+    assert asyncio.run(work).is_success
+    bound = engine.handle([PreBindFinished("uid-p", Code.SUCCESS)], 3.0)
+    assert node_chosen(bound) == "big"
+    assert of_type(PodBound, engine.handle([BindSucceeded("uid-p", "big")], 4.0))
+    engine.validate()
+
+
+def test_queue_and_cache_survive_a_new_configuration() -> None:
+    engine = configurable_engine(SPREADING)
+    placed = AssignedPodSeen(make_pod("placed", cpu="1", node="big"))
+    waiting = [PendingPodSeen(make_pod(name, cpu="1")) for name in ("a", "b")]
+    gated = PendingPodSeen(make_pod("gated", gates=["example.com/quota"]))
+    engine.handle([*two_nodes(), placed, *waiting, gated], 0.0)
+    before = engine.dump()
+    engine.handle([change_to(PACKING)], 1.0)
+    assert engine.dump() == before
+    assert [bind.pod.name for bind in of_type(BindPod, engine.schedule(1.0, 5))] == ["a", "b"]
+    engine.validate()
+
+
+def test_an_unschedulable_pod_is_retried_under_a_new_configuration() -> None:
+    strict = {**SPREADING, "schedulerName": "default-scheduler"}
+    lenient_filter = {"filter": {"disabled": [{"name": "NodeResourcesFit"}]}}
+    lenient = {**strict, "plugins": {**strict["plugins"], **lenient_filter}}
+    engine = configurable_engine(strict)
+    engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
+    engine.handle([PendingPodSeen(make_pod("large", cpu="3"))], 0.0)
+    (rejected,) = of_type(AttemptResult, engine.schedule(0.0, 1))
+    assert rejected.unschedulable_plugins == ("NodeResourcesFit",)
+    assert engine.pending_counts()["unschedulable"] == 1
+    engine.handle([change_to(lenient)], 60.0)
+    assert node_chosen(engine.schedule(60.0, 1)) == "n"
+    assert engine.incoming_counts()["active", "ConfigurationChanged"] == 1
+
+
+def test_pre_enqueue_runs_again_under_a_new_configuration() -> None:
+    ungated = {**SPREADING, "plugins": {**SPREADING["plugins"]}}
+    ungated["plugins"]["preEnqueue"] = {"disabled": [{"name": "SchedulingGates"}]}
+    engine = configurable_engine(SPREADING)
+    gated = PendingPodSeen(make_pod("gated", gates=["example.com/quota"]))
+    engine.handle([*two_nodes(), gated], 0.0)
+    engine.handle([change_to(ungated)], 1.0)
+    assert engine.pending_counts()["active"] == 1
+    engine.handle([change_to(SPREADING)], 2.0)
+    assert engine.pending_counts() == {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 1}
+    engine.validate()
+
+
+def test_backoffs_follow_the_new_configuration() -> None:
+    engine = configurable_engine(SPREADING)
+    engine.handle(two_nodes(), 0.0)
+    bound = schedule_one(engine, "p")
+    # An error backs off and is not popped early.
+    engine.handle([BindFailed("uid-p", node_chosen(bound), "no")], 0.0)
+    assert engine.next_deadline() == 2.0
+    slow = {"podInitialBackoffSeconds": 7, "podMaxBackoffSeconds": 7}
+    engine.handle([change_to(SPREADING, **slow)], 0.5)
+    assert engine.next_deadline() == 8.0
+    assert engine.schedule(7.9, 1) == []
+    assert node_chosen(engine.schedule(8.0, 1)) == "big"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        change_to({**SPREADING, "plugins": {"score": {"enabled": [{"name": "NoSuchPlugin"}]}}}),
+        change_to(SPREADING, podMaxBackoffSeconds=0),
+        change_to(SPREADING, SPREADING),
+    ],
+    ids=["unknown plugin", "value out of range", "two profiles of one name"],
+)
+def test_an_invalid_configuration_changes_nothing(wrong: Any) -> None:
+    engine = configurable_engine(SPREADING)
+    engine.handle([*two_nodes(), PendingPodSeen(make_pod("p", cpu="1"))], 0.0)
+    before = engine.dump()
+    (problem,) = engine.handle([wrong], 1.0)
+    assert isinstance(problem, ReportProblem)
+    assert problem.subject == "ConfigurationChanged"
+    assert engine.dump() == before
+    (attempt,) = of_type(AttemptResult, engine.schedule(1.0, 1))
+    assert (attempt.node_name, attempt.configuration) == ("big", change_to(SPREADING).hash)
+    engine.validate()
+
+
+def test_an_engine_without_live_configuration_reports_a_problem() -> None:
+    (problem,) = of_type(ReportProblem, default_engine().handle([change_to(PACKING)], 0.0))
+    assert "an engine that can be configured" in problem.text
+
+
+def test_pods_of_a_removed_profile_leave_the_queue_and_are_reported() -> None:
+    engine = configurable_engine(SPREADING, fit_profile(scheduler_name="batch"))
+    ours = PendingPodSeen(make_pod("ours", cpu="1"))
+    theirs = [
+        PendingPodSeen(make_pod(name, cpu="1", scheduler_name="batch", gates=gates))
+        for name, gates in (("job", ()), ("gated-job", ("example.com/quota",)))
+    ]
+    engine.handle([*two_nodes(), ours, *theirs], 0.0)
+    answer = engine.handle([change_to(SPREADING)], 1.0)
+    (problem,) = of_type(ReportProblem, answer)
+    assert problem.subject == "scheduler name batch"
+    assert "2 pods leave the queue" in problem.text
+    assert of_type(ConfigurationApplied, answer)[0].dropped == {"batch": 2}
+    assert [bind.pod.name for bind in of_type(BindPod, engine.schedule(1.0, 5))] == ["ours"]
+    assert sum(engine.pending_counts().values()) == 0
+    engine.validate()
+
+
+def test_a_binding_pod_of_a_removed_profile_is_bound_or_dropped() -> None:
+    batch = fit_profile(scheduler_name="batch")
+    engine = configurable_engine(SPREADING, batch)
+    engine.handle(two_nodes(), 0.0)
+    first = schedule_one(engine, "first", scheduler_name="batch")
+    second = schedule_one(engine, "second", scheduler_name="batch")
+    engine.handle([change_to(SPREADING)], 1.0)
+    assert of_type(PodBound, engine.handle([BindSucceeded("uid-first", node_chosen(first))], 2.0))
+    failed = engine.handle([BindFailed("uid-second", node_chosen(second), "no")], 2.0)
+    (problem,) = of_type(ReportProblem, failed)
+    assert problem.subject == "Pod default/second"
+    assert sum(engine.pending_counts().values()) == 0
+    engine.validate()
+
+
+def test_pods_of_an_added_profile_are_scheduled() -> None:
+    engine = configurable_engine(SPREADING)
+    engine.handle(two_nodes(), 0.0)
+    assert schedule_one(engine, "job", scheduler_name="batch") == []
+    engine.handle([change_to(SPREADING, fit_profile("MostAllocated", "batch"))], 1.0)
+    assert node_chosen(schedule_one(engine, "job", 1.0, scheduler_name="batch")) == "small"
+
+
+def test_a_replay_applies_the_same_configurations() -> None:
+    journal = Journal()
+    engine = configurable_engine(SPREADING, journal=journal)
+    engine.handle(two_nodes(), 0.0)
+    schedule_one(engine, "a")
+    engine.handle([change_to(PACKING, fit_profile(scheduler_name="batch"))], 1.0)
+    schedule_one(engine, "b", 1.0)
+    engine.handle([change_to(PACKING, podMaxBackoffSeconds=0)], 2.0)
+    engine.handle([BindFailed("uid-b", "small", "no"), change_to(SPREADING)], 3.0)
+    schedule_one(engine, "c", 10.0)
+    replayed: list[Engine] = []
+
+    def rebuild(choose: Any) -> Engine:
+        replayed.append(configurable_engine(SPREADING, choose=choose))
+        return replayed[-1]
+
+    replay(journal, rebuild)
+    assert replayed[0].dump() == engine.dump()

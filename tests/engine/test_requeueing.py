@@ -1,0 +1,114 @@
+"""Watch events requeue the unschedulable pods that they may help, and no others."""
+
+from __future__ import annotations
+
+from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodGone, PendingPodSeen
+from stowage.api.instructions import BindPod
+from stowage.api.objects.node import Taint
+from stowage.api.objects.pod import Pod
+from stowage.engine import Engine
+from tests.support.builders import make_node, make_pod
+from tests.support.engines import of_type
+
+DEDICATED = Taint("dedicated", "db", "NoSchedule")
+
+
+def make_unschedulable(engine: Engine, *pods: Pod) -> None:
+    """Schedule pods that fit on no node."""
+    engine.handle([PendingPodSeen(pod) for pod in pods], 0.0)
+    assert of_type(BindPod, engine.schedule(0.0, len(pods))) == []
+    assert engine.pending_counts()["unschedulable"] == len(pods)
+    engine.validate()
+
+
+def unschedulable(engine: Engine) -> int:
+    engine.validate()
+    return engine.pending_counts()["unschedulable"]
+
+
+def test_an_event_that_does_not_help_requeues_no_pod(engine: Engine) -> None:
+    engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
+    make_unschedulable(engine, make_pod("p", cpu="8"), make_pod("q", cpu="8"))
+    engine.handle([NodeSeen(make_node("n", cpu="2"))], 60.0)
+    engine.handle([NodeSeen(make_node("small", cpu="4"))], 60.0)
+    engine.handle([NodeSeen(make_node("n", cpu="2", labels={"a": "b"}))], 60.0)
+    assert unschedulable(engine) == 2
+
+
+def test_a_node_that_grows_requeues_every_pod_that_fits_it(engine: Engine) -> None:
+    engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
+    make_unschedulable(engine, *(make_pod(f"p{number}", cpu="8") for number in range(3)))
+    engine.handle([NodeSeen(make_node("n", cpu="16"))], 60.0)
+    assert unschedulable(engine) == 0
+    bindings = of_type(BindPod, engine.schedule(60.0, 3))
+    assert [each.pod.name for each in bindings] == ["p0", "p1"]
+
+
+def test_a_changed_taint_requeues_every_pod_that_waits_for_nodes(
+    engine: Engine,
+) -> None:
+    engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
+    make_unschedulable(engine, make_pod("p", cpu="8"))
+    engine.handle([NodeSeen(make_node("n", cpu="1", taints=[DEDICATED]))], 60.0)
+    assert unschedulable(engine) == 0
+
+
+def test_a_new_label_requeues_only_pods_that_require_it(engine: Engine) -> None:
+    engine.handle([NodeSeen(make_node("n"))], 0.0)
+    make_unschedulable(
+        engine,
+        make_pod("ssd", node_selector={"disk": "ssd"}),
+        make_pod("hdd", node_selector={"disk": "hdd"}),
+    )
+    engine.handle([NodeSeen(make_node("n", labels={"disk": "ssd"}))], 60.0)
+    (bind,) = of_type(BindPod, engine.schedule(60.0, 2))
+    assert bind.pod.name == "ssd"
+    assert unschedulable(engine) == 1
+
+
+def test_a_bound_pod_requeues_no_pod_that_needs_resources(engine: Engine) -> None:
+    engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
+    make_unschedulable(engine, make_pod("p", cpu="8"))
+    engine.handle([AssignedPodSeen(make_pod("r", node="n"))], 60.0)
+    assert unschedulable(engine) == 1
+
+
+def nominated(name: str, node: str, priority: int) -> Pod:
+    return make_pod(name, cpu="8", priority=priority, nominated_node=node)
+
+
+def test_deleting_a_nominated_pod_requeues_pods_of_the_same_or_lower_priority(
+    engine: Engine,
+) -> None:
+    engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
+    low, high = make_pod("low", cpu="7", priority=5), make_pod("high", cpu="7", priority=6)
+    make_unschedulable(engine, nominated("p", "n", priority=5), low, high)
+    engine.handle([PendingPodGone("default", "p", "uid-p")], 60.0)
+    assert unschedulable(engine) == 1
+    assert [pod.name for pod in engine.pods()] == ["low", "high"]
+
+
+def test_a_changed_nomination_requeues_like_a_deleted_one(engine: Engine) -> None:
+    engine.handle([NodeSeen(make_node("n", cpu="1")), NodeSeen(make_node("m", cpu="1"))], 0.0)
+    make_unschedulable(engine, nominated("p", "n", priority=5), make_pod("low", cpu="7"))
+    engine.handle([PendingPodSeen(nominated("p", "n", priority=5))], 60.0)
+    assert unschedulable(engine) == 2
+    engine.handle([PendingPodSeen(nominated("p", "m", priority=5))], 60.0)
+    assert unschedulable(engine) == 0
+
+
+def test_a_first_nomination_requeues_no_pod(engine: Engine) -> None:
+    engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
+    make_unschedulable(engine, make_pod("p", cpu="8", priority=5), make_pod("low", cpu="7"))
+    engine.handle([PendingPodSeen(nominated("p", "n", priority=5))], 60.0)
+    assert unschedulable(engine) == 2
+
+
+def test_plugin_evaluations_are_counted_by_pods_and_nodes(engine: Engine) -> None:
+    engine.handle([NodeSeen(make_node("n")), NodeSeen(make_node("m", cpu="1"))], 0.0)
+    engine.handle([PendingPodSeen(make_pod("p", cpu="2"))], 0.0)
+    engine.schedule(0.0, 1)
+    counts = engine.evaluation_counts()
+    assert counts["NodeResourcesFit", "PreFilter", "default-scheduler"] == 1
+    assert counts["NodeResourcesFit", "Filter", "default-scheduler"] == 2
+    assert ("NodePorts", "Filter", "default-scheduler") not in counts
