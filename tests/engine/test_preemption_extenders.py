@@ -58,10 +58,8 @@ def test_extenders_review_all_candidates_and_the_remaining_one_is_preempted(
     driver.show_pending("p")
     question = _asked(driver)
     assert question.pod.name == "p"
-    candidates = {
-        name: [pod.name for pod in each.pods] for name, each in question.candidates.items()
-    }
-    assert candidates == {"n0": ["b"], "n1": ["d"]}
+    pods = {name: [pod.name for pod in each.pods] for name, each in question.candidates.items()}
+    assert pods == {"n0": ["b"], "n1": ["d"]}
     left = {"n1": question.candidates["n1"]}
     driver.handle(VictimsReviewed(question.pod.uid, question.number, left))
     answer = driver.schedule_next()
