@@ -1,4 +1,4 @@
-"""Ask one plugin about a cluster, PreFilter included."""
+"""Runs PreFilter and Filter of one plugin."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 
 
 def pre_filter(plugin: PreFilterPlugin, cluster: MirroredCluster, pod: Pod) -> PreFilterResult:
-    """What PreFilter says of a pod."""
+    """The result of PreFilter for a pod."""
     return plugin.pre_filter(CycleState(), cluster.info(pod), cluster.snapshot())
 
 
 def refused(plugin: FilterPlugin, cluster: MirroredCluster, pod: Pod) -> dict[str, Status]:
-    """The nodes that a plugin refuses, with its status; none if PreFilter skips it.
+    """The nodes that a plugin rejects, with its status; none if PreFilter skips it.
 
     Raises:
         AssertionError: PreFilter rejects the pod.

@@ -29,7 +29,7 @@ EVENTS = {
 }
 
 
-def test_every_plugin_is_made_under_its_own_name() -> None:
+def test_every_plugin_is_registered_under_its_own_name() -> None:
     registry = in_tree_registry()
     for name, factory in registry.items():
         assert factory.construct(factory.args()).name == name

@@ -22,7 +22,7 @@ CORDON = "node.kubernetes.io/unschedulable"
         ([Toleration(operator="Exists", effect="NoExecute")], ["n1"]),
     ],
 )
-def test_a_cordoned_node_takes_only_pods_that_tolerate_it(
+def test_a_cordoned_node_fits_only_pods_that_tolerate_it(
     tolerations: list[Toleration], want: list[str]
 ) -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1", unschedulable=True)])

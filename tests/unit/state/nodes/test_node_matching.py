@@ -71,7 +71,7 @@ def test_node_selector_and_required_affinity_must_both_hold(nodes: NodeView) -> 
     assert free.all()
 
 
-def test_a_toleration_is_judged_once_per_distinct_set_of_taints() -> None:
+def test_a_toleration_is_evaluated_once_per_distinct_set_of_taints() -> None:
     cache = ClusterCache()
     gpu, old = Taint("gpu", "yes", "NoSchedule"), Taint("old", "", "NoExecute")
     soft = Taint("busy", "", "PreferNoSchedule")
