@@ -314,7 +314,7 @@ def test_an_extender_binds_instead_of_the_bind_plugins() -> None:
     assert (patch.reason, patch.message) == ("SchedulerError", "quota exceeded")
 
 
-def test_an_ignorable_binder_comes_with_a_fallback_binding() -> None:
+def test_a_binding_by_an_ignorable_extender_has_a_fallback_binding() -> None:
     driver = ExtenderDriver(Extender(url_prefix="http://binder", bind_verb="bind", ignorable=True))
     driver.add_nodes("n")
     driver.create_pods("p")

@@ -107,7 +107,7 @@ def test_a_pod_waits_for_a_volume_that_arrives_after_its_claim() -> None:
 
 
 def test_a_stale_claim_version_does_not_fail_the_binding() -> None:
-    """The claim's old version has no node; only a later one may say that provisioning failed."""
+    """The claim's old version has no node; only a later one may report failed provisioning."""
     driver = VolumeDriver(make_claim("claim", version="1"))
     driver.schedule_pod("p", "claim")
     assert failures(driver.write(claim="7")) == []

@@ -99,7 +99,7 @@ def test_for_a_second_pod_of_the_class_only_changed_nodes_are_scored() -> None:
     cluster.update_node(make_node("n8", labels={"new": "label"}))
     _score(framework, cluster, *names)
     assert first.pod_class is cluster.info(make_pod("q")).pod_class
-    assert node.asked == [rows, rows], "a plugin that reads all nodes makes all be scored anew"
+    assert node.asked == [rows, rows], "a plugin that reads all nodes scores all again"
 
 
 @pytest.mark.parametrize("reads", list(Reads))

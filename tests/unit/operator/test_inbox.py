@@ -18,7 +18,7 @@ def test_events_are_drained_in_order_of_arrival() -> None:
     assert inbox.drain(limit=3) == []
 
 
-def test_the_newest_update_of_a_node_takes_the_place_of_the_first() -> None:
+def test_the_newest_update_of_a_node_replaces_the_first() -> None:
     inbox = Inbox()
     bound = BindSucceeded("u", "a")
     newest = NodeSeen(make_node("a", cpu="4"))

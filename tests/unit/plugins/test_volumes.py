@@ -280,7 +280,7 @@ INLINE = Volume("e", aws_elastic_block_store=AWSElasticBlockStoreVolumeSource("a
     ids=["inline", "of a claim", "of a claim's class", "of a kind that does not count"],
 )
 def test_in_tree_volumes_count_for_their_csi_driver(volume: Volume, is_counted: bool) -> None:
-    """Whatever the node result about migration: it is on wherever there is a CSINode."""
+    """Migration applies to every node with a CSINode, whatever plugins it lists as migrated."""
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
     source = AWSElasticBlockStoreVolumeSource("vol-1")
     cluster.update_storage(

@@ -67,8 +67,8 @@ def test_one_queue_among_several_hints_suffices() -> None:
     registrations, _ = _registrations(
         ("Fit", NODE_ADD, skip()), ("Fit", NODE_ADD, Hints()), ("Ports", NODE_ADD, skip())
     )
-    judged = registrations.strategy_for(_rejected("Fit", "Ports"), ObjectEvent(NODE_ADD))
-    assert judged is Requeue.AFTER_BACKOFF
+    strategy = registrations.strategy_for(_rejected("Fit", "Ports"), ObjectEvent(NODE_ADD))
+    assert strategy is Requeue.AFTER_BACKOFF
 
 
 def test_queue_from_a_pending_plugin_skips_the_backoff() -> None:
@@ -91,8 +91,8 @@ def test_any_event_moves_a_pod_that_failed_with_an_error() -> None:
 def test_a_wildcard_event_helps_without_running_hints() -> None:
     hint = skip()
     registrations, _ = _registrations(("Fit", NODE_ADD, hint))
-    judged = registrations.strategy_for(_rejected("Fit"), ObjectEvent(UNSCHEDULABLE_TIMEOUT))
-    assert judged is Requeue.AFTER_BACKOFF
+    strategy = registrations.strategy_for(_rejected("Fit"), ObjectEvent(UNSCHEDULABLE_TIMEOUT))
+    assert strategy is Requeue.AFTER_BACKOFF
     assert hint.asked == []
 
 

@@ -85,7 +85,7 @@ def test_kept_events_stay_bounded_while_pods_follow_one_another() -> None:
 
 def test_ending_a_pod_that_is_not_in_flight_does_nothing() -> None:
     pods = InFlightPods()
-    assert pods.end("nobody") is None
+    assert pods.end("unknown") is None
     assert list(pods.inconsistencies()) == []
 
 

@@ -76,7 +76,7 @@ def test_an_update_of_a_pod_is_named_after_what_changed(
     assert pod_update_events(old, new) == [ClusterEvent(EventResource.UNSCHEDULED_POD, action)]
 
 
-def test_an_update_of_several_things_is_one_event_for_each() -> None:
+def test_an_update_of_several_fields_is_one_event_for_each() -> None:
     events = pod_update_events(
         pending("p", gates=["a"], cpu="2"), pending("p", cpu="1", labels={"a": "b"})
     )

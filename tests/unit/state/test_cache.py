@@ -112,7 +112,7 @@ def test_an_update_older_than_the_known_version_is_ignored(cache: ClusterCache) 
     assert requested(cache, "n1") == 2000
 
 
-def test_a_pod_in_a_terminal_phase_uses_nothing(cache: ClusterCache) -> None:
+def test_a_pod_in_a_terminal_phase_uses_no_resources(cache: ClusterCache) -> None:
     cache.update_pod(info(cache, node="n1"))
     change = cache.update_pod(info(cache, node="n1", phase="Succeeded"))
     assert change.actions == ActionType.DELETE

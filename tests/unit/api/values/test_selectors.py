@@ -38,8 +38,8 @@ def test_each_operator_matches_values_and_absence(
     operator: Operator, values: tuple[str, ...], present: bool, other: bool, absent: bool
 ) -> None:
     requirement = Requirement("key", operator, values)
-    judged = [requirement.matches_value(value) for value in ("a", "b", None)]
-    assert judged == [present, other, absent]
+    matches = [requirement.matches_value(value) for value in ("a", "b", None)]
+    assert matches == [present, other, absent]
 
 
 @pytest.mark.parametrize(

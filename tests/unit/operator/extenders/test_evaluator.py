@@ -134,8 +134,8 @@ async def test_reasons_and_scores_of_unknown_nodes_are_ignored() -> None:
 
 
 async def test_unresolvable_takes_precedence_over_failed_in_one_answer() -> None:
-    said = {**_passing(l="no", m="no"), "FailedAndUnresolvableNodes": {"m": "never"}}
-    answer = await _consult(FakeExtender(_filter(), filter=said))
+    verdicts = {**_passing(l="no", m="no"), "FailedAndUnresolvableNodes": {"m": "never"}}
+    answer = await _consult(FakeExtender(_filter(), filter=verdicts))
     assert (answer.failed["l"], answer.failed_and_unresolvable) == ("no", {"m": "never"})
 
 

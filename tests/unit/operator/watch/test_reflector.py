@@ -446,7 +446,7 @@ async def test_a_silent_watch_is_restarted_when_the_api_server_is_back() -> None
     assert len(run.requests("GET")) == 1
 
 
-@pytest.mark.parametrize("unresponsive_since", [None, 900.0], ids=["never silent", "heard since"])
+@pytest.mark.parametrize("unresponsive_since", [None, 900.0], ids=["never silent", "active since"])
 async def test_a_watch_that_was_active_since_is_not_restarted(
     unresponsive_since: float | None,
 ) -> None:

@@ -44,10 +44,10 @@ def test_the_last_new_event_of_each_object_is_its_latest_change(
 ) -> None:
     """Each change arrives twice and in any order; the filter remembers all objects."""
     changes = [(("d", str(name)), version) for version, name in enumerate(names, 1)]
-    told = changes * 2
-    rng.shuffle(told)  # type: ignore[attr-defined]
-    seen, heard = StaleEventFilter(), dict[tuple[str, str], int]()
-    for key, version in told:
+    events = changes * 2
+    rng.shuffle(events)  # type: ignore[attr-defined]
+    seen, latest = StaleEventFilter(), dict[tuple[str, str], int]()
+    for key, version in events:
         if seen.is_new(key, version):
-            heard[key] = version
-    assert heard == dict(changes)
+            latest[key] = version
+    assert latest == dict(changes)

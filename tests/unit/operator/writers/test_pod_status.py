@@ -186,10 +186,10 @@ async def test_a_newer_patch_replaces_one_that_is_retried() -> None:
     writer = _writer(client)
     writer.patch(REFUSED)
     await client.has_sent(1)
-    writer.patch(PatchPodStatus(POD, "Unschedulable", "news"))
+    writer.patch(PatchPodStatus(POD, "Unschedulable", "newer"))
     await let_tasks_run()
     messages = [status["conditions"][0]["message"] for status in _status(client)]
-    assert messages == [REFUSED.message, "news"]
+    assert messages == [REFUSED.message, "newer"]
 
 
 async def test_a_binding_waits_for_a_patch_in_flight_and_drops_the_next() -> None:

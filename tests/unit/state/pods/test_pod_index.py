@@ -78,7 +78,7 @@ def test_requested_counts_are_kept_up_to_date(cache: ClusterCache) -> None:
     assert count(cache) is counts
 
 
-def test_a_changed_label_takes_the_pod_out_of_the_counts(cache: ClusterCache) -> None:
+def test_a_pod_whose_label_changes_is_no_longer_counted(cache: ClusterCache) -> None:
     counts = count(cache)
     place(cache, "p1", "n1")
     place(cache, "p1", "n1", app="b")

@@ -95,7 +95,7 @@ def test_an_event_moves_only_unschedulable_pods(bring: Bring, place: QueueState)
 def test_activation_makes_every_waiting_pod_active_at_once(bring: Bring, place: QueueState) -> None:
     queue = make_queue()
     bring(queue, pending("p"))
-    queue.activate(["uid-p", "uid-of-nobody"], 0.5)
+    queue.activate(["uid-p", "uid-unknown"], 0.5)
     queue.validate()
     expected = QueueState.IN_FLIGHT if place is QueueState.IN_FLIGHT else QueueState.ACTIVE
     assert queue.state_of("uid-p") is expected
@@ -105,7 +105,7 @@ def test_activation_makes_every_waiting_pod_active_at_once(bring: Bring, place: 
 def test_try_again_moves_a_pod_to_backoff_without_an_event(bring: Bring, place: QueueState) -> None:
     queue = make_queue()
     bring(queue, pending("p"))
-    queue.try_again(["uid-p", "uid-of-nobody"], NODE_ADD, 0.5)
+    queue.try_again(["uid-p", "uid-unknown"], NODE_ADD, 0.5)
     queue.validate()
     expected = QueueState.BACKOFF if place is QueueState.UNSCHEDULABLE else place
     assert queue.state_of("uid-p") is expected
@@ -129,7 +129,7 @@ def test_an_update_of_an_unknown_pod_adds_it() -> None:
 
 def test_deleting_an_unknown_pod_does_nothing() -> None:
     queue = make_queue()
-    queue.delete("uid-of-nobody")
+    queue.delete("uid-unknown")
     queue.validate()
     assert len(queue) == 0
 
