@@ -128,7 +128,7 @@ def test_a_plugin_gets_its_arguments() -> None:
 def test_all_errors_are_reported_with_path_value_and_expectation() -> None:
     errors = _errors(
         plugins={
-            "score": {"enabled": [{"name": "Missing"}, {"name": "NodeName"}]},
+            "score": {"enabled": [{"name": "Absent"}, {"name": "NodeName"}]},
             "filter": {"enabled": [{"name": "NodeName"}, {"name": "NodeName"}]},
         },
         pluginConfig=[
@@ -148,7 +148,7 @@ def test_all_errors_are_reported_with_path_value_and_expectation() -> None:
     )
     strategy = "profiles[0].pluginConfig[1].args.scoringStrategy"
     for want in (
-        'profiles[0].plugins.score.enabled[0].name: "Missing" (expected the name of a known plugin)',
+        'profiles[0].plugins.score.enabled[0].name: "Absent" (expected the name of a known plugin)',
         (
             'profiles[0].plugins.score.enabled: "NodeName" '
             "(expected a plugin that takes part in score)"

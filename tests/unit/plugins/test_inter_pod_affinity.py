@@ -315,7 +315,7 @@ def test_preferences_of_placed_pods_can_be_ignored_for_pods_without_preferences(
     }
 
 
-def test_normalising_no_scores_returns_none() -> None:
+def test_normalising_no_scores_returns_no_scores() -> None:
     cluster = MirroredCluster(zones())
     none = cluster.snapshot().view(np.empty(0, dtype=np.int64))
     scores = np.empty(0, dtype=np.int64)
