@@ -7,7 +7,7 @@ from stowage.framework import CycleState, Diagnosis
 from stowage.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
-from tests.unit.plugins.single_filter import pre_filter
+from tests.unit.plugins.single_plugin import pre_filter
 
 PLUGIN = DynamicResources(DynamicResourcesArgs())
 

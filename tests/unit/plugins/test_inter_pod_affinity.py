@@ -36,6 +36,7 @@ from tests.support.mirrored_cluster import (
     verdicts_by_node,
     without_pod,
 )
+from tests.unit.plugins.single_plugin import Scores, Verdicts, scores, verdicts
 
 AFFINITY = ("node(s) didn't match pod affinity rules", True)
 ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules", False)
@@ -67,35 +68,17 @@ def web(node: str, name: str = "web-0", **fields: Any) -> Pod:
     return make_pod(name, labels={"app": "web"}, node=node, **fields)
 
 
-def refused(cluster: MirroredCluster, pod: Pod) -> dict[str, tuple[str, bool]] | None:
-    """Reasons by node; None if Filter is skipped."""
-    plugin, state = InterPodAffinity(), CycleState()
-    snapshot, info = cluster.snapshot(), cluster.info(pod)
-    if plugin.pre_filter(state, info, snapshot).status.is_skip:
-        return None
-    nodes = existing_nodes(snapshot)
-    return verdicts_by_node(plugin.filter(state, info, nodes), nodes)
+def refused(cluster: MirroredCluster, pod: Pod) -> Verdicts | None:
+    return verdicts(InterPodAffinity(), cluster, pod)
 
 
 def scored(
     cluster: MirroredCluster, pod: Pod, args: InterPodAffinityArgs | None = None
-) -> dict[str, tuple[int, int]] | None:
-    """Raw and normalised score by node; None if Score is skipped."""
-    plugin, state = InterPodAffinity(args), CycleState()
-    nodes, info = existing_nodes(cluster.snapshot()), cluster.info(pod)
-    if plugin.pre_score(state, info, nodes).is_skip:
-        return None
-    raw = plugin.score(state, info, nodes)
-    normalized = plugin.normalize_score(state, info, nodes, raw)
-    return {
-        name: (raw_score, score)
-        for name, raw_score, score in zip(
-            nodes.names, raw.tolist(), normalized.tolist(), strict=True
-        )
-    }
+) -> Scores | None:
+    return scores(InterPodAffinity(args), cluster, pod)
 
 
-FILTER_CASES: dict[str, tuple[list[Pod], Pod, dict[str, tuple[str, bool]] | None]] = {
+FILTER_CASES: dict[str, tuple[list[Pod], Pod, Verdicts | None]] = {
     "a pod without terms among pods without anti-affinity skips Filter": (
         [web("a1")],
         make_pod("p"),
@@ -238,7 +221,7 @@ def test_pods_on_a_removed_node_do_not_count() -> None:
 
 
 PREFER_WEB = weighted(10, NEAR_WEB)
-SCORE_CASES: dict[str, tuple[list[Pod], Pod, dict[str, tuple[int, int]] | None]] = {
+SCORE_CASES: dict[str, tuple[list[Pod], Pod, Scores | None]] = {
     "no pod has a preference": ([web("a1")], make_pod("p"), None),
     "a preference that no pod meets is skipped": (
         [make_pod("db-0", labels={"app": "db"}, node="a1")],
@@ -318,9 +301,9 @@ def test_preferences_of_placed_pods_can_be_ignored_for_pods_without_preferences(
 def test_normalising_no_scores_returns_no_scores() -> None:
     cluster = MirroredCluster(zones())
     none = cluster.snapshot().view(np.empty(0, dtype=np.int64))
-    scores = np.empty(0, dtype=np.int64)
+    no_scores = np.empty(0, dtype=np.int64)
     info = cluster.info(make_pod("p"))
-    assert InterPodAffinity().normalize_score(CycleState(), info, none, scores).tolist() == []
+    assert InterPodAffinity().normalize_score(CycleState(), info, none, no_scores).tolist() == []
 
 
 ARGS_CASES = {

@@ -10,7 +10,7 @@ from stowage.framework import CycleState
 from stowage.plugins.node_affinity import NodeAffinity, NodeAffinityArgs, named_nodes
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
-from tests.unit.plugins.single_filter import pre_filter, refused
+from tests.unit.plugins.single_plugin import pre_filter, refused
 
 
 def _in(key: str, *values: str) -> NodeSelectorRequirement:

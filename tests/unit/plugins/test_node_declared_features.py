@@ -10,7 +10,7 @@ from stowage.framework import NoArgs
 from stowage.plugins.node_declared_features import NodeDeclaredFeatures, after_node_change
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.unit.plugins.single_filter import pre_filter, refused
+from tests.unit.plugins.single_plugin import pre_filter, refused
 
 PLUGIN = NodeDeclaredFeatures(NoArgs())
 HOST_USERS = "UserNamespacesHostNetworkSupport"

@@ -7,7 +7,7 @@ from stowage.framework import NoArgs
 from stowage.plugins.node_name import NodeName
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.unit.plugins.single_filter import refused
+from tests.unit.plugins.single_plugin import refused
 
 
 @pytest.mark.parametrize(

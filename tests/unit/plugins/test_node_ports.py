@@ -8,7 +8,7 @@ from stowage.framework import NoArgs
 from stowage.plugins.node_ports import NodePorts
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.unit.plugins.single_filter import pre_filter, refused
+from tests.unit.plugins.single_plugin import pre_filter, refused
 
 PLUGIN = NodePorts(NoArgs())
 

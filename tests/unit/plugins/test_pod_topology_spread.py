@@ -24,14 +24,13 @@ from tests.support.mirrored_cluster import (
     verdicts_by_node,
     without_pod,
 )
+from tests.unit.plugins.single_plugin import Scores, Verdicts, scores, verdicts
 
 SKEWED = ("node(s) didn't match pod topology spread constraints", False)
 UNLABELLED = (
     "node(s) didn't match pod topology spread constraints (missing required label)",
     True,
 )
-Verdicts = dict[str, tuple[str, bool]]
-Scores = dict[str, tuple[int, int]]
 
 WEB = label_selector({"app": "web"})
 DEDICATED = Taint(key="dedicated", value="db", effect="NoSchedule")
@@ -73,13 +72,7 @@ def placed(*node_names: str, **fields: Any) -> list[Pod]:
 def refused(
     cluster: MirroredCluster, pod: Pod, args: PodTopologySpreadArgs | None = None
 ) -> Verdicts | None:
-    """Reasons by node; None if Filter is skipped."""
-    plugin, state = PodTopologySpread(args), CycleState()
-    snapshot, info = cluster.snapshot(), cluster.info(pod)
-    if plugin.pre_filter(state, info, snapshot).status.is_skip:
-        return None
-    nodes = existing_nodes(snapshot)
-    return verdicts_by_node(plugin.filter(state, info, nodes), nodes)
+    return verdicts(PodTopologySpread(args), cluster, pod)
 
 
 def scored(
@@ -88,17 +81,7 @@ def scored(
     args: PodTopologySpreadArgs | None = None,
     feasible: Sequence[str] | None = None,
 ) -> Scores | None:
-    """Raw and normalised score by node; None if Score is skipped."""
-    plugin, state = PodTopologySpread(args), CycleState()
-    nodes, info = existing_nodes(cluster.snapshot()), cluster.info(pod)
-    if feasible is not None:
-        nodes = nodes.snapshot.view(nodes.rows[[name in feasible for name in nodes.names]])
-    if plugin.pre_score(state, info, nodes).is_skip:
-        return None
-    raw = plugin.score(state, info, nodes)
-    normalized = plugin.normalize_score(state, info, nodes, raw)
-    pairs = zip(raw.tolist(), normalized.tolist(), strict=True)
-    return dict(zip(nodes.names, pairs, strict=True))
+    return scores(PodTopologySpread(args), cluster, pod, feasible)
 
 
 EXTRA_ZONE = [*zones(), make_node("c1", zone="c", taints=[DEDICATED])]
@@ -354,8 +337,8 @@ def test_built_in_defaults_treat_no_zone_and_an_empty_zone_alike() -> None:
     cluster.update_workload("Service", "default", "web", WEB)
     # zones "" and "b": the pod on "bare" is in zone "": 1 * log(2 + 2) = 1.39, + 4, + 2;
     # "bare" itself has only its hostname: 1 * log(3 + 2) = 1.61, + 2
-    scores = scored(cluster, web("p"))
-    assert scores == {"bare": (4, 100), "empty": (7, 57), "b1": (6, 71)}
+    found = scored(cluster, web("p"))
+    assert found == {"bare": (4, 100), "empty": (7, 57), "b1": (6, 71)}
 
 
 def test_adding_and_removing_a_service_changes_the_defaults_of_the_next_pod() -> None:

@@ -7,7 +7,7 @@ from stowage.framework import CycleState, NoArgs
 from stowage.plugins.taint_toleration import TaintToleration
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
-from tests.unit.plugins.single_filter import refused
+from tests.unit.plugins.single_plugin import refused
 
 PLUGIN = TaintToleration(NoArgs())
 

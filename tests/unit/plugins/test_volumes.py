@@ -50,7 +50,7 @@ from tests.support.volume_builders import (
     make_driver,
     make_volume,
 )
-from tests.unit.plugins.single_filter import pre_filter, refused
+from tests.unit.plugins.single_plugin import pre_filter, refused
 
 BINDING = VolumeBinding(VolumeBindingArgs())
 LIMITS = NodeVolumeLimits(NoArgs())
