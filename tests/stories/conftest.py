@@ -1,4 +1,4 @@
-"""An engine with the default plugins, checked for every invariant when a story ends."""
+"""An engine with the default plugins; every invariant is checked when a test ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.engines import default_engine
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    """The default profile; ties go to the first."""
+    """An engine with the default profile; of nodes with equal scores it takes the first."""
     built = default_engine()
     yield built
     built.validate()

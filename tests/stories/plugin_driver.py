@@ -1,4 +1,4 @@
-"""An engine driver with plugins of the test and the handle that plugins get."""
+"""An engine driver with plugins of the test and the handle that the plugins get."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PluginDriver(EngineDriver):
 
     Args:
         plugins: All plugins of the profile but PrioritySort and DefaultBinder.
-        handle: Gets connected to the engine; `deliver_requests` passes on what is asked of it.
+        handle: Is connected to the engine; `deliver_requests` passes its requests on.
     """
 
     def __init__(self, *plugins: Plugin, handle: Handle | None = None) -> None:
@@ -34,6 +34,6 @@ class PluginDriver(EngineDriver):
         return super().create_pods(*names, scheduler_name=SCHEDULER, **fields)
 
     def deliver_requests(self) -> list[Instruction]:
-        """Pass the engine what plugins have requested through the handle."""
+        """Pass the engine the requests that plugins made through the handle."""
         events, self.requests[:] = tuple(self.requests), []
         return self.handle(*events)

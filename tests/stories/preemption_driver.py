@@ -1,4 +1,4 @@
-"""An engine driver for preemption: running pods, preemptors and the shell's part in evictions."""
+"""An engine driver for preemption: running pods, preemptors and outcomes of evictions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOW, HIGH, HIGHER = 0, 100, 1000
 
 
 class PreemptionDriver(EngineDriver):
-    """An engine with `options` of `default_engine`, and the pods it was shown, by name."""
+    """An engine with `options` of `default_engine`, and the pods it has seen, by name."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(partial(default_engine, **options))
@@ -30,29 +30,29 @@ class PreemptionDriver(EngineDriver):
         super().add_nodes(*names, **{"cpu": "2", **fields})
 
     def show_running(self, name: str, node: str, **fields: Any) -> Pod:
-        """A pod runs on a node; the later it is shown, the later it started."""
+        """Show a pod that runs on a node; each pod has started later than those shown before."""
         started = f"2026-01-01T00:{len(self.pods):02d}:00Z"
         fields = {"cpu": "1", "priority": LOW, "started": started, "phase": "Running", **fields}
         return self._show(make_pod(name, node=node, **fields))
 
     def show_pending(self, name: str, **fields: Any) -> Pod:
-        """A user creates a pod, by default one that may preempt running ones."""
+        """Show a pending pod, by default one that may preempt running pods."""
         return self._show(make_pod(name, **{"cpu": "1", "priority": HIGH, **fields}))
 
     def schedule_next(self, after_s: float = 0.0) -> list[Instruction]:
-        """Let time pass, and the engine schedule one pod."""
+        """Let time pass and let the engine schedule one pod."""
         self.now += after_s
         return self.schedule(1)
 
     def finish_eviction(self, eviction: EvictPod, *, error: str = "") -> list[Instruction]:
-        """The API server has deleted the victim, or has refused to."""
+        """Report that the API server has deleted the victim, or has refused to."""
         answer = EvictionFinished(
             eviction.preemptor.uid, eviction.victim, was_deleted=not error, error=error
         )
         return self.handle(answer)
 
     def show_terminating(self, name: str) -> None:
-        """A pod is shown with a deletion timestamp and the condition that preemption sets."""
+        """Show a pod with a deletion timestamp and the condition that preemption sets."""
         pod = self.pods[name]
         condition = Condition("DisruptionTarget", "True", "PreemptionByScheduler")
         metadata = replace(pod.metadata, deletion_timestamp="2026-01-02T00:00:00Z")
@@ -61,12 +61,12 @@ class PreemptionDriver(EngineDriver):
         )
 
     def remove(self, name: str) -> list[Instruction]:
-        """A running pod is gone."""
+        """Report that a running pod is gone."""
         meta = self.pods[name].metadata
         return self.handle(AssignedPodGone(meta.namespace, meta.name, meta.uid))
 
     def show_nomination(self, name: str, node: str) -> None:
-        """The watch shows the nominated node of a pending pod."""
+        """Show a pending pod with its nominated node."""
         pod = self.pods[name]
         self._show(replace(pod, status=replace(pod.status, nominated_node_name=node)))
 

@@ -1,7 +1,7 @@
-"""Every alert fires under the fault it is about, and not while all is well.
+"""Every alert fires under its fault and stays silent without one.
 
-The rules are those of the manifests; what they are evaluated on is the text of /metrics of real
-parts, scraped once a minute of an invented clock, while a fault goes on.
+The rules of the manifests are evaluated on the /metrics text of real components, which is scraped
+once a minute on a simulated clock while a fault lasts.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _load(text: str) -> LoadedConfiguration:
 
 
 class Replica:
-    """The engine and all that is counted of it, driven minute by minute."""
+    """The engine and the components with metrics, driven minute by minute."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -96,7 +96,7 @@ class Replica:
             for kind in REFLECTED_KINDS
         ]
         self.pending_pods = PendingPods(Inbox(), ["stowage"], monotonic=lambda: self.now)
-        self.is_deaf = False
+        self.has_silent_watches = False
         self.metrics.registry.register(ReflectorMetrics(self.reflectors, self.pending_pods))
         self.certificate = SimpleNamespace(expires_at=1e9)
         self.metrics.registry.register(
@@ -112,32 +112,32 @@ class Replica:
         self.metrics.registry.register(ConfigurationMetrics(self.live))
 
     def scrape(self) -> None:
-        """A minute later Prometheus comes by."""
+        """Let a minute pass and record a scrape."""
         self.now += MINUTE_S
-        if not self.is_deaf:
+        if not self.has_silent_watches:
             self.note_activity()
         self.scrapes.append(Scrape.of(self.now, self.metrics.exposition().decode()))
 
     def note_activity(self) -> None:
-        """The API server says something on every watch."""
+        """Report activity on every watch."""
         watches: list[Reflector[Any] | PendingPods] = [*self.reflectors, self.pending_pods]
         for watch in watches:
             watch.note_activity()
 
     def pod(self, cpu: str = "1", **labels: str) -> None:
-        """A pod arrives and waits for its turn."""
+        """Add a pending pod."""
         self.num_pods += 1
         pod = make_pod(f"p{self.num_pods}", cpu=cpu, labels=labels)
         self.engine.handle([PendingPodSeen(pod)], self.now)
 
-    def decide(self) -> list[Instruction]:
-        """Its turn comes."""
+    def schedule(self) -> list[Instruction]:
+        """Schedule the pending pods."""
         return self._count(self.engine.schedule(self.now, 100))
 
     def bind(self, *, works: bool = True, takes_s: float = 0.01) -> None:
-        """A pod is decided about, and the API server answers its binding."""
+        """Add and schedule a pod, and report the API server's answer to its binding."""
         self.pod()
-        for bind in of_type(BindPod, self.decide()):
+        for bind in of_type(BindPod, self.schedule()):
             self.metrics.observe_bind(bind.pod.uid, "Success" if works else "Error", takes_s)
             self.metrics.observe_request("POST", "201" if works else "422", takes_s)
             uid, node = bind.pod.uid, bind.node_name
@@ -146,25 +146,25 @@ class Replica:
             self._count(self.engine.handle([answer], self.now))
 
     def edit(self, text: str) -> None:
-        """Somebody edits the ConfigMap."""
+        """Report an edit of the ConfigMap."""
         metadata = {"uid": "u", "resourceVersion": str(int(self.now))}
         self.live.handle_event("MODIFIED", {"metadata": metadata, "data": {"config.yaml": text}})
 
     def fail_watch(self) -> None:
-        """The watch on pods breaks once more."""
+        """Count one more failure of the watch on pods."""
         self.reflectors[1].num_failures += 1
 
     def drop_event(self) -> None:
-        """An Event finds no room."""
+        """Count one dropped Event."""
         self.num_dropped += 1
 
-    def _count(self, said: list[Instruction]) -> list[Instruction]:
-        for each in said:
+    def _count(self, instructions: list[Instruction]) -> list[Instruction]:
+        for each in instructions:
             if isinstance(each, AttemptResult):
                 self.metrics.observe_attempt(each)
             elif isinstance(each, PodBound):
                 self.metrics.observe_bound(each)
-        return said
+        return instructions
 
 
 def _unreachable(replica: Replica) -> None:
@@ -174,7 +174,7 @@ def _unreachable(replica: Replica) -> None:
 
 def _plugin_raises(replica: Replica) -> None:
     replica.pod(raise_please="yes")
-    replica.decide()
+    replica.schedule()
 
 
 def _extender_fails(replica: Replica) -> None:
@@ -204,9 +204,9 @@ def _certificate_ends(replica: Replica) -> None:
     replica.certificate.expires_at = 600_000.0
 
 
-def _odd_node(replica: Replica) -> None:
-    odd = make_node("odd", cpu="some")
-    problems = of_type(ReportProblem, replica.engine.handle([NodeSeen(odd)], replica.now))
+def _invalid_node(replica: Replica) -> None:
+    node = make_node("invalid", cpu="some")
+    problems = of_type(ReportProblem, replica.engine.handle([NodeSeen(node)], replica.now))
     assert len(problems) == 1
     replica.metrics.observe_problem()
 
@@ -216,13 +216,13 @@ def _break_watch(replica: Replica) -> None:
         replica.fail_watch()
 
 
-def _does_not_fit(replica: Replica) -> None:
+def _pod_fits_nowhere(replica: Replica) -> None:
     if not sum(replica.engine.pending_counts().values()):
         replica.pod(cpu="9999999")
-    replica.decide()
+    replica.schedule()
 
 
-#: Alert -> (what goes wrong every minute, for how many minutes).
+#: Alert -> (its fault, applied once a minute; number of minutes).
 FAULTS: dict[str, tuple[Callable[[Replica], None], int]] = {
     "StowageWithoutLeader": (_set(leads=False), 5),
     "StowageNotScheduling": (Replica.pod, 12),
@@ -233,15 +233,15 @@ FAULTS: dict[str, tuple[Callable[[Replica], None], int]] = {
     "StowageErrors": (_attempt_fails, 25),
     "StowagePluginFails": (_plugin_raises, 25),
     "StowageExtenderFails": (_extender_fails, 25),
-    "StowageWatchSilent": (_set(is_deaf=True), 9),
+    "StowageWatchSilent": (_set(has_silent_watches=True), 9),
     "StowageSlow": (lambda replica: replica.bind(takes_s=2.0), 30),
     "StowageConfigurationRefused": (lambda replica: replica.edit("wrong"), 4),
-    "StowagePodsWaitLong": (_does_not_fit, 70),
+    "StowagePodsWaitLong": (_pod_fits_nowhere, 70),
     "StowageCertificateExpires": (_certificate_ends, 62),
-    "StowageProblems": (_odd_node, 3),
+    "StowageProblems": (_invalid_node, 3),
     "StowageEventsDropped": (Replica.drop_event, 3),
 }
-#: Alerts that may fire besides, for the fault is theirs too.
+#: Other alerts that may fire under the same fault.
 ALSO = {"StowageBindingsFail": {"StowageErrors"}, "StowagePluginFails": {"StowageErrors"}}
 
 
@@ -249,11 +249,11 @@ def _firing(scrapes: list[Scrape]) -> set[str]:
     return {name for name, rule in RULES.items() if fires(rule, scrapes)}
 
 
-def test_every_alert_has_its_fault() -> None:
+def test_every_alert_has_a_fault() -> None:
     assert set(FAULTS) | {"StowageAbsent"} == set(RULES)
 
 
-def test_nothing_fires_while_pods_come_and_are_bound() -> None:
+def test_no_alert_fires_while_pods_are_created_and_bound() -> None:
     replica = Replica()
     for _ in range(70):
         replica.bind()
@@ -264,7 +264,7 @@ def test_nothing_fires_while_pods_come_and_are_bound() -> None:
 
 
 @pytest.mark.parametrize("alert", FAULTS)
-def test_an_alert_fires_under_its_fault_and_others_do_not(alert: str) -> None:
+def test_only_the_alert_of_a_fault_fires_under_it(alert: str) -> None:
     cause, minutes = FAULTS[alert]
     replica = Replica()
     replica.bind()
@@ -282,7 +282,7 @@ def test_an_alert_ends_some_time_after_its_fault(alert: str) -> None:
     for _ in range(minutes):
         cause(replica)
         replica.scrape()
-    replica.leads, replica.num_unfinished, replica.is_deaf = True, 0, False
+    replica.leads, replica.num_unfinished, replica.has_silent_watches = True, 0, False
     replica.certificate.expires_at = 1e9
     replica.edit("new")
     for number in range(1, replica.num_pods + 1):
@@ -294,15 +294,15 @@ def test_an_alert_ends_some_time_after_its_fault(alert: str) -> None:
     assert _firing(replica.scrapes[-25:]) == set()
 
 
-def test_a_replica_that_does_not_answer_is_missed() -> None:
+def test_an_alert_fires_when_a_replica_does_not_answer() -> None:
     replica = Replica()
     replica.scrape()
     silence = [Scrape(replica.now + MINUTE_S * minute, {}) for minute in range(1, 8)]
     assert _firing([*replica.scrapes, *silence]) == {"StowageAbsent"}
 
 
-def test_a_leader_that_never_tried_any_pod_is_noticed() -> None:
-    """Its counter of attempts has no series yet, so an increase of 0 would not be seen."""
+def test_an_alert_fires_when_a_leader_has_never_tried_a_pod() -> None:
+    """The counter of attempts has no series yet, so it has no increase of 0 either."""
     replica = Replica()
     for _ in range(12):
         replica.pod()
@@ -329,7 +329,7 @@ def test_a_leader_that_never_tried_any_pod_is_noticed() -> None:
         ("histogram_quantile(0.5, sum by (le) (h_bucket))", {"": 1.5}),
     ],
 )
-def test_the_evaluator_says_what_prometheus_says(
+def test_the_evaluator_agrees_with_prometheus(
     expression: str, expected: dict[str, float] | None
 ) -> None:
     buckets = 'h_bucket{le="1"} 2\nh_bucket{le="2"} 6\nh_bucket{le="+Inf"} 8\n'
@@ -343,8 +343,8 @@ def test_the_evaluator_says_what_prometheus_says(
     assert sorted(found.values()) == sorted(expected.values())
 
 
-def test_each_series_of_an_alert_is_pending_for_itself() -> None:
-    """Now one path, now another: neither has held for long, though the expression always has."""
+def test_each_series_of_an_alert_is_pending_on_its_own() -> None:
+    """Two paths alternate: the expression always holds, but for neither path long enough."""
     rule = {"expr": "sum by (path) (a) > 0", "for": "2m"}
     turns = [Scrape.of(at * MINUTE_S, f'a{{path="{"xy"[at % 2]}"}} 1\n') for at in range(6)]
     assert not fires(rule, turns)
@@ -353,7 +353,7 @@ def test_each_series_of_an_alert_is_pending_for_itself() -> None:
 
 
 @pytest.mark.parametrize("alert", RULES)
-def test_an_alert_speaks_of_labels_that_its_series_have(alert: str) -> None:
+def test_annotations_use_the_labels_that_the_series_have(alert: str) -> None:
     rule = RULES[alert]
     spoken = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
     grouped = re.match(r"(?:sum|max|min) by \(([\w, ]+)\)", rule["expr"])
@@ -361,22 +361,22 @@ def test_an_alert_speaks_of_labels_that_its_series_have(alert: str) -> None:
 
 
 def _standby(now: float, replica: Replica) -> Scrape:
-    """A replica that has all pods in its queue and may try none of them."""
+    """Scrape a replica that is no leader, so that its pods stay in the queue."""
     replica.now, replica.leads = now, False
     replica.note_activity()
     text = replica.metrics.exposition().decode()
-    return Scrape.of(now, text, instance="two")
+    return Scrape.of(now, text, instance="standby")
 
 
 def test_a_standby_with_a_full_queue_fires_no_alert() -> None:
-    """A pod that fits nowhere is active on a standby for good; the leader seldom tries it."""
+    """On a standby a pod that fits nowhere stays active; the leader seldom tries it."""
     leader, standby = Replica(), Replica()
     standby.pod(cpu="9999999")
     scrapes: list[Scrape] = []
     for minute in range(40):
         if minute == 0:
             leader.pod(cpu="9999999")
-            leader.decide()
+            leader.schedule()
         leader.metrics.observe_request("GET", "200", 0.01)
         leader.scrape()
         scrapes.append(leader.scrapes[-1].beside(_standby(leader.now, standby)))

@@ -21,7 +21,7 @@ from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 
 
-class _Observed:
+class _RecordedDurations:
     def __init__(self) -> None:
         self.points: list[tuple[str, str, str]] = []
         self.plugins: set[tuple[str, str]] = set()
@@ -58,14 +58,14 @@ def _schedule(engine: Engine, num_pods: int) -> list[str]:
     return [each.node_name for each in bindings]
 
 
-def _timed_engine(observed: _Observed, one_in: int) -> Engine:
+def _timed_engine(observed: _RecordedDurations, one_in: int) -> Engine:
     engine, seconds = default_engine(), count()
     engine.take_durations(Timings(lambda: float(next(seconds)), observed, one_in))
     return engine
 
 
-def test_a_sampled_pod_is_timed_at_every_point_from_pre_filter_to_post_bind() -> None:
-    observed = _Observed()
+def test_a_sampled_pod_is_timed_at_every_extension_point() -> None:
+    observed = _RecordedDurations()
     _schedule(_timed_engine(observed, one_in=1), num_pods=1)
     points = ("PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit", "PostBind")
     expected = [(point, "Success", "default-scheduler") for point in points]
@@ -76,18 +76,18 @@ def test_a_sampled_pod_is_timed_at_every_point_from_pre_filter_to_post_bind() ->
 
 
 def test_one_pod_in_ten_is_timed() -> None:
-    observed = _Observed()
+    observed = _RecordedDurations()
     _schedule(_timed_engine(observed, one_in=10), num_pods=20)
     assert [point for point, _, _ in observed.points].count("Filter") == 2
 
 
 def test_timing_changes_no_decision() -> None:
-    timed = _schedule(_timed_engine(_Observed(), one_in=3), num_pods=20)
+    timed = _schedule(_timed_engine(_RecordedDurations(), one_in=3), num_pods=20)
     assert timed == _schedule(default_engine(), num_pods=20)
 
 
 def test_a_pod_that_fits_nowhere_is_timed_up_to_post_filter() -> None:
-    observed = _Observed()
+    observed = _RecordedDurations()
     engine = _timed_engine(observed, one_in=1)
     engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
     engine.handle([PendingPodSeen(make_pod("p", cpu="8"))], 0.0)
@@ -95,8 +95,8 @@ def test_a_pod_that_fits_nowhere_is_timed_up_to_post_filter() -> None:
     assert [point for point, _, _ in observed.points] == ["PreFilter", "Filter", "PostFilter"]
 
 
-def test_every_event_of_a_watch_is_timed_under_the_names_of_kube_scheduler() -> None:
-    observed = _Observed()
+def test_every_watch_event_is_timed_under_its_name_in_kube_scheduler() -> None:
+    observed = _RecordedDurations()
     engine = _timed_engine(observed, one_in=10)
     engine.handle([NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))], 0.0)
     changed = make_node("n", cpu="8", labels={"disk": "ssd"})
@@ -117,8 +117,8 @@ def test_every_event_of_a_watch_is_timed_under_the_names_of_kube_scheduler() -> 
     ]
 
 
-def test_a_hint_is_timed_once_for_all_pods_of_a_class() -> None:
-    observed = _Observed()
+def test_a_hint_is_timed_once_per_class() -> None:
+    observed = _RecordedDurations()
     engine = _timed_engine(observed, one_in=10)
     engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
     engine.handle([PendingPodSeen(make_pod(f"p{number}", cpu="8")) for number in range(3)], 0.0)
@@ -126,8 +126,8 @@ def test_a_hint_is_timed_once_for_all_pods_of_a_class() -> None:
     observed.hints.clear()
     engine.handle([NodeSeen(make_node("small", cpu="2"))], 1.0)
     engine.handle([NodeSeen(make_node("large", cpu="16"))], 2.0)
-    said = [("NodeResourcesFit", "NodeAdd", answer) for answer in ("QueueSkip", "Queue")]
-    assert observed.hints == said
+    expected = [("NodeResourcesFit", "NodeAdd", answer) for answer in ("QueueSkip", "Queue")]
+    assert observed.hints == expected
 
 
 def test_every_pod_and_node_can_be_listed() -> None:
@@ -140,11 +140,11 @@ def test_every_pod_and_node_can_be_listed() -> None:
     assert engine.unschedulable_counts() == {("default-scheduler", "NodeResourcesFit"): 1}
 
 
-def test_a_timed_cycle_refuses_a_pod_like_the_last_one_of_its_class_and_replays() -> None:
+def test_timed_cycles_use_the_refusal_cache_and_replay() -> None:
     journal = Journal()
     engine = default_engine(journal=journal)
     seconds = count()
-    observed = _Observed()
+    observed = _RecordedDurations()
     engine.take_durations(Timings(lambda: float(next(seconds)), observed, one_in=1))
     engine.handle([NodeSeen(make_node(f"n{number}", cpu="2")) for number in range(3)], 0.0)
     running = [
@@ -153,9 +153,9 @@ def test_a_timed_cycle_refuses_a_pod_like_the_last_one_of_its_class_and_replays(
     engine.handle([AssignedPodSeen(pod) for pod in running], 0.0)
     waiting = [make_pod(f"p{number}", cpu="1", priority=1) for number in range(6)]
     engine.handle([PendingPodSeen(pod) for pod in waiting], 0.0)
-    told = of_type(AttemptResult, engine.schedule(0.0, 6))
-    assert [each.result for each in told] == ["unschedulable"] * 6
-    assert len({each.message for each in told}) == 1
+    attempts = of_type(AttemptResult, engine.schedule(0.0, 6))
+    assert [each.result for each in attempts] == ["unschedulable"] * 6
+    assert len({each.message for each in attempts}) == 1
     (scheduled,) = [each for each in journal.entries if isinstance(each, ScheduleCall)]
     assert len(scheduled.choices) == 6
     assert [point for point, _, _ in observed.points] == ["PreFilter", "Filter", "PostFilter"]

@@ -1,4 +1,4 @@
-"""Extenders: what the engine asks them and what it does with their answers."""
+"""Extenders: the engine's requests to them, and how their answers affect pods."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ GPU_FILTER = Extender(url_prefix="http://gpus", filter_verb="filter", managed_re
 
 
 class ExtenderDriver(EngineDriver):
-    """An engine with extenders, and answers to its questions."""
+    """An engine with extenders, and scripted answers to its requests."""
 
     def __init__(self, *extenders: Extender, max_consultations: int = 16) -> None:
         configured = Extenders(extenders, max_consultations)
         super().__init__(partial(default_engine, extenders=configured))
 
     def questions(self) -> list[ConsultExtenders]:
-        """Let the engine schedule; what it asks the extenders."""
+        """Let the engine schedule, and return its requests to the extenders."""
         return of_type(ConsultExtenders, self.schedule())
 
     def question(self) -> ConsultExtenders:
@@ -76,20 +76,20 @@ def driver() -> Iterator[ExtenderDriver]:
     driver.check_replay()
 
 
-def test_an_extender_is_asked_about_the_nodes_that_the_plugins_left(driver: ExtenderDriver) -> None:
+def test_an_extender_gets_the_nodes_that_the_plugins_passed(driver: ExtenderDriver) -> None:
     driver.add_nodes("small", cpu="1")
     driver.create_pods("p", cpu="2")
     question = driver.question()
     assert (question.pod.name, question.node_names, question.extenders) == ("p", ("m", "n"), (0,))
 
 
-def test_a_pod_goes_where_the_extender_lets_it(driver: ExtenderDriver) -> None:
+def test_a_pod_is_bound_to_a_node_that_the_extender_passed(driver: ExtenderDriver) -> None:
     driver.create_pods("p")
     question = driver.question()
     assert bound_to(driver.answer(question, passed=["n"], failed={"m": "too loud"})) == "n"
 
 
-def test_nodes_the_extender_rejects_are_in_the_diagnosis_with_its_words(
+def test_the_diagnosis_has_the_reasons_of_the_extender(
     driver: ExtenderDriver,
 ) -> None:
     driver.create_pods("p")
@@ -106,7 +106,7 @@ def test_nodes_the_extender_rejects_are_in_the_diagnosis_with_its_words(
     assert attempt.unschedulable_plugins == ("Extender",)
 
 
-def test_a_node_left_out_without_a_word_is_not_counted_under_any_reason(
+def test_a_node_that_the_extender_omits_without_a_reason_is_not_counted(
     driver: ExtenderDriver,
 ) -> None:
     driver.add_nodes("small", cpu="1")
@@ -116,7 +116,9 @@ def test_a_node_left_out_without_a_word_is_not_counted_under_any_reason(
     assert patch.message.startswith("0/3 nodes are available: 1 Insufficient cpu, 1 too loud.")
 
 
-def test_such_a_node_counts_with_those_that_pre_filter_ruled_out(driver: ExtenderDriver) -> None:
+def test_an_omitted_node_counts_under_the_reason_of_pre_filter_if_there_is_one(
+    driver: ExtenderDriver,
+) -> None:
     driver.add_nodes("o")
     only_m = NodeSelectorRequirement(key="metadata.name", operator="In", values=("m",))
     terms = (NodeSelectorTerm(match_fields=(only_m,)),)
@@ -129,7 +131,7 @@ def test_such_a_node_counts_with_those_that_pre_filter_ruled_out(driver: Extende
     )
 
 
-def test_a_pod_the_extender_rejected_is_tried_again_after_any_event(driver: ExtenderDriver) -> None:
+def test_any_event_requeues_a_pod_that_an_extender_rejected(driver: ExtenderDriver) -> None:
     driver.create_pods("p")
     driver.answer(driver.question(), passed=())
     assert driver.engine.pending_counts()["unschedulable"] == 1
@@ -138,14 +140,14 @@ def test_a_pod_the_extender_rejected_is_tried_again_after_any_event(driver: Exte
     assert driver.question().node_names == ("n",)
 
 
-def test_the_extenders_scores_decide_between_nodes_that_are_else_equal() -> None:
+def test_scores_of_an_extender_decide_between_equal_nodes() -> None:
     driver = ExtenderDriver(RATER)
     driver.add_nodes("m", "n", "o")
     driver.create_pods("p")
     assert bound_to(driver.answer(driver.question(), scores={"n": 10, "m": 1})) == "n"
 
 
-def test_the_extenders_scores_are_added_to_those_of_the_plugins() -> None:
+def test_scores_of_an_extender_are_added_to_those_of_the_plugins() -> None:
     driver = ExtenderDriver(RATER)
     driver.add_nodes("m", cpu="8")
     driver.add_nodes("n", cpu="4")
@@ -162,7 +164,7 @@ def test_a_single_feasible_node_is_not_prioritized_by_extenders() -> None:
     assert bound_to(driver.schedule()) == "n"
 
 
-def test_an_extender_that_fails_gives_the_pod_an_error_and_a_backoff(
+def test_a_failing_extender_is_an_error_and_the_pod_backs_off(
     driver: ExtenderDriver,
 ) -> None:
     driver.create_pods("p")
@@ -178,7 +180,7 @@ def test_an_extender_that_fails_gives_the_pod_an_error_and_a_backoff(
     assert bound_to(driver.answer(driver.question())) in ("m", "n")
 
 
-def test_others_go_on_while_one_waits_for_its_extender() -> None:
+def test_other_pods_are_scheduled_while_one_waits_for_an_extender() -> None:
     driver = ExtenderDriver(GPU_FILTER)
     driver.add_nodes("n", allocatable={"example.com/gpu": "4"})
     driver.create_pods("slow", requests={"example.com/gpu": 1})
@@ -189,14 +191,14 @@ def test_others_go_on_while_one_waits_for_its_extender() -> None:
     assert bound_to(driver.answer(question)) == "n"
 
 
-def test_an_extender_of_a_resource_is_asked_only_about_pods_that_name_it() -> None:
+def test_an_extender_with_managed_resources_is_called_only_for_pods_that_request_them() -> None:
     driver = ExtenderDriver(GPU_FILTER)
     driver.add_nodes("n")
     driver.create_pods("p")
     assert bound_to(driver.schedule()) == "n"
 
 
-def test_a_pod_deleted_meanwhile_is_forgotten_and_its_answer_dropped(
+def test_the_answer_for_a_deleted_pod_is_dropped(
     driver: ExtenderDriver,
 ) -> None:
     driver.create_pods("p")
@@ -216,7 +218,7 @@ def test_a_pod_bound_by_another_scheduler_during_consultation_stays_on_its_node(
     assert driver.engine.cache_counts()["pods"] == 1
 
 
-def test_an_answer_to_an_earlier_question_is_not_taken_for_one_to_the_present(
+def test_an_answer_to_an_earlier_request_is_dropped(
     driver: ExtenderDriver,
 ) -> None:
     driver.create_pods("p")
@@ -228,7 +230,9 @@ def test_an_answer_to_an_earlier_question_is_not_taken_for_one_to_the_present(
     assert bound_to(driver.answer(new, passed=["n"])) == "n"
 
 
-def test_a_pod_updated_meanwhile_is_scheduled_as_it_is_now(driver: ExtenderDriver) -> None:
+def test_a_pod_updated_during_consultation_is_scheduled_in_its_latest_version(
+    driver: ExtenderDriver,
+) -> None:
     driver.create_pods("p")
     question = driver.question()
     driver.handle(PendingPodSeen(make_pod("p", terminating=True, resource_version="2")))
@@ -236,7 +240,7 @@ def test_a_pod_updated_meanwhile_is_scheduled_as_it_is_now(driver: ExtenderDrive
     assert event.note == "skip schedule deleting pod: default/p"
 
 
-def test_a_node_taken_meanwhile_is_not_overcommitted() -> None:
+def test_a_node_filled_during_consultation_is_not_overcommitted() -> None:
     driver = ExtenderDriver(FILTER)
     driver.add_nodes("n", cpu="1")
     driver.create_pods("p", "q", cpu="800m")
@@ -246,7 +250,7 @@ def test_a_node_taken_meanwhile_is_not_overcommitted() -> None:
     assert patch.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
 
 
-def test_extenders_are_asked_again_if_all_they_let_pass_is_taken_and_a_new_node_came(
+def test_extenders_are_called_again_if_only_new_nodes_fit_after_their_answer(
     driver: ExtenderDriver,
 ) -> None:
     driver.create_pods("p")
@@ -257,7 +261,7 @@ def test_extenders_are_asked_again_if_all_they_let_pass_is_taken_and_a_new_node_
     assert bound_to(driver.answer(again)) == "o"
 
 
-def test_a_nominated_node_is_asked_about_alone_and_then_all_others(driver: ExtenderDriver) -> None:
+def test_extenders_get_the_nominated_node_first_and_then_all_nodes(driver: ExtenderDriver) -> None:
     driver.create_pods("p", nominated_node="n")
     question = driver.question()
     assert question.node_names == ("n",)
@@ -266,7 +270,7 @@ def test_a_nominated_node_is_asked_about_alone_and_then_all_others(driver: Exten
     assert bound_to(driver.answer(again, passed=["m"])) == "m"
 
 
-def test_no_more_pods_are_with_extenders_than_allowed_and_the_most_urgent_goes_next() -> None:
+def test_consultations_are_limited_and_the_pod_of_highest_priority_is_next() -> None:
     driver = ExtenderDriver(FILTER, max_consultations=1)
     driver.add_nodes("n")
     driver.create_pods("first")
@@ -281,7 +285,7 @@ def test_no_more_pods_are_with_extenders_than_allowed_and_the_most_urgent_goes_n
     assert asked.pod.name == "high"
 
 
-def test_a_pod_deleted_while_it_waits_for_its_turn_is_passed_over() -> None:
+def test_a_pod_deleted_while_it_waits_for_a_consultation_is_skipped() -> None:
     driver = ExtenderDriver(FILTER, max_consultations=1)
     driver.add_nodes("n")
     driver.create_pods("first", "gone", "next")
@@ -291,7 +295,7 @@ def test_a_pod_deleted_while_it_waits_for_its_turn_is_passed_over() -> None:
     assert asked.pod.name == "next"
 
 
-def test_ignorable_extenders_come_last() -> None:
+def test_ignorable_extenders_are_called_last() -> None:
     ignorable = Extender(url_prefix="http://hint", filter_verb="filter", ignorable=True)
     driver = ExtenderDriver(ignorable, RATER, FILTER)
     driver.add_nodes("n")
@@ -310,7 +314,7 @@ def test_an_extender_binds_instead_of_the_bind_plugins() -> None:
     assert (patch.reason, patch.message) == ("SchedulerError", "quota exceeded")
 
 
-def test_an_ignorable_binder_comes_with_a_fallback_binding() -> None:
+def test_a_binding_by_an_ignorable_extender_has_a_fallback_binding() -> None:
     driver = ExtenderDriver(Extender(url_prefix="http://binder", bind_verb="bind", ignorable=True))
     driver.add_nodes("n")
     driver.create_pods("p")

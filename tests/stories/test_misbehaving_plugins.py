@@ -1,4 +1,4 @@
-"""A plugin that raises or answers nonsense fails one pod with an error that names the plugin."""
+"""A plugin that raises or returns an invalid value fails one pod with an error that names it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.support.builders import make_pod
 from tests.support.engines import default_engine, of_type
 from tests.support.models.engine_driver import EngineDriver
 
-#: More than are scored without the class cache.
+#: Enough nodes for the scores of the class to be cached.
 NUM_NODES = 40
 
 RAISED: tuple[BaseException, ...] = (
@@ -49,7 +49,7 @@ RAISED: tuple[BaseException, ...] = (
     asyncio.CancelledError(),
 )
 NAN = float("nan")
-#: Stands for a coroutine, which must be made anew in each test.
+#: Replaced by a new coroutine in each test.
 COROUTINE = object()
 OTHER_POD = BindPod(PodReference("default", "good", "uid-good"), "n0")
 
@@ -62,7 +62,7 @@ def _full(value: Any, size: int = NUM_NODES, dtype: Any = np.int64) -> Any:
     return np.full(size, value, dtype=dtype)
 
 
-#: Extension point -> (an answer that is in order, answers that are not).
+#: Extension point -> (a valid answer, invalid answers).
 ANSWERS: Mapping[str, tuple[Any, tuple[Any, ...]]] = {
     "pre_enqueue": (SUCCESS, (None, True, "no", Status(9), Status(Code.ERROR, "no"))),  # type: ignore[arg-type]
     "sort_key": ((1,), (None, NAN, "x", [1], (NAN,), (1, None), ("x",), ((1,),), (1j,), ({},))),
@@ -128,8 +128,8 @@ ANSWERS: Mapping[str, tuple[Any, tuple[Any, ...]]] = {
     "pre_bind": (SUCCESS, (None, 0, WAIT, "bound")),
     "bind": (None, (SUCCESS, "n0", OTHER_POD)),
 }
-#: The same for points where failure does not end the attempt: answers that are in order.
-ANSWERS_WHEN_TOLD: Mapping[str, Any] = {
+#: Extension points where a failure does not end the attempt -> a valid answer.
+OTHER_VALID_ANSWERS: Mapping[str, Any] = {
     "post_filter": (unschedulable(), None),
     "post_bind": None,
     "unreserve": None,
@@ -142,41 +142,43 @@ CASES = [
 ]
 
 
-def _in_order(point: str) -> Any:
-    return ANSWERS[point][0] if point in ANSWERS else ANSWERS_WHEN_TOLD[point]
+def _valid_answer(point: str) -> Any:
+    return ANSWERS[point][0] if point in ANSWERS else OTHER_VALID_ANSWERS[point]
 
 
-async def _too_late() -> Status:
+async def _unawaited() -> Status:
     return SUCCESS
 
 
-class Odd:
-    """Behaves for every pod but the one named bad; takes part in one extension point."""
+class Misbehaving:
+    """A plugin of one extension point that gives an invalid answer for the pod named bad."""
 
-    name = "Odd"
+    name = "Misbehaving"
 
     def __init__(self, point: str, wrong: Any) -> None:
         self.wrong = wrong
-        self.is_over = False
+        self.is_fixed = False
         for each in (point, *_COMPANIONS.get(point, ())):
-            answer = self._later(each) if each == "pre_bind" else self._now(each, point)
+            answer = (
+                self._async_method(each) if each == "pre_bind" else self._sync_method(each, point)
+            )
             setattr(self, each, answer)
 
     def answer(self, point: str, pod: Any) -> Any:
-        if pod.name != "bad" or self.is_over:
-            return _in_order(point)
+        if pod.name != "bad" or self.is_fixed:
+            return _valid_answer(point)
         if isinstance(self.wrong, BaseException):
             raise self.wrong
-        return _too_late() if self.wrong is COROUTINE else self.wrong
+        return _unawaited() if self.wrong is COROUTINE else self.wrong
 
-    def _now(self, each: str, point: str) -> Callable[..., Any]:
+    def _sync_method(self, each: str, point: str) -> Callable[..., Any]:
         def ask(*args: Any) -> Any:
             pod = args[0] if each in ("pre_enqueue", "sort_key") else args[1]
-            return self.answer(each, pod) if each == point else _in_order(each)
+            return self.answer(each, pod) if each == point else _valid_answer(each)
 
         return ask
 
-    def _later(self, point: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+    def _async_method(self, point: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         async def ask(*args: Any) -> Any:
             await asyncio.sleep(0)
             return self.answer(point, args[1])
@@ -191,18 +193,21 @@ def _profile(plugin: Any) -> dict[str, Any]:
     points: dict[str, Any] = {"multiPoint": {"enabled": [{"name": plugin.name}]}}
     if hasattr(plugin, "sort_key"):
         points = {
-            "queueSort": {"enabled": [{"name": "Odd"}], "disabled": [{"name": "PrioritySort"}]}
+            "queueSort": {
+                "enabled": [{"name": "Misbehaving"}],
+                "disabled": [{"name": "PrioritySort"}],
+            }
         }
     if hasattr(plugin, "bind"):
         points["bind"] = {
-            "enabled": [{"name": "Odd"}, {"name": "DefaultBinder"}],
+            "enabled": [{"name": "Misbehaving"}, {"name": "DefaultBinder"}],
             "disabled": [{"name": "DefaultBinder"}],
         }
     return {"schedulerName": "default-scheduler", "plugins": points}
 
 
-class OddDriver(EngineDriver):
-    """An engine with one odd plugin and nodes, which schedules after every event."""
+class MisbehavingDriver(EngineDriver):
+    """An engine with one misbehaving plugin, which schedules after every event."""
 
     def __init__(self, plugin: Any) -> None:
         super().__init__(partial(default_engine, profile=_profile(plugin), plugins=[plugin]))
@@ -212,7 +217,7 @@ class OddDriver(EngineDriver):
         return [*super().handle(*events), *self.schedule()]
 
     async def pre_bind(self) -> None:
-        """Run the PreBind work that the engine has asked for."""
+        """Run the requested PreBind work and report its outcome."""
         binder = PreBinder(self.engine.pre_bind, 10.0)
         for instruction in self.take(RunPreBind):
             outcome = await binder.run(instruction)
@@ -231,11 +236,9 @@ class OddDriver(EngineDriver):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("point", "wrong"), CASES)
-async def test_an_invalid_answer_of_a_plugin_is_an_error_of_that_pod_alone(
-    point: str, wrong: Any
-) -> None:
-    plugin = Odd(point, wrong)
-    driver = OddDriver(plugin)
+async def test_an_invalid_answer_of_a_plugin_fails_only_that_pod(point: str, wrong: Any) -> None:
+    plugin = Misbehaving(point, wrong)
+    driver = MisbehavingDriver(plugin)
     pods = [make_pod(name, labels={"name": name}) for name in ("bad", "good")]
     driver.handle(*map(PendingPodSeen, pods))
     await driver.pre_bind()
@@ -244,7 +247,7 @@ async def test_an_invalid_answer_of_a_plugin_is_an_error_of_that_pod_alone(
     assert sum(driver.engine.pending_counts().values()) == 1
     assert driver.engine.in_flight() == 1
     if point != "pre_enqueue":
-        assert "Odd" in driver.messages()["bad"]
+        assert "Misbehaving" in driver.messages()["bad"]
         results = {
             each.pod.name: each.result for each in of_type(AttemptResult, driver.instructions)
         }
@@ -252,12 +255,12 @@ async def test_an_invalid_answer_of_a_plugin_is_an_error_of_that_pod_alone(
 
 
 @pytest.mark.parametrize("point", [point for point in ANSWERS if point != "pre_enqueue"])
-async def test_a_pod_that_a_plugin_failed_on_is_bound_once_the_plugin_behaves(point: str) -> None:
-    plugin = Odd(point, SystemExit())
-    driver = OddDriver(plugin)
+async def test_a_pod_is_bound_once_the_plugin_no_longer_fails(point: str) -> None:
+    plugin = Misbehaving(point, SystemExit())
+    driver = MisbehavingDriver(plugin)
     driver.create_pods("bad")
     await driver.pre_bind()
-    plugin.is_over = True
+    plugin.is_fixed = True
     driver.instructions.clear()
     driver.advance(60.0)
     await driver.pre_bind()
@@ -267,40 +270,40 @@ async def test_a_pod_that_a_plugin_failed_on_is_bound_once_the_plugin_behaves(po
 @pytest.mark.parametrize(
     "wrong", [*RAISED, None, "coroutine", (SUCCESS,), (None, None), (SUCCESS, 1)]
 )
-def test_a_post_filter_that_fails_is_told_with_the_verdict(wrong: Any) -> None:
-    plugin = Odd("post_filter", wrong)
-    driver = OddDriver(plugin)
+def test_an_error_of_post_filter_is_added_to_the_diagnosis(wrong: Any) -> None:
+    plugin = Misbehaving("post_filter", wrong)
+    driver = MisbehavingDriver(plugin)
     driver.handle(PendingPodSeen(make_pod("bad", cpu="64")), PendingPodSeen(make_pod("good")))
     assert driver.bound() == ["good"]
     message = driver.messages()["bad"]
     assert message.startswith("0/40 nodes are available: 40 Insufficient cpu.")
-    assert 'running PostFilter plugin "Odd": ' in message
+    assert 'running PostFilter plugin "Misbehaving": ' in message
 
 
 @pytest.mark.parametrize("wrong", [*RAISED, COROUTINE])
 def test_a_failing_post_bind_plugin_is_reported_and_changes_nothing(wrong: Any) -> None:
-    driver = OddDriver(Odd("post_bind", wrong))
+    driver = MisbehavingDriver(Misbehaving("post_bind", wrong))
     driver.create_pods("bad")
     (bind,) = of_type(BindPod, driver.instructions)
     driver.handle(BindSucceeded("uid-bad", bind.node_name))
-    assert 'PostBind plugin "Odd"' in of_type(ReportProblem, driver.instructions)[0].text
+    assert 'PostBind plugin "Misbehaving"' in of_type(ReportProblem, driver.instructions)[0].text
     assert driver.engine.in_flight() == 0
 
 
 @pytest.mark.parametrize("wrong", [*RAISED, COROUTINE])
 def test_a_failing_unreserve_plugin_is_reported_and_the_pod_is_forgotten(wrong: Any) -> None:
-    plugin = Odd("unreserve", wrong)
+    plugin = Misbehaving("unreserve", wrong)
     plugin.permit = lambda *_args: (unschedulable("no"), 0.0)  # type: ignore[attr-defined]
-    driver = OddDriver(plugin)
+    driver = MisbehavingDriver(plugin)
     driver.create_pods("bad")
-    assert 'Unreserve plugin "Odd"' in of_type(ReportProblem, driver.instructions)[0].text
+    assert 'Unreserve plugin "Misbehaving"' in of_type(ReportProblem, driver.instructions)[0].text
     assert driver.engine.cache_counts()["assumed_pods"] == 0
     assert sum(driver.engine.pending_counts().values()) == 1
 
 
 @pytest.mark.parametrize("wrong", [*RAISED, COROUTINE, None, "QUEUE", 1])
-def test_a_hint_that_fails_means_that_the_pod_is_tried(wrong: Any) -> None:
-    hint = Odd("hint", wrong)
+def test_a_pod_is_retried_if_its_hint_fails(wrong: Any) -> None:
+    hint = Misbehaving("hint", wrong)
 
     class Refuses:
         name = "Refuses"
@@ -312,7 +315,7 @@ def test_a_hint_that_fails_means_that_the_pod_is_tried(wrong: Any) -> None:
             event = ClusterEvent(EventResource.NODE, ActionType.ADD)
             return [EventRegistration(event, lambda pod, _old, _new: hint.answer("hint", pod))]
 
-    driver = OddDriver(Refuses())
+    driver = MisbehavingDriver(Refuses())
     driver.create_pods("bad")
     assert driver.engine.pending_counts()["unschedulable"] == 1
     driver.advance(60.0)
@@ -341,11 +344,11 @@ def test_sort_keys_are_numbers_or_tuples_of_numbers_of_any_length() -> None:
     keys = {"a": (3, 1), "b": 2.5, "c": np.int64(3), "d": (), "e": (10**400,), "f": np.float32(1)}
 
     class Mixed:
-        name = "Odd"
+        name = "Misbehaving"
 
         def sort_key(self, pod: Any, _queued_at: float) -> Any:
             return keys[pod.name]
 
-    driver = OddDriver(Mixed())
+    driver = MisbehavingDriver(Mixed())
     driver.create_pods(*keys)
     assert driver.bound() == ["d", "f", "b", "c", "a", "e"]

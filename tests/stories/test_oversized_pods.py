@@ -37,7 +37,7 @@ def _weighted(number: int) -> list[dict[str, Any]]:
 
 SPECS: dict[str, tuple[dict[str, Any], str]] = {
     "ten thousand containers that fit": ({"containers": _containers(10_000)}, "scheduled"),
-    "ten thousand containers that do not": (
+    "ten thousand containers that do not fit": (
         {"containers": _containers(10_000, cpu="1")},
         "unschedulable",
     ),
@@ -110,32 +110,32 @@ def _large_pod(spec: dict[str, Any], **metadata: Any) -> Pod:
 
 
 @pytest.mark.parametrize("which", SPECS)
-def test_a_large_pod_is_decided_and_the_next_pod_is_bound(which: str) -> None:
+def test_a_large_pod_is_scheduled_or_rejected_and_the_next_pod_is_bound(which: str) -> None:
     spec, expected = SPECS[which]
     engine = default_engine()
     engine.handle([NodeSeen(make_node(f"n{n}", cpu="4")) for n in range(20)], 0.0)
-    said = engine.handle([PendingPodSeen(_large_pod(spec)), PendingPodSeen(make_pod("p"))], 0.0)
-    said += engine.schedule(0.0, 10)
-    assert of_type(ReportProblem, said) == []
-    assert [each.result for each in of_type(AttemptResult, said)] == [expected, "scheduled"]
+    answer = engine.handle([PendingPodSeen(_large_pod(spec)), PendingPodSeen(make_pod("p"))], 0.0)
+    answer += engine.schedule(0.0, 10)
+    assert of_type(ReportProblem, answer) == []
+    assert [each.result for each in of_type(AttemptResult, answer)] == [expected, "scheduled"]
     engine.validate()
 
 
-def test_a_pod_of_a_megabyte_is_scheduled_as_any_other() -> None:
+def test_a_pod_of_one_megabyte_is_scheduled() -> None:
     engine = default_engine()
     engine.handle([NodeSeen(make_node("n"))], 0.0)
     pod = _large_pod({}, labels=LABELS, annotations={"note": "x" * 2**20})
-    said = engine.handle([PendingPodSeen(pod)], 0.0) + engine.schedule(0.0, 1)
-    assert len(of_type(BindPod, said)) == 1
+    answer = engine.handle([PendingPodSeen(pod)], 0.0) + engine.schedule(0.0, 1)
+    assert len(of_type(BindPod, answer)) == 1
     engine.validate()
 
 
-def test_thousands_of_labels_on_a_node_cost_a_column_each_and_no_more() -> None:
+def test_each_label_of_a_node_costs_one_column() -> None:
     engine = default_engine()
     nodes = [NodeSeen(make_node(f"n{n}", labels=LABELS)) for n in range(10)]
     pod = make_pod("p", node_selector={"label-7": "value-7"})
-    said = engine.handle([*nodes, PendingPodSeen(pod)], 0.0) + engine.schedule(0.0, 1)
-    assert len(of_type(BindPod, said)) == 1
+    answer = engine.handle([*nodes, PendingPodSeen(pod)], 0.0) + engine.schedule(0.0, 1)
+    assert len(of_type(BindPod, answer)) == 1
     engine.validate()
 
 
@@ -151,7 +151,7 @@ def _owned(kind: str, uid: str, owner_kind: str, owner: str, **spec: Any) -> dic
     return {"kind": kind, "metadata": metadata, "spec": spec}
 
 
-def test_ownership_cycles_delay_no_pod() -> None:
+def test_cycles_of_owner_references_delay_no_pod() -> None:
     engine = default_engine()
     engine.handle([NodeSeen(make_node(f"n{number}")) for number in range(3)], 0.0)
     cycle = list(zip(CYCLE, (*CYCLE[1:], CYCLE[0]), strict=True))
@@ -165,7 +165,7 @@ def test_ownership_cycles_delay_no_pod() -> None:
     for uid, owner in (("pod", "node"), ("self", "self"), ("a", "b"), ("b", "a")):
         raw = _owned("Pod", uid, "Pod", owner, **containers)
         events.append(PendingPodSeen(decode_object(Pod, msgspec.json.encode(raw))))
-    said = engine.handle(events, 0.0) + engine.schedule(0.0, 10)
-    assert sorted(each.pod.name for each in of_type(BindPod, said)) == ["a", "b", "pod", "self"]
-    assert of_type(ReportProblem, said) == []
+    answer = engine.handle(events, 0.0) + engine.schedule(0.0, 10)
+    assert sorted(each.pod.name for each in of_type(BindPod, answer)) == ["a", "b", "pod", "self"]
+    assert of_type(ReportProblem, answer) == []
     engine.validate()

@@ -1,4 +1,4 @@
-"""Permit: which plugins a pod waits for, how long, and how a rejected pod goes on."""
+"""Permit: the plugins that a pod waits for, timeouts, and the requeueing of rejected pods."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def condition_written(driver: PluginDriver) -> tuple[str, str]:
     return patch.reason, patch.message
 
 
-def test_a_pod_goes_on_when_all_plugins_it_waits_for_have_allowed_it() -> None:
+def test_a_waiting_pod_is_bound_when_all_plugins_have_allowed_it() -> None:
     driver = PluginDriver(waits(60, "A"), waits(90, "B"))
     driver.add_nodes("n")
     driver.create_pods("p")
@@ -45,7 +45,7 @@ def test_a_pod_goes_on_when_all_plugins_it_waits_for_have_allowed_it() -> None:
     assert driver.take(BindPod) == [BindPod(reference("p"), "n")]
 
 
-def test_each_plugin_has_a_timer_of_its_own_and_the_first_to_run_out_rejects() -> None:
+def test_each_plugin_has_its_own_timeout_and_the_first_one_rejects_the_pod() -> None:
     driver = PluginDriver(waits(60, "A"), waits(90, "B"))
     driver.add_nodes("n")
     driver.create_pods("p")
@@ -61,15 +61,15 @@ def test_each_plugin_has_a_timer_of_its_own_and_the_first_to_run_out_rejects() -
     assert driver.engine.unschedulable_counts() == {("test", "B"): 1}
 
 
-def test_a_pod_rejected_without_a_plugin_waits_for_the_flush() -> None:
+def test_a_pod_rejected_without_a_plugin_waits_for_the_periodic_flush() -> None:
     driver = PluginDriver(waits(60))
     driver.add_nodes("n")
     driver.create_pods("p")
     driver.schedule()
-    driver.handle(WaitingPodRejected("uid-p", "", "the operator said so"))
+    driver.handle(WaitingPodRejected("uid-p", "", "rejected by the operator"))
     assert condition_written(driver) == (
         "Unschedulable",
-        "0/1 nodes are available: 1 the operator said so.",
+        "0/1 nodes are available: 1 rejected by the operator.",
     )
     assert driver.queue_of("p") == "unschedulable"
     driver.advance(60.0)
@@ -91,7 +91,7 @@ def test_a_permit_wait_ends_after_fifteen_minutes() -> None:
     )
 
 
-def test_a_cycle_does_not_wait_for_a_pod_that_waits() -> None:
+def test_other_pods_are_scheduled_while_one_waits_at_permit() -> None:
     driver = PluginDriver(waits(60, only="p"))
     driver.add_nodes("n")
     driver.create_pods("p", "q")
@@ -99,7 +99,7 @@ def test_a_cycle_does_not_wait_for_a_pod_that_waits() -> None:
     assert driver.take(BindPod) == [BindPod(reference("q"), "n")]
 
 
-def test_other_plugins_find_reject_and_allow_the_pods_that_wait() -> None:
+def test_plugins_can_list_reject_and_allow_waiting_pods_through_the_handle() -> None:
     handle = Handle()
     driver = PluginDriver(waits(60), handle=handle)
     driver.add_nodes("n")
@@ -109,16 +109,16 @@ def test_other_plugins_find_reject_and_allow_the_pods_that_wait() -> None:
     waiting = handle.waiting_pod("uid-q")
     assert waiting is not None
     assert (waiting.node_name, waiting.plugins) == ("n", frozenset({"Scripted"}))
-    handle.reject("uid-p", "Gang", "one of us is missing")
+    handle.reject("uid-p", "Gang", "a member is missing")
     handle.allow("uid-q", "Scripted")
     driver.deliver_requests()
-    assert condition_written(driver)[1] == "0/1 nodes are available: 1 one of us is missing."
+    assert condition_written(driver)[1] == "0/1 nodes are available: 1 a member is missing."
     assert driver.engine.unschedulable_counts() == {("test", "Gang"): 1}
     assert driver.take(BindPod) == [BindPod(reference("q"), "n")]
     assert handle.waiting_pod("uid-q") is None
 
 
-def test_a_pod_deleted_while_it_waits_wakes_those_that_wait_for_room() -> None:
+def test_deleting_a_waiting_pod_requeues_unschedulable_pods() -> None:
     holder = waits(60, only="p")
     refusing = ScriptedPlugin("Full", {"pre_filter": _refusing}, only="q")
     driver = PluginDriver(holder, refusing)
@@ -136,8 +136,8 @@ def test_a_pod_deleted_while_it_waits_wakes_those_that_wait_for_room() -> None:
     assert driver.take(EmitEvent) == []
 
 
-def test_a_rejected_pod_wakes_others_but_not_itself() -> None:
-    """The deletion that its own leaving amounts to must not count as news for it."""
+def test_rejecting_a_waiting_pod_requeues_other_pods_but_not_itself() -> None:
+    """Forgetting the pod is an event that helps other pods, but must not requeue the pod itself."""
     refusing = ScriptedPlugin("Full", {"pre_filter": _refusing}, only="q")
     driver = PluginDriver(waits(60, only="p"), refusing)
     driver.add_nodes("n")
@@ -149,20 +149,20 @@ def test_a_rejected_pod_wakes_others_but_not_itself() -> None:
 
 
 @pytest.mark.parametrize("point", ["reserve", "permit"])
-def test_what_a_plugin_rejects_before_binding_is_a_verdict_on_the_chosen_node(point: str) -> None:
+def test_a_rejection_by_reserve_or_permit_makes_the_pod_unschedulable(point: str) -> None:
     no = unschedulable("no quota")
-    actor = ScriptedPlugin(answers={point: no if point == "reserve" else (no, 0.0)})
-    driver = PluginDriver(actor)
+    scripted = ScriptedPlugin(answers={point: no if point == "reserve" else (no, 0.0)})
+    driver = PluginDriver(scripted)
     driver.add_nodes("n")
     driver.create_pods("p")
     driver.schedule()
     assert condition_written(driver) == ("Unschedulable", "0/1 nodes are available: 1 no quota.")
     assert driver.queue_of("p") == "unschedulable"
-    assert actor.log.count("unreserve p by Scripted") == 1
+    assert scripted.log.count("unreserve p by Scripted") == 1
     assert driver.engine.cache_counts()["assumed_pods"] == 0
 
 
-def test_a_permit_plugin_that_fails_is_an_error_with_its_name() -> None:
+def test_the_error_of_a_permit_plugin_has_its_name() -> None:
     driver = PluginDriver(ScriptedPlugin(answers={"permit": (error("no answer"), 0.0)}))
     driver.add_nodes("n")
     driver.create_pods("p")
@@ -174,7 +174,7 @@ def test_a_permit_plugin_that_fails_is_an_error_with_its_name() -> None:
     assert driver.queue_of("p") == "backoff"
 
 
-def test_reserve_is_undone_in_reverse_order_and_once() -> None:
+def test_unreserve_runs_once_in_reverse_order() -> None:
     log: list[str] = []
     first = ScriptedPlugin("A", log=log)
     second = ScriptedPlugin("B", {"permit": (unschedulable("no"), 0.0)}, log=log)
@@ -198,7 +198,7 @@ def test_a_pod_that_waits_at_permit_is_nominated() -> None:
     assert driver.take(PatchPodStatus) == [PatchPodStatus(reference("p"), nominated_node_name="n")]
 
 
-def test_only_a_pod_with_pre_bind_work_is_nominated() -> None:
+def test_a_pod_without_waits_is_nominated_only_for_pre_bind_work() -> None:
     driver = PluginDriver(ScriptedPlugin(answers={"pre_bind_pre_flight": SUCCESS}, only="p"))
     driver.add_nodes("n")
     driver.create_pods("p", "q")
@@ -208,7 +208,7 @@ def test_only_a_pod_with_pre_bind_work_is_nominated() -> None:
     assert [each.pod for each in driver.take(BindPod)] == [reference("q")]
 
 
-def test_what_a_pod_condition_written_its_node_is_taken_back_when_it_does_not_get_there() -> None:
+def test_the_nomination_of_a_waiting_pod_is_cleared_when_it_is_rejected() -> None:
     driver = PluginDriver(waits(60))
     driver.add_nodes("n")
     driver.create_pods("p")
@@ -230,7 +230,7 @@ def test_an_unsupported_pre_flight_status_is_an_error() -> None:
     assert condition_written(driver) == ("SchedulerError", text)
 
 
-def test_pods_named_for_activation_are_tried_once_the_pod_has_passed_permit() -> None:
+def test_pods_that_permit_activates_become_active_once_the_pod_has_passed_permit() -> None:
     def name_q(state: Any, pod: Any, node_name: str) -> tuple[Any, float]:
         state.activate("uid-q")
         return SUCCESS, 0.0
@@ -247,7 +247,7 @@ def test_pods_named_for_activation_are_tried_once_the_pod_has_passed_permit() ->
     assert driver.queue_of("q") == "active"
 
 
-def test_pods_named_after_that_are_tried_once_the_pod_is_bound() -> None:
+def test_pods_that_post_bind_activates_become_active_once_the_pod_is_bound() -> None:
     def name_q(state: Any, pod: Any, node_name: str) -> None:
         state.activate("uid-q")
 
@@ -265,13 +265,13 @@ def test_pods_named_after_that_are_tried_once_the_pod_is_bound() -> None:
     assert driver.queue_of("q") == "active"
 
 
-def test_a_plugin_may_have_pods_tried_at_any_time() -> None:
+def test_a_plugin_can_activate_pods_at_any_time_through_the_handle() -> None:
     handle = Handle()
     driver = PluginDriver(ScriptedPlugin("Full", {"pre_filter": _refusing}), handle=handle)
     driver.add_nodes("n")
     driver.create_pods("q")
     driver.schedule()
-    handle.activate(["uid-q", "uid-nobody"])
+    handle.activate(["uid-q", "uid-unknown"])
     driver.deliver_requests()
     assert driver.queue_of("q") == "active"
 

@@ -1,4 +1,4 @@
-"""Preemption: which pods are evicted, in which order, and when the preemptor is retried."""
+"""Preemption: the victims, the order of evictions, and the retry of the preemptor."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def names(evictions: list[EvictPod]) -> list[str]:
     return [each.victim.name for each in evictions]
 
 
-def test_the_cheapest_victim_goes_and_the_preemptor_lands_on_its_nominated_node(
+def test_the_least_important_victim_is_evicted_and_the_preemptor_is_bound_to_its_node(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0", "n1")
@@ -80,7 +80,7 @@ def test_the_cheapest_victim_goes_and_the_preemptor_lands_on_its_nominated_node(
     assert (bind.pod.name, bind.node_name) == ("p", "n1")
 
 
-def test_the_last_victim_goes_last_and_the_preemptor_is_gated_until_then(
+def test_the_preemptor_is_gated_until_the_last_victim_is_being_evicted(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0")
@@ -102,7 +102,7 @@ def test_the_last_victim_goes_last_and_the_preemptor_is_gated_until_then(
     assert bind.node_name == "n0"
 
 
-def test_the_end_of_the_last_victim_opens_the_gate_before_the_shell_has_answered(
+def test_the_deletion_of_the_last_victim_ungates_the_preemptor_before_the_eviction_is_reported(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0")
@@ -114,10 +114,10 @@ def test_the_end_of_the_last_victim_opens_the_gate_before_the_shell_has_answered
     assert of_type(PreemptionFinished, driver.finish_eviction(eviction))
 
 
-def test_a_preemptor_that_another_ones_victim_wakes_does_not_preempt_twice(
+def test_a_preemptor_that_another_victim_requeues_does_not_preempt_twice(
     driver: PreemptionDriver,
 ) -> None:
-    """Its own victim is gone for the API server, but the watch has not said so yet."""
+    """The API server has deleted its own victim, but no watch event has shown that yet."""
     driver.add_nodes("n0", "n1", "n2")
     for name, node in (("a", "n0"), ("b", "n1"), ("c", "n2")):
         driver.show_running(name, node, cpu="2")
@@ -138,7 +138,7 @@ def test_a_preemptor_that_another_ones_victim_wakes_does_not_preempt_twice(
     assert (bind.pod.name, bind.node_name) == ("p", node_of["p"])
 
 
-def test_a_last_victim_that_went_by_itself_does_not_leave_the_preemptor_waiting(
+def test_the_preemptor_is_bound_if_the_last_victim_was_deleted_by_others(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0")
@@ -154,7 +154,7 @@ def test_a_last_victim_that_went_by_itself_does_not_leave_the_preemptor_waiting(
     assert of_type(BindPod, driver.schedule_next())
 
 
-def test_a_victim_that_cannot_be_evicted_brings_the_preemptor_back_at_once(
+def test_a_failed_eviction_requeues_the_preemptor_at_once(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0")
@@ -193,7 +193,7 @@ def test_no_other_pod_is_evicted_while_victims_terminate(driver: PreemptionDrive
     assert bind.node_name == node
 
 
-def test_a_preemptor_is_tried_again_once_the_victim_it_waited_for_is_gone(
+def test_a_preemptor_is_retried_once_its_terminating_victim_is_gone(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0", cpu="4")
@@ -209,7 +209,7 @@ def test_a_preemptor_is_tried_again_once_the_victim_it_waited_for_is_gone(
     assert of_type(PreemptionAttempted, driver.schedule_next(after_s=20))
 
 
-def test_the_end_of_the_last_victim_brings_the_preemptor_back_whatever_refused_it(
+def test_the_deletion_of_the_last_victim_requeues_the_preemptor_after_any_rejection(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0")
@@ -262,7 +262,7 @@ def test_two_preemptors_take_different_nodes(driver: PreemptionDriver) -> None:
     assert sorted(map(str, nominated.values())) == ["n0", "n1"]
 
 
-def test_a_more_important_preemptor_takes_the_place_of_a_nominated_one(
+def test_a_preemptor_of_higher_priority_clears_the_nomination_of_a_lower_one(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0")
@@ -278,7 +278,7 @@ def test_a_more_important_preemptor_takes_the_place_of_a_nominated_one(
     del first
 
 
-def test_a_pod_that_never_preempts_says_so(driver: PreemptionDriver) -> None:
+def test_the_condition_states_that_a_pod_never_preempts(driver: PreemptionDriver) -> None:
     driver.add_nodes("n0")
     driver.show_running("a", "n0", cpu="2")
     driver.show_pending("p", preemption_policy="Never")
@@ -291,7 +291,7 @@ def test_a_pod_that_never_preempts_says_so(driver: PreemptionDriver) -> None:
     )
 
 
-def test_a_pod_that_preemption_cannot_help_loses_its_nomination(
+def test_the_nomination_is_cleared_if_preemption_does_not_help(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0")
@@ -306,7 +306,7 @@ def test_a_pod_that_preemption_cannot_help_loses_its_nomination(
     )
 
 
-def test_a_nomination_of_no_use_is_cleared_even_if_the_watch_never_showed_it(
+def test_a_nomination_is_cleared_even_if_no_watch_event_has_shown_it(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0")
@@ -323,12 +323,12 @@ def test_a_nomination_of_no_use_is_cleared_even_if_the_watch_never_showed_it(
     assert patch.nominated_node_name == ""
 
 
-def test_victims_that_a_budget_protects_are_spared_where_others_will_do(
+def test_pods_that_a_disruption_budget_protects_are_evicted_only_without_alternatives(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0", "n1")
-    driver.show_running("guarded", "n0", cpu="2", labels={"app": "db"}, priority=LOW)
-    driver.show_running("loose", "n1", cpu="2", labels={"app": "web"}, priority=50)
+    driver.show_running("protected", "n0", cpu="2", labels={"app": "db"}, priority=LOW)
+    driver.show_running("unprotected", "n1", cpu="2", labels={"app": "web"}, priority=50)
     budget = PodDisruptionBudget(
         ObjectMeta(name="db", namespace="default"),
         PodDisruptionBudgetSpec(LabelSelector({"app": "db"})),
@@ -336,10 +336,10 @@ def test_victims_that_a_budget_protects_are_spared_where_others_will_do(
     )
     driver.handle(DisruptionBudgetSeen(budget))
     driver.show_pending("p")
-    assert names(of_type(EvictPod, driver.schedule_next())) == ["loose"]
+    assert names(of_type(EvictPod, driver.schedule_next())) == ["unprotected"]
 
 
-def test_the_last_victim_is_spared_if_the_preemptor_is_gone_by_then(
+def test_the_last_victim_is_not_evicted_if_the_preemptor_is_gone(
     driver: PreemptionDriver,
 ) -> None:
     driver.add_nodes("n0")
@@ -364,10 +364,10 @@ def test_a_pod_that_is_being_bound_is_evicted_through_the_api_server(
     driver.handle(BindSucceeded(bind.pod.uid, "n0"))
 
 
-class HoldsAtPermit:
-    """Makes pods named so wait at Permit."""
+class HoldsBeforeBinding:
+    """Pods named waits wait at Permit; pods named prepares have PreBind work."""
 
-    name = "Holds"
+    name = "HoldsBeforeBinding"
     traits = PluginTraits()
 
     def permit(self, state: object, pod: Any, node_name: str) -> tuple[Status, float]:
@@ -385,8 +385,8 @@ class HoldsAtPermit:
 
 
 @pytest.mark.parametrize("name", ["waits", "prepares"])
-def test_a_pod_without_a_binding_goes_back_to_the_queue_instead(name: str) -> None:
-    driver = PreemptionDriver(plugins=[HoldsAtPermit()])
+def test_a_victim_without_a_binding_is_requeued_instead_of_evicted(name: str) -> None:
+    driver = PreemptionDriver(plugins=[HoldsBeforeBinding()])
     driver.add_nodes("n0")
     victim = driver.show_pending(name, cpu="2", priority=LOW)
     first = driver.schedule_next()
@@ -396,8 +396,10 @@ def test_a_pod_without_a_binding_goes_back_to_the_queue_instead(name: str) -> No
     assert of_type(EvictPod, answer) == []
     assert len(of_type(StopPreBind, answer)) == (name == "prepares")
     assert of_type(PreemptionFinished, answer)
-    told = {event.reason: event for event in of_type(EmitEvent, answer) if event.pod.name == name}
-    assert set(told) == {"Preempted", "FailedScheduling"}
+    written = {
+        event.reason: event for event in of_type(EmitEvent, answer) if event.pod.name == name
+    }
+    assert set(written) == {"Preempted", "FailedScheduling"}
     if of_type(RunPreBind, first):
         assert driver.handle(PreBindFinished(victim.metadata.uid, Code.SUCCESS)) == []
     binds = [bind for _ in range(2) for bind in of_type(BindPod, driver.schedule_next(after_s=20))]

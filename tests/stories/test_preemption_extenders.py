@@ -58,8 +58,8 @@ def test_extenders_review_all_candidates_and_the_remaining_one_is_preempted(
     driver.show_pending("p")
     question = _asked(driver)
     assert question.pod.name == "p"
-    told = {name: [pod.name for pod in each.pods] for name, each in question.candidates.items()}
-    assert told == {"n0": ["b"], "n1": ["d"]}
+    pods = {name: [pod.name for pod in each.pods] for name, each in question.candidates.items()}
+    assert pods == {"n0": ["b"], "n1": ["d"]}
     left = {"n1": question.candidates["n1"]}
     driver.handle(VictimsReviewed(question.pod.uid, question.number, left))
     answer = driver.schedule_next()
@@ -71,7 +71,7 @@ def test_extenders_review_all_candidates_and_the_remaining_one_is_preempted(
 def test_extenders_may_name_other_victims_on_the_node(driver: PreemptionDriver) -> None:
     driver.show_pending("p")
     question = _asked(driver)
-    # The engine knows its pods by UID.
+    # The engine finds the pod by its UID.
     named = VictimsOnNode((PodReference("", "", "uid-a"),))
     driver.handle(VictimsReviewed(question.pod.uid, question.number, {"n0": named}))
     assert [each.victim.name for each in of_type(EvictPod, driver.schedule_next())] == ["a"]
@@ -100,7 +100,7 @@ def test_no_pod_is_evicted_if_extenders_leave_no_candidate(driver: PreemptionDri
 
 
 def test_two_pods_nominated_to_one_node_do_not_wait_for_each_other() -> None:
-    # An earlier leader nominated both, and there is room for one.
+    # An earlier leader nominated both pods, but the node fits only one.
     driver = PreemptionDriver(extenders=Extenders((REVIEWER,)))
     driver.add_nodes("n0")
     driver.show_running("a", "n0", priority=LOW)

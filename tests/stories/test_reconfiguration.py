@@ -1,4 +1,4 @@
-"""A new configuration between two scheduling cycles: what changes and what stays."""
+"""A new configuration takes effect between two scheduling cycles."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ def test_the_next_pod_is_scored_by_the_new_configuration() -> None:
     change = change_to(PACKING)
     (applied,) = engine.handle([change], 1.0)
     assert applied == ConfigurationApplied(change.hash, ("default-scheduler",))
-    # The same class of pods, so an answer remembered from before would show.
+    # Both pods have the same class, so a cached answer of the old configuration would show.
     assert node_chosen(schedule_one(engine, "after", 1.0)) == "small"
     engine.validate()
 
 
-def test_every_decision_names_the_configuration_it_was_made_under() -> None:
+def test_every_attempt_names_its_configuration() -> None:
     engine = configurable_engine(SPREADING)
     engine.handle(two_nodes(), 0.0)
     (before,) = of_type(AttemptResult, schedule_one(engine, "before"))
@@ -97,12 +97,12 @@ def test_every_decision_names_the_configuration_it_was_made_under() -> None:
     assert len(before.configuration) == 12
 
 
-def test_a_pod_being_bound_ends_under_the_configuration_it_began_with() -> None:
+def test_a_binding_pod_keeps_the_configuration_of_its_attempt() -> None:
     engine = configurable_engine(with_waits_and_works(SPREADING), plugins=[WaitsAndWorks()])
     engine.handle(two_nodes(), 0.0)
     assert of_type(BindPod, schedule_one(engine, "p")) == []
     engine.handle([change_to(PACKING)], 1.0)
-    # The new configuration knows no WaitsAndWorks; the pod still waits for the old one's.
+    # The new configuration has no WaitsAndWorks; the pod still waits for that of the old one.
     assert [waiting.plugins for waiting in engine.waiting_pods()] == [{"WaitsAndWorks"}]
     (run,) = of_type(RunPreBind, engine.handle([WaitingPodAllowed("uid-p", "WaitsAndWorks")], 2.0))
     assert run.plugins == ("WaitsAndWorks",)
@@ -115,7 +115,7 @@ def test_a_pod_being_bound_ends_under_the_configuration_it_began_with() -> None:
     engine.validate()
 
 
-def test_queue_and_cache_survive() -> None:
+def test_queue_and_cache_survive_a_new_configuration() -> None:
     engine = configurable_engine(SPREADING)
     placed = AssignedPodSeen(make_pod("placed", cpu="1", node="big"))
     waiting = [PendingPodSeen(make_pod(name, cpu="1")) for name in ("a", "b")]
@@ -128,7 +128,7 @@ def test_queue_and_cache_survive() -> None:
     engine.validate()
 
 
-def test_a_pod_is_tried_again_under_a_configuration_that_may_let_it_in() -> None:
+def test_an_unschedulable_pod_is_retried_under_a_new_configuration() -> None:
     strict = {**SPREADING, "schedulerName": "default-scheduler"}
     lenient_filter = {"filter": {"disabled": [{"name": "NodeResourcesFit"}]}}
     lenient = {**strict, "plugins": {**strict["plugins"], **lenient_filter}}
@@ -143,7 +143,7 @@ def test_a_pod_is_tried_again_under_a_configuration_that_may_let_it_in() -> None
     assert engine.incoming_counts()["active", "ConfigurationChanged"] == 1
 
 
-def test_gates_are_judged_anew() -> None:
+def test_pre_enqueue_runs_again_under_a_new_configuration() -> None:
     ungated = {**SPREADING, "plugins": {**SPREADING["plugins"]}}
     ungated["plugins"]["preEnqueue"] = {"disabled": [{"name": "SchedulingGates"}]}
     engine = configurable_engine(SPREADING)
@@ -156,7 +156,7 @@ def test_gates_are_judged_anew() -> None:
     engine.validate()
 
 
-def test_backoffs_are_as_long_as_the_new_configuration_says() -> None:
+def test_backoffs_follow_the_new_configuration() -> None:
     engine = configurable_engine(SPREADING)
     engine.handle(two_nodes(), 0.0)
     bound = schedule_one(engine, "p")
@@ -173,7 +173,7 @@ def test_backoffs_are_as_long_as_the_new_configuration_says() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        change_to({**SPREADING, "plugins": {"score": {"enabled": [{"name": "Nobody"}]}}}),
+        change_to({**SPREADING, "plugins": {"score": {"enabled": [{"name": "NoSuchPlugin"}]}}}),
         change_to(SPREADING, podMaxBackoffSeconds=0),
         change_to(SPREADING, SPREADING),
     ],
@@ -192,12 +192,12 @@ def test_an_invalid_configuration_changes_nothing(wrong: Any) -> None:
     engine.validate()
 
 
-def test_an_engine_that_follows_no_configuration_says_so() -> None:
+def test_an_engine_without_live_configuration_reports_a_problem() -> None:
     (problem,) = of_type(ReportProblem, default_engine().handle([change_to(PACKING)], 0.0))
     assert "an engine that can be configured" in problem.text
 
 
-def test_pods_of_a_profile_that_is_gone_leave_the_queue_and_are_reported() -> None:
+def test_pods_of_a_removed_profile_leave_the_queue_and_are_reported() -> None:
     engine = configurable_engine(SPREADING, fit_profile(scheduler_name="batch"))
     ours = PendingPodSeen(make_pod("ours", cpu="1"))
     theirs = [
@@ -215,7 +215,7 @@ def test_pods_of_a_profile_that_is_gone_leave_the_queue_and_are_reported() -> No
     engine.validate()
 
 
-def test_a_pod_being_bound_whose_profile_went_is_bound_and_not_tried_again() -> None:
+def test_a_binding_pod_of_a_removed_profile_is_bound_or_dropped() -> None:
     batch = fit_profile(scheduler_name="batch")
     engine = configurable_engine(SPREADING, batch)
     engine.handle(two_nodes(), 0.0)
@@ -230,7 +230,7 @@ def test_a_pod_being_bound_whose_profile_went_is_bound_and_not_tried_again() -> 
     engine.validate()
 
 
-def test_pods_of_a_new_profile_are_taken_from_then_on() -> None:
+def test_pods_of_an_added_profile_are_scheduled() -> None:
     engine = configurable_engine(SPREADING)
     engine.handle(two_nodes(), 0.0)
     assert schedule_one(engine, "job", scheduler_name="batch") == []
@@ -238,7 +238,7 @@ def test_pods_of_a_new_profile_are_taken_from_then_on() -> None:
     assert node_chosen(schedule_one(engine, "job", 1.0, scheduler_name="batch")) == "small"
 
 
-def test_a_replay_changes_configurations_where_the_engine_did() -> None:
+def test_a_replay_applies_the_same_configurations() -> None:
     journal = Journal()
     engine = configurable_engine(SPREADING, journal=journal)
     engine.handle(two_nodes(), 0.0)

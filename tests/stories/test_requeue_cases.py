@@ -1,4 +1,4 @@
-"""Every requeue case against the engine: an event moves exactly the pods it may help."""
+"""Every requeue case with the engine: an event moves exactly the pods that it may help."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def engine_with(plugins: Iterable[str]) -> Engine:
     return make_engine([framework], lambda _ties: 0, queue_settings=NO_BACKOFF)
 
 
-def event_of(happening: Put | Delete) -> Event:
-    """What the watches make of it."""
-    obj: Any = happening.obj
-    seen = isinstance(happening, Put)
+def event_of(update: Put | Delete) -> Event:
+    """The event that a watch reports for a change."""
+    obj: Any = update.obj
+    seen = isinstance(update, Put)
     match obj:
         case Pod():
             return _pod_event(obj, seen=seen)
@@ -74,13 +74,13 @@ def _pod_event(pod: Pod, *, seen: bool) -> Event:
     return PendingPodSeen(pod) if seen else PendingPodGone(*identity)
 
 
-def names_in(engine: Engine, place: str) -> set[str]:
-    """The pods the queue has there."""
-    return {each["pod"].split("/")[1] for each in engine.dump()["queue"][place]}
+def names_in(engine: Engine, queue_state: str) -> set[str]:
+    """The names of the pods in one state of the queue."""
+    return {each["pod"].split("/")[1] for each in engine.dump()["queue"][queue_state]}
 
 
 def prepare(case: RequeueCase) -> Engine:
-    """An engine that has tried all pending pods in vain."""
+    """An engine that has rejected all pending pods."""
     engine = engine_with(case.plugins)
     objects: list[ApiStruct] = [*case.objects, *case.pending]
     engine.handle([event_of(Put(each)) for each in objects], 0.0)
@@ -94,14 +94,14 @@ def prepare(case: RequeueCase) -> Engine:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 def test_an_event_requeues_exactly_the_pods_it_may_help(case: RequeueCase) -> None:
     engine = prepare(case)
-    for happening in case.trigger:
-        engine.handle([event_of(happening)], 1.0)
+    for update in case.trigger:
+        engine.handle([event_of(update)], 1.0)
     pending = {pod.metadata.name for pod in case.pending}
     assert names_in(engine, "active") & pending == case.requeued
     engine.validate()
 
 
-def test_every_story_is_told_once() -> None:
-    told = [(case.plugins, case.name) for case in CASES]
-    assert len(told) == len(set(told))
-    assert len(told) >= 80
+def test_no_case_is_listed_twice() -> None:
+    titles = [(case.plugins, case.name) for case in CASES]
+    assert len(titles) == len(set(titles))
+    assert len(titles) >= 80

@@ -1,4 +1,4 @@
-"""Which unschedulable pods a watch event moves, and which it does not."""
+"""Watch events requeue the unschedulable pods that they may help, and no others."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.support.engines import of_type
 DEDICATED = Taint("dedicated", "db", "NoSchedule")
 
 
-def turn_away(engine: Engine, *pods: Pod) -> None:
-    """Have pods tried that fit nowhere."""
+def make_unschedulable(engine: Engine, *pods: Pod) -> None:
+    """Schedule pods that fit on no node."""
     engine.handle([PendingPodSeen(pod) for pod in pods], 0.0)
     assert of_type(BindPod, engine.schedule(0.0, len(pods))) == []
     assert engine.pending_counts()["unschedulable"] == len(pods)
@@ -26,18 +26,18 @@ def unschedulable(engine: Engine) -> int:
     return engine.pending_counts()["unschedulable"]
 
 
-def test_a_change_that_does_not_help_leaves_pods_where_they_are(engine: Engine) -> None:
+def test_an_event_that_does_not_help_requeues_no_pod(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
-    turn_away(engine, make_pod("p", cpu="8"), make_pod("q", cpu="8"))
+    make_unschedulable(engine, make_pod("p", cpu="8"), make_pod("q", cpu="8"))
     engine.handle([NodeSeen(make_node("n", cpu="2"))], 60.0)
     engine.handle([NodeSeen(make_node("small", cpu="4"))], 60.0)
     engine.handle([NodeSeen(make_node("n", cpu="2", labels={"a": "b"}))], 60.0)
     assert unschedulable(engine) == 2
 
 
-def test_a_node_that_grows_enough_brings_back_all_pods_it_could_take(engine: Engine) -> None:
+def test_a_node_that_grows_requeues_every_pod_that_fits_it(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
-    turn_away(engine, *(make_pod(f"p{number}", cpu="8") for number in range(3)))
+    make_unschedulable(engine, *(make_pod(f"p{number}", cpu="8") for number in range(3)))
     engine.handle([NodeSeen(make_node("n", cpu="16"))], 60.0)
     assert unschedulable(engine) == 0
     bindings = of_type(BindPod, engine.schedule(60.0, 3))
@@ -48,14 +48,14 @@ def test_a_changed_taint_requeues_every_pod_that_waits_for_nodes(
     engine: Engine,
 ) -> None:
     engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
-    turn_away(engine, make_pod("p", cpu="8"))
+    make_unschedulable(engine, make_pod("p", cpu="8"))
     engine.handle([NodeSeen(make_node("n", cpu="1", taints=[DEDICATED]))], 60.0)
     assert unschedulable(engine) == 0
 
 
-def test_a_label_brings_back_only_pods_that_wanted_it(engine: Engine) -> None:
+def test_a_new_label_requeues_only_pods_that_require_it(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n"))], 0.0)
-    turn_away(
+    make_unschedulable(
         engine,
         make_pod("ssd", node_selector={"disk": "ssd"}),
         make_pod("hdd", node_selector={"disk": "hdd"}),
@@ -68,7 +68,7 @@ def test_a_label_brings_back_only_pods_that_wanted_it(engine: Engine) -> None:
 
 def test_a_bound_pod_requeues_no_pod_that_needs_resources(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
-    turn_away(engine, make_pod("p", cpu="8"))
+    make_unschedulable(engine, make_pod("p", cpu="8"))
     engine.handle([AssignedPodSeen(make_pod("r", node="n"))], 60.0)
     assert unschedulable(engine) == 1
 
@@ -77,32 +77,34 @@ def nominated(name: str, node: str, priority: int) -> Pod:
     return make_pod(name, cpu="8", priority=priority, nominated_node=node)
 
 
-def test_a_nominated_pod_that_goes_brings_back_pods_of_no_higher_priority(engine: Engine) -> None:
+def test_deleting_a_nominated_pod_requeues_pods_of_the_same_or_lower_priority(
+    engine: Engine,
+) -> None:
     engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
     low, high = make_pod("low", cpu="7", priority=5), make_pod("high", cpu="7", priority=6)
-    turn_away(engine, nominated("p", "n", priority=5), low, high)
+    make_unschedulable(engine, nominated("p", "n", priority=5), low, high)
     engine.handle([PendingPodGone("default", "p", "uid-p")], 60.0)
     assert unschedulable(engine) == 1
     assert [pod.name for pod in engine.pods()] == ["low", "high"]
 
 
-def test_a_nomination_that_moves_counts_as_one_that_goes(engine: Engine) -> None:
+def test_a_changed_nomination_requeues_like_a_deleted_one(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n", cpu="1")), NodeSeen(make_node("m", cpu="1"))], 0.0)
-    turn_away(engine, nominated("p", "n", priority=5), make_pod("low", cpu="7"))
+    make_unschedulable(engine, nominated("p", "n", priority=5), make_pod("low", cpu="7"))
     engine.handle([PendingPodSeen(nominated("p", "n", priority=5))], 60.0)
     assert unschedulable(engine) == 2
     engine.handle([PendingPodSeen(nominated("p", "m", priority=5))], 60.0)
     assert unschedulable(engine) == 0
 
 
-def test_a_first_nomination_releases_nothing(engine: Engine) -> None:
+def test_a_first_nomination_requeues_no_pod(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n", cpu="1"))], 0.0)
-    turn_away(engine, make_pod("p", cpu="8", priority=5), make_pod("low", cpu="7"))
+    make_unschedulable(engine, make_pod("p", cpu="8", priority=5), make_pod("low", cpu="7"))
     engine.handle([PendingPodSeen(nominated("p", "n", priority=5))], 60.0)
     assert unschedulable(engine) == 2
 
 
-def test_plugins_are_counted_by_the_pods_and_nodes_they_were_asked_about(engine: Engine) -> None:
+def test_plugin_evaluations_are_counted_by_pods_and_nodes(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n")), NodeSeen(make_node("m", cpu="1"))], 0.0)
     engine.handle([PendingPodSeen(make_pod("p", cpu="2"))], 0.0)
     engine.schedule(0.0, 1)

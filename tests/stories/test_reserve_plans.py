@@ -1,4 +1,4 @@
-"""What a Reserve plugin plans is assumed by the engine, and forgotten if the pod is not bound."""
+"""The engine assumes the plan of a Reserve plugin, and restores it if the pod is not bound."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.volume_builders import make_volume
 
 
 class Planner:
-    """Plans a volume for every pod, or nothing."""
+    """A Reserve plugin that returns a fixed plan."""
 
     name = "Planner"
 

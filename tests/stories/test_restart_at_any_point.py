@@ -1,4 +1,4 @@
-"""A process killed at any step of a story is replaced by one that reaches the same outcome."""
+"""A process that is killed at any step is replaced by one that reaches the same outcome."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _new_engine(**options: Any) -> Engine:
 
 
 class RestartDriver(ClusterDriver):
-    """A cluster and its scheduler, whose process can be killed.
+    """A simulated cluster and a scheduler whose process can be killed.
 
     Attributes:
         is_cut_off: Whether instructions no longer reach the API server.
@@ -41,7 +41,7 @@ class RestartDriver(ClusterDriver):
         self.is_cut_off = False
 
     def restart(self) -> None:
-        """Kill the process, with everything in flight; a new one lists the objects."""
+        """Kill the process with everything in flight, and start one that lists the objects."""
         cluster = self.cluster
         self.is_cut_off = False
         for queue in (cluster.pending_watch, cluster.assigned_watch, cluster.answers):
@@ -61,12 +61,12 @@ class RestartDriver(ClusterDriver):
             super().carry_out(instructions)
 
     def create(self, name: str, cpu: str, *labels: str, **spec: Any) -> None:
-        """A user creates a pod."""
+        """Create a pod."""
         pod = make_pod(name, cpu=cpu, labels=dict.fromkeys(labels, ""), **spec)
         self.cluster.create_pod(pod)
 
     def progress(self) -> None:
-        """Everything in flight moves one step further."""
+        """Let everything in flight move one step further."""
         self.now += 11.0
         self.deliver()
         for uid in list(self.cluster.pre_binds):
@@ -77,7 +77,7 @@ class RestartDriver(ClusterDriver):
         self.schedule()
 
     def settle(self) -> dict[str, tuple[str, str, str, str]]:
-        """Go on until nothing moves; the outcome of each pod, by UID."""
+        """Go on until nothing changes, and return the outcome of each pod by UID."""
         for _ in range(8):
             self.progress()
         return {uid: _outcome(pod) for uid, pod in self.cluster.pods.items()}
@@ -87,8 +87,8 @@ def _outcome(pod: Pod) -> tuple[str, str, str, str]:
     """Node, reason and message of PodScheduled=False, and nominated node."""
     if pod.spec.node_name:
         return pod.spec.node_name, "", "", ""
-    said = [(each.reason, each.message) for each in pod.status.conditions] or [("", "")]
-    return ("", *said[0], pod.status.nominated_node_name)
+    conditions = [(each.reason, each.message) for each in pod.status.conditions] or [("", "")]
+    return ("", *conditions[0], pod.status.nominated_node_name)
 
 
 Step: TypeAlias = Callable[[RestartDriver], object]
@@ -102,11 +102,11 @@ deliver: Step = RestartDriver.deliver
 
 
 def on(node_name: str) -> dict[str, str]:
-    """A node selector that leaves one possible outcome."""
+    """A node selector for one node, so that the outcome is unique."""
     return {HOSTNAME: node_name}
 
 
-STORY: tuple[Step, ...] = (
+STEPS: tuple[Step, ...] = (
     lambda driver: driver.cluster.add_node(make_node("small", cpu="1")),
     lambda driver: driver.create("plain", "600m", node_selector=on("small")),
     deliver,
@@ -144,13 +144,13 @@ STORY: tuple[Step, ...] = (
 )
 
 
-def run_story(kill_at: int | None = None, *, cut_off: bool = False) -> RestartDriver:
-    """Play the story and kill the process after one step.
+def run_steps(kill_at: int | None = None, *, cut_off: bool = False) -> RestartDriver:
+    """Run all steps and kill the process after one of them.
 
     With `cut_off` the instructions of that step do not reach the API server.
     """
     driver = RestartDriver()
-    for number, step in enumerate(STORY):
+    for number, step in enumerate(STEPS):
         driver.is_cut_off = cut_off and number == kill_at
         step(driver)
         if number == kill_at:
@@ -158,26 +158,26 @@ def run_story(kill_at: int | None = None, *, cut_off: bool = False) -> RestartDr
     return driver
 
 
-UNDISTURBED = run_story().settle()
+OUTCOME_WITHOUT_RESTART = run_steps().settle()
 
 
-def test_the_story_has_pods_that_are_placed_rejected_and_gated() -> None:
-    placed = {uid for uid, outcome in UNDISTURBED.items() if outcome[0]}
+def test_the_steps_have_pods_that_are_placed_rejected_and_gated() -> None:
+    placed = {uid for uid, outcome in OUTCOME_WITHOUT_RESTART.items() if outcome[0]}
     assert placed == {"uid-plain", "uid-works", "uid-refused", "uid-heir"}
-    assert UNDISTURBED["uid-again"][1] == "Unschedulable"
-    assert UNDISTURBED["uid-gated"] == ("", "", "", "")
+    assert OUTCOME_WITHOUT_RESTART["uid-again"][1] == "Unschedulable"
+    assert OUTCOME_WITHOUT_RESTART["uid-gated"] == ("", "", "", "")
 
 
 @pytest.mark.parametrize("cut_off", [False, True], ids=["sent", "cut off"])
-@pytest.mark.parametrize("kill_at", range(len(STORY)))
+@pytest.mark.parametrize("kill_at", range(len(STEPS)))
 def test_a_new_process_reaches_the_same_outcome(kill_at: int, cut_off: bool) -> None:
-    driver = run_story(kill_at, cut_off=cut_off)
-    assert driver.settle() == UNDISTURBED
+    driver = run_steps(kill_at, cut_off=cut_off)
+    assert driver.settle() == OUTCOME_WITHOUT_RESTART
     assert all(times == 1 for times in driver.cluster.bindings.values())
 
 
 def test_a_new_process_does_not_write_an_existing_condition_again() -> None:
-    driver = run_story()
+    driver = run_steps()
     driver.settle()
     revision = driver.cluster.revision
     driver.restart()

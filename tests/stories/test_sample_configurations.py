@@ -46,7 +46,7 @@ class SampleDriver(EngineDriver):
         self.handle(WorkloadSeen("ReplicaSet", "default", "web", WEB_PODS))
 
     def place(self, pod: Pod) -> str:
-        """The node the engine chooses for a pod, or the message if no node fits."""
+        """Schedule a pod and return its node, or the message if no node fits."""
         answer = [*self.handle(PendingPodSeen(pod)), *self.schedule(1)]
         for bind in of_type(BindPod, answer):
             return bind.node_name
@@ -54,7 +54,7 @@ class SampleDriver(EngineDriver):
         return patch.message
 
     def place_all(self, *pods: Pod) -> list[str]:
-        """The same for several pods, one after the other."""
+        """Schedule several pods one after the other."""
         return [self.place(pod) for pod in pods]
 
 
@@ -70,8 +70,8 @@ def webs(number: int) -> list[Pod]:
     return [web(f"web-{index}") for index in range(number)]
 
 
-def sparing(node: Node, owner: OwnerReference) -> Node:
-    """The node, asking not to be given the pods of `owner`."""
+def avoiding(node: Node, owner: OwnerReference) -> Node:
+    """The node with an annotation that asks to avoid the pods of `owner`."""
     controller = {"kind": owner.kind, "uid": owner.uid, "controller": True}
     avoid = {"preferAvoidPods": [{"podSignature": {"podController": controller}}]}
     metadata = msgspec.structs.replace(
@@ -80,7 +80,7 @@ def sparing(node: Node, owner: OwnerReference) -> Node:
     return msgspec.structs.replace(node, metadata=metadata)
 
 
-def default_spreads_over_zones_and_takes_what_is_left() -> None:
+def default_spreads_over_zones_until_one_is_full() -> None:
     nodes = [make_node("a", zone="a"), make_node("b", zone="b", pods=1)]
     placed = SampleDriver("default.yaml", nodes).place_all(*webs(4))
     assert placed == ["a", "b", "a", "a"]
@@ -92,7 +92,7 @@ def bin_packing_fills_one_node_before_the_next() -> None:
     assert placed == ["a", "a", "b", "b", "b"]
 
 
-def spread_hard_lets_pods_wait_rather_than_crowd() -> None:
+def spread_hard_rejects_pods_that_exceed_the_skew() -> None:
     nodes = [make_node("a1", zone="a"), make_node("a2", zone="a")]
     nodes.append(make_node("b", zone="b", pods=1))
     driver = SampleDriver("spread-hard.yaml", nodes)
@@ -104,27 +104,27 @@ def spread_hard_lets_pods_wait_rather_than_crowd() -> None:
     assert driver.place(pod("of-no-workload")) in ("a1", "a2")
 
 
-def legacy_spreads_and_avoids() -> None:
+def legacy_spreads_and_avoids_annotated_nodes() -> None:
     nodes = [make_node("a", zone="a"), make_node("b", zone="b")]
-    nodes.append(sparing(make_node("spared", zone="c", cpu="64", memory="512Gi"), WEB))
+    nodes.append(avoiding(make_node("avoided", zone="c", cpu="64", memory="512Gi"), WEB))
     driver = SampleDriver("legacy-1.12.yaml", nodes)
     assert driver.place_all(*webs(4)) == ["a", "b", "a", "b"]
-    # The emptiest node is spared by the ReplicaSet's pods only, and only as long as it asks.
-    assert driver.place(pod("of-no-workload")) == "spared"
-    driver.add_nodes("spared", zone="c", cpu="64", memory="512Gi")
-    assert driver.place(web("web-4")) == "spared"
+    # Only pods of the ReplicaSet avoid the emptiest node, and only while it has the annotation.
+    assert driver.place(pod("of-no-workload")) == "avoided"
+    driver.add_nodes("avoided", zone="c", cpu="64", memory="512Gi")
+    assert driver.place(web("web-4")) == "avoided"
 
 
 SCENARIOS: dict[str, Callable[[], None]] = {
-    "default.yaml": default_spreads_over_zones_and_takes_what_is_left,
+    "default.yaml": default_spreads_over_zones_until_one_is_full,
     "bin-packing.yaml": bin_packing_fills_one_node_before_the_next,
-    "spread-hard.yaml": spread_hard_lets_pods_wait_rather_than_crowd,
-    "legacy-1.12.yaml": legacy_spreads_and_avoids,
+    "spread-hard.yaml": spread_hard_rejects_pods_that_exceed_the_skew,
+    "legacy-1.12.yaml": legacy_spreads_and_avoids_annotated_nodes,
 }
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
-def test_a_sample_schedules_as_it_promises(scenario: Callable[[], None]) -> None:
+def test_a_sample_schedules_as_its_comments_say(scenario: Callable[[], None]) -> None:
     scenario()
 
 
@@ -132,7 +132,7 @@ def test_every_sample_has_a_scenario() -> None:
     assert {file.name for file in CONFIG.iterdir()} == set(SCENARIOS)
 
 
-def test_the_legacy_profile_scores_with_the_priorities_of_1_12_and_no_others() -> None:
+def test_the_legacy_profile_has_exactly_the_priorities_of_1_12() -> None:
     (framework,) = make_frameworks(read_configuration(CONFIG / "legacy-1.12.yaml"))
     assert framework.profile.weights == {
         "SelectorSpread": 1,
@@ -146,7 +146,7 @@ def test_the_legacy_profile_scores_with_the_priorities_of_1_12_and_no_others() -
     assert framework.profile.percentage_of_nodes_to_score == 50
 
 
-def test_in_the_legacy_profile_no_preference_outweighs_a_node_that_wants_to_be_spared() -> None:
+def test_in_the_legacy_profile_no_preference_outweighs_the_avoid_annotation() -> None:
     drawn = Affinity(
         pod_affinity=PodAffinity(
             preferred_during_scheduling_ignored_during_execution=(
@@ -154,8 +154,8 @@ def test_in_the_legacy_profile_no_preference_outweighs_a_node_that_wants_to_be_s
             )
         )
     )
-    nodes = [sparing(make_node("spared", zone="a"), WEB), make_node("b", zone="b")]
+    nodes = [avoiding(make_node("avoided", zone="a"), WEB), make_node("b", zone="b")]
     driver = SampleDriver("legacy-1.12.yaml", nodes)
-    assert driver.place(pod("db", labels={"app": "db"}, node_selector={ZONE: "a"})) == "spared"
-    assert driver.place(pod("near-db", labels={"app": "api"}, affinity=drawn)) == "spared"
+    assert driver.place(pod("db", labels={"app": "db"}, node_selector={ZONE: "a"})) == "avoided"
+    assert driver.place(pod("near-db", labels={"app": "api"}, affinity=drawn)) == "avoided"
     assert driver.place(web("web-near-db", affinity=drawn)) == "b"

@@ -1,4 +1,4 @@
-"""What we depend on: few packages, each with a reason and a range that ends before the unknown."""
+"""Dependencies are few, and each has a reason and a bounded version range."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ OTHERS = [each for each in ALL if not each.startswith("stowage")]
 MOST_AT_RUN_TIME = 14
 
 
-def test_there_are_few_at_run_time() -> None:
+def test_run_time_dependencies_are_few() -> None:
     assert len(RUN_TIME) <= MOST_AT_RUN_TIME
 
 
 @pytest.mark.parametrize("dependency", OTHERS)
-def test_each_says_why_it_is_there(dependency: str) -> None:
+def test_each_dependency_has_a_reason(dependency: str) -> None:
     assert re.search(rf'"{re.escape(dependency)}", *# \S+', PYPROJECT)
 
 
 @pytest.mark.parametrize("dependency", RUN_TIME)
-def test_each_is_bounded_and_what_is_installed_is_within(dependency: str) -> None:
+def test_each_run_time_dependency_is_bounded_and_installed_within_its_range(
+    dependency: str,
+) -> None:
     requirement = Requirement(dependency)
     assert {each.operator for each in requirement.specifier} == {">=", "<"}
     assert version(requirement.name) in requirement.specifier

@@ -1,4 +1,4 @@
-"""The table of requeue cases, split by plugin: an event and the pods that it requeues."""
+"""The table of requeue cases by plugin; each names an event and the pods that it requeues."""
 
 from tests.stories.requeue_cases.gates import CLAIM_CASES, FEATURE_CASES, GATE_CASES
 from tests.stories.requeue_cases.inter_pod_affinity import AFFINITY_CASES, ANTI_AFFINITY_CASES

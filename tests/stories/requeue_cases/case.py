@@ -1,7 +1,7 @@
-"""The type of a requeue case, and short ways to build one.
+"""The type of a requeue case, and functions that build one.
 
-The scenarios follow ``CoreResourceEnqueueTestCases`` of kube-scheduler v1.36's integration tests
-where there is one, in meaning, and add what is missing there.
+The scenarios follow ``CoreResourceEnqueueTestCases`` in the integration tests of kube-scheduler
+v1.36, and add some that are missing there.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Delete:
 
 @dataclass(frozen=True)
 class RequeueCase:
-    """Pods that fit nowhere, an event, and the pods that the event requeues.
+    """Pods that fit on no node, an event, and the pods that the event requeues.
 
     Attributes:
         name: The case in a sentence.
         plugins: Enabled besides PrioritySort and DefaultBinder; empty means the default profile.
         objects: The initial objects; pods among them have a node.
         pending: The pods that are tried and found unschedulable.
-        trigger: What users do then.
+        trigger: The changes that users make then.
         requeued: The names of the pods that are retried; the others keep waiting.
     """
 
@@ -66,7 +66,7 @@ class RequeueCase:
 
     @property
     def title(self) -> str:
-        """The plugins and the sentence."""
+        """Names of the plugins, and the name of the case."""
         return f"{' and '.join(self.plugins) or 'all plugins'}: {self.name}"
 
 
@@ -75,11 +75,11 @@ def only(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
-NOBODY = only()
+NO_PODS = only()
 
 
 def node(name: str = "n", labels: Mapping[str, str] | None = None, **more: Any) -> Node:
-    """A node with room for four CPUs unless told otherwise."""
+    """A node, by default with four CPUs."""
     return make_node(name, labels=labels, **more)
 
 
@@ -104,7 +104,7 @@ def tolerates(key: str) -> Toleration:
 
 
 def wants_node(key: str, operator: str, *values: str) -> Affinity:
-    """Requires nodes whose label satisfies this."""
+    """Requires nodes with a label that satisfies the expression."""
     term = NodeSelectorTerm(match_expressions=(NodeSelectorRequirement(key, operator, values),))
     return _node_affinity(term)
 
@@ -123,20 +123,20 @@ def near(*terms: PodAffinityTerm) -> Affinity:
 
 
 def apart(*terms: PodAffinityTerm) -> Affinity:
-    """Requires that there are no such pods in the topology domain."""
+    """Requires a topology domain without these pods."""
     required = PodAffinity(required_during_scheduling_ignored_during_execution=terms)
     return Affinity(pod_anti_affinity=required)
 
 
 def pods_with(key: str, topology_key: str, **more: Any) -> PodAffinityTerm:
-    """Pods that have a label, within one value of a node label."""
+    """A term for pods that have a label, within one topology domain."""
     return affinity_term(topology_key, label_selector(None, (key, "Exists", ())), **more)
 
 
 def spread(
     key: str, topology_key: str, min_domains: int | None = None, **more: Any
 ) -> tuple[TopologySpreadConstraint, ...]:
-    """At most one more pod with this label in one domain than in another."""
+    """A hard spread constraint on pods with this label with a maximum skew of 1."""
     selector = label_selector(None, (key, "Exists", ()))
     constraint = TopologySpreadConstraint(
         max_skew=1,

@@ -7,19 +7,19 @@ from typing import Any
 from msgspec.structs import replace
 
 from stowage.api.objects.pod import PodResourceClaim, PodResourceClaimStatus, PodStatus
-from tests.stories.requeue_cases.case import NOBODY, Put, RequeueCase, node, only, pod
+from tests.stories.requeue_cases.case import NO_PODS, Put, RequeueCase, node, only, pod
 
 GATES = ("SchedulingGates",)
 FEATURES = ("NodeDeclaredFeatures",)
 CLAIMS = ("DynamicResources",)
 HOST_USERS = "UserNamespacesHostNetworkSupport"
 CLAIM = (PodResourceClaim(name="gpu", resource_claim_template_name="gpus"),)
-#: Asks its node for a feature.
+#: Requires a declared feature of its node.
 OWN_USERS: dict[str, Any] = {"host_network": True, "host_users": False}
 
 GATE_CASES = (
     RequeueCase(
-        "the last gate goes",
+        "the last gate is removed",
         GATES,
         objects=[node()],
         pending=[pod("p", gates=["quota"]), pod("q", gates=["quota"])],
@@ -27,12 +27,12 @@ GATE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "one of two gates goes",
+        "one of two gates is removed",
         GATES,
         objects=[node()],
         pending=[pod("p", gates=["quota", "security"])],
         trigger=[Put(pod("p", gates=["security"]))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "a gated pod's labels change",
@@ -40,15 +40,15 @@ GATE_CASES = (
         objects=[node()],
         pending=[pod("p", gates=["quota"])],
         trigger=[Put(pod("p", {"key": "value"}, gates=["quota"]))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a node joins while pods are gated",
+        "a node is added while pods are gated",
         (),
         objects=[node()],
         pending=[pod("p", gates=["quota"])],
         trigger=[Put(node("m"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
 )
 
@@ -62,7 +62,7 @@ FEATURE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node joins that has declared the feature",
+        "a node is added that has declared the feature",
         FEATURES,
         objects=[node()],
         pending=[pod("p", **OWN_USERS)],
@@ -70,7 +70,7 @@ FEATURE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node joins, whatever it has declared",
+        "any node is added",
         FEATURES,
         objects=[node()],
         pending=[pod("p", **OWN_USERS)],
@@ -83,7 +83,7 @@ FEATURE_CASES = (
         objects=[node()],
         pending=[pod("p", **OWN_USERS)],
         trigger=[Put(node(labels={"key": "value"}))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "the pod no longer needs the feature",
@@ -94,18 +94,18 @@ FEATURE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the pod changes and needs the feature still",
+        "the pod changes and still needs the feature",
         FEATURES,
         objects=[node()],
         pending=[pod("p", **OWN_USERS)],
         trigger=[Put(pod("p", {"key": "value"}, **OWN_USERS))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
 )
 
 CLAIM_CASES = (
     RequeueCase(
-        "a node joins while a pod waits for devices",
+        "a node is added while a pod waits for devices",
         CLAIMS,
         objects=[node()],
         pending=[pod("p", resource_claims=CLAIM)],
@@ -113,7 +113,7 @@ CLAIM_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the claim for a pod's template is made",
+        "the claim of a pod's template is created",
         CLAIMS,
         objects=[node()],
         pending=[pod("p", resource_claims=CLAIM), pod("q", resource_claims=CLAIM)],
@@ -135,6 +135,6 @@ CLAIM_CASES = (
         objects=[node()],
         pending=[pod("p", resource_claims=CLAIM)],
         trigger=[Put(pod("p", {"key": "value"}, resource_claims=CLAIM))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
 )

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from stowage.api.objects.pod import Affinity
 from tests.stories.requeue_cases.case import (
-    NOBODY,
+    NO_PODS,
     Delete,
     Put,
     RequeueCase,
@@ -27,29 +27,29 @@ ON_N = {"node": "n"}
 
 
 def apart_from(key: str, topology_key: str = "node") -> Affinity:
-    """Keeps away from pods with this label."""
+    """Anti-affinity to pods with this label."""
     return apart(pods_with(key, topology_key))
 
 
 def near_to(key: str, topology_key: str = "node") -> Affinity:
-    """Wants to be with pods with this label."""
+    """Affinity to pods with this label."""
     return near(pods_with(key, topology_key))
 
 
 def in_team(name: str) -> Affinity:
-    """Wants to be with pods with label a of a team's namespaces."""
+    """Affinity to pods with label a in a team's namespaces."""
     selector = label_selector({"team": name})
     return near(pods_with("a", "node", namespace_selector=selector))
 
 
 def apart_from_team(name: str) -> Affinity:
-    """Keeps away from pods with label a of a team's namespaces."""
+    """Anti-affinity to pods with label a in a team's namespaces."""
     selector = label_selector({"team": name})
     return apart(pods_with("a", "node", namespace_selector=selector))
 
 
 def near_in_group(key: str, topology_key: str, group: str) -> Affinity:
-    """Wants to be with pods with this label, on nodes of a group."""
+    """Affinity to pods with this label, on nodes of a group."""
     return replace(
         wants_node("group", "In", group), pod_affinity=near_to(key, topology_key).pod_affinity
     )
@@ -57,7 +57,7 @@ def near_in_group(key: str, topology_key: str, group: str) -> Affinity:
 
 ANTI_AFFINITY_CASES = (
     RequeueCase(
-        "a node joins where nobody is yet",
+        "a node without pods is added",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A, affinity=apart_from("a"))],
         pending=[pod("p", A, affinity=apart_from("a"))],
@@ -65,7 +65,7 @@ ANTI_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a placed pod loses the label that a pod keeps away from",
+        "a placed pod loses the label of an anti-affinity term",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A | B)],
         pending=[pod("p", A, affinity=apart_from("a")), pod("q", B, affinity=apart_from("b"))],
@@ -73,7 +73,7 @@ ANTI_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the placed pod that a pod keeps away from goes",
+        "a placed pod that matches an anti-affinity term is deleted",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A), placed("s", "n", B)],
         pending=[pod("p", A, affinity=apart_from("a")), pod("q", B, affinity=apart_from("b"))],
@@ -81,7 +81,7 @@ ANTI_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the namespace that a placed pod keeps away from loses its label",
+        "the namespace of a placed pod's anti-affinity term loses its label",
         PODS,
         objects=[
             node(labels=ON_N),
@@ -93,7 +93,7 @@ ANTI_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the placed pod that keeps a pod away goes",
+        "a placed pod with an anti-affinity term is deleted",
         PODS,
         objects=[
             node(labels=ON_N),
@@ -105,15 +105,15 @@ ANTI_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a placed pod goes that has nothing to do with it",
+        "an unrelated placed pod is deleted",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A), placed("s", "n", B)],
         pending=[pod("p", affinity=apart_from("a"))],
         trigger=[Delete(placed("s", "n", B))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a placed pod of another namespace goes",
+        "a placed pod of another namespace is deleted",
         PODS,
         objects=[
             node(labels=ON_N),
@@ -122,10 +122,10 @@ ANTI_AFFINITY_CASES = (
         ],
         pending=[pod("p", affinity=apart_from("a"))],
         trigger=[Delete(placed("s", "n", A, namespace="elsewhere"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "the node's topology label goes or changes",
+        "the node's topology label is removed or changes",
         PODS,
         objects=[
             node(labels={"node": "n", "service": "x", "other": "n"}),
@@ -140,7 +140,7 @@ ANTI_AFFINITY_CASES = (
         requeued=only("p", "q"),
     ),
     RequeueCase(
-        "a node joins, whatever its labels",
+        "a node with any labels is added",
         PODS,
         objects=[node(labels={"zone": "z", "node": "n"}), placed("r", "n", A)],
         pending=[
@@ -151,7 +151,7 @@ ANTI_AFFINITY_CASES = (
         requeued=only("p", "q"),
     ),
     RequeueCase(
-        "a node joins where those are not that keep a pod away",
+        "a node without the pods of an anti-affinity term is added",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", affinity=apart_from("a"))],
         pending=[pod("p", A)],
@@ -159,20 +159,20 @@ ANTI_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the node gets more room, which was not what was missing",
+        "the node gets more resources, which were not missing",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A)],
         pending=[pod("p", affinity=apart_from("a"))],
         trigger=[Put(node(cpu="8", labels=ON_N))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a placed pod asks for less, which was not what was missing",
+        "a placed pod requests less, which was not missing",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n", A, cpu="2")],
         pending=[pod("p", affinity=apart_from("a"))],
         trigger=[Put(placed("r", "n", A, cpu="1"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "the pod's own labels change",
@@ -186,7 +186,7 @@ ANTI_AFFINITY_CASES = (
 
 AFFINITY_CASES = (
     RequeueCase(
-        "a placed pod gets the label that a pod wants to be with",
+        "a placed pod gets the label of an affinity term",
         PODS,
         objects=[node(labels=ON_N), placed("r", "n")],
         pending=[pod("p", affinity=near_to("a")), pod("q", affinity=near_to("b"))],
@@ -194,7 +194,7 @@ AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a pod that a pod wants to be with is placed",
+        "a pod that matches an affinity term is placed",
         PODS,
         objects=[node(labels=ON_N)],
         pending=[pod("p", affinity=near_to("a")), pod("q", affinity=near_to("b"))],
@@ -202,15 +202,15 @@ AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a pod is placed that satisfies one of two terms",
+        "a pod that satisfies one of two terms is placed",
         PODS,
         objects=[node(labels=ON_N)],
         pending=[pod("p", affinity=near(pods_with("a", "node"), pods_with("b", "node")))],
         trigger=[Put(placed("r", "n", A))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a pod is placed that satisfies both terms",
+        "a pod that satisfies both terms is placed",
         PODS,
         objects=[node(labels=ON_N)],
         pending=[pod("p", affinity=near(pods_with("a", "node"), pods_with("b", "node")))],
@@ -229,7 +229,7 @@ AFFINITY_CASES = (
         requeued=only("q"),
     ),
     RequeueCase(
-        "a matching pod is placed in a namespace that has the wanted label",
+        "a matching pod is placed in a namespace that has the selected label",
         PODS,
         objects=[node(labels=ON_N), make_namespace("red", labels={"team": "red"})],
         pending=[pod("p", affinity=in_team("red"))],
@@ -237,7 +237,7 @@ AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the namespace of a matching pod gets the wanted label",
+        "the namespace of a matching pod gets the selected label",
         PODS,
         objects=[node(labels=ON_N), make_namespace("red"), placed("r", "n", A, namespace="red")],
         pending=[pod("p", affinity=in_team("red")), pod("q", affinity=in_team("blue"))],
@@ -245,12 +245,12 @@ AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a namespace changes in nothing that a pod asks for",
+        "a namespace changes a label that no term selects",
         PODS,
         objects=[node(labels=ON_N), make_namespace("red", labels={"team": "red"})],
         pending=[pod("p", affinity=in_team("red"))],
         trigger=[Put(make_namespace("red", labels={"team": "red", "tier": "1"}))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "a matching pod without a node is created",
@@ -258,18 +258,18 @@ AFFINITY_CASES = (
         objects=[node(labels=ON_N)],
         pending=[pod("p", affinity=near_to("a"))],
         trigger=[Put(pod("r", A, gates=["quota"]))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a matching pod goes",
+        "a matching pod is deleted",
         PODS,
         objects=[node(), placed("r", "n", A)],
         pending=[pod("p", affinity=near_to("a", "rack"))],
         trigger=[Delete(placed("r", "n", A))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "the only pod of a kind goes that wants to be with its own",
+        "the only pod that matches its own affinity term is deleted",
         ("InterPodAffinity", "NodeUnschedulable"),
         objects=[
             node(labels=ON_N, unschedulable=True),
@@ -281,7 +281,7 @@ AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node joins that has the topology label",
+        "a node with the topology label is added",
         PODS,
         objects=[node(labels={"x": "n"})],
         pending=[
@@ -308,11 +308,11 @@ AFFINITY_CASES = (
         requeued=only("p", "s"),
     ),
     RequeueCase(
-        "a node's labels change, but not those of the topology",
+        "labels of a node change, but not the topology label",
         PODS,
         objects=[node(labels={"zone": "z"})],
         pending=[pod("p", affinity=near_to("a", "zone"))],
         trigger=[Put(node(labels={"zone": "z", "rack": "1"}))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
 )

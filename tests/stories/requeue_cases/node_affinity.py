@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stowage.api.objects.pod import Pod
 from tests.stories.requeue_cases.case import (
-    NOBODY,
+    NO_PODS,
     Delete,
     Put,
     RequeueCase,
@@ -21,13 +21,13 @@ WITH_FIT = ("NodeAffinity", "NodeResourcesFit")
 
 
 def in_group(name: str, group: str, cpu: str | None = None) -> Pod:
-    """A pod that goes to nodes of a group only."""
+    """A pod that requires nodes of a group."""
     return pod(name, affinity=wants_node("group", "In", group), cpu=cpu)
 
 
 NODE_AFFINITY_CASES = (
     RequeueCase(
-        "a node's label becomes one that a pod asks for",
+        "a node gets a label that a pod requires",
         AFFINITY,
         objects=[node(labels={"group": "a"})],
         pending=[in_group("p", "b"), in_group("q", "c")],
@@ -35,15 +35,15 @@ NODE_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node that matched before matches still",
+        "a node that matched before still matches",
         WITH_FIT,
         objects=[node(cpu="2", labels={"group": "a"}), node("m", labels={"group": "b"})],
         pending=[in_group("p", "a", cpu="4")],
         trigger=[Put(node(cpu="2", labels={"group": "a", "rack": "1"}))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a matching node joins",
+        "a matching node is added",
         AFFINITY,
         objects=[node(labels={"group": "a"})],
         pending=[in_group("p", "b"), in_group("q", "c")],
@@ -51,7 +51,7 @@ NODE_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node matches the pod's node selector at last",
+        "a node comes to match the pod's node selector",
         AFFINITY,
         objects=[node()],
         pending=[pod("p", node_selector={"disk": "ssd"}), pod("q", node_selector={"disk": "hdd"})],
@@ -59,7 +59,7 @@ NODE_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the node with the name that a pod asks for joins",
+        "the node that a pod requires by name is added",
         AFFINITY,
         objects=[node()],
         pending=[
@@ -70,7 +70,7 @@ NODE_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a label that a pod shuns goes",
+        "a label that a pod excludes is removed",
         AFFINITY,
         objects=[node(labels={"spot": "yes"})],
         pending=[pod("p", affinity=wants_node("spot", "DoesNotExist"))],
@@ -78,7 +78,7 @@ NODE_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a number on a node grows beyond what a pod asks for",
+        "a number in a label grows beyond the required one",
         AFFINITY,
         objects=[node(labels={"cores": "8"})],
         pending=[
@@ -89,15 +89,15 @@ NODE_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node's labels change to other wrong ones",
+        "labels of a node change and still do not match",
         AFFINITY,
         objects=[node(labels={"group": "a"})],
         pending=[in_group("p", "b")],
         trigger=[Put(node(labels={"group": "c"}))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "any node's taints change, for a node may join before it is ready",
+        "the taints of any node change, since an added node may not be ready yet",
         AFFINITY,
         objects=[node(labels={"group": "a"})],
         pending=[in_group("p", "b")],
@@ -105,12 +105,12 @@ NODE_AFFINITY_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node that does not match goes",
+        "a node that does not match is deleted",
         AFFINITY,
         objects=[node(labels={"group": "a"}), node("m")],
         pending=[in_group("p", "b")],
         trigger=[Delete(node("m"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "the pod's own labels do not matter to its node affinity",
@@ -118,10 +118,10 @@ NODE_AFFINITY_CASES = (
         objects=[node(labels={"group": "a"})],
         pending=[in_group("p", "b")],
         trigger=[Put(pod("p", {"key": "value"}, affinity=wants_node("group", "In", "b")))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a pod that PreFilter and Filter rejected is tried for the sake of either",
+        "a pod that PreFilter and Filter rejected is retried for either",
         WITH_FIT,
         objects=[
             node(cpu="2", labels={"name": "n"}),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stowage.api.objects.pod import Pod, Toleration
 from tests.stories.requeue_cases.case import (
-    NOBODY,
+    NO_PODS,
     Delete,
     Put,
     RequeueCase,
@@ -54,7 +54,7 @@ SPREAD_BY_PODS = (
         objects=TWO_PLACED,
         pending=TWO_SPREAD,
         trigger=[Put(placed("t", "n", {"c": "1"}))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "a pod with the label and without a node is created",
@@ -62,7 +62,7 @@ SPREAD_BY_PODS = (
         objects=TWO_PLACED,
         pending=TWO_SPREAD,
         trigger=[Put(pod("t", A, gates=["quota"]))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "a placed pod loses the label",
@@ -81,15 +81,15 @@ SPREAD_BY_PODS = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a placed pod with the label asks for less",
+        "a placed pod with the label requests less",
         SPREAD,
         objects=[node(labels=ON_N), placed("r", "n", A, cpu="2")],
         pending=[spreading("p", "a", "node")],
         trigger=[Put(placed("r", "n", A, cpu="1"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a placed pod with the label goes",
+        "a placed pod with the label is deleted",
         SPREAD,
         objects=TWO_PLACED,
         pending=TWO_SPREAD,
@@ -97,12 +97,12 @@ SPREAD_BY_PODS = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a placed pod without the label goes",
+        "a placed pod without the label is deleted",
         SPREAD,
         objects=[*TWO_PLACED, placed("t", "n")],
         pending=TWO_SPREAD,
         trigger=[Delete(placed("t", "n"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "the pod's own labels change",
@@ -116,7 +116,7 @@ SPREAD_BY_PODS = (
 
 SPREAD_BY_NODES = (
     RequeueCase(
-        "a node with the topology label joins",
+        "a node with the topology label is added",
         SPREAD,
         objects=[
             node(labels=ON_N),
@@ -148,7 +148,7 @@ SPREAD_BY_NODES = (
         requeued=only("loses", "gets", "changes"),
     ),
     RequeueCase(
-        "a node with the topology label goes",
+        "a node with the topology label is deleted",
         SPREAD,
         objects=[
             node(labels=ON_N),
@@ -183,14 +183,14 @@ SPREAD_BY_NODES = (
         objects=[node(labels=ON_N), node("m"), placed("r", "n", A)],
         pending=[spreading("p", "a", "node")],
         trigger=[Put(node("m", {"rack": "1"}, taints=[taint("x")]))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a node gets more room, which was not what was missing",
+        "a node gets more resources, which were not missing",
         SPREAD,
         objects=[node(labels=ON_N), placed("r", "n", A)],
         pending=[spreading("p", "a", "node")],
         trigger=[Put(node(cpu="8", labels=ON_N))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stowage.api.objects.pod import ContainerPort
 from tests.stories.requeue_cases.case import (
-    NOBODY,
+    NO_PODS,
     Delete,
     Put,
     RequeueCase,
@@ -24,7 +24,7 @@ def port(number: int, protocol: str = "TCP", ip: str = "") -> ContainerPort:
 
 PORT_CASES = (
     RequeueCase(
-        "the pod with the same port goes",
+        "the pod with the same port is deleted",
         PORTS,
         objects=[
             node(),
@@ -36,7 +36,7 @@ PORT_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node joins, with all its ports free",
+        "a node with all ports free is added",
         PORTS,
         objects=[node(), placed("r", "n", host_ports=[8080])],
         pending=[pod("p", host_ports=[8080])],
@@ -44,12 +44,12 @@ PORT_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a pod without ports goes",
+        "a pod without ports is deleted",
         PORTS,
         objects=[node(), placed("r", "n", host_ports=[8080]), placed("s", "n")],
         pending=[pod("p", host_ports=[8080])],
         trigger=[Delete(placed("s", "n"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "the same number of another protocol becomes free",
@@ -61,10 +61,10 @@ PORT_CASES = (
         ],
         pending=[pod("p", host_ports=[port(53)])],
         trigger=[Delete(placed("s", "n", host_ports=[port(53, "UDP")]))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "the port on one address becomes free for the pod that wants it on all",
+        "the port becomes free on one address for a pod that requests it on all addresses",
         PORTS,
         objects=[node(), placed("r", "n", host_ports=[port(80, ip="127.0.0.1")])],
         pending=[
@@ -75,12 +75,12 @@ PORT_CASES = (
         requeued=only("p", "q"),
     ),
     RequeueCase(
-        "a pod without a node that wants the same port goes",
+        "a pod without a node that requests the same port is deleted",
         PORTS,
         objects=[node(), placed("r", "n", host_ports=[8080])],
         pending=[pod("p", host_ports=[8080]), pod("q", host_ports=[8080])],
         trigger=[Delete(pod("q", host_ports=[8080]))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "the node with the taken port changes",
@@ -88,6 +88,6 @@ PORT_CASES = (
         objects=[node(), placed("r", "n", host_ports=[8080])],
         pending=[pod("p", host_ports=[8080])],
         trigger=[Put(node(cpu="8", labels={"key": "value"}))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
 )

@@ -1,10 +1,10 @@
-"""DefaultPreemption: who made room waits for its victims, and for nothing else."""
+"""DefaultPreemption: a preemptor waits for its victims, and for nothing else."""
 
 from __future__ import annotations
 
 from stowage.api.objects.pod import Pod
 from tests.stories.requeue_cases.case import (
-    NOBODY,
+    NO_PODS,
     Delete,
     Put,
     RequeueCase,
@@ -27,7 +27,7 @@ def victim(name: str, cpu: str, *, terminating: bool = False) -> Pod:
 
 PREEMPTION_CASES = (
     RequeueCase(
-        "the only victim goes",
+        "the only victim is deleted",
         PREEMPTION,
         objects=[node(), victim("v", "4")],
         pending=[LARGE],
@@ -35,23 +35,23 @@ PREEMPTION_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "one of two victims goes",
+        "one of two victims is deleted",
         PREEMPTION,
         objects=[node(), victim("v", "2"), victim("w", "2")],
         pending=[LARGE],
         trigger=[Delete(victim("v", "2"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "the only victim is on its way out",
+        "the only victim is terminating",
         PREEMPTION,
         objects=[node(), victim("v", "4")],
         pending=[LARGE],
         trigger=[Put(victim("v", "4", terminating=True))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "the only victim is on its way out, and goes",
+        "the only victim is terminating and then deleted",
         PREEMPTION,
         objects=[node(), victim("v", "4")],
         pending=[LARGE],
@@ -59,15 +59,15 @@ PREEMPTION_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a pod goes that was no victim, while the victim is there",
+        "a pod that is no victim is deleted while the victim exists",
         PREEMPTION,
         objects=[node(), victim("v", "4"), node("m", cpu="1"), placed("w", "m", cpu="1")],
         pending=[LARGE],
         trigger=[Delete(placed("w", "m", cpu="1"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "who refused the pod where room would be made refuses it no more",
+        "the plugin that rejected the node of the victims accepts it",
         ("NodeResourcesFit", "InterPodAffinity", "DefaultPreemption"),
         objects=[node(labels={"node": "n"}), victim("v", "4")],
         pending=[pod("p", cpu="4", priority=10, affinity=near(pods_with("a", "node")))],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.stories.requeue_cases.case import (
-    NOBODY,
+    NO_PODS,
     Delete,
     Put,
     RequeueCase,
@@ -22,7 +22,7 @@ GPU = "example.com/gpu"
 
 RESOURCE_CASES = (
     RequeueCase(
-        "the pod asks for less",
+        "the pod requests less",
         FIT,
         objects=[node(cpu="2")],
         pending=[pod("p", cpu="4"), pod("q", cpu="4")],
@@ -30,7 +30,7 @@ RESOURCE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a pod goes and leaves room",
+        "a pod is deleted and frees resources",
         FIT,
         objects=[node(cpu="2"), placed("r", "n", cpu="2")],
         pending=[pod("p", cpu="2")],
@@ -38,7 +38,7 @@ RESOURCE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a pod of another namespace goes and leaves room",
+        "a pod of another namespace is deleted and frees resources",
         FIT,
         objects=[node(cpu="2"), placed("r", "n", cpu="2", namespace="kube-system")],
         pending=[pod("p", cpu="2")],
@@ -46,7 +46,7 @@ RESOURCE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a pod goes from a node that took no more pods",
+        "a pod is deleted from a node that had its maximum of pods",
         FIT,
         objects=[node(pods=1), placed("r", "n")],
         pending=[pod("p")],
@@ -54,15 +54,15 @@ RESOURCE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a pod without a node goes",
+        "a pod without a node is deleted",
         FIT,
         objects=[node(cpu="2")],
         pending=[pod("p", cpu="4"), pod("q", cpu="4")],
         trigger=[Delete(pod("q", cpu="4"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a node joins that is big enough for one",
+        "a node is added that is big enough for one",
         FIT,
         objects=[node(cpu="2")],
         pending=[pod("p", cpu="4"), pod("q", cpu="5")],
@@ -70,7 +70,7 @@ RESOURCE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node joins that is big enough but tainted",
+        "a node is added that is big enough but tainted",
         FIT,
         objects=[node(cpu="2")],
         pending=[pod("p", cpu="4")],
@@ -107,18 +107,18 @@ RESOURCE_CASES = (
         objects=[node(cpu="2")],
         pending=[pod("p", cpu="4")],
         trigger=[Put(node(cpu="1"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a node big enough gets more of what the pod does not ask for",
+        "a node that is big enough gets more of a resource that the pod does not request",
         WITH_AFFINITY,
         objects=[node(memory="1Gi"), node("m", cpu="2", labels={"group": "b"})],
         pending=[pod("p", cpu="4", affinity=IN_B)],
         trigger=[Put(node(memory="2Gi"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a node big enough gets more of what the pod asks for",
+        "a node that is big enough gets more of a resource that the pod requests",
         WITH_AFFINITY,
         objects=[node(), node("m", cpu="2", labels={"group": "b"})],
         pending=[pod("p", cpu="4", affinity=IN_B)],
@@ -126,7 +126,7 @@ RESOURCE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node takes more pods",
+        "a node allows more pods",
         WITH_AFFINITY,
         objects=[
             node(pods=2),
@@ -143,10 +143,10 @@ RESOURCE_CASES = (
         objects=[node(allocatable={GPU: "1"})],
         pending=[pod("p", cpu="5", requests={GPU: "1"})],
         trigger=[Put(node(memory="64Gi", allocatable={GPU: "1"}))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a placed pod gives back what the pod lacks",
+        "a placed pod requests less of the resource that the pod lacks",
         FIT,
         objects=[node(cpu="4"), placed("r", "n", cpu="4")],
         pending=[pod("p", cpu="2")],
@@ -154,20 +154,20 @@ RESOURCE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a placed pod gives back what the pod does not ask for",
+        "a placed pod requests less of a resource that the pod does not request",
         FIT,
         objects=[node(), placed("r", "n", cpu="4", memory="2Gi")],
         pending=[pod("p", cpu="2")],
         trigger=[Put(placed("r", "n", cpu="4", memory="1Gi"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a placed pod takes more",
+        "a placed pod requests more",
         FIT,
         objects=[node(), placed("r", "n", cpu="3")],
         pending=[pod("p", cpu="2")],
         trigger=[Put(placed("r", "n", cpu="4"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "a placed pod's labels change",
@@ -175,7 +175,7 @@ RESOURCE_CASES = (
         objects=[node(), placed("r", "n", cpu="3")],
         pending=[pod("p", cpu="2")],
         trigger=[Put(placed("r", "n", {"key": "value"}, cpu="3"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "a full node's labels change",
@@ -183,10 +183,10 @@ RESOURCE_CASES = (
         objects=[node(cpu="2")],
         pending=[pod("p", cpu="4")],
         trigger=[Put(node(cpu="2", labels={"key": "value"}))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "any node's taints change, for a node may join before it is ready",
+        "the taints of any node change, since an added node may not be ready yet",
         FIT,
         objects=[node(cpu="2", taints=[taint("x")])],
         pending=[pod("p", cpu="4")],

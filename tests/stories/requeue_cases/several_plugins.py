@@ -1,9 +1,9 @@
-"""Stories of the default profile, in which several plugins have a say."""
+"""The default profile, where several plugins reject pods."""
 
 from __future__ import annotations
 
 from tests.stories.requeue_cases.case import (
-    NOBODY,
+    NO_PODS,
     Delete,
     Put,
     RequeueCase,
@@ -22,7 +22,7 @@ ALL = ()
 
 SEVERAL_PLUGINS_CASES = (
     RequeueCase(
-        "each of two nodes has its own fault, and one is put right",
+        "two plugins reject one node each, and the first one is fixed",
         ALL,
         objects=[node(cpu="1"), node("m", taints=[taint("x")])],
         pending=[pod("p", cpu="2")],
@@ -30,7 +30,7 @@ SEVERAL_PLUGINS_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "each of two nodes has its own fault, and the other is put right",
+        "two plugins reject one node each, and the second one is fixed",
         ALL,
         objects=[node(cpu="1"), node("m", taints=[taint("x")])],
         pending=[pod("p", cpu="2")],
@@ -38,7 +38,7 @@ SEVERAL_PLUGINS_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node joins that suits some",
+        "a node is added that fits some pods",
         ALL,
         objects=[node(cpu="1", taints=[taint("x")])],
         pending=[
@@ -50,31 +50,31 @@ SEVERAL_PLUGINS_CASES = (
         requeued=only("small"),
     ),
     RequeueCase(
-        "a pod goes and leaves room, a port and a place apart",
+        "a pod is deleted that had resources, a port and a label that others need or avoid",
         ALL,
         objects=[
             node(cpu="2", labels={"rack": "1"}),
             placed("r", "n", {"a": "1"}, cpu="1500m", host_ports=[8080]),
         ],
         pending=[
-            pod("room", cpu="1"),
+            pod("resources", cpu="1"),
             pod("port", cpu="100m", host_ports=[8080]),
             pod("alone", cpu="100m", affinity=apart(pods_with("a", "rack"))),
             pod("picky", affinity=wants_node("disk", "In", "ssd")),
         ],
         trigger=[Delete(placed("r", "n", {"a": "1"}, cpu="1500m", host_ports=[8080]))],
-        requeued=only("room", "port", "alone"),
+        requeued=only("resources", "port", "alone"),
     ),
     RequeueCase(
-        "a heartbeat changes nothing for anybody",
+        "a heartbeat of a node requeues no pod",
         ALL,
         objects=[node(cpu="1"), node("m", taints=[taint("x")])],
         pending=[pod("p", cpu="2"), pod("q", affinity=wants_node("disk", "In", "ssd"))],
         trigger=[Put(node(cpu="1"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "several things happen, each of which helps another pod",
+        "several events happen, and each helps another pod",
         ALL,
         objects=[node(cpu="1", taints=[taint("x")])],
         pending=[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.stories.requeue_cases.case import (
-    NOBODY,
+    NO_PODS,
     Delete,
     Put,
     RequeueCase,
@@ -22,7 +22,7 @@ CORDONED = "node.kubernetes.io/unschedulable"
 
 TAINT_CASES = (
     RequeueCase(
-        "a toleration of the pod's own helps it and no other pod",
+        "a toleration added to a pod helps only that pod",
         TAINTS,
         objects=[node(taints=[taint("dedicated")])],
         pending=[pod("p"), pod("q")],
@@ -30,7 +30,7 @@ TAINT_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "any further toleration of the pod's own is worth a try",
+        "any toleration added to a pod requeues it",
         TAINTS,
         objects=[node(taints=[taint("dedicated")])],
         pending=[pod("p")],
@@ -50,7 +50,7 @@ TAINT_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node with a tolerated taint joins",
+        "a node with a tolerated taint is added",
         TAINTS,
         objects=[node(taints=[taint(NOT_READY)])],
         pending=[pod("p", tolerations=[tolerates("a")]), pod("q")],
@@ -58,7 +58,7 @@ TAINT_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node without taints joins",
+        "a node without taints is added",
         TAINTS,
         objects=[node(taints=[taint(NOT_READY)])],
         pending=[pod("p", tolerations=[tolerates("a")]), pod("q")],
@@ -66,7 +66,7 @@ TAINT_CASES = (
         requeued=only("p", "q"),
     ),
     RequeueCase(
-        "the taint goes",
+        "the taint is removed",
         TAINTS,
         objects=[node(taints=[taint(NOT_READY)])],
         pending=[pod("p")],
@@ -74,7 +74,7 @@ TAINT_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the taint no longer keeps pods away",
+        "the taint's effect becomes PreferNoSchedule",
         TAINTS,
         objects=[node(taints=[taint("a")])],
         pending=[pod("p")],
@@ -82,20 +82,20 @@ TAINT_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the taint becomes worse",
+        "the taint's effect becomes NoExecute",
         TAINTS,
         objects=[node(taints=[taint("a")])],
         pending=[pod("p")],
         trigger=[Put(node(taints=[taint("a", effect="NoExecute")]))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a second taint takes the place of the first",
+        "another taint replaces the first",
         TAINTS,
         objects=[node(taints=[taint("a"), taint("b")])],
         pending=[pod("p", tolerations=[tolerates("a")])],
         trigger=[Put(node(taints=[taint("a"), taint("c")]))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "the pod's labels do not matter to taints",
@@ -103,7 +103,7 @@ TAINT_CASES = (
         objects=[node(taints=[taint(NOT_READY)])],
         pending=[pod("p")],
         trigger=[Put(pod("p", {"key": "value"}))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "the tainted node's labels do not matter to taints",
@@ -111,10 +111,10 @@ TAINT_CASES = (
         objects=[node(taints=[taint(NOT_READY)])],
         pending=[pod("p")],
         trigger=[Put(node(labels={"key": "value"}, taints=[taint(NOT_READY)]))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "room on a tainted node helps the pod that tolerates it and no other",
+        "resources freed on a tainted node help only the pod that tolerates it",
         ("TaintToleration", "NodeResourcesFit"),
         objects=[node(cpu="2", taints=[taint(NOT_READY)])],
         pending=[pod("p", cpu="4"), pod("q", cpu="4", tolerations=[tolerates(NOT_READY)])],
@@ -122,20 +122,20 @@ TAINT_CASES = (
         requeued=only("q"),
     ),
     RequeueCase(
-        "a pod that goes leaves the taint behind",
+        "a pod on the tainted node is deleted",
         TAINTS,
         objects=[node(taints=[taint(NOT_READY)]), placed("r", "n")],
         pending=[pod("p")],
         trigger=[Delete(placed("r", "n"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a tainted node goes",
+        "a tainted node is deleted",
         TAINTS,
         objects=[node(taints=[taint("a")]), node("m", taints=[taint("b")])],
         pending=[pod("p")],
         trigger=[Delete(node("m", taints=[taint("b")]))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
 )
 
@@ -149,7 +149,7 @@ CORDON_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a schedulable node joins",
+        "a schedulable node is added",
         CORDONS,
         objects=[node(unschedulable=True)],
         pending=[pod("p")],
@@ -157,15 +157,15 @@ CORDON_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "another cordoned node joins",
+        "another cordoned node is added",
         CORDONS,
         objects=[node(unschedulable=True)],
         pending=[pod("p")],
         trigger=[Put(node("m", unschedulable=True))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "the pod comes to tolerate cordons",
+        "the pod gets a toleration of cordoned nodes",
         CORDONS,
         objects=[node(unschedulable=True)],
         pending=[pod("p"), pod("q")],
@@ -173,12 +173,12 @@ CORDON_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the pod comes to tolerate something else",
+        "the pod gets another toleration",
         CORDONS,
         objects=[node(unschedulable=True)],
         pending=[pod("p")],
         trigger=[Put(pod("p", tolerations=[tolerates("something-else")]))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "the cordoned node changes in other ways",
@@ -186,6 +186,6 @@ CORDON_CASES = (
         objects=[node(unschedulable=True)],
         pending=[pod("p")],
         trigger=[Put(node(labels={"key": "value"}, cpu="8", unschedulable=True))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
 )

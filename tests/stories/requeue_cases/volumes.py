@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stowage.api.objects.pod import Pod
 from tests.stories.requeue_cases.case import (
-    NOBODY,
+    NO_PODS,
     Delete,
     Put,
     RequeueCase,
@@ -50,7 +50,7 @@ GIVEN = [make_volume("v", given_to="c"), make_claim("c", volume="v")]
 
 BINDING_CASES = (
     RequeueCase(
-        "a node joins within reach of the volume",
+        "a node that the volume can be attached to is added",
         BINDING,
         objects=[
             node(labels=IN_B),
@@ -62,7 +62,7 @@ BINDING_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node's labels bring the volume within reach",
+        "a node's labels come to match the volume",
         BINDING,
         objects=[
             node(labels=IN_B),
@@ -74,7 +74,7 @@ BINDING_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node gets more room, which brings no volume within reach",
+        "a node gets more resources, which were not missing",
         BINDING,
         objects=[
             node(labels=IN_B),
@@ -83,10 +83,10 @@ BINDING_CASES = (
         ],
         pending=[using("p", "c")],
         trigger=[Put(node(cpu="8", labels=IN_B))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "the volume of a bound claim comes",
+        "the volume of a bound claim is created",
         BINDING,
         objects=[node(), make_claim("c", volume="v")],
         pending=[using("p", "c")],
@@ -94,7 +94,7 @@ BINDING_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the volume's reach changes",
+        "the volume's node affinity changes",
         BINDING,
         objects=[
             node(labels=IN_B),
@@ -106,7 +106,7 @@ BINDING_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the claim of one pod comes",
+        "the claim of one pod is created",
         BINDING,
         objects=[node(), make_volume("v", given_to="c")],
         pending=[using("p", "c"), using("q", "d")],
@@ -122,7 +122,7 @@ BINDING_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the claim's class comes",
+        "the claim's class is created",
         BINDING,
         objects=[node(), make_claim("c", "waits")],
         pending=[using("p", "c")],
@@ -151,10 +151,10 @@ BINDING_CASES = (
         ],
         pending=[using("p", "c")],
         trigger=[Put(make_class("waits", topology=(ZONE, ["b"]), mode="Immediate"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a CSINode comes",
+        "a CSINode is created",
         BINDING,
         objects=[node(), IMMEDIATE, make_claim("c", "now")],
         pending=[using("p", "c")],
@@ -175,7 +175,7 @@ BINDING_CASES = (
         objects=[node(), IMMEDIATE, make_claim("c", "now"), make_csi_node("n", version="1")],
         pending=[using("p", "c")],
         trigger=[Put(make_csi_node("n", csi_example_com=3, version="2"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
         "capacity is published",
@@ -186,7 +186,7 @@ BINDING_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "there is more capacity",
+        "the published capacity grows",
         BINDING,
         objects=[
             node(),
@@ -199,7 +199,7 @@ BINDING_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "there is less capacity",
+        "the published capacity shrinks",
         BINDING,
         objects=[
             node(),
@@ -209,10 +209,10 @@ BINDING_CASES = (
         ],
         pending=[using("p", "c")],
         trigger=[Put(make_capacity("k", "5Gi", None, class_name="now"))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "a driver publishes no capacity any more",
+        "a driver stops publishing capacity",
         BINDING,
         objects=[node(), IMMEDIATE, make_claim("c", "now"), make_driver(DRIVER)],
         pending=[using("p", "c")],
@@ -220,7 +220,7 @@ BINDING_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a driver goes that published capacity",
+        "a driver that published capacity is deleted",
         BINDING,
         objects=[node(), IMMEDIATE, make_claim("c", "now"), make_driver(DRIVER)],
         pending=[using("p", "c")],
@@ -233,13 +233,13 @@ BINDING_CASES = (
         objects=[node(), IMMEDIATE, make_claim("c", "now"), make_driver(DRIVER, capacity=False)],
         pending=[using("p", "c")],
         trigger=[Put(make_driver(DRIVER))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
 )
 
 ZONE_CASES = (
     RequeueCase(
-        "the volume comes, in the node's zone",
+        "the volume is created in the node's zone",
         ZONES,
         objects=[node(labels=IN_A), make_claim("c", volume="v")],
         pending=[using("p", "c")],
@@ -268,10 +268,10 @@ ZONE_CASES = (
         ],
         pending=[using("p", "c")],
         trigger=[Put(make_volume("v", given_to="c", labels=IN_B | {"unrelated": "x"}))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "the claim of one pod comes",
+        "the claim of one pod is created",
         ZONES,
         objects=[node(labels=IN_A), make_volume("v", given_to="c", labels=IN_A)],
         pending=[using("p", "c"), using("q", "d")],
@@ -279,7 +279,7 @@ ZONE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node of the volume's zone joins",
+        "a node of the volume's zone is added",
         ZONES,
         objects=[
             node(labels=IN_A),
@@ -291,7 +291,7 @@ ZONE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a storage class comes",
+        "a storage class is created",
         ZONES,
         objects=[node(labels=IN_A), make_claim("c", volume="v")],
         pending=[using("p", "c")],
@@ -302,7 +302,7 @@ ZONE_CASES = (
 
 RESTRICTION_CASES = (
     RequeueCase(
-        "a node joins, though the claim is taken on all nodes",
+        "a node is added while the claim is in use on all nodes",
         RESTRICTIONS,
         objects=[node(), make_claim("c", volume="v", modes=ONCE), used("r", "c")],
         pending=[using("p", "c")],
@@ -310,7 +310,7 @@ RESTRICTION_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the claim of one pod comes",
+        "the claim of one pod is created",
         RESTRICTIONS,
         objects=[node()],
         pending=[using("p", "c"), using("q", "d")],
@@ -318,7 +318,7 @@ RESTRICTION_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "the only pod that may use the claim goes",
+        "the only pod that may use the claim is deleted",
         RESTRICTIONS,
         objects=[node(), make_claim("c", volume="v", modes=ONCE), used("r", "c")],
         pending=[using("p", "c"), using("q", "d")],
@@ -329,7 +329,7 @@ RESTRICTION_CASES = (
 
 LIMIT_CASES = (
     RequeueCase(
-        "a node takes more volumes",
+        "the volume limit of a node grows",
         LIMITS,
         objects=[node(), make_csi_node("n", csi_example_com=0), *GIVEN],
         pending=[using("p", "c")],
@@ -337,15 +337,15 @@ LIMIT_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a node takes fewer volumes",
+        "the volume limit of a node shrinks",
         LIMITS,
         objects=[node(), make_csi_node("n", csi_example_com=0), *GIVEN],
         pending=[using("p", "c")],
         trigger=[Put(make_csi_node("n", csi_example_com=-1))],
-        requeued=NOBODY,
+        requeued=NO_PODS,
     ),
     RequeueCase(
-        "the claim of one pod comes",
+        "the claim of one pod is created",
         LIMITS,
         objects=[node(), make_csi_node("n", csi_example_com=1)],
         pending=[using("p", "c"), using("q", "d")],
@@ -353,7 +353,7 @@ LIMIT_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a pod with a volume of its own goes",
+        "a pod with a volume of its own is deleted",
         LIMITS,
         objects=[
             node(),
@@ -369,7 +369,7 @@ LIMIT_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "a CSINode comes",
+        "a CSINode is created",
         LIMITS,
         objects=[
             node(),
@@ -382,7 +382,7 @@ LIMIT_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
-        "an attachment goes",
+        "an attachment is deleted",
         LIMITS,
         objects=[
             node(),

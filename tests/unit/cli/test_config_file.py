@@ -47,7 +47,7 @@ def test_the_bin_packing_file_fills_nodes_one_after_the_other() -> None:
         (HEADER + "parallelism: none\n", "a whole number"),
     ],
 )
-def test_a_bad_file_is_refused(tmp_path: Path, text: str, want: str) -> None:
+def test_an_invalid_file_is_refused(tmp_path: Path, text: str, want: str) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(text)
     with pytest.raises(InvalidConfiguration, match=want):
@@ -59,7 +59,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         read_configuration(tmp_path / "nowhere.yaml")
 
 
-def test_mistakes_are_printed_one_a_row(tmp_path: Path) -> None:
+def test_errors_are_printed_one_per_row(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(HEADER + "parallelism: 0\npodInitialBackoffSeconds: 0\n")
     with pytest.raises(InvalidConfiguration) as refused:
@@ -70,7 +70,7 @@ def test_mistakes_are_printed_one_a_row(tmp_path: Path) -> None:
     assert len(rows) == 2
 
 
-def test_check_accepts_what_run_would_accept() -> None:
+def test_check_accepts_files_that_run_accepts() -> None:
     result = CliRunner().invoke(
         app, ["config", "check", str(REPOSITORY / "config/bin-packing.yaml")]
     )
@@ -119,7 +119,7 @@ def _bomb(field: str) -> str:
     ],
     ids=range(10),
 )
-def test_a_document_meant_to_harm_is_refused_in_few_words(text: str, want: str) -> None:
+def test_a_malicious_document_is_refused_with_a_short_message(text: str, want: str) -> None:
     with pytest.raises(InvalidConfiguration) as refused:
         parse_configuration(text, "--config", "file")
     assert want in str(refused.value)

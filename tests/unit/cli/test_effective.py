@@ -1,4 +1,4 @@
-"""The effective configuration is complete, and loading it gives itself."""
+"""The effective configuration is complete and loads to itself."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def configuration(**fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
-def test_loading_it_gives_itself(sample: Path) -> None:
+def test_the_effective_configuration_loads_to_itself(sample: Path) -> None:
     shown = effective(yaml.safe_load(sample.read_text()))
     assert effective(yaml.safe_load(yaml.safe_dump(shown))) == shown
 
 
-def test_it_gives_the_same_plugins_in_the_same_order_with_the_same_weights() -> None:
+def test_the_effective_configuration_has_the_same_plugins_order_and_weights() -> None:
     registry = in_tree_registry()
     (written,) = make_frameworks(load_configuration(), registry)
     (loaded,) = make_frameworks(load_configuration(effective(None)), registry)
@@ -46,7 +46,7 @@ def test_it_gives_the_same_plugins_in_the_same_order_with_the_same_weights() -> 
     assert loaded.profile.weights == written.profile.weights
 
 
-def test_what_is_written_in_two_ways_is_called_the_same() -> None:
+def test_equivalent_configurations_have_the_same_hash() -> None:
     plain = effective(configuration())
     spelled_out = effective(
         configuration(
@@ -63,7 +63,7 @@ def test_what_is_written_in_two_ways_is_called_the_same() -> None:
     assert configuration_hash(spelled_out) == configuration_hash(plain)
 
 
-def test_another_weight_has_another_name() -> None:
+def test_another_weight_has_another_hash() -> None:
     enabled = [{"name": "TaintToleration", "weight": 4}]
     heavier = effective(configuration(profiles=[{"plugins": {"score": {"enabled": enabled}}}]))
     assert configuration_hash(heavier) != configuration_hash(effective(None))
@@ -76,7 +76,7 @@ def test_private_keys_are_left_out() -> None:
     assert "keyData" not in shown["tlsConfig"]
 
 
-def test_it_is_printed_on_demand_with_its_hash(tmp_path: Path) -> None:
+def test_config_show_prints_the_effective_configuration_with_its_hash(tmp_path: Path) -> None:
     runner = CliRunner()
     shown = tmp_path / "effective.yaml"
     result = runner.invoke(app, ["config", "show", "--effective"])
@@ -87,11 +87,11 @@ def test_it_is_printed_on_demand_with_its_hash(tmp_path: Path) -> None:
     assert first_line.removeprefix("# ") in checked.stdout
 
 
-def test_check_names_the_mistakes_of_fields_and_of_plugins_at_once(tmp_path: Path) -> None:
+def test_config_check_reports_errors_of_fields_and_plugins_at_once(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     args = {"scoringStrategy": {"type": "Least"}}
     profile = {
-        "plugins": {"score": {"enabled": [{"name": "Nobody"}]}},
+        "plugins": {"score": {"enabled": [{"name": "NoSuchPlugin"}]}},
         "pluginConfig": [{"name": "NodeResourcesFit", "args": args}],
     }
     wrong = configuration(parallelism=0, podMaxBackoffSeconds="ten", profiles=[profile])

@@ -1,4 +1,4 @@
-"""A kube-scheduler user's file works unchanged."""
+"""A configuration file of kube-scheduler works unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check(file: Path) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_a_file_with_all_that_v1_36_knows_is_accepted() -> None:
+def test_a_file_with_all_fields_of_v1_36_is_accepted() -> None:
     exit_code, output = check(FILE)
     assert exit_code == 0, output
     assert "profiles: default-scheduler, second" in output
@@ -36,7 +36,7 @@ def test_a_file_with_all_that_v1_36_knows_is_accepted() -> None:
         ("minCandidates: 1", "minCandidates"),
     ],
 )
-def test_the_arguments_of_preemption_are_checked(args: str, path: str, tmp_path: Path) -> None:
+def test_the_arguments_of_preemption_are_validated(args: str, path: str, tmp_path: Path) -> None:
     args = args if args.startswith("{") else "{" + args + "}"
     file = tmp_path / "config.yaml"
     file.write_text(

@@ -30,7 +30,7 @@ class Idle:
 
 @pytest.fixture(autouse=True)
 def _package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module that entry points may name."""
+    """A module that entry points can refer to."""
     (tmp_path / "own_plugins.py").write_text(MODULE)
     (tmp_path / "broken_plugins.py").write_text("import no_such_module\n")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -41,7 +41,7 @@ def _discover(*offers: tuple[str, str], handle: Handle | None = None) -> Registr
     return discover_plugins(handle, offered=offered)
 
 
-def test_plugins_are_found_beside_those_of_the_scheduler() -> None:
+def test_plugins_of_packages_are_added_to_the_in_tree_plugins() -> None:
     registry = _discover(("Own", "own_plugins:Own"))
     assert set(registry) == {*in_tree_registry(), "Own"}
     assert registry.faults == {}
@@ -64,7 +64,7 @@ def test_a_plugin_gets_the_handle_of_its_scheduler() -> None:
         ("NodeName", "own_plugins:Own", "that of a plugin of the scheduler itself"),
     ],
 )
-def test_an_entry_point_that_cannot_be_used_is_a_fault_that_names_it(
+def test_an_unusable_entry_point_is_a_fault_with_its_name(
     name: str, value: str, words: str
 ) -> None:
     registry = _discover((name, value))
@@ -74,7 +74,7 @@ def test_an_entry_point_that_cannot_be_used_is_a_fault_that_names_it(
     assert set(registry) == set(in_tree_registry())
 
 
-def test_of_two_plugins_of_one_name_neither_is_taken() -> None:
+def test_two_plugins_with_the_same_name_are_both_refused() -> None:
     registry = _discover(("Own", "own_plugins:Own"), ("Own", "other_plugins:Own"))
     assert "Own" not in registry
     assert "2 packages offer a plugin of that name" in registry.faults["Own"]
@@ -82,7 +82,7 @@ def test_of_two_plugins_of_one_name_neither_is_taken() -> None:
     assert "own_plugins:Own" in registry.faults["Own"]
 
 
-def test_a_plugin_that_cannot_be_made_names_its_entry_point() -> None:
+def test_the_error_of_an_unusable_plugin_names_its_entry_point() -> None:
     factory = _discover(("Idle", "own_plugins:Idle"))["Idle"]
     with pytest.raises(PluginUnusable, match="entry point Idle = own_plugins:Idle of an unknown"):
         factory.construct(factory.args())

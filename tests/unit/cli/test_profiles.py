@@ -1,4 +1,4 @@
-"""Frameworks made from a configuration, and what extenders change about them."""
+"""Frameworks made from a configuration, with the ignored resources of extenders."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def _fit(args: dict[str, Any]) -> PluginConfig:
         ),
     ],
 )
-def test_resources_of_extenders_are_added_to_those_that_fit_ignores(
+def test_resources_of_extenders_are_ignored_by_node_resources_fit(
     written: tuple[PluginConfig, ...], want: tuple[PluginConfig, ...]
 ) -> None:
     profile = KubeSchedulerProfile(plugin_config=written)
     assert ignoring_resources(profile, (GPU,)).plugin_config == want
 
 
-def test_a_profile_stays_as_it_is_without_such_resources() -> None:
+def test_a_profile_is_unchanged_without_ignored_resources() -> None:
     profile = KubeSchedulerProfile(scheduler_name="s")
     assert ignoring_resources(profile, ()) is profile
 
 
-def test_frameworks_are_built_with_them_and_parallelism_limits_consultations() -> None:
+def test_frameworks_ignore_the_resources_and_parallelism_limits_consultations() -> None:
     configuration = load_configuration(CONFIGURATION)
     (framework,) = make_frameworks(configuration)
     assert framework.scheduler_name == "stowage"

@@ -19,7 +19,7 @@ HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfigu
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
-    """Collects what would be run instead of running it."""
+    """Collects the options of `run` instead of running."""
     collected: list[RunOptions] = []
 
     def collect(options: RunOptions) -> int:
@@ -36,7 +36,7 @@ def run(*flags: str) -> tuple[int, str]:
     return result.exit_code, result.stderr
 
 
-def test_without_flags_the_defaults_run(started: list[RunOptions]) -> None:
+def test_without_flags_the_defaults_apply(started: list[RunOptions]) -> None:
     assert run() == (0, "")
     (options,) = started
     assert options.scheduler_names == ("stowage",)
@@ -47,9 +47,7 @@ def test_without_flags_the_defaults_run(started: list[RunOptions]) -> None:
     assert options.leader_election.lease_name == "stowage"
 
 
-def test_flags_are_taken_as_kube_scheduler_takes_them(
-    started: list[RunOptions], tmp_path: Path
-) -> None:
+def test_flags_are_parsed_as_by_kube_scheduler(started: list[RunOptions], tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.touch()
     exit_status, errors = run(
@@ -72,12 +70,12 @@ def test_flags_are_taken_as_kube_scheduler_takes_them(
     assert options.leader_election.lease_name == "another"
 
 
-def test_leader_election_can_be_turned_off(started: list[RunOptions]) -> None:
+def test_leader_election_can_be_disabled(started: list[RunOptions]) -> None:
     assert run("--leader-elect=false") == (0, "")
     assert started[0].leader_election is None
 
 
-def test_flags_win_over_the_file(started: list[RunOptions], tmp_path: Path) -> None:
+def test_flags_override_the_file(started: list[RunOptions], tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(
         HEADER
@@ -94,7 +92,7 @@ def test_flags_win_over_the_file(started: list[RunOptions], tmp_path: Path) -> N
     assert options.leader_election.lease_namespace == "from-file"
 
 
-def test_a_bad_file_ends_the_command_with_what_is_wrong(
+def test_an_invalid_file_ends_the_command_with_its_errors(
     started: list[RunOptions], tmp_path: Path
 ) -> None:
     file = tmp_path / "config.yaml"
@@ -106,20 +104,20 @@ def test_a_bad_file_ends_the_command_with_what_is_wrong(
 
 
 @pytest.mark.parametrize("flag", ["--leader-elect=maybe", "--leader-elect-lease-duration=soon"])
-def test_a_bad_flag_is_refused(started: list[RunOptions], flag: str) -> None:
+def test_an_invalid_flag_is_refused(started: list[RunOptions], flag: str) -> None:
     exit_status, _ = run(flag)
     assert exit_status == 2
     assert started == []
 
 
-def test_flags_that_contradict_each_other_are_refused(started: list[RunOptions]) -> None:
+def test_contradictory_flags_are_refused(started: list[RunOptions]) -> None:
     exit_status, errors = run("--leader-elect-lease-duration=1s")
     assert exit_status == 1
     assert "leaderElection.leaseDuration" in errors
     assert started == []
 
 
-def test_a_kubeconfig_that_is_not_there_is_refused(started: list[RunOptions]) -> None:
+def test_a_missing_kubeconfig_is_refused(started: list[RunOptions]) -> None:
     exit_status, errors = run("--kubeconfig=/nonexistent/kubeconfig")
     assert exit_status == 2
     assert "/nonexistent/kubeconfig" in errors
@@ -131,7 +129,7 @@ def test_a_scheduler_name_names_the_only_profile() -> None:
     assert [profile.scheduler_name for profile in configuration.profiles] == ["mine"]
 
 
-def test_a_scheduler_name_beside_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_scheduler_name_together_with_a_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(HEADER)
     with pytest.raises(InvalidConfiguration, match="--scheduler-name"):
@@ -155,12 +153,12 @@ def test_the_engine_has_a_framework_for_each_profile() -> None:
     assert shown["profiles"][0]["schedulerName"] == "mine"
 
 
-def test_configuration_is_what_the_types_say() -> None:
+def test_the_effective_configuration_is_decoded() -> None:
     assert isinstance(effective_configuration(None, None, {}), KubeSchedulerConfiguration)
 
 
 @pytest.mark.parametrize("flag", ["--config=file.yaml", "--scheduler-name=mine"])
-def test_a_config_map_goes_with_nothing_else_that_names_profiles(
+def test_a_config_map_excludes_other_sources_of_profiles(
     started: list[RunOptions], flag: str
 ) -> None:
     exit_status, errors = run("--configmap=a/b", flag)
@@ -169,7 +167,7 @@ def test_a_config_map_goes_with_nothing_else_that_names_profiles(
     assert started == []
 
 
-def test_a_config_map_is_read_and_then_followed(
+def test_a_config_map_is_read_and_then_watched(
     started: list[RunOptions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = HEADER + "leaderElection: {resourceName: from-map}\nprofiles: [{schedulerName: a}]\n"
@@ -181,13 +179,13 @@ def test_a_config_map_is_read_and_then_followed(
     assert options.leader_election.lease_name == "from-map"
     assert options.config_map is not None
     assert str(options.config_map.reference) == "a/b:c"
-    # A version that only repeats the start is the same, flags put over it.
+    # Flags are applied to later versions too, so an unchanged version has the same hash.
     assert options.config_map.load(text).hash == options.configuration.hash
     with pytest.raises(InvalidConfiguration, match=r"leaderElection\.resourceName"):
         options.config_map.load(text.replace("from-map", "another"))
 
 
-def test_a_config_map_names_no_kubeconfig(
+def test_a_config_map_may_not_name_a_kubeconfig(
     started: list[RunOptions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = HEADER + "clientConnection: {kubeconfig: /some/where}\n"

@@ -16,7 +16,7 @@ HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfigu
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
-    """Collects what would be run instead of running it."""
+    """Collects the options of `run` instead of running."""
     collected: list[RunOptions] = []
 
     def collect(options: RunOptions) -> int:
@@ -39,7 +39,9 @@ def _serving(started: list[RunOptions]) -> ServingOptions:
     return serving
 
 
-def test_by_default_health_alone_is_open_and_nothing_is_limited(started: list[RunOptions]) -> None:
+def test_by_default_only_health_is_open_and_requests_are_not_limited(
+    started: list[RunOptions],
+) -> None:
     assert _run() == (0, "")
     serving = _serving(started)
     assert (serving.tls_cert_file, serving.cert_dir) == (None, None)
@@ -66,14 +68,14 @@ def test_access_is_configured_as_in_kube_scheduler(
     assert (access.token_ttl_s, access.authorized_ttl_s, access.unauthorized_ttl_s) == (60, 5, 0)
 
 
-def test_a_path_that_is_none_is_refused(started: list[RunOptions]) -> None:
+def test_an_invalid_path_is_refused(started: list[RunOptions]) -> None:
     exit_code, errors = _run("--authorization-always-allow-paths=metrics")
     assert exit_code == 1
     assert "--authorization-always-allow-paths" in errors
     assert started == []
 
 
-def test_flags_about_the_api_server_win_over_the_file(
+def test_flags_about_the_api_server_override_the_file(
     started: list[RunOptions], tmp_path: Path
 ) -> None:
     file = tmp_path / "config.yaml"

@@ -1,4 +1,4 @@
-"""An event whose handler raises is reported by its object's name and stops no other event."""
+"""A failing event handler is reported with the object's name and stops no other event."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 
 
-def test_a_failing_event_handler_reports_the_name_of_the_object_and_nothing_else_of_it() -> None:
+def test_the_report_of_a_failing_event_handler_has_only_the_name_of_the_object() -> None:
     engine = default_engine()
     pod = make_pod("p", labels={"note": "canary"})
     broken = replace(pod, spec=replace(pod.spec, containers=None))

@@ -1,4 +1,4 @@
-"""What an author writes becomes what the runner takes, or a sentence about what is wrong."""
+"""Plugins are adapted to the protocols of the framework, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ class PreferSsd:
         return 100 if node.labels.get("disk") == "ssd" else 0
 
 
-class Says:
+class FixedFilter:
     """A scalar filter with a fixed answer."""
 
-    name = "Says"
+    name = "FixedFilter"
 
     def __init__(self, answer: Any = None) -> None:
         self.answer = answer
@@ -119,7 +119,7 @@ def _refusal_on_b(cluster: MirroredCluster, plugin: object) -> Status:
     return result.status(row)
 
 
-def test_a_scalar_score_rates_each_node(cluster: MirroredCluster) -> None:
+def test_a_scalar_score_runs_for_each_node(cluster: MirroredCluster) -> None:
     assert _score(cluster, PreferSsd()) == {"a": 100, "b": 0}
 
 
@@ -129,7 +129,7 @@ def test_undeclared_reads_count_as_everything() -> None:
     assert plugin.traits == PluginTraits()
 
 
-def test_declared_reads_let_answers_be_kept() -> None:
+def test_answers_are_cached_according_to_declared_reads() -> None:
     names = [f"n{number:02}" for number in range(50)]
     cluster = MirroredCluster([make_node(name) for name in names])
     asked: list[str] = []
@@ -148,7 +148,7 @@ def test_declared_reads_let_answers_be_kept() -> None:
     assert sorted(asked) == names
 
 
-def test_a_score_that_is_no_whole_number_fails_with_the_plugins_name(
+def test_a_score_that_is_no_whole_number_is_an_error_with_the_plugin_name(
     cluster: MirroredCluster,
 ) -> None:
     class Half:
@@ -166,19 +166,19 @@ def test_a_score_that_is_no_whole_number_fails_with_the_plugins_name(
     [
         (None, SUCCESS),
         (SUCCESS, SUCCESS),
-        ("no", unschedulable("no", plugin="Says")),
-        (unschedulable("no", "never"), unschedulable("no", "never", plugin="Says")),
-        (unresolvable("never"), unresolvable("never", plugin="Says")),
+        ("no", unschedulable("no", plugin="FixedFilter")),
+        (unschedulable("no", "never"), unschedulable("no", "never", plugin="FixedFilter")),
+        (unresolvable("never"), unresolvable("never", plugin="FixedFilter")),
     ],
 )
-def test_a_scalar_filter_answers_none_a_reason_or_a_status(
+def test_a_scalar_filter_returns_none_a_reason_or_a_status(
     cluster: MirroredCluster, answer: object, expected: Status
 ) -> None:
-    assert _refusal_on_b(cluster, Says(answer)) == expected
+    assert _refusal_on_b(cluster, FixedFilter(answer)) == expected
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("answer", "message"),
     [
         (True, "answered True for node b"),
         ("", "answered '' for node b"),
@@ -186,14 +186,14 @@ def test_a_scalar_filter_answers_none_a_reason_or_a_status(
         (error("disk on fire"), "disk on fire"),
     ],
 )
-def test_an_answer_that_is_no_verdict_ends_the_cycle(
-    cluster: MirroredCluster, answer: object, words: str
+def test_an_invalid_answer_of_a_scalar_filter_is_an_error(
+    cluster: MirroredCluster, answer: object, message: str
 ) -> None:
-    with pytest.raises(PluginFailed, match=words):
-        _refusal_on_b(cluster, Says(answer))
+    with pytest.raises(PluginFailed, match=message):
+        _refusal_on_b(cluster, FixedFilter(answer))
 
 
-def test_a_node_has_amounts_and_pods(cluster: MirroredCluster) -> None:
+def test_a_node_has_resources_and_pods(cluster: MirroredCluster) -> None:
     seen: dict[str, tuple[int, int, list[str], set[str]]] = {}
 
     class Looks:
@@ -210,8 +210,10 @@ def test_a_node_has_amounts_and_pods(cluster: MirroredCluster) -> None:
     assert seen == {"a": (4000, 0, [], {"cpu"}), "b": (4000, 1000, ["r"], {"cpu"})}
 
 
-def test_the_vectorised_form_counts_where_both_are_there(cluster: MirroredCluster) -> None:
-    class Both(Says):
+def test_the_vectorised_filter_takes_precedence_over_the_scalar_one(
+    cluster: MirroredCluster,
+) -> None:
+    class Both(FixedFilter):
         traits = PluginTraits(filter_reads=Reads.NODE)
 
         def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
@@ -220,7 +222,7 @@ def test_the_vectorised_form_counts_where_both_are_there(cluster: MirroredCluste
     assert _refusal_on_b(cluster, Both("one by one")).reasons == ("all at once",)
 
 
-def test_normalising_goes_with_a_scalar_score(cluster: MirroredCluster) -> None:
+def test_a_scalar_score_can_be_normalised(cluster: MirroredCluster) -> None:
     class Ranks(PreferSsd):
         def normalize_score(
             self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
@@ -231,8 +233,8 @@ def test_normalising_goes_with_a_scalar_score(cluster: MirroredCluster) -> None:
     assert _score(cluster, Ranks()) == {"a": 0, "b": 100}
 
 
-def test_a_plugin_takes_part_in_what_it_has_methods_for_only() -> None:
-    plugin = AdaptedPlugin(Says())
+def test_a_plugin_implements_only_the_protocols_of_its_methods() -> None:
+    plugin = AdaptedPlugin(FixedFilter())
     assert isinstance(plugin, FilterPlugin)
     assert not isinstance(plugin, ScorePlugin | PermitPlugin | PreBindPlugin | ReservePlugin)
 
@@ -256,7 +258,7 @@ def test_members_that_protocols_require_are_added() -> None:
     assert asyncio.run(plugin.pre_bind(CycleState(), pod, "n")) == SUCCESS
 
 
-def test_args_and_handle_reach_a_constructor_that_names_them() -> None:
+def test_a_constructor_gets_args_and_handle_if_it_has_these_parameters() -> None:
     class Wants(Bounded):
         name = "Wants"
 
@@ -273,11 +275,11 @@ def test_args_and_handle_reach_a_constructor_that_names_them() -> None:
 
 
 def test_a_function_may_construct_the_plugin() -> None:
-    def make() -> Says:
-        return Says("no")
+    def make() -> FixedFilter:
+        return FixedFilter("no")
 
-    factory = plugin_factory(make, name="Says")
-    assert factory.construct(factory.args()).name == "Says"
+    factory = plugin_factory(make, name="FixedFilter")
+    assert factory.construct(factory.args()).name == "FixedFilter"
 
 
 class _Nameless:
@@ -288,7 +290,7 @@ class _Nameless:
 class _Idle:
     name = "Idle"
 
-    def scoreNode(self, pod: PodInfo, node: NodeInfo) -> int:  # noqa: N802 - a mistake to be found
+    def scoreNode(self, pod: PodInfo, node: NodeInfo) -> int:  # noqa: N802 - the error under test
         return 0
 
 
@@ -307,7 +309,7 @@ class _Awaiting:
 
 
 class _Reading(PreferSsd):
-    traits = {"score_reads": Reads.NODE}  # noqa: RUF012 - what an author may write
+    traits = {"score_reads": Reads.NODE}  # noqa: RUF012 - the error under test
 
 
 class _Misspelt(PreferSsd):
@@ -361,7 +363,7 @@ class _Valued:
 
 
 @pytest.mark.parametrize(
-    ("made_by", "words"),
+    ("made_by", "message"),
     [
         (_Nameless, "its name is None, expected text"),
         (_Idle, "takes part in no extension point.*score_node"),
@@ -380,12 +382,12 @@ class _Valued:
         (7, "it is 7, expected a class"),
     ],
 )
-def test_a_plugin_that_cannot_work_is_refused_with_the_reason(made_by: Any, words: str) -> None:
+def test_an_unusable_plugin_is_refused_with_the_reason(made_by: Any, message: str) -> None:
     def make() -> None:
         factory = plugin_factory(made_by)
         factory.construct(factory.args())
 
-    with pytest.raises(PluginUnusable, match=words):
+    with pytest.raises(PluginUnusable, match=message):
         make()
 
 
@@ -395,11 +397,11 @@ def test_a_plugin_keeps_the_traits_its_author_declares() -> None:
 
 
 def test_a_filter_of_single_nodes_filters_what_ifs() -> None:
-    assert AdaptedPlugin(Says()).traits == PluginTraits(filters_what_ifs=True)
+    assert AdaptedPlugin(FixedFilter()).traits == PluginTraits(filters_what_ifs=True)
 
 
 @pytest.mark.parametrize(
-    ("field", "words"),
+    ("field", "message"),
     [
         ({"row_local": True}, "row_local"),
         ({"filter_reads": "node"}, "PluginTraits.filter_reads is 'node', expected a Reads"),
@@ -407,9 +409,9 @@ def test_a_filter_of_single_nodes_filters_what_ifs() -> None:
     ],
 )
 def test_traits_with_an_unknown_field_or_a_wrong_type_are_refused(
-    field: dict[str, Any], words: str
+    field: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(TypeError, match=words):
+    with pytest.raises(TypeError, match=message):
         PluginTraits(**field)
 
 
@@ -418,7 +420,7 @@ def _make_prefer_ssd() -> PreferSsd:
 
 
 @pytest.mark.parametrize("made_by", [PreferSsd, _make_prefer_ssd])
-def test_a_plugin_goes_by_the_name_it_is_registered_under(made_by: Callable[[], object]) -> None:
+def test_a_plugin_must_have_the_name_it_is_registered_under(made_by: Callable[[], object]) -> None:
     with pytest.raises(PluginUnusable, match="calls itself 'PreferSsd', expected name = 'Other'"):
         plugin_factory(made_by, name="Other").construct(None)
 
@@ -445,7 +447,9 @@ def _build(*factories: PluginFactory, faults: dict[str, str] | None = None, **ar
         ({"maxPod": 2}, "args.maxPod: 2 (expected no such field; did you mean maxPods?)"),
     ],
 )
-def test_args_are_checked_like_those_of_other_plugins(args: dict[str, Any], mistake: str) -> None:
+def test_args_are_validated_like_those_of_in_tree_plugins(
+    args: dict[str, Any], mistake: str
+) -> None:
     with pytest.raises(InvalidConfiguration) as raised:
         _build(plugin_factory(Bounded), Bounded=args)
     assert str(raised.value) == f"profiles[0].pluginConfig[0].{mistake}"
@@ -477,13 +481,15 @@ class _Typed(PreferSsd):
         ({"weights": 3}, "a mapping of fields"),
     ],
 )
-def test_types_of_arguments_say_what_is_expected(args: dict[str, Any], expectation: str) -> None:
+def test_the_error_for_an_invalid_argument_names_the_expected_type(
+    args: dict[str, Any], expectation: str
+) -> None:
     with pytest.raises(InvalidConfiguration) as raised:
         _build(plugin_factory(_Typed), PreferSsd=args)
     assert [error.expectation for error in raised.value.errors] == [expectation]
 
 
-def test_an_argument_may_be_named_kind_although_a_type_may_be_given() -> None:
+def test_an_argument_may_be_named_kind() -> None:
     class Kinds(PreferSsd):
         class Args(PluginArgs):
             kind: str = "ssd"
@@ -499,7 +505,7 @@ def test_an_argument_may_be_named_kind_although_a_type_may_be_given() -> None:
         _build(plugin_factory(Kinds), PreferSsd={"kind": "tape", "apiVersion": "example.com/v1"})
 
 
-def test_a_plugin_that_cannot_be_constructed_is_an_error_of_the_profile_that_enables_it() -> None:
+def test_a_plugin_that_cannot_be_constructed_is_an_error_of_its_profile() -> None:
     with pytest.raises(InvalidConfiguration) as raised:
         _build(plugin_factory(PreferSsd), plugin_factory(_Blocking))
     (mistake,) = raised.value.errors
@@ -516,7 +522,7 @@ def test_a_plugin_that_was_not_loaded_is_refused_with_its_error() -> None:
     assert mistake.expectation == "a plugin that works, but its package is broken"
 
 
-def test_a_plugin_that_was_not_loaded_harms_no_profile_without_it() -> None:
+def test_a_plugin_that_was_not_loaded_does_not_affect_profiles_without_it() -> None:
     registry = in_tree_registry().merged_with(faults={"Gone": "its package is broken"})
     config = KubeSchedulerProfile(plugin_config=(PluginConfig("Gone", {"any": "args"}),))
     assert "Gone" not in build_profile(config, registry).instances

@@ -1,4 +1,4 @@
-"""Answers of plugins that go by amounts are looked up, not asked for, where amounts come again."""
+"""Answers that depend only on amounts are cached for nodes with equal amounts."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ BY_AMOUNTS = replace(USAGE, reads_only_amounts=True)
 
 @dataclass
 class ByPods:
-    """Refuses nodes with two pods, scores 50 and one point less for each pod.
+    """Rejects nodes with two pods; scores 50, less one point for each pod.
 
     Attributes:
-        wild: The number of pods that is scored out of bounds.
-        asked: How many nodes it was asked about, for each time.
+        invalid_at: A number of pods for which the score is out of range.
+        asked: The number of nodes of each call.
     """
 
     traits: PluginTraits
-    wild: int = -1
+    invalid_at: int = -1
     name: str = "ByPods"
     asked: list[int] = field(default_factory=list)
 
@@ -47,14 +47,14 @@ class ByPods:
         return FilterVerdict((Rejection("full", nodes.num_pods >= 2),))
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
-        scores: Int64Array = np.where(nodes.num_pods == self.wild, 1000, 50 - nodes.num_pods)
+        scores: Int64Array = np.where(nodes.num_pods == self.invalid_at, 1000, 50 - nodes.num_pods)
         return scores
 
 
 @pytest.fixture
 def cluster() -> MirroredCluster:
     nodes = [make_node(f"n{index}") for index in range(NUM_NODES)]
-    # Its class, and with it what is kept for it, lives as long as there is a pod.
+    # A class and its cached answers live as long as one of its pods.
     return MirroredCluster(nodes, [make_pod("lasting", node="elsewhere")])
 
 
@@ -65,14 +65,14 @@ def _ask(framework: Framework, cluster: MirroredCluster) -> tuple[list[int], lis
     return rows.tolist(), framework.run_score(state, pod, snapshot, rows).total.tolist()
 
 
-def test_a_plugin_is_not_asked_again_about_known_amounts(cluster: MirroredCluster) -> None:
+def test_a_plugin_is_not_called_again_for_known_amounts(cluster: MirroredCluster) -> None:
     plugin = ByPods(BY_AMOUNTS)
     framework = framework_of(plugin)
     _ask(framework, cluster)
     for index in range(6):
         cluster.bind(make_pod(f"first{index}"), f"n{index}")
         _ask(framework, cluster)
-    assert plugin.asked[1:] == [1], "one node with one pod is like another"
+    assert plugin.asked[1:] == [1], "nodes with one pod have equal amounts"
     for index in range(3):
         cluster.bind(make_pod(f"second{index}"), f"n{index}")
         _ask(framework, cluster)
@@ -86,7 +86,7 @@ def test_a_plugin_is_not_asked_again_about_known_amounts(cluster: MirroredCluste
     assert "n1" not in found
 
 
-def test_looked_up_answers_equal_computed_ones(cluster: MirroredCluster) -> None:
+def test_cached_answers_equal_computed_ones(cluster: MirroredCluster) -> None:
     by_amounts, asked = (framework_of(ByPods(each)) for each in (BY_AMOUNTS, USAGE))
     for index in range(120):
         where = index * 7 % 23 if index % 3 else index * 5 % NUM_NODES
@@ -95,7 +95,7 @@ def test_looked_up_answers_equal_computed_ones(cluster: MirroredCluster) -> None
             assert _ask(by_amounts, cluster) == _ask(asked, cluster)
 
 
-def test_many_changed_nodes_are_asked_about_in_one_call(cluster: MirroredCluster) -> None:
+def test_many_changed_nodes_are_evaluated_in_one_call(cluster: MirroredCluster) -> None:
     plugin = ByPods(BY_AMOUNTS)
     framework = framework_of(plugin)
     for count in (0, 16, 17, 33):
@@ -107,7 +107,7 @@ def test_many_changed_nodes_are_asked_about_in_one_call(cluster: MirroredCluster
 
 
 def test_a_score_out_of_range_is_an_error_each_time(cluster: MirroredCluster) -> None:
-    framework = framework_of(ByPods(BY_AMOUNTS, wild=1))
+    framework = framework_of(ByPods(BY_AMOUNTS, invalid_at=1))
     _ask(framework, cluster)
     for index in range(3):
         cluster.bind(make_pod(f"p{index}"), f"n{index}")

@@ -18,8 +18,8 @@ STATE = CycleState()
 
 
 @dataclass
-class Book:
-    """Takes part in everything after the decision and keeps a log."""
+class Recorder:
+    """Implements Reserve to PostBind and records each call."""
 
     name: str
     log: list[str] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Book:
     def _note(self, what: str) -> None:
         self.log.append(f"{what} {self.name}")
         if self.breaks:
-            raise RuntimeError("out of ink")
+            raise RuntimeError("record failed")
 
 
 @pytest.fixture
@@ -65,9 +65,13 @@ def pod() -> PodInfo:
     return make_pod_info(make_pod("p"), ClusterCache().classes)
 
 
-def test_a_failed_reserve_gives_everything_back_in_reverse_order(pod: PodInfo) -> None:
+def test_a_failed_reserve_unreserves_all_plugins_in_reverse_order(pod: PodInfo) -> None:
     log: list[str] = []
-    plugins = [Book("A", log), Book("B", log, unschedulable("taken")), Book("C", log)]
+    plugins = [
+        Recorder("A", log),
+        Recorder("B", log, unschedulable("taken")),
+        Recorder("C", log),
+    ]
     status = framework_of(*plugins).run_reserve(STATE, pod, "n0").status
     assert (status.plugin, status.message) == ("B", "taken")
     assert log == ["reserve A", "reserve B", "unreserve C", "unreserve B", "unreserve A"]
@@ -75,15 +79,17 @@ def test_a_failed_reserve_gives_everything_back_in_reverse_order(pod: PodInfo) -
 
 def test_a_plugin_that_raises_in_unreserve_does_not_stop_the_others(pod: PodInfo) -> None:
     log: list[str] = []
-    framework = framework_of(Book("A", log), Book("B", log, breaks=True))
-    with pytest.raises(PluginFailed, match='running Unreserve plugin "B": out of ink'):
+    framework = framework_of(Recorder("A", log), Recorder("B", log, breaks=True))
+    with pytest.raises(PluginFailed, match='running Unreserve plugin "B": record failed'):
         framework.run_unreserve(STATE, pod, "n0")
     assert log == ["unreserve B", "unreserve A"]
 
 
 def test_permit_waits_for_every_plugin_within_the_maximum(pod: PodInfo) -> None:
     framework = framework_of(
-        Book("A", status=WAIT, timeout_s=3), Book("B"), Book("C", status=WAIT, timeout_s=10**6)
+        Recorder("A", status=WAIT, timeout_s=3),
+        Recorder("B"),
+        Recorder("C", status=WAIT, timeout_s=10**6),
     )
     outcome = framework.run_permit(STATE, pod, "n0")
     assert outcome.status.code is Code.WAIT
@@ -92,28 +98,28 @@ def test_permit_waits_for_every_plugin_within_the_maximum(pod: PodInfo) -> None:
 
 def test_a_rejection_by_permit_wins_over_waiting(pod: PodInfo) -> None:
     framework = framework_of(
-        Book("A", status=WAIT, timeout_s=3), Book("B", status=unschedulable("no"))
+        Recorder("A", status=WAIT, timeout_s=3), Recorder("B", status=unschedulable("no"))
     )
     outcome = framework.run_permit(STATE, pod, "n0")
     assert (outcome.status.plugin, outcome.status.message) == ("B", "no")
     assert outcome.timeouts == {}
 
 
-def test_errors_after_the_decision_are_worded_as_kube_scheduler_does(pod: PodInfo) -> None:
-    broken = framework_of(Book("A", breaks=True))
-    failing = framework_of(Book("A", status=error("lost")))
+def test_error_messages_equal_those_of_kube_scheduler(pod: PodInfo) -> None:
+    broken = framework_of(Recorder("A", breaks=True))
+    failing = framework_of(Recorder("A", status=error("lost")))
     assert broken.run_reserve(STATE, pod, "n0").status.reasons == (
-        'running Reserve plugin "A": out of ink',
-        'running Unreserve plugin "A": out of ink',
+        'running Reserve plugin "A": record failed',
+        'running Unreserve plugin "A": record failed',
     )
     assert failing.run_permit(STATE, pod, "n0").status.message == 'running Permit plugin "A": lost'
     plan = failing.plan_pre_bind(STATE, pod, "n0")
     assert plan.status.message == 'running PreBindPreFlight "A": lost'
 
 
-def test_only_plugins_with_work_to_do_run_before_binding(pod: PodInfo) -> None:
+def test_pre_bind_runs_only_plugins_whose_pre_flight_is_not_skip(pod: PodInfo) -> None:
     log: list[str] = []
-    framework = framework_of(Book("A", log, SKIP), Book("B", log))
+    framework = framework_of(Recorder("A", log, SKIP), Recorder("B", log))
     plan = framework.plan_pre_bind(STATE, pod, "n0")
     assert plan.plugins == ("B",)
     log.clear()
@@ -122,27 +128,27 @@ def test_only_plugins_with_work_to_do_run_before_binding(pod: PodInfo) -> None:
     assert log == ["pre-bind B"]
 
 
-def test_pre_bind_stops_at_the_first_that_does_not_succeed(pod: PodInfo) -> None:
+def test_pre_bind_stops_at_the_first_plugin_that_does_not_succeed(pod: PodInfo) -> None:
     log: list[str] = []
-    framework = framework_of(Book("A", log, unschedulable("no volume")), Book("B", log))
+    framework = framework_of(Recorder("A", log, unschedulable("no volume")), Recorder("B", log))
     status = asyncio.run(framework.run_pre_bind(STATE, pod, "n0", ("A", "B")))
     assert (status.plugin, status.message, log) == ("A", "no volume", ["pre-bind A"])
 
 
 def test_the_first_plugin_that_takes_the_pod_binds_it(pod: PodInfo) -> None:
-    framework = framework_of(Book("A", binds=False), Book("B"))
+    framework = framework_of(Recorder("A", binds=False), Recorder("B"))
     assert framework.run_bind(STATE, pod, "n0") == ("B", BindPod(pod.reference, "n0 by B"))
 
 
 def test_a_pod_that_no_plugin_binds_is_an_error(pod: PodInfo) -> None:
-    framework = framework_of(Book("A", binds=False))
+    framework = framework_of(Recorder("A", binds=False))
     with pytest.raises(PluginFailed, match="no bind plugin takes the pod"):
         framework.run_bind(STATE, pod, "n0")
 
 
 def test_every_post_bind_plugin_runs_even_if_one_raises(pod: PodInfo) -> None:
     log: list[str] = []
-    framework = framework_of(Book("A", log, breaks=True), Book("B", log))
-    with pytest.raises(PluginFailed, match='running PostBind plugin "A": out of ink'):
+    framework = framework_of(Recorder("A", log, breaks=True), Recorder("B", log))
+    with pytest.raises(PluginFailed, match='running PostBind plugin "A": record failed'):
         framework.run_post_bind(STATE, pod, "n0")
     assert log == ["post-bind A", "post-bind B"]

@@ -56,7 +56,7 @@ def test_a_pre_enqueue_plugin_that_raises_gates_the_pod(pod: PodInfo) -> None:
 PER_CLASS = PluginTraits(pre_enqueue_per_class=True)
 
 
-def test_a_pre_enqueue_plugin_per_class_is_asked_once_per_class(pod: PodInfo) -> None:
+def test_a_pre_enqueue_plugin_per_class_runs_once_per_class(pod: PodInfo) -> None:
     by_class = framework_of(Gate("A", unresolvable("shut"), traits=PER_CLASS))
     assert not by_class.gates_per_pod
     assert by_class.run_pre_enqueue_again(pod).is_success
@@ -67,7 +67,7 @@ def test_a_pre_enqueue_plugin_per_class_is_asked_once_per_class(pod: PodInfo) ->
     assert mixed.run_pre_enqueue_again(pod).plugin == "B"
 
 
-def test_the_sort_key_is_the_queue_sort_plugins(pod: PodInfo) -> None:
+def test_the_sort_key_is_that_of_the_queue_sort_plugin(pod: PodInfo) -> None:
     assert framework_of().sort_key(pod, 3.5) == (-7, 3.5)
 
 

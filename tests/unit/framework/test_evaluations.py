@@ -1,11 +1,11 @@
-"""How often plugins were asked, spelled out from what is cheap to count."""
+"""Evaluations of plugins, derived from counts per run."""
 
 from __future__ import annotations
 
 from stowage.framework.runtime.evaluations import FILTER, PRE_FILTER, Evaluations
 
 
-def test_every_plugin_that_is_not_skipped_counts() -> None:
+def test_every_plugin_that_is_not_skipped_is_counted() -> None:
     evaluations = Evaluations({PRE_FILTER: ["A", "B"], FILTER: ["A", "B", "C"]})
     evaluations.add(PRE_FILTER, {"B", "of another point"})
     evaluations.add(FILTER, {"B"}, times=5)
@@ -18,7 +18,7 @@ def test_every_plugin_that_is_not_skipped_counts() -> None:
     }
 
 
-def test_plugins_after_the_one_that_ended_the_run_do_not_count() -> None:
+def test_plugins_after_the_one_that_ended_the_run_are_not_counted() -> None:
     evaluations = Evaluations({PRE_FILTER: ["A", "B", "C"]})
     evaluations.add(PRE_FILTER, {"A"}, stopped_at="B")
     assert evaluations.totals() == {("B", PRE_FILTER): 1}

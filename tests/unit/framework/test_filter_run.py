@@ -41,7 +41,7 @@ def _names(cluster: MirroredCluster, rows: Int64Array) -> list[str]:
     return [cluster.snapshot().node_names[row] for row in rows.tolist()]
 
 
-def test_a_node_is_feasible_if_no_plugin_refuses_it(cluster: MirroredCluster, pod: PodInfo) -> None:
+def test_a_node_is_feasible_if_no_plugin_rejects_it(cluster: MirroredCluster, pod: PodInfo) -> None:
     framework = framework_of(
         Refuses("A", {"n1"}), Refuses("B", {"n2"}, traits=PluginTraits(filter_reads=Reads.NODE))
     )
@@ -50,7 +50,7 @@ def test_a_node_is_feasible_if_no_plugin_refuses_it(cluster: MirroredCluster, po
     assert result.num_evaluated == 4
 
 
-def test_the_first_plugin_that_refuses_a_node_gives_its_status(
+def test_a_node_has_the_status_of_the_first_plugin_that_rejects_it(
     cluster: MirroredCluster, pod: PodInfo
 ) -> None:
     framework = framework_of(
@@ -66,7 +66,7 @@ def test_the_first_plugin_that_refuses_a_node_gives_its_status(
     assert statuses["n2"].code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
-def test_the_diagnosis_counts_each_node_for_its_first_refusal(
+def test_the_diagnosis_counts_each_node_for_its_first_rejection(
     cluster: MirroredCluster, pod: PodInfo
 ) -> None:
     framework = framework_of(
@@ -82,7 +82,7 @@ def test_the_diagnosis_counts_each_node_for_its_first_refusal(
     assert _names(cluster, np.flatnonzero(diagnosis.resolvable(snapshot))) == ["n0", "n1"]
 
 
-def test_only_the_nodes_named_by_pre_filter_are_asked(
+def test_filter_runs_only_for_the_nodes_named_by_pre_filter(
     cluster: MirroredCluster, pod: PodInfo
 ) -> None:
     plugin = Refuses("A", {"n1"}, "by A")
@@ -101,7 +101,7 @@ def test_only_the_nodes_named_by_pre_filter_are_asked(
     assert diagnosis.status(snapshot.row_of("n0") or 0).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
-def test_a_second_pod_of_the_class_asks_only_about_changed_nodes(pod: PodInfo) -> None:
+def test_for_a_second_pod_of_the_class_only_changed_nodes_are_evaluated(pod: PodInfo) -> None:
     cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
     reads_nodes = Refuses("Node", {"n3"}, traits=PluginTraits(filter_reads=Reads.NODE))
     reads_usage = Refuses("Usage", {"n4"}, traits=PluginTraits(filter_reads=Reads.USAGE))
@@ -120,7 +120,7 @@ def test_a_second_pod_of_the_class_asks_only_about_changed_nodes(pod: PodInfo) -
     assert len(result.rows) == 58
 
 
-def test_a_what_if_snapshot_neither_uses_nor_feeds_the_cache(
+def test_a_what_if_snapshot_neither_reads_nor_fills_the_cache(
     cluster: MirroredCluster, pod: PodInfo
 ) -> None:
     plugin = Refuses("Usage", {"n1"}, traits=PluginTraits(filter_reads=Reads.USAGE))
@@ -133,7 +133,7 @@ def test_a_what_if_snapshot_neither_uses_nor_feeds_the_cache(
     assert plugin.asked == [what_if.num_rows] * 2
 
 
-def test_answers_are_not_kept_across_clusters(cluster: MirroredCluster, pod: PodInfo) -> None:
+def test_answers_are_not_shared_between_clusters(cluster: MirroredCluster, pod: PodInfo) -> None:
     framework = framework_of(Refuses("A", {"n1"}, traits=PluginTraits(filter_reads=Reads.NODE)))
     framework.run_filter(CycleState(), pod, cluster.snapshot())
     other = MirroredCluster([make_node("n1")])
@@ -141,7 +141,7 @@ def test_answers_are_not_kept_across_clusters(cluster: MirroredCluster, pod: Pod
     assert result.rows.tolist() == []
 
 
-def test_a_skipped_plugin_is_not_asked(cluster: MirroredCluster, pod: PodInfo) -> None:
+def test_a_skipped_plugin_does_not_run(cluster: MirroredCluster, pod: PodInfo) -> None:
     plugin = Refuses("A", set(NODES))
     state = CycleState()
     state.skip_filter.add("A")
@@ -150,7 +150,7 @@ def test_a_skipped_plugin_is_not_asked(cluster: MirroredCluster, pod: PodInfo) -
 
 
 @pytest.mark.parametrize("reads", list(Reads))
-def test_a_plugin_that_raises_is_named_with_its_words(
+def test_the_error_of_a_plugin_has_its_name_and_message(
     cluster: MirroredCluster, pod: PodInfo, reads: Reads
 ) -> None:
     framework = framework_of(Raises(traits=PluginTraits(filter_reads=reads)))

@@ -20,7 +20,7 @@ def test_allowing_and_rejecting_become_events_for_the_engine() -> None:
     ]
 
 
-def test_waiting_pods_are_those_of_the_engine() -> None:
+def test_the_handle_lists_the_waiting_pods_of_the_engine() -> None:
     pod = MirroredCluster([make_node("n")]).info(make_pod("p"))
     waiting = [WaitingPod(pod, "n", frozenset({"Gang"}))]
     handle = Handle()

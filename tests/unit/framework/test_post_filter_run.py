@@ -15,7 +15,7 @@ def _run(*plugins: FixedPostFilter) -> PostFilterOutcome:
     )
 
 
-def test_reasons_of_rejections_add_up_under_the_first_plugins_name() -> None:
+def test_reasons_of_all_rejections_are_listed_under_the_first_plugin() -> None:
     outcome = _run(
         FixedPostFilter("A", unschedulable("no claims")),
         FixedPostFilter("B", unschedulable("no victims"), ""),
@@ -39,7 +39,7 @@ def test_an_unresolvable_post_filter_rejection_ends_the_run() -> None:
     assert (outcome.status.plugin, outcome.status.message) == ("A", "never")
 
 
-def test_an_error_ends_the_run_and_leaves_the_nomination_alone() -> None:
+def test_an_error_ends_the_run_and_keeps_the_nomination() -> None:
     outcome = _run(FixedPostFilter("A", error("not found")), FixedPostFilter("B", SUCCESS, "n0"))
     assert (outcome.status.code, outcome.status.message) == (Code.ERROR, "not found")
     assert outcome.nominated_node_name is None

@@ -48,7 +48,7 @@ def test_node_names_of_several_plugins_are_intersected() -> None:
         ),
     ],
 )
-def test_no_node_left_is_unresolvable(results: list[PreFilterResult], want: str) -> None:
+def test_an_empty_intersection_is_unresolvable(results: list[PreFilterResult], want: str) -> None:
     last = FixedPreFilter("Z")
     plugins = [FixedPreFilter(name, result) for name, result in zip("AB", results, strict=False)]
     outcome, _ = _run(*plugins, last)
@@ -72,7 +72,7 @@ def test_after_unschedulable_the_other_plugins_still_run() -> None:
     assert last.asked == 1
 
 
-def test_an_error_is_worded_as_kube_scheduler_does() -> None:
+def test_the_error_message_equals_that_of_kube_scheduler() -> None:
     outcome, _ = _run(FixedPreFilter("A", PreFilterResult(error("lost"))))
     assert (outcome.status.code, outcome.status.plugin) == (Code.ERROR, "A")
     assert outcome.status.message == 'running PreFilter plugin "A": lost'

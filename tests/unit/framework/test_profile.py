@@ -65,7 +65,7 @@ def test_a_plugin_disabled_at_all_points_is_not_constructed() -> None:
     assert "TaintToleration" not in _names(profile, ExtensionPoint.FILTER)
 
 
-def test_a_plugin_disabled_at_one_point_stays_at_the_others() -> None:
+def test_a_plugin_disabled_at_one_point_stays_enabled_at_others() -> None:
     profile = _profile(plugins={"score": {"disabled": [{"name": "TaintToleration"}]}})
     assert "TaintToleration" in _names(profile, ExtensionPoint.FILTER)
     assert "TaintToleration" not in _names(profile, ExtensionPoint.SCORE)
@@ -79,19 +79,19 @@ def test_a_star_disables_all_defaults_of_a_point() -> None:
     assert "TaintToleration" in _names(profile, ExtensionPoint.FILTER)
 
 
-def test_a_star_at_multi_point_leaves_only_what_is_enabled() -> None:
+def test_a_star_at_multi_point_leaves_only_enabled_plugins() -> None:
     enabled = [{"name": "PrioritySort"}, {"name": "DefaultBinder"}, {"name": "NodeName"}]
     profile = _profile(plugins={"multiPoint": {"disabled": [{"name": "*"}], "enabled": enabled}})
     assert list(profile.instances) == ["PrioritySort", "DefaultBinder", "NodeName"]
 
 
-def test_a_weight_given_at_score_wins_and_the_plugin_goes_first() -> None:
+def test_a_weight_at_score_overrides_multi_point_and_puts_the_plugin_first() -> None:
     profile = _profile(plugins={"score": {"enabled": [{"name": "NodeAffinity", "weight": 10}]}})
     assert _names(profile, ExtensionPoint.SCORE)[0] == "NodeAffinity"
     assert profile.weights["NodeAffinity"] == 10
 
 
-def test_a_plugin_disabled_and_enabled_at_a_point_goes_last() -> None:
+def test_a_plugin_disabled_and_enabled_at_a_point_is_last() -> None:
     entry = [{"name": "NodeAffinity", "weight": 10}]
     profile = _profile(
         plugins={"score": {"disabled": [{"name": "NodeAffinity"}], "enabled": entry}}
@@ -100,7 +100,7 @@ def test_a_plugin_disabled_and_enabled_at_a_point_goes_last() -> None:
     assert profile.weights["NodeAffinity"] == 10
 
 
-def test_a_default_enabled_again_at_multi_point_keeps_its_place_and_takes_the_weight() -> None:
+def test_a_default_enabled_at_multi_point_keeps_its_position_and_gets_the_weight() -> None:
     profile = _profile(
         plugins={"multiPoint": {"enabled": [{"name": "TaintToleration", "weight": 7}]}}
     )
@@ -113,7 +113,7 @@ def test_a_weight_of_zero_counts_as_one() -> None:
     assert profile.weights["TaintToleration"] == 1
 
 
-def test_arguments_reach_the_plugin() -> None:
+def test_a_plugin_gets_its_arguments() -> None:
     args = {"apiVersion": "v1", "kind": "X", "ignoredResources": ["example.com/foo"]}
     profile = _profile(pluginConfig=[{"name": "NodeResourcesFit", "args": args}])
     cluster = MirroredCluster([make_node("n")])
@@ -125,10 +125,10 @@ def test_arguments_reach_the_plugin() -> None:
     assert verdicts_by_node(fit.filter(state, pod, nodes), nodes) == {}
 
 
-def test_all_mistakes_are_reported_at_once_with_path_value_and_expectation() -> None:
+def test_all_errors_are_reported_with_path_value_and_expectation() -> None:
     errors = _errors(
         plugins={
-            "score": {"enabled": [{"name": "Nobody"}, {"name": "NodeName"}]},
+            "score": {"enabled": [{"name": "Absent"}, {"name": "NodeName"}]},
             "filter": {"enabled": [{"name": "NodeName"}, {"name": "NodeName"}]},
         },
         pluginConfig=[
@@ -148,7 +148,7 @@ def test_all_mistakes_are_reported_at_once_with_path_value_and_expectation() -> 
     )
     strategy = "profiles[0].pluginConfig[1].args.scoringStrategy"
     for want in (
-        'profiles[0].plugins.score.enabled[0].name: "Nobody" (expected the name of a known plugin)',
+        'profiles[0].plugins.score.enabled[0].name: "Absent" (expected the name of a known plugin)',
         (
             'profiles[0].plugins.score.enabled: "NodeName" '
             "(expected a plugin that takes part in score)"
@@ -171,7 +171,7 @@ def test_all_mistakes_are_reported_at_once_with_path_value_and_expectation() -> 
     )
 
 
-def test_without_a_bind_plugin_or_a_queue_sort_plugin_there_is_no_profile() -> None:
+def test_a_profile_needs_a_bind_plugin_and_a_queue_sort_plugin() -> None:
     errors = _errors(plugins={"multiPoint": {"disabled": [{"name": "*"}]}})
     assert errors == [
         "profiles[0].plugins.queueSort: [] (expected exactly one queue sort plugin)",
@@ -200,7 +200,7 @@ def test_without_a_bind_plugin_or_a_queue_sort_plugin_there_is_no_profile() -> N
         ),
     ],
 )
-def test_a_shape_must_rise_within_its_bounds(shape: list[dict[str, int]], want: str) -> None:
+def test_a_shape_must_increase_within_its_bounds(shape: list[dict[str, int]], want: str) -> None:
     strategy = {
         "type": "RequestedToCapacityRatio",
         "requestedToCapacityRatio": {"shape": shape},
@@ -210,7 +210,7 @@ def test_a_shape_must_rise_within_its_bounds(shape: list[dict[str, int]], want: 
     assert _errors(pluginConfig=config) == [prefix + want]
 
 
-def test_balanced_allocation_takes_no_weights_and_no_resource_twice() -> None:
+def test_balanced_allocation_refuses_weights_and_duplicate_resources() -> None:
     resources = [{"name": "cpu", "weight": 2}, {"name": "cpu"}]
     config = [{"name": "NodeResourcesBalancedAllocation", "args": {"resources": resources}}]
     assert _errors(pluginConfig=config) == [
@@ -225,13 +225,13 @@ def test_balanced_allocation_takes_no_weights_and_no_resource_twice() -> None:
     ]
 
 
-def test_a_registry_refuses_a_second_plugin_of_a_name() -> None:
+def test_a_registry_refuses_a_second_plugin_with_the_same_name() -> None:
     registry = in_tree_registry()
     with pytest.raises(ValueError, match="a plugin named NodeName already exists"):
         registry.merged_with(registry["NodeName"])
 
 
-def test_a_plugin_takes_part_where_it_implements_the_protocol_and_nowhere_else() -> None:
+def test_a_plugin_runs_only_at_points_whose_protocol_it_implements() -> None:
     plugins = [factory.construct(factory.args()) for factory in in_tree_registry().values()]
     seen = {True: 0, False: 0}
     for plugin, point in product(plugins, ExtensionPoint):

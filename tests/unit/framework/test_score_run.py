@@ -26,7 +26,7 @@ NODES = ("n0", "n1", "n2")
 
 @dataclass
 class Normalized(Rates):
-    """Brings its scores to 0..100."""
+    """Scales its scores to 0..100."""
 
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
@@ -64,7 +64,7 @@ def test_totals_are_weighted_sums_of_normalised_scores(
     assert by_name["Wide"].weighted.tolist() == [0, 150, 300]
 
 
-def test_scores_are_normalised_over_the_feasible_nodes_only() -> None:
+def test_scores_are_normalised_over_feasible_nodes_only() -> None:
     cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
     scores = {f"n{index}": index for index in range(60)}
     framework = framework_of(Normalized("A", scores, PluginTraits(score_reads=Reads.NODE)))
@@ -73,14 +73,14 @@ def test_scores_are_normalised_over_the_feasible_nodes_only() -> None:
     assert (total[25], total[50]) == (50, 100)
 
 
-def test_equal_raw_scores_of_all_nodes_are_normalised_once(cluster: MirroredCluster) -> None:
+def test_equal_raw_scores_of_all_nodes_are_normalised_only_once(cluster: MirroredCluster) -> None:
     framework = framework_of(
         Normalized("A", dict.fromkeys(NODES, 7), PluginTraits(score_reads=Reads.NODE))
     )
     assert _score(framework, cluster).total.tolist() == [100, 100, 100]
 
 
-def test_a_second_pod_of_the_class_asks_only_about_changed_nodes() -> None:
+def test_for_a_second_pod_of_the_class_only_changed_nodes_are_scored() -> None:
     cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
     names = [f"n{index}" for index in range(60)]
     node, usage = (
@@ -99,7 +99,7 @@ def test_a_second_pod_of_the_class_asks_only_about_changed_nodes() -> None:
     cluster.update_node(make_node("n8", labels={"new": "label"}))
     _score(framework, cluster, *names)
     assert first.pod_class is cluster.info(make_pod("q")).pod_class
-    assert node.asked == [rows, rows], "a plugin that reads all nodes makes all be scored anew"
+    assert node.asked == [rows, rows], "a plugin that reads all nodes scores all again"
 
 
 @pytest.mark.parametrize("reads", list(Reads))
@@ -121,7 +121,7 @@ def test_an_out_of_range_score_of_an_infeasible_node_is_ignored() -> None:
 
 
 @pytest.mark.parametrize("reads", list(Reads))
-def test_a_plugin_that_raises_is_named_with_its_words(
+def test_the_error_of_a_plugin_has_its_name_and_message(
     cluster: MirroredCluster, reads: Reads
 ) -> None:
     with pytest.raises(PluginFailed) as caught:

@@ -24,7 +24,7 @@ from stowage.framework.scores import (
         ([], False, []),
     ],
 )
-def test_scores_are_brought_to_a_hundred_in_proportion(
+def test_scores_are_scaled_to_a_maximum_of_100(
     scores: list[int], reverse: bool, want: list[int]
 ) -> None:
     array = np.array(scores, dtype=np.int64)

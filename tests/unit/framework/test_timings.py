@@ -14,7 +14,7 @@ from tests.support.builders import make_pod
 from tests.support.plugins.small_plugins import framework_of
 
 
-class _Observed:
+class RecordedDurations:
     def __init__(self) -> None:
         self.points: list[tuple[str, str, str, float]] = []
         self.plugins: list[tuple[str, str, str, float]] = []
@@ -38,18 +38,18 @@ class _Observed:
         self.waits.append((result, duration_s))
 
 
-def _timings(observed: _Observed, one_in: int = 10) -> Timings:
+def _timings(observed: RecordedDurations, one_in: int = 10) -> Timings:
     seconds = count()
     return Timings(lambda: float(next(seconds)), observed, one_in)
 
 
 def test_the_first_cycle_is_sampled_and_then_one_in_ten() -> None:
-    timings = _timings(_Observed())
+    timings = _timings(RecordedDurations())
     assert [number for number in range(25) if timings.is_sampled()] == [0, 10, 20]
 
 
 def test_every_cycle_can_be_sampled() -> None:
-    timings = _timings(_Observed(), one_in=1)
+    timings = _timings(RecordedDurations(), one_in=1)
     assert all(timings.is_sampled() for _ in range(5))
 
 
@@ -57,15 +57,15 @@ def test_every_cycle_can_be_sampled() -> None:
     ("answer", "status"),
     [(unschedulable("no"), "Unschedulable"), (SKIP, "Skip"), (3, "Success")],
 )
-def test_a_plugin_is_timed_with_the_status_it_answers(answer: Status | int, status: str) -> None:
-    observed = _Observed()
+def test_a_plugin_is_timed_with_its_status(answer: Status | int, status: str) -> None:
+    observed = RecordedDurations()
     timed = _timings(observed).of_plugin("P", "PreScore", lambda _pod: answer)
     assert timed("pod") is answer
     assert observed.plugins == [("P", "PreScore", status, 1.0)]
 
 
 def test_a_plugin_that_raises_counts_as_an_error() -> None:
-    observed = _Observed()
+    observed = RecordedDurations()
 
     def fail() -> None:
         raise RuntimeError("oops")
@@ -75,8 +75,8 @@ def test_a_plugin_that_raises_counts_as_an_error() -> None:
     assert observed.plugins == [("P", "Filter", "Error", 1.0)]
 
 
-class _Notary:
-    name = "Notary"
+class PreBindWork:
+    name = "PreBindWork"
     traits = PluginTraits()
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
@@ -87,8 +87,8 @@ class _Notary:
 
 
 def test_pre_bind_is_timed_with_its_status_although_it_is_a_coroutine() -> None:
-    observed = _Observed()
-    framework, state = framework_of(_Notary()), CycleState(_timings(observed))
+    observed = RecordedDurations()
+    framework, state = framework_of(PreBindWork()), CycleState(_timings(observed))
     pod = make_pod_info(make_pod("p"), ClusterCache().classes)
     plan = framework.plan_pre_bind(state, pod, "n0")
     assert asyncio.run(framework.run_pre_bind(state, pod, "n0", plan.plugins)).is_rejected

@@ -18,43 +18,43 @@ from tests.support.engines import default_engine
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 
-class Notary:
-    """A PreBind plugin that takes as long as the test wants."""
+class SlowPreBind:
+    """A PreBind plugin that ends when the test lets it."""
 
-    name = "Notary"
+    name = "SlowPreBind"
 
     def __init__(self) -> None:
         self.began = asyncio.Event()
         self.may_end = asyncio.Event()
-        self.was_ended_early = False
+        self.was_cancelled = False
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         self.began.set()
         try:
             await self.may_end.wait()
         except asyncio.CancelledError:
-            self.was_ended_early = True
+            self.was_cancelled = True
             raise
         return SUCCESS
 
 
 class _Shell:
-    """Engine, inbox and dispatcher, driven step by step, and a server that says yes."""
+    """Engine, inbox and dispatcher, driven step by step; the API server accepts every request."""
 
     def __init__(self) -> None:
-        self.notary, self.inbox, self.client = Notary(), Inbox(), FakeApiClient(post=[b"{}"])
-        self.engine = default_engine(plugins=[self.notary])
+        self.plugin, self.inbox, self.client = SlowPreBind(), Inbox(), FakeApiClient(post=[b"{}"])
+        self.engine = default_engine(plugins=[self.plugin])
         self.metrics, time = Metrics(lambda: 0.0), FakeTime()
         self.dispatcher = make_dispatcher(self.engine, self.inbox, self.client, time, self.metrics)
 
     def schedule(self) -> None:
-        """A pod arrives and gets a node."""
+        """Add a node and a pod, and schedule the pod."""
         arrived: list[Event] = [NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))]
         self.dispatcher.dispatch(self.engine.handle(arrived, 0.0))
         self.dispatcher.dispatch(self.engine.schedule(0.0, 1))
 
     async def next_events(self) -> list[object]:
-        """Hand the engine what arrives next."""
+        """Wait for the next events and pass them to the engine."""
         await self.inbox.wait(5.0)
         events = self.inbox.drain(10)
         self.dispatcher.dispatch(self.engine.handle(events, 1.0))
@@ -66,12 +66,12 @@ async def shell() -> _Shell:
     return _Shell()
 
 
-async def test_a_pod_is_bound_only_after_its_pre_bind_plugins_are_done(shell: _Shell) -> None:
+async def test_a_pod_is_bound_only_after_its_pre_bind_plugins_have_ended(shell: _Shell) -> None:
     shell.schedule()
-    await shell.notary.began.wait()
+    await shell.plugin.began.wait()
     assert shell.client.sent("POST") == []
     assert shell.dispatcher.num_unfinished_bindings == 1
-    shell.notary.may_end.set()
+    shell.plugin.may_end.set()
     await shell.next_events()
     assert BindSucceeded("uid-p", "n") in await shell.next_events()
     (binding,) = [each for each in shell.client.sent("POST") if each.path.endswith("/binding")]
@@ -87,13 +87,13 @@ async def test_a_problem_is_logged_once_a_minute_and_counted_each_time(shell: _S
     assert registry.get_sample_value("stowage_problems_total") == 4
 
 
-async def test_a_pod_deleted_meanwhile_ends_its_pre_bind_plugins(shell: _Shell) -> None:
+async def test_deleting_a_pod_cancels_its_pre_bind_plugins(shell: _Shell) -> None:
     shell.schedule()
-    await shell.notary.began.wait()
+    await shell.plugin.began.wait()
     gone = PendingPodGone("default", "p", "uid-p")
     shell.dispatcher.dispatch(shell.engine.handle([gone], 1.0))
     await shell.dispatcher.close(5.0)
-    assert shell.notary.was_ended_early
+    assert shell.plugin.was_cancelled
     assert len(shell.inbox) == 0
     assert shell.client.sent("POST") == []
     shell.engine.validate()

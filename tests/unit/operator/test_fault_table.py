@@ -1,4 +1,4 @@
-"""The documents name faults in the words of the code, and leave no fault out."""
+"""The documented fault table has the log lines, metrics and alerts of the code, and all of them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.support.monitoring.fault_table import FAULTS_PAGE, faults
 
 PACKAGE = Path(stowage.__path__[0])
 ROOMS = (PACKAGE / "operator", PACKAGE / "cli")
-LOUD = {"warning", "error", "exception", "critical"}
-LEVELS = LOUD | {"debug", "info"}
+WARNING_LEVELS = {"warning", "error", "exception", "critical"}
+LEVELS = WARNING_LEVELS | {"debug", "info"}
 RULES = Path("manifests/components/monitoring/prometheus-rule.yaml")
-#: Of libraries: of the process itself, of Python, and of the configuration in force.
+#: Metrics that have no definition in the code: of libraries and of the active configuration.
 OTHER_METRICS = {
     "process_resident_memory_bytes",
     "stowage_configuration_last_reload_successful",
@@ -27,7 +27,7 @@ OTHER_METRICS = {
 
 
 def _log_calls() -> Iterator[tuple[str, str]]:
-    """(level, event) of every line that is logged by name."""
+    """Level and event of every log call with a constant event."""
     for room in ROOMS:
         for file in room.rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -52,8 +52,8 @@ def _log_call(call: ast.Call) -> Iterator[tuple[str, str]]:
 
 
 EVENTS = set(_log_calls()) | {("error", "stopped for longer than the lease lasts")}
-#: The results of attempts are events too.
-SAID = {event for _, event in EVENTS} | {"scheduled", "unschedulable", "error"}
+#: The results of attempts are log events too.
+EVENT_NAMES = {event for _, event in EVENTS} | {"scheduled", "unschedulable", "error"}
 
 
 def _alerts() -> set[str]:
@@ -61,23 +61,23 @@ def _alerts() -> set[str]:
     return {rule["alert"] for group in groups for rule in group["rules"]}
 
 
-def test_the_line_that_goes_past_the_log_is_the_one_that_is_documented() -> None:
+def test_the_line_that_bypasses_the_log_is_the_documented_one() -> None:
     assert b'"stopped for longer than the lease lasts"' in STOPPED_TOO_LONG
 
 
-def test_every_log_line_of_the_table_is_in_the_code() -> None:
-    assert {event for fault in faults().values() for event in fault.events} - SAID == set()
+def test_every_log_line_of_the_table_exists() -> None:
+    assert {event for fault in faults().values() for event in fault.events} - EVENT_NAMES == set()
 
 
-def test_every_warning_and_error_in_the_code_is_on_the_page() -> None:
-    # What went well is told by the same call as what did not.
-    loud = {event for level, event in EVENTS if level in LOUD} - {"preempted"}
-    assert len(loud) > 25
+def test_every_warning_and_error_is_documented() -> None:
+    # Preemptions are logged by the same call as failures, but are no fault.
+    warnings = {event for level, event in EVENTS if level in WARNING_LEVELS} - {"preempted"}
+    assert len(warnings) > 25
     page = FAULTS_PAGE.read_text(encoding="utf-8")
-    assert {event for event in loud if f"`{event}`" not in page} == set()
+    assert {event for event in warnings if f"`{event}`" not in page} == set()
 
 
-def test_every_metric_of_the_table_is_exposed_with_these_labels() -> None:
+def test_every_metric_of_the_table_exists_with_these_labels() -> None:
     defined = {
         each.name: set(each.labels)
         for each in vars(metric_definitions).values()
@@ -90,9 +90,9 @@ def test_every_metric_of_the_table_is_exposed_with_these_labels() -> None:
         assert {label for label, _ in each.labels} <= defined.get(each.name, set()), each
 
 
-def test_every_alert_belongs_to_a_fault_and_no_other_is_named() -> None:
+def test_every_alert_belongs_to_a_fault_and_every_named_alert_exists() -> None:
     alerts = _alerts()
     assert set().union(*(fault.alerts for fault in faults().values())) - alerts == set()
-    # What only says that errors are many, or why, is no fault of its own.
+    # StowageErrors fires on any kind of error, so it belongs to no single fault.
     in_faults = set().union(*(fault.alerts for fault in faults().values()))
     assert alerts - in_faults <= {"StowageErrors"}

@@ -1,4 +1,4 @@
-"""Events keep their order and wake the loop."""
+"""The inbox keeps the order of events and wakes the loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stowage.operator.inbox import Inbox
 from tests.support.builders import make_node
 
 
-def test_events_come_out_in_the_order_they_arrived() -> None:
+def test_events_are_drained_in_order_of_arrival() -> None:
     inbox = Inbox()
     arrived = [BindSucceeded(str(number), "n") for number in range(5)]
     inbox.put_all(arrived)
@@ -18,7 +18,7 @@ def test_events_come_out_in_the_order_they_arrived() -> None:
     assert inbox.drain(limit=3) == []
 
 
-def test_of_several_updates_of_a_node_only_the_newest_is_kept_in_the_place_of_the_first() -> None:
+def test_the_newest_update_of_a_node_replaces_the_first() -> None:
     inbox = Inbox()
     bound = BindSucceeded("u", "a")
     newest = NodeSeen(make_node("a", cpu="4"))
@@ -26,18 +26,18 @@ def test_of_several_updates_of_a_node_only_the_newest_is_kept_in_the_place_of_th
     assert inbox.drain(limit=10) == [newest, bound]
 
 
-def test_a_node_that_went_away_and_came_back_is_told_as_three_events() -> None:
+def test_updates_are_not_merged_across_the_deletion_of_a_node() -> None:
     inbox = Inbox()
-    story: list[Event] = [
+    events: list[Event] = [
         NodeSeen(make_node("a")),
         NodeGone("a"),
         NodeSeen(make_node("a", cpu="8")),
     ]
-    inbox.put_all(story)
-    assert inbox.drain(limit=10) == story
+    inbox.put_all(events)
+    assert inbox.drain(limit=10) == events
 
 
-def test_an_update_after_its_node_was_drained_is_kept() -> None:
+def test_an_update_after_the_previous_one_was_drained_is_kept() -> None:
     inbox = Inbox()
     first, second = NodeSeen(make_node("a")), NodeSeen(make_node("a", cpu="8"))
     inbox.put(first)
@@ -46,7 +46,7 @@ def test_an_update_after_its_node_was_drained_is_kept() -> None:
     assert inbox.drain(limit=1) == [second]
 
 
-async def test_waiting_ends_when_something_arrives() -> None:
+async def test_waiting_ends_when_an_event_arrives() -> None:
     inbox = Inbox()
     waiting = asyncio.create_task(inbox.wait(None))
     await asyncio.sleep(0)
@@ -56,13 +56,13 @@ async def test_waiting_ends_when_something_arrives() -> None:
     assert len(inbox) == 1
 
 
-async def test_waiting_ends_when_its_time_is_over() -> None:
+async def test_waiting_ends_after_the_timeout() -> None:
     inbox = Inbox()
     await inbox.wait(0.0)
     assert len(inbox) == 0
 
 
-async def test_waiting_does_not_wait_while_something_is_left_over() -> None:
+async def test_waiting_ends_at_once_while_events_are_left() -> None:
     inbox = Inbox()
     inbox.put_all([BindSucceeded("u", "n"), BindSucceeded("v", "n")])
     inbox.drain(limit=1)

@@ -1,4 +1,4 @@
-"""At most one replica holds the lease, by each replica's own clock."""
+"""At most one replica holds the lease, measured by each replica's own clock."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ async def test_a_missing_lease_is_created() -> None:
     assert body["spec"]["leaseTransitions"] == 0
 
 
-async def test_a_lease_in_use_is_left_alone() -> None:
+async def test_a_lease_that_another_replica_holds_is_not_taken() -> None:
     client, time = FakeApiClient(get=[_lease("other")]), FakeTime()
     assert not await _elector(client, time).try_acquire_or_renew()
     assert client.sent("PUT") == []
 
 
-async def test_a_lease_is_taken_once_its_holder_was_silent_for_its_duration() -> None:
+async def test_a_lease_is_taken_once_it_was_not_renewed_for_its_duration() -> None:
     client, time = FakeApiClient(get=[_lease("other")], put=[_lease("me")]), FakeTime()
     elector = _elector(client, time)
     assert not await elector.try_acquire_or_renew()
@@ -59,7 +59,7 @@ async def test_a_lease_is_taken_once_its_holder_was_silent_for_its_duration() ->
 
 
 @pytest.mark.parametrize("jitter", [0.0, 0.5, 1.0])
-async def test_a_candidate_takes_over_at_the_moment_the_lease_runs_out(jitter: float) -> None:
+async def test_a_candidate_takes_the_lease_at_the_moment_it_expires(jitter: float) -> None:
     client, time = FakeApiClient(get=[_lease("other")], put=[_lease("me")]), FakeTime()
     clock = replace(time.clock, jitter=lambda: jitter)
     elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock)
@@ -68,7 +68,7 @@ async def test_a_candidate_takes_over_at_the_moment_the_lease_runs_out(jitter: f
     assert time.now - started_at == pytest.approx(15.0)
 
 
-async def test_a_candidate_looks_more_often_than_once_in_a_retry_period() -> None:
+async def test_a_candidate_reads_the_lease_more_often_than_once_per_retry_period() -> None:
     client, time = FakeApiClient(get=[_lease("other")], put=[_lease("me")]), FakeTime()
     clock = replace(time.clock, jitter=lambda: 1.0)
     elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock)
@@ -78,7 +78,7 @@ async def test_a_candidate_looks_more_often_than_once_in_a_retry_period() -> Non
     assert max(later - earlier for earlier, later in pairwise(looks)) < 2.0
 
 
-async def test_a_holder_that_renews_keeps_its_lease() -> None:
+async def test_a_holder_that_renews_keeps_the_lease() -> None:
     renewals = [_lease("other", renewed=str(number)) for number in range(4)]
     client, time = FakeApiClient(get=list(renewals)), FakeTime()
     elector = _elector(client, time)
@@ -92,14 +92,14 @@ async def test_a_released_lease_is_taken_at_once() -> None:
     assert await _elector(client, time).try_acquire_or_renew()
 
 
-async def test_who_loses_the_race_for_a_lease_is_not_leader() -> None:
+async def test_a_candidate_whose_update_conflicts_does_not_become_leader() -> None:
     client = FakeApiClient(get=[_lease("")], put=[ApiError(409, "Conflict")])
     elector = _elector(client, FakeTime())
     assert not await elector.try_acquire_or_renew()
     assert not elector.may_write()
 
 
-async def test_a_leader_that_cannot_renew_stops_writing_at_the_deadline() -> None:
+async def test_a_leader_that_cannot_renew_stops_writing_at_the_renew_deadline() -> None:
     client = FakeApiClient(get=[_lease("me"), ApiError(503)], put=[_lease("me")])
     time = FakeTime()
     elector = _elector(client, time)
@@ -121,7 +121,7 @@ async def test_renewing_ends_when_the_lease_is_lost() -> None:
     assert not elector.may_write()
 
 
-async def test_a_lease_taken_by_somebody_else_is_lost_at_once() -> None:
+async def test_a_leader_loses_the_lease_at_once_when_another_replica_holds_it() -> None:
     client = FakeApiClient(get=[_lease("me"), _lease("other")], put=[_lease("me")])
     elector = _elector(client, FakeTime())
     await elector.acquire()
@@ -129,7 +129,7 @@ async def test_a_lease_taken_by_somebody_else_is_lost_at_once() -> None:
     assert not elector.may_write()
 
 
-async def test_a_released_lease_names_nobody() -> None:
+async def test_a_released_lease_has_no_holder() -> None:
     client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
     elector = _elector(client, time)
     await elector.acquire()
@@ -138,7 +138,7 @@ async def test_a_released_lease_names_nobody() -> None:
     assert not elector.may_write()
 
 
-async def test_who_slept_past_the_deadline_does_not_renew() -> None:
+async def test_a_leader_suspended_past_the_deadline_does_not_renew() -> None:
     client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
     elector = _elector(client, time)
     await elector.acquire()
@@ -153,7 +153,7 @@ async def test_who_slept_past_the_deadline_does_not_renew() -> None:
     assert not elector.may_write()
 
 
-async def test_a_lease_that_ran_out_during_its_renewal_stays_lost() -> None:
+async def test_a_lease_that_expires_during_its_renewal_stays_lost() -> None:
     client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
     elector = _elector(client, time)
     await elector.acquire()
@@ -178,7 +178,7 @@ async def test_a_released_lease_is_not_renewed_again() -> None:
     assert client.sent("PUT")[-1].body["spec"]["holderIdentity"] == ""
 
 
-async def test_a_lease_is_never_shorter_for_others_than_for_us() -> None:
+async def test_the_published_lease_duration_is_rounded_up() -> None:
     client, time = FakeApiClient(get=[NOT_FOUND], post=[_lease("me")]), FakeTime()
     clock = replace(time.clock, jitter=lambda: 0.0)
     options = LeaderElectionOptions(
@@ -188,7 +188,7 @@ async def test_a_lease_is_never_shorter_for_others_than_for_us() -> None:
     assert client.sent("POST")[0].body["spec"]["leaseDurationSeconds"] == 2
 
 
-async def test_a_lease_that_ran_out_unnoticed_is_told_from_one_never_held() -> None:
+async def test_an_expired_lease_is_distinguished_from_one_never_held() -> None:
     client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
     elector = _elector(client, time)
     assert not elector.has_run_out
@@ -198,7 +198,7 @@ async def test_a_lease_that_ran_out_unnoticed_is_told_from_one_never_held() -> N
     assert elector.has_run_out
 
 
-async def test_a_leader_stuck_for_long_is_not_healthy() -> None:
+async def test_a_leader_that_has_not_renewed_for_long_is_unhealthy() -> None:
     client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
     elector = _elector(client, time)
     assert elector.is_healthy
@@ -209,12 +209,12 @@ async def test_a_leader_stuck_for_long_is_not_healthy() -> None:
     assert not elector.is_healthy
 
 
-def test_times_that_cannot_work_are_refused() -> None:
+def test_inconsistent_durations_are_refused() -> None:
     with pytest.raises(ValueError, match="leaseDuration > renewDeadline > retryPeriod"):
         LeaderElectionOptions(identity="me", lease_duration_s=10.0, renew_deadline_s=10.0)
 
 
-async def test_a_lease_that_was_deleted_is_not_created_before_its_holder_has_lost_it() -> None:
+async def test_a_deleted_lease_is_created_only_after_the_old_one_would_have_expired() -> None:
     client = FakeApiClient(get=[_lease("other"), NOT_FOUND], post=[_lease("me")])
     time = FakeTime()
     elector = _elector(client, time)
@@ -223,8 +223,8 @@ async def test_a_lease_that_was_deleted_is_not_created_before_its_holder_has_los
     assert time.now - started_at == pytest.approx(15.0)
 
 
-@pytest.mark.parametrize("duration", [15, None, 1], ids=["emptied by hand", "bare", "let go"])
-async def test_a_lease_without_holder_is_taken_at_once_only_if_it_was_let_go(
+@pytest.mark.parametrize("duration", [15, None, 1], ids=["emptied by hand", "bare", "released"])
+async def test_a_lease_without_a_holder_is_taken_at_once_only_if_it_was_released(
     duration: int | None,
 ) -> None:
     empty = _lease("")
@@ -235,7 +235,7 @@ async def test_a_lease_without_holder_is_taken_at_once_only_if_it_was_let_go(
     assert await elector.try_acquire_or_renew() == (duration == 1)
 
 
-async def test_a_lease_shortened_by_hand_is_not_taken_sooner() -> None:
+async def test_a_lease_whose_duration_was_edited_is_not_taken_sooner() -> None:
     short = _lease("other")
     short["spec"]["leaseDurationSeconds"] = 1
     client, time = FakeApiClient(get=[short], put=[_lease("me")]), FakeTime()
@@ -249,7 +249,7 @@ ODD_LEASES = {
     "nothing": b"null",
     "a list": b"[1]",
     "no metadata": b'{"spec":{}}',
-    "metadata of nothing": b'{"metadata":null,"spec":{}}',
+    "null metadata": b'{"metadata":null,"spec":{}}',
     "another object": b'{"metadata":{"name":"x"},"spec":{}}',
     "other types": b'{"metadata":{"name":"stowage"},"spec":{"holderIdentity":5}}',
     "a page": b"<html>",
@@ -257,7 +257,7 @@ ODD_LEASES = {
 
 
 @pytest.mark.parametrize("answer", ODD_LEASES.values(), ids=ODD_LEASES.keys())
-async def test_what_is_no_lease_is_no_answer(answer: bytes) -> None:
+async def test_an_answer_that_is_no_lease_is_ignored(answer: bytes) -> None:
     client = FakeApiClient(get=[_lease("me"), answer], put=[_lease("me")])
     elector = _elector(client, FakeTime())
     assert await elector.try_acquire_or_renew()
@@ -265,37 +265,37 @@ async def test_what_is_no_lease_is_no_answer(answer: bytes) -> None:
     assert elector.may_write()
 
 
-async def test_a_lease_whose_spec_was_taken_away_is_renewed() -> None:
+async def test_a_lease_without_a_spec_is_taken() -> None:
     bare = {"metadata": {"name": "stowage"}, "spec": None}
     client = FakeApiClient(get=[bare], put=[_lease("me")])
     assert await _elector(client, FakeTime()).try_acquire_or_renew()
 
 
 @pytest.mark.parametrize("error", [TimeoutError(), ApiError(503), OSError()], ids=repr)
-async def test_the_return_of_the_server_is_told_once(error: Exception) -> None:
+async def test_the_return_of_the_api_server_is_reported_once(error: Exception) -> None:
     client, time = FakeApiClient(get=[error, error, _lease("me")], put=[_lease("me")]), FakeTime()
-    told: list[float | None] = []
+    reported: list[float | None] = []
     clock = replace(time.clock, jitter=lambda: 0.0)
-    elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock, told.append)
+    elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock, reported.append)
     began_at = time.now
     for _ in range(4):
         await elector.try_acquire_or_renew()
         time.now += 2.0
-    assert told == [began_at if isinstance(error, TimeoutError) else None]
+    assert reported == [began_at if isinstance(error, TimeoutError) else None]
 
 
-async def test_losing_a_race_is_no_trouble_of_the_server() -> None:
+async def test_a_conflict_is_not_reported_as_an_outage_of_the_api_server() -> None:
     client = FakeApiClient(get=[_lease("")], put=[ApiError(409, "Conflict"), _lease("me")])
-    told: list[float | None] = []
+    reported: list[float | None] = []
     time = FakeTime()
     clock = replace(time.clock, jitter=lambda: 0.0)
-    elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock, told.append)
+    elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock, reported.append)
     await elector.try_acquire_or_renew()
     await elector.try_acquire_or_renew()
-    assert told == []
+    assert reported == []
 
 
-async def test_a_renewal_that_was_not_answered_leaves_time_for_another() -> None:
+async def test_a_renewal_that_times_out_leaves_time_for_another() -> None:
     answers = [_lease("me"), TimeoutError(), _lease("me"), ApiError(503)]
     client, time = FakeApiClient(get=answers, put=[_lease("me")]), FakeTime()
     elector = _elector(client, time)

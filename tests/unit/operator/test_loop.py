@@ -14,7 +14,7 @@ from tests.support.round_robin_engine import RoundRobinEngine
 
 
 class _Shell:
-    """The loop with an engine that takes a millisecond a call, and a server that says yes."""
+    """The loop with an engine that takes 1 ms per call; the API server accepts every request."""
 
     def __init__(self, **options: int | float) -> None:
         self.time = FakeTime()
@@ -40,7 +40,7 @@ class _Shell:
         self.inbox.put_all(PendingPodSeen(make_pod(f"p{index}")) for index in range(number))
 
 
-async def test_nothing_is_scheduled_before_it_may_be() -> None:
+async def test_no_pod_is_scheduled_before_scheduling_is_allowed() -> None:
     shell = _Shell()
     shell.pods(3)
     shell.may_schedule = False
@@ -51,28 +51,28 @@ async def test_nothing_is_scheduled_before_it_may_be() -> None:
     assert len(shell.engine.ready) == 0
 
 
-async def test_a_slice_of_scheduling_ends_in_time() -> None:
+async def test_a_turn_ends_when_its_time_slice_is_over() -> None:
     shell = _Shell(slice_s=0.004, pods_per_call=1)
     shell.pods(100)
     assert shell.loop.turn()
     assert 90 <= len(shell.engine.ready) <= 98
 
 
-async def test_a_server_that_cannot_keep_up_is_not_outrun() -> None:
+async def test_scheduling_pauses_at_the_maximum_of_unfinished_bindings() -> None:
     shell = _Shell(max_unfinished_bindings=4, pods_per_call=2)
     shell.pods(10)
     assert not shell.loop.turn()
     assert len(shell.engine.being_bound) == 4
 
 
-async def test_a_deadline_wakes_the_engine_without_any_event() -> None:
+async def test_a_deadline_of_the_engine_is_handled_without_an_event() -> None:
     shell = _Shell()
     shell.engine.deadline = shell.time.now + 0.0005
     shell.loop.turn()
     assert shell.engine.deadline is None
 
 
-async def test_the_loop_binds_all_pods_and_ends_when_told() -> None:
+async def test_the_loop_binds_all_pods_and_ends_when_stopped() -> None:
     shell = _Shell(pods_per_call=2)
     shell.pods(20)
     running = asyncio.create_task(shell.loop.run())

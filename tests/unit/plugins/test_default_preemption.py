@@ -1,4 +1,4 @@
-"""DefaultPreemption: how many candidates are looked for, from where, and who may not preempt."""
+"""DefaultPreemption: the search for candidates, the gate, and plugins without what-ifs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.support.mirrored_cluster import MirroredCluster
     ("percentage", "absolute", "nodes", "wanted"),
     [(10, 100, 5000, 500), (10, 100, 500, 100), (10, 100, 50, 50), (100, 0, 7, 7), (0, 3, 7, 3)],
 )
-def test_the_number_of_candidates_is_a_share_with_a_minimum(
+def test_the_number_of_candidates_is_a_percentage_with_a_minimum(
     percentage: int, absolute: int, nodes: int, wanted: int
 ) -> None:
     assert DefaultPreemptionArgs(percentage, absolute).num_candidates(nodes) == wanted
@@ -98,7 +98,7 @@ def test_the_search_continues_past_nodes_that_do_not_fit() -> None:
     assert _candidates(_preempt(framework, cluster)) == {"n70", "n200", "n299"}
 
 
-def test_a_preemptor_is_gated_while_evictions_are_under_way() -> None:
+def test_a_preemptor_is_gated_while_its_victims_are_being_evicted() -> None:
     plugin, preempting = DefaultPreemption(DefaultPreemptionArgs()), {"uid-p"}
     cluster = MirroredCluster()
     pod = cluster.info(make_pod("p"))
@@ -109,10 +109,10 @@ def test_a_preemptor_is_gated_while_evictions_are_under_way() -> None:
     assert plugin.pre_enqueue(pod).is_success
 
 
-class Jealous:
-    """Wants at most one other pod in the cluster; counts at PreFilter, judges all nodes alike."""
+class AtMostOnePod:
+    """Rejects all nodes if PreFilter has counted more than one pod in the cluster."""
 
-    name = "Jealous"
+    name = "AtMostOnePod"
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         del pod
@@ -127,27 +127,27 @@ class Jealous:
 
 
 class Counted:
-    """What PreFilter counted."""
+    """The number of pods that PreFilter counted."""
 
     def __init__(self, pods: int) -> None:
         self.pods = pods
 
 
-def test_a_plugin_without_the_what_if_trait_is_asked_about_one_node_at_a_time() -> None:
+def test_a_plugin_without_the_what_if_trait_filters_one_node_at_a_time() -> None:
     cluster = MirroredCluster([make_node(name, cpu="4") for name in ("n0", "n1", "n2")])
     for name, node in (("a", "n0"), ("b", "n0"), ("c", "n1")):
         cluster.update_pod(make_pod(name, cpu="1", node=node, priority=1))
-    result = _preempt(_framework(plugin_factory(Jealous)), cluster)
+    result = _preempt(_framework(plugin_factory(AtMostOnePod)), cluster)
     assert result.preemption is not None
     (candidate,) = result.preemption.find_candidates().values()
     assert candidate.node_name == "n0"
     assert [victim.name for victim in candidate.victims] == ["a", "b"]
 
 
-class Quiet:
-    """One node at a time: no noisy pod beside it."""
+class NoNoisyPod:
+    """A scalar filter that rejects nodes with a noisy pod."""
 
-    name = "Quiet"
+    name = "NoNoisyPod"
 
     def filter_node(self, pod: PodInfo, node: Any) -> Status | None:
         del pod
@@ -155,12 +155,12 @@ class Quiet:
         return unschedulable("too loud") if noisy else None
 
 
-def test_a_plugin_of_single_nodes_sees_each_with_the_pods_that_are_left() -> None:
+def test_a_scalar_filter_gets_each_node_with_the_remaining_pods() -> None:
     cluster = MirroredCluster([make_node("n0", cpu="4")])
     for name, noise in (("a", "low"), ("b", "loud"), ("c", "low")):
         pod = make_pod(name, cpu="1", node="n0", priority=1, labels={"noise": noise})
         cluster.update_pod(pod)
-    result = _preempt(_framework(plugin_factory(Quiet)), cluster)
+    result = _preempt(_framework(plugin_factory(NoNoisyPod)), cluster)
     assert result.preemption is not None
     chosen = result.preemption.chosen
     assert chosen is not None

@@ -7,12 +7,12 @@ from stowage.framework import CycleState, Diagnosis
 from stowage.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
-from tests.unit.plugins.single_filter import pre_filter
+from tests.unit.plugins.single_plugin import pre_filter
 
 PLUGIN = DynamicResources(DynamicResourcesArgs())
 
 
-def test_a_pod_without_claims_passes_and_all_nodes_are_alike() -> None:
+def test_a_pod_without_claims_passes_with_equal_scores() -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
     pod = make_pod("p")
     assert PLUGIN.pre_enqueue(cluster.info(pod)).is_success
@@ -21,7 +21,7 @@ def test_a_pod_without_claims_passes_and_all_nodes_are_alike() -> None:
     assert PLUGIN.score(CycleState(), cluster.info(pod), nodes).tolist() == [0, 0]
 
 
-def test_a_pod_with_claims_is_told_that_they_are_not_allocated() -> None:
+def test_a_pod_with_claims_is_rejected_because_they_are_not_allocated() -> None:
     cluster = MirroredCluster([make_node("n0")])
     status = pre_filter(PLUGIN, cluster, make_pod("p", resource_claims=(PodResourceClaim("gpu"),)))
     assert status.status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -39,6 +39,6 @@ def test_post_filter_has_nothing_to_deallocate() -> None:
     assert status.message == "no new claims to deallocate"
 
 
-def test_time_limits_must_not_be_negative() -> None:
+def test_timeouts_must_not_be_negative() -> None:
     errors = DynamicResourcesArgs(filter_timeout=Duration(-1)).validate()
     assert [error.path for error in errors] == ["filterTimeout"]

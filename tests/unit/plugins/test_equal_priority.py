@@ -1,4 +1,4 @@
-"""EqualPriority: the same for all."""
+"""EqualPriority gives all nodes the same score."""
 
 from __future__ import annotations
 

@@ -26,18 +26,18 @@ def _scores(*images: str, volumes: tuple[Volume, ...] = ()) -> list[int]:
     return scores
 
 
-def test_a_large_image_counts_by_its_size_times_its_spread() -> None:
+def test_an_image_counts_by_its_size_and_the_share_of_nodes_that_have_it() -> None:
     """(2046 / 2 - 23) * 100 / (1000 - 23) is above 100, so it is cut to 100."""
     assert _scores("registry.example/large:1") == [100, 0]
     assert _scores("registry.example/large:1", "other") == [100 * (1023 - 23) // (2000 - 23), 0]
 
 
-def test_an_image_below_the_threshold_counts_nothing() -> None:
+def test_an_image_below_the_threshold_does_not_count() -> None:
     assert _scores("registry.example/small") == [0, 0]
 
 
 def test_an_image_volume_counts_but_does_not_raise_the_upper_threshold() -> None:
-    """``sumImageScores`` sees volumes, ``calculatePriority`` is told of containers only."""
+    """``sumImageScores`` counts volumes; ``calculatePriority`` gets only the containers."""
     volume = Volume(name="v", image=ImageVolumeSource("registry.example/large:1"))
     assert _scores("other", volumes=(volume,)) == [100, 0]
     assert _scores("other", "third", volumes=(volume,)) == [100 * (1023 - 23) // (2000 - 23), 0]
@@ -52,5 +52,5 @@ def test_an_image_volume_counts_but_does_not_raise_the_upper_threshold() -> None
         ("root@sha256:abc", "root@sha256:abc"),
     ],
 )
-def test_an_image_without_a_tag_is_the_latest(name: str, want: str) -> None:
+def test_an_image_without_a_tag_has_the_tag_latest(name: str, want: str) -> None:
     assert normalized_image_name(name) == want

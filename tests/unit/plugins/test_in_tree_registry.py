@@ -29,7 +29,7 @@ EVENTS = {
 }
 
 
-def test_every_plugin_is_made_under_its_own_name() -> None:
+def test_every_plugin_is_registered_under_its_own_name() -> None:
     registry = in_tree_registry()
     for name, factory in registry.items():
         assert factory.construct(factory.args()).name == name
@@ -54,9 +54,9 @@ def test_every_plugin_is_made_under_its_own_name() -> None:
 def test_each_in_tree_plugin_registers_its_events(plugin: str, want: set[str]) -> None:
     framework = Framework(build_profile(KubeSchedulerProfile(), in_tree_registry()))
     registered = framework.events_by_plugin[plugin]
-    heard = {
+    events = {
         name
         for name, event in EVENTS.items()
         if any(registration.event.matches(event) for registration in registered)
     }
-    assert heard == want
+    assert events == want

@@ -1,4 +1,4 @@
-"""InterPodAffinity: near to, or away from, other pods."""
+"""InterPodAffinity: filter, score, arguments and hints."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from tests.support.mirrored_cluster import (
     verdicts_by_node,
     without_pod,
 )
+from tests.unit.plugins.single_plugin import Scores, Verdicts, scores, verdicts
 
 AFFINITY = ("node(s) didn't match pod affinity rules", True)
 ANTI_AFFINITY = ("node(s) didn't match pod anti-affinity rules", False)
@@ -67,56 +68,38 @@ def web(node: str, name: str = "web-0", **fields: Any) -> Pod:
     return make_pod(name, labels={"app": "web"}, node=node, **fields)
 
 
-def refused(cluster: MirroredCluster, pod: Pod) -> dict[str, tuple[str, bool]] | None:
-    """Reasons by node; None if Filter is skipped."""
-    plugin, state = InterPodAffinity(), CycleState()
-    snapshot, info = cluster.snapshot(), cluster.info(pod)
-    if plugin.pre_filter(state, info, snapshot).status.is_skip:
-        return None
-    nodes = existing_nodes(snapshot)
-    return verdicts_by_node(plugin.filter(state, info, nodes), nodes)
+def refused(cluster: MirroredCluster, pod: Pod) -> Verdicts | None:
+    return verdicts(InterPodAffinity(), cluster, pod)
 
 
 def scored(
     cluster: MirroredCluster, pod: Pod, args: InterPodAffinityArgs | None = None
-) -> dict[str, tuple[int, int]] | None:
-    """Raw and normalised score by node; None if Score is skipped."""
-    plugin, state = InterPodAffinity(args), CycleState()
-    nodes, info = existing_nodes(cluster.snapshot()), cluster.info(pod)
-    if plugin.pre_score(state, info, nodes).is_skip:
-        return None
-    raw = plugin.score(state, info, nodes)
-    normalized = plugin.normalize_score(state, info, nodes, raw)
-    return {
-        name: (raw_score, score)
-        for name, raw_score, score in zip(
-            nodes.names, raw.tolist(), normalized.tolist(), strict=True
-        )
-    }
+) -> Scores | None:
+    return scores(InterPodAffinity(args), cluster, pod)
 
 
-FILTER_CASES: dict[str, tuple[list[Pod], Pod, dict[str, tuple[str, bool]] | None]] = {
+FILTER_CASES: dict[str, tuple[list[Pod], Pod, Verdicts | None]] = {
     "a pod without terms among pods without anti-affinity skips Filter": (
         [web("a1")],
         make_pod("p"),
         None,
     ),
-    "a pod goes to the zone of the pod it wants to be near": (
+    "a pod fits only in the zone of a pod that matches its affinity": (
         [web("a1")],
         make_pod("p", affinity=near(NEAR_WEB)),
         {"b1": AFFINITY, "bare": AFFINITY},
     ),
-    "pods of another namespace are not meant unless the term says so": (
+    "pods of another namespace match only if the term names it": (
         [web("a1", namespace="other")],
         make_pod("p", affinity=near(NEAR_WEB)),
         {"a1": AFFINITY, "a2": AFFINITY, "b1": AFFINITY, "bare": AFFINITY},
     ),
-    "a namespace the term names is searched": (
+    "pods of a namespace that the term names match": (
         [web("a1", namespace="other")],
         make_pod("p", affinity=near(affinity_term(ZONE, WEB, namespaces=["other"]))),
         {"b1": AFFINITY, "bare": AFFINITY},
     ),
-    "an empty namespace selector means every namespace, known or not": (
+    "an empty namespace selector selects every namespace, known or not": (
         [web("a1", namespace="other")],
         make_pod("p", affinity=near(affinity_term(ZONE, WEB, namespace_selector=label_selector()))),
         {"b1": AFFINITY, "bare": AFFINITY},
@@ -136,7 +119,7 @@ FILTER_CASES: dict[str, tuple[list[Pod], Pod, dict[str, tuple[str, bool]] | None
         make_pod("p", affinity=near(NEAR_WEB, affinity_term(HOSTNAME, WEB))),
         {"a2": AFFINITY, "b1": AFFINITY, "bare": AFFINITY},
     ),
-    "the first pod that wants to be near its like goes wherever the topology key exists": (
+    "the first pod that matches its own affinity fits wherever the topology key exists": (
         [],
         web("", affinity=near(NEAR_WEB)),
         {"bare": AFFINITY},
@@ -146,32 +129,32 @@ FILTER_CASES: dict[str, tuple[list[Pod], Pod, dict[str, tuple[str, bool]] | None
         make_pod("p", affinity=near(NEAR_WEB)),
         {"a1": AFFINITY, "a2": AFFINITY, "b1": AFFINITY, "bare": AFFINITY},
     ),
-    "the first-pod rule holds though a match sits where no topology label is": (
+    "the first-pod rule ignores matching pods on nodes without the topology label": (
         [web("bare", name="web-1")],
         web("", affinity=near(NEAR_WEB)),
         {"bare": AFFINITY},
     ),
-    "a pod keeps away from the zone of the pod it wants to be far from": (
+    "a pod does not fit in the zone of a pod that matches its anti-affinity": (
         [web("a1")],
         make_pod("p", affinity=far(NEAR_WEB)),
         {"a1": ANTI_AFFINITY, "a2": ANTI_AFFINITY},
     ),
-    "any one anti-affinity term that matches is enough": (
+    "one matching anti-affinity term suffices": (
         [web("a1"), make_pod("db-0", labels={"app": "db"}, node="b1")],
         make_pod("p", affinity=far(affinity_term(HOSTNAME, WEB), affinity_term(HOSTNAME, DB))),
         {"a1": ANTI_AFFINITY, "b1": ANTI_AFFINITY},
     ),
-    "a placed pod's anti-affinity holds against the newcomer": (
+    "the anti-affinity of a placed pod applies to the incoming pod": (
         [web("a1", affinity=far(affinity_term(ZONE, DB)))],
         make_pod("p", labels={"app": "db"}),
         {"a1": EXISTING_ANTI_AFFINITY, "a2": EXISTING_ANTI_AFFINITY},
     ),
-    "anti-affinity of a pod on a node without the topology label binds nobody": (
+    "anti-affinity of a pod on a node without the topology label has no effect": (
         [web("bare", affinity=far(affinity_term(ZONE, DB)))],
         make_pod("p", labels={"app": "db"}),
         None,
     ),
-    "affinity is named before own anti-affinity, and that before the others'": (
+    "affinity is reported before own anti-affinity, and that before anti-affinity of placed pods": (
         [
             web("a1", affinity=far(affinity_term(HOSTNAME, DB))),
             make_pod("cache", labels={"app": "cache"}, node="a1"),
@@ -197,7 +180,7 @@ FILTER_CASES: dict[str, tuple[list[Pod], Pod, dict[str, tuple[str, bool]] | None
 
 
 @pytest.mark.parametrize("sentence", FILTER_CASES)
-def test_filter(sentence: str) -> None:
+def test_feasible_nodes_and_reasons(sentence: str) -> None:
     placed, pod, want = FILTER_CASES[sentence]
     assert refused(MirroredCluster(zones(), placed), pod) == want
 
@@ -221,7 +204,7 @@ def test_an_unknown_namespace_has_no_labels_for_the_terms_of_placed_pods() -> No
     assert refused(cluster, web("")) == {"a1": EXISTING_ANTI_AFFINITY, "a2": EXISTING_ANTI_AFFINITY}
 
 
-def test_a_what_if_snapshot_is_judged_by_what_it_holds() -> None:
+def test_a_what_if_snapshot_is_filtered_by_its_own_pods() -> None:
     cluster = MirroredCluster(zones(), [web("a1")])
     plugin, state = InterPodAffinity(), CycleState()
     info = cluster.info(make_pod("p", affinity=far(NEAR_WEB)))
@@ -238,8 +221,8 @@ def test_pods_on_a_removed_node_do_not_count() -> None:
 
 
 PREFER_WEB = weighted(10, NEAR_WEB)
-SCORE_CASES: dict[str, tuple[list[Pod], Pod, dict[str, tuple[int, int]] | None]] = {
-    "nobody prefers anything": ([web("a1")], make_pod("p"), None),
+SCORE_CASES: dict[str, tuple[list[Pod], Pod, Scores | None]] = {
+    "no pod has a preference": ([web("a1")], make_pod("p"), None),
     "a preference that no pod meets is skipped": (
         [make_pod("db-0", labels={"app": "db"}, node="a1")],
         make_pod("p", affinity=near(preferred=(PREFER_WEB,))),
@@ -251,12 +234,12 @@ SCORE_CASES: dict[str, tuple[list[Pod], Pod, dict[str, tuple[int, int]] | None]]
         make_pod("p", affinity=near(preferred=(PREFER_WEB,))),
         {"a1": (20, 100), "a2": (20, 100), "b1": (0, 0), "bare": (0, 0)},
     ),
-    "anti-affinity subtracts it": (
+    "preferred anti-affinity subtracts the weight": (
         [web("a1"), web("a2", name="web-1"), web("b1", name="web-2")],
         make_pod("p", affinity=far(preferred=(PREFER_WEB,))),
         {"a1": (-20, 0), "a2": (-20, 0), "b1": (-10, 50), "bare": (0, 100)},
     ),
-    "placed pods' preferences count as well, whether for or against": (
+    "preferences of placed pods count, for affinity and anti-affinity": (
         [
             web("a1", affinity=near(preferred=(weighted(5, affinity_term(ZONE, DB)),))),
             web(
@@ -273,7 +256,7 @@ SCORE_CASES: dict[str, tuple[list[Pod], Pod, dict[str, tuple[int, int]] | None]]
         make_pod("p", labels={"app": "db"}),
         {"a1": (1, 100), "a2": (1, 100), "b1": (0, 0), "bare": (0, 0)},
     ),
-    "weights that cancel out are scored all the same": (
+    "weights that cancel out are still scored": (
         [web("a1")],
         make_pod(
             "p",
@@ -288,7 +271,7 @@ SCORE_CASES: dict[str, tuple[list[Pod], Pod, dict[str, tuple[int, int]] | None]]
 
 
 @pytest.mark.parametrize("sentence", SCORE_CASES)
-def test_score(sentence: str) -> None:
+def test_raw_and_normalised_scores(sentence: str) -> None:
     placed, pod, want = SCORE_CASES[sentence]
     assert scored(MirroredCluster(zones(), placed), pod) == want
 
@@ -300,7 +283,7 @@ def test_a_hard_weight_of_zero_ignores_required_affinity_of_placed_pods() -> Non
     assert scored(cluster, make_pod("p", labels={"app": "db"}), args) is None
 
 
-def test_others_preferences_can_be_ignored_for_pods_without_own_ones() -> None:
+def test_preferences_of_placed_pods_can_be_ignored_for_pods_without_preferences() -> None:
     placed = web("a1", affinity=near(preferred=(weighted(5, affinity_term(ZONE, DB)),)))
     cluster = MirroredCluster(zones(), [placed])
     args = InterPodAffinityArgs(ignore_preferred_terms_of_existing_pods=True)
@@ -315,12 +298,12 @@ def test_others_preferences_can_be_ignored_for_pods_without_own_ones() -> None:
     }
 
 
-def test_no_nodes_normalise_to_no_scores() -> None:
+def test_normalising_no_scores_returns_no_scores() -> None:
     cluster = MirroredCluster(zones())
     none = cluster.snapshot().view(np.empty(0, dtype=np.int64))
-    scores = np.empty(0, dtype=np.int64)
+    no_scores = np.empty(0, dtype=np.int64)
     info = cluster.info(make_pod("p"))
-    assert InterPodAffinity().normalize_score(CycleState(), info, none, scores).tolist() == []
+    assert InterPodAffinity().normalize_score(CycleState(), info, none, no_scores).tolist() == []
 
 
 ARGS_CASES = {
@@ -338,7 +321,7 @@ ARGS_CASES = {
 
 
 @pytest.mark.parametrize("sentence", ARGS_CASES)
-def test_arguments(sentence: str) -> None:
+def test_validation_of_arguments(sentence: str) -> None:
     given, want = ARGS_CASES[sentence]
     _, errors = decode_args(InterPodAffinityArgs, given, "args")
     assert [str(error) for error in errors] == want
@@ -362,30 +345,60 @@ PLAIN_DB = make_pod("p", labels={"app": "db"})
 OTHER = make_pod("web-0", labels={"app": "other"}, node="a1")
 GUARD = web("a1", affinity=far(affinity_term(ZONE, DB)))
 POD_HINT_CASES: dict[str, tuple[Pod, Pod | None, Pod | None, QueueingHint]] = {
-    "a pod to be near was placed": (WANTS_WEB, None, web("a1"), QueueingHint.QUEUE),
+    "a pod that matches the affinity was placed": (WANTS_WEB, None, web("a1"), QueueingHint.QUEUE),
     "some other pod was placed": (WANTS_WEB, None, OTHER, QueueingHint.SKIP),
-    "a pod to be near is still pending": (WANTS_WEB, None, web(""), QueueingHint.SKIP),
-    "a placed pod became one to be near": (WANTS_WEB, OTHER, web("a1"), QueueingHint.QUEUE),
-    "a pod to be near stopped being one": (WANTS_WEB, web("a1"), OTHER, QueueingHint.SKIP),
-    "the pod to be near was deleted": (WANTS_WEB, web("a1"), None, QueueingHint.SKIP),
-    "the pod to be near was deleted, for one of its kind": (
+    "a pod that matches the affinity is still pending": (
+        WANTS_WEB,
+        None,
+        web(""),
+        QueueingHint.SKIP,
+    ),
+    "a placed pod came to match the affinity": (WANTS_WEB, OTHER, web("a1"), QueueingHint.QUEUE),
+    "a placed pod no longer matches the affinity": (WANTS_WEB, web("a1"), OTHER, QueueingHint.SKIP),
+    "a pod that matches the affinity was deleted": (WANTS_WEB, web("a1"), None, QueueingHint.SKIP),
+    "a matching pod was deleted, and the pod matches its own affinity": (
         WEB_NEAR_WEB,
         web("a1"),
         None,
         QueueingHint.QUEUE,
     ),
-    "the pod to be near changed, for one of its kind": (
+    "a matching pod changed, and the pod matches its own affinity": (
         WEB_NEAR_WEB,
         web("a1"),
         OTHER,
         QueueingHint.QUEUE,
     ),
-    "some other pod was deleted, for one of a kind": (WEB_NEAR_WEB, OTHER, None, QueueingHint.SKIP),
-    "a pod to be far from was deleted": (AVOIDS_WEB, web("a1"), None, QueueingHint.QUEUE),
-    "a pod to be far from was placed": (AVOIDS_WEB, None, web("a1"), QueueingHint.SKIP),
-    "a pod stopped being one to be far from": (AVOIDS_WEB, web("a1"), OTHER, QueueingHint.QUEUE),
+    "another pod was deleted, and the pod matches its own affinity": (
+        WEB_NEAR_WEB,
+        OTHER,
+        None,
+        QueueingHint.SKIP,
+    ),
+    "a pod that matches the anti-affinity was deleted": (
+        AVOIDS_WEB,
+        web("a1"),
+        None,
+        QueueingHint.QUEUE,
+    ),
+    "a pod that matches the anti-affinity was placed": (
+        AVOIDS_WEB,
+        None,
+        web("a1"),
+        QueueingHint.SKIP,
+    ),
+    "a placed pod no longer matches the anti-affinity": (
+        AVOIDS_WEB,
+        web("a1"),
+        OTHER,
+        QueueingHint.QUEUE,
+    ),
     "some other pod was deleted": (AVOIDS_WEB, OTHER, None, QueueingHint.SKIP),
-    "a pod that kept this one away was deleted": (PLAIN_DB, GUARD, None, QueueingHint.QUEUE),
+    "a placed pod with anti-affinity to the pod was deleted": (
+        PLAIN_DB,
+        GUARD,
+        None,
+        QueueingHint.QUEUE,
+    ),
     "the rejected pod itself changed labels": (
         PLAIN_DB,
         PLAIN_DB,
@@ -406,22 +419,42 @@ def test_hint_after_a_pod_change(sentence: str) -> None:
 
 ZONED, UNZONED = make_node("n", zone="a"), make_node("n")
 NODE_HINT_CASES: dict[str, tuple[Pod, Node | None, Node | None, QueueingHint]] = {
-    "a node of some zone came": (WANTS_WEB, None, ZONED, QueueingHint.QUEUE),
-    "a node without a zone came": (WANTS_WEB, None, UNZONED, QueueingHint.SKIP),
+    "a node with a zone was added": (WANTS_WEB, None, ZONED, QueueingHint.QUEUE),
+    "a node without a zone was added": (WANTS_WEB, None, UNZONED, QueueingHint.SKIP),
     "a node got a zone": (WANTS_WEB, UNZONED, ZONED, QueueingHint.QUEUE),
     "a node changed zones": (WANTS_WEB, ZONED, make_node("n", zone="b"), QueueingHint.QUEUE),
     "a node lost its zone": (WANTS_WEB, ZONED, UNZONED, QueueingHint.SKIP),
-    "a node came, for a pod that keeps away": (AVOIDS_WEB, None, UNZONED, QueueingHint.QUEUE),
-    "a node lost the zone to keep away from": (AVOIDS_WEB, ZONED, UNZONED, QueueingHint.QUEUE),
-    "a node got a zone to keep away from": (AVOIDS_WEB, UNZONED, ZONED, QueueingHint.SKIP),
-    "a node came, for a pod that others keep away": (PLAIN_DB, None, ZONED, QueueingHint.QUEUE),
-    "a node changed zones, for one that others keep away": (
+    "a node was added, for a pod with anti-affinity": (
+        AVOIDS_WEB,
+        None,
+        UNZONED,
+        QueueingHint.QUEUE,
+    ),
+    "a node lost its zone, for a pod with anti-affinity": (
+        AVOIDS_WEB,
+        ZONED,
+        UNZONED,
+        QueueingHint.QUEUE,
+    ),
+    "a node got a zone, for a pod with anti-affinity": (
+        AVOIDS_WEB,
+        UNZONED,
+        ZONED,
+        QueueingHint.SKIP,
+    ),
+    "a node was added, for a pod that placed pods have anti-affinity to": (
+        PLAIN_DB,
+        None,
+        ZONED,
+        QueueingHint.QUEUE,
+    ),
+    "a node changed zones, for a pod that placed pods have anti-affinity to": (
         PLAIN_DB,
         ZONED,
         make_node("n", zone="b"),
         QueueingHint.QUEUE,
     ),
-    "a node went": (WANTS_WEB, ZONED, None, QueueingHint.SKIP),
+    "a node was deleted": (WANTS_WEB, ZONED, None, QueueingHint.SKIP),
 }
 
 

@@ -10,7 +10,7 @@ from stowage.framework import CycleState
 from stowage.plugins.node_affinity import NodeAffinity, NodeAffinityArgs, named_nodes
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
-from tests.unit.plugins.single_filter import pre_filter, refused
+from tests.unit.plugins.single_plugin import pre_filter, refused
 
 
 def _in(key: str, *values: str) -> NodeSelectorRequirement:
@@ -74,7 +74,7 @@ def test_a_pod_without_node_affinity_is_skipped(cluster: MirroredCluster) -> Non
 
 
 def test_empty_node_affinity_is_not_skipped(cluster: MirroredCluster) -> None:
-    """PreFilter and PreScore of v1.36 skip for nil only, not for what is there but empty."""
+    """PreFilter and PreScore of v1.36 skip only for nil, not for an empty value."""
     assert pre_filter(_plugin(), cluster, make_pod("p", node_selector={})).status.is_success
     nothing = Rules(preferred_during_scheduling_ignored_during_execution=())
     pod = make_pod("p", affinity=Affinity(node_affinity=nothing))
@@ -97,7 +97,7 @@ def test_one_of_the_terms_must_match_in_all_its_expressions(cluster: MirroredClu
     assert sorted(refused(_plugin(), cluster, pod)) == ["n1"]
 
 
-def test_an_empty_or_faulty_term_matches_nothing(cluster: MirroredCluster) -> None:
+def test_an_empty_or_invalid_term_matches_no_node(cluster: MirroredCluster) -> None:
     faulty = _labels(NodeSelectorRequirement("disk", "Matches", ("ssd",)))
     assert sorted(refused(_plugin(), cluster, _pod(_labels(), faulty))) == ["n0", "n1", "n2"]
 
@@ -109,7 +109,7 @@ def test_nodes_named_by_every_term_narrow_the_search(cluster: MirroredCluster) -
     assert pre_filter(_plugin(), cluster, mixed).node_names is None
 
 
-def test_names_that_exclude_each_other_leave_no_node(cluster: MirroredCluster) -> None:
+def test_contradictory_node_names_leave_no_node(cluster: MirroredCluster) -> None:
     term = _names(_in("metadata.name", "n0"), _in("metadata.name", "n1"))
     assert pre_filter(_plugin(), cluster, _pod(term)).status == unresolvable(
         "pod affinity terms conflict"
@@ -117,7 +117,7 @@ def test_names_that_exclude_each_other_leave_no_node(cluster: MirroredCluster) -
     assert named_nodes((term,)) == frozenset()
 
 
-def test_added_affinity_is_judged_first_and_has_its_own_reason(cluster: MirroredCluster) -> None:
+def test_added_affinity_is_evaluated_first_and_has_its_own_reason(cluster: MirroredCluster) -> None:
     plugin = _plugin(_rules(_labels(_in("zone", "a"))))
     found = refused(plugin, cluster, make_pod("p", node_selector={"disk": "ssd"}))
     assert {name: status.reasons for name, status in found.items()} == {
@@ -126,7 +126,7 @@ def test_added_affinity_is_judged_first_and_has_its_own_reason(cluster: Mirrored
     }
 
 
-def test_preferred_terms_add_their_weights_up_to_a_hundred_for_the_best(
+def test_weights_of_preferred_terms_add_up_and_the_best_node_scores_100(
     cluster: MirroredCluster,
 ) -> None:
     pod = _pod(preferred={"ssd": 30, "hdd": 10})
@@ -136,7 +136,7 @@ def test_preferred_terms_add_their_weights_up_to_a_hundred_for_the_best(
     assert _scores(added, cluster, make_pod("q")) == [0, 100, 0]
 
 
-def test_a_faulty_preferred_term_is_an_error(cluster: MirroredCluster) -> None:
+def test_an_invalid_preferred_term_is_an_error(cluster: MirroredCluster) -> None:
     wrong = PreferredSchedulingTerm(1, _labels(NodeSelectorRequirement("disk", "Like", ("s",))))
     rules = Rules(preferred_during_scheduling_ignored_during_execution=(wrong,))
     info = cluster.info(make_pod("p", affinity=Affinity(node_affinity=rules)))
@@ -145,7 +145,7 @@ def test_a_faulty_preferred_term_is_an_error(cluster: MirroredCluster) -> None:
     assert 'Unsupported value: "Like"' in status.message
 
 
-def test_faulty_added_affinity_is_refused_with_the_profile() -> None:
+def test_invalid_added_affinity_is_an_error_of_the_profile() -> None:
     wrong = _labels(NodeSelectorRequirement("disk", "Like", ("s",)))
     (error,) = NodeAffinityArgs(added_affinity=_rules(wrong)).validate()
     assert error.path == "addedAffinity"

@@ -10,7 +10,7 @@ from stowage.framework import NoArgs
 from stowage.plugins.node_declared_features import NodeDeclaredFeatures, after_node_change
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.unit.plugins.single_filter import pre_filter, refused
+from tests.unit.plugins.single_plugin import pre_filter, refused
 
 PLUGIN = NodeDeclaredFeatures(NoArgs())
 HOST_USERS = "UserNamespacesHostNetworkSupport"
@@ -46,7 +46,7 @@ def cluster() -> MirroredCluster:
         _restarting("Restart"),
     ],
 )
-def test_an_ordinary_pod_needs_no_feature(cluster: MirroredCluster, pod: Pod) -> None:
+def test_a_pod_without_required_features_is_skipped(cluster: MirroredCluster, pod: Pod) -> None:
     assert pre_filter(PLUGIN, cluster, pod).status.is_skip
 
 
@@ -57,7 +57,7 @@ def test_an_ordinary_pod_needs_no_feature(cluster: MirroredCluster, pod: Pod) ->
         (_restarting("RestartAllContainers"), ["n0", "n1"]),
     ],
 )
-def test_a_node_must_have_declared_what_the_pod_needs(
+def test_a_node_must_declare_the_features_that_the_pod_requires(
     cluster: MirroredCluster, pod: Pod, want: list[str]
 ) -> None:
     found = refused(PLUGIN, cluster, pod)
@@ -66,7 +66,7 @@ def test_a_node_must_have_declared_what_the_pod_needs(
     assert found["n0"].reasons == ("node(s) didn't match Pod's required features",)
 
 
-def test_only_a_node_with_other_declared_features_queues(cluster: MirroredCluster) -> None:
+def test_only_changed_declared_features_of_a_node_queue_a_pod(cluster: MirroredCluster) -> None:
     pod = cluster.info(make_pod("p"))
     bare, featured = make_node("n0"), make_node("n0", declared_features=[RESTART])
     assert after_node_change(pod, bare, bare) is QueueingHint.SKIP

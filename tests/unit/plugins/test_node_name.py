@@ -7,13 +7,13 @@ from stowage.framework import NoArgs
 from stowage.plugins.node_name import NodeName
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.unit.plugins.single_filter import refused
+from tests.unit.plugins.single_plugin import refused
 
 
 @pytest.mark.parametrize(
     ("wanted", "want"), [("", []), ("n1", ["n0", "n2"]), ("gone", ["n0", "n1", "n2"])]
 )
-def test_a_pod_that_names_its_node_goes_only_there(wanted: str, want: list[str]) -> None:
+def test_a_pod_with_a_node_name_fits_only_that_node(wanted: str, want: list[str]) -> None:
     cluster = MirroredCluster([make_node(f"n{index}") for index in range(3)])
     found = refused(NodeName(NoArgs()), cluster, make_pod("p", node=wanted))
     assert sorted(found) == want

@@ -8,7 +8,7 @@ from stowage.framework import NoArgs
 from stowage.plugins.node_ports import NodePorts
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.unit.plugins.single_filter import pre_filter, refused
+from tests.unit.plugins.single_plugin import pre_filter, refused
 
 PLUGIN = NodePorts(NoArgs())
 
@@ -32,7 +32,9 @@ def test_a_pod_without_host_ports_is_skipped() -> None:
         (_port(81), False),
     ],
 )
-def test_ports_collide_on_the_same_or_on_any_address(wanted: ContainerPort, collides: bool) -> None:
+def test_ports_collide_on_the_same_or_on_all_addresses(
+    wanted: ContainerPort, collides: bool
+) -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
     cluster.bind(make_pod("a", host_ports=[_port(80, ip="10.0.0.1")]), "n0")
     found = refused(PLUGIN, cluster, make_pod("p", host_ports=[wanted]))

@@ -1,4 +1,4 @@
-"""NodePreferAvoidPods: nodes that ask to be spared the pods of some controller."""
+"""NodePreferAvoidPods: nodes with an annotation that asks to avoid pods of some controllers."""
 
 from __future__ import annotations
 
@@ -61,14 +61,18 @@ def scores(cluster: MirroredCluster, plugin: NodePreferAvoidPods, pod: Pod) -> l
     return found
 
 
-# What the first node says, the pod, and the first node's score; a second node says nothing.
+# Annotation of the first node, the pod, and the first node's score; a second node has none.
 CASES: dict[str, tuple[str | None, Pod, int]] = {
-    "a node that asks to be spared the ReplicaSet's pods gets 0 of 10 points": (
+    "a node that asks to avoid the ReplicaSet's pods gets 0 of 10 points": (
         avoiding(WEB),
         owned(*WEB),
         0,
     ),
-    "so does one that names the ReplicaSet among others": (avoiding(DB, WEB), owned(*WEB), 0),
+    "a node that names the ReplicaSet among others gets 0 of 10 points": (
+        avoiding(DB, WEB),
+        owned(*WEB),
+        0,
+    ),
     "pods of a ReplicationController can be avoided too": (avoiding(OLD_WEB), owned(*OLD_WEB), 0),
     "kind and UID must both be the controller's": (avoiding(OLD_WEB), owned(*WEB), 100),
     "another UID is another controller": (avoiding(("ReplicaSet", "x")), owned(*WEB), 100),
@@ -79,11 +83,15 @@ CASES: dict[str, tuple[str | None, Pod, int]] = {
         100,
     ),
     "a pod without an owner cannot be avoided": (avoiding(WEB), make_pod("p"), 100),
-    "no annotation, nobody is avoided": (None, owned(*WEB), 100),
-    "an empty annotation avoids nobody": ("", owned(*WEB), 100),
-    "an annotation that is no JSON avoids nobody": ("{", owned(*WEB), 100),
-    "nor does one of another shape": ('{"preferAvoidPods": "web"}', owned(*WEB), 100),
-    "nor does one nested without end": ('{"x":' + "[" * 100_000, owned(*WEB), 100),
+    "without an annotation no pod is avoided": (None, owned(*WEB), 100),
+    "an empty annotation avoids no pod": ("", owned(*WEB), 100),
+    "an annotation of invalid JSON avoids no pod": ("{", owned(*WEB), 100),
+    "an annotation of another structure avoids no pod": (
+        '{"preferAvoidPods": "web"}',
+        owned(*WEB),
+        100,
+    ),
+    "an annotation nested too deep avoids no pod": ('{"x":' + "[" * 100_000, owned(*WEB), 100),
     "nulls are absent fields": (
         '{"preferAvoidPods": [null, {"podSignature": null}, {"podSignature": {}}]}',
         owned(*WEB),
@@ -98,7 +106,7 @@ def test_score(annotation: str | None, pod: Pod, want: int) -> None:
     assert scores(cluster, NodePreferAvoidPods(NoArgs()), pod) == [want, 100]
 
 
-def test_a_node_is_asked_again_only_when_it_changed() -> None:
+def test_an_annotation_is_parsed_again_when_its_node_changes() -> None:
     cluster = MirroredCluster([annotated("n1", None), annotated("n2", avoiding(WEB))])
     plugin = NodePreferAvoidPods(NoArgs())
     assert scores(cluster, plugin, owned(*WEB)) == [100, 0]
@@ -110,7 +118,7 @@ def test_a_node_is_asked_again_only_when_it_changed() -> None:
     assert scores(cluster, plugin, owned(*WEB)) == [100]
 
 
-def test_the_row_of_a_deleted_node_says_nothing_about_the_next_one() -> None:
+def test_a_reused_row_does_not_keep_the_annotation_of_a_deleted_node() -> None:
     cluster = MirroredCluster([annotated("n1", avoiding(WEB))])
     plugin = NodePreferAvoidPods(NoArgs())
     assert scores(cluster, plugin, owned(*WEB)) == [0]
@@ -119,7 +127,7 @@ def test_the_row_of_a_deleted_node_says_nothing_about_the_next_one() -> None:
     assert scores(cluster, plugin, owned(*WEB)) == [100]
 
 
-def test_nodes_beyond_the_memory_of_the_change_log_are_all_read_again() -> None:
+def test_all_nodes_are_read_again_if_the_change_log_is_exceeded() -> None:
     cluster = MirroredCluster([annotated("n1", avoiding(WEB)), annotated("n2", None)])
     requests = AvoidanceRequests()
     assert requests.rows_avoiding(WEB, cluster.snapshot()) == {cluster.snapshot().row_of("n1")}
@@ -130,7 +138,7 @@ def test_nodes_beyond_the_memory_of_the_change_log_are_all_read_again() -> None:
     assert len(requests.rows_avoiding(("ReplicaSet", "9999"), cluster.snapshot())) == 1
 
 
-def test_snapshots_of_another_cluster_start_afresh() -> None:
+def test_annotations_are_not_shared_between_clusters() -> None:
     plugin = NodePreferAvoidPods(NoArgs())
     one = MirroredCluster([annotated("n1", avoiding(WEB))])
     other = MirroredCluster([annotated("n1", None)])

@@ -47,14 +47,14 @@ def _reasons(
     return {name: verdict.status(index).reasons for index, name in enumerate(nodes.names)}
 
 
-def test_a_pod_fits_where_its_requests_are_left() -> None:
+def test_a_pod_fits_on_nodes_with_enough_free_resources() -> None:
     cluster = MirroredCluster([make_node("n0", cpu="2"), make_node("n1", cpu="2")])
     cluster.bind(make_pod("a", cpu="1500m"), "n0")
     assert _reasons(_fit(), cluster, cpu="500m") == {"n0": (), "n1": ()}
     assert _reasons(_fit(), cluster, cpu="501m") == {"n0": ("Insufficient cpu",), "n1": ()}
 
 
-def test_every_lacking_resource_is_named() -> None:
+def test_every_insufficient_resource_is_named() -> None:
     cluster = MirroredCluster([make_node("n0", cpu="1", memory="1Gi", pods=0)])
     wanted = {"cpu": "2", "memory": "2Gi", "ephemeral-storage": "1", GPU: 1, "hugepages-2Mi": "2Mi"}
     assert _reasons(_fit(), cluster, requests=wanted)["n0"] == (
@@ -77,13 +77,13 @@ def test_a_request_beyond_the_whole_node_is_unresolvable() -> None:
     assert verdict.rejected(2).tolist() == [True, True]
 
 
-def test_what_the_pod_does_not_request_may_be_overcommitted() -> None:
+def test_resources_that_the_pod_does_not_request_may_be_overcommitted() -> None:
     cluster = MirroredCluster([make_node("n0", cpu="1", memory="1Gi")])
     cluster.bind(make_pod("a", cpu="3"), "n0")
     assert _reasons(_fit(), cluster, memory="512Mi", cpu="0") == {"n0": ()}
 
 
-def test_ignored_resources_and_groups_are_left_to_others() -> None:
+def test_ignored_resources_and_groups_are_not_filtered() -> None:
     cluster = MirroredCluster([make_node("n0")])
     wanted = {GPU: 1, "vendor.io/nic": 1, "cpu": "1"}
     assert len(_reasons(_fit(), cluster, requests=wanted)["n0"]) == 2
@@ -94,12 +94,12 @@ def test_ignored_resources_and_groups_are_left_to_others() -> None:
     assert _reasons(groups, cluster, requests=wanted)["n0"] == ()
 
 
-def test_kubernetes_own_resources_cannot_be_ignored() -> None:
+def test_resources_of_kubernetes_cannot_be_ignored() -> None:
     cluster = MirroredCluster([make_node("n0", cpu="1")])
     assert _reasons(_fit(ignoredResources=["cpu"]), cluster, cpu="2")["n0"] == ("Insufficient cpu",)
 
 
-def test_requests_of_the_pod_as_a_whole_are_filtered_by_but_not_scored_by() -> None:
+def test_pod_level_requests_count_for_filter_but_not_for_score() -> None:
     cluster = MirroredCluster([make_node("n0", cpu="4", memory="8Gi")])
     whole = ResourceRequirements(requests={"memory": "16Gi"})
     small = {"cpu": "1", "memory": "1Gi"}
@@ -114,7 +114,7 @@ def test_requests_of_the_pod_as_a_whole_are_filtered_by_but_not_scored_by() -> N
 
 
 def test_a_container_without_requests_counts_with_defaults_for_scores_only() -> None:
-    """(1000 - 100) * 100 / 1000 = 90 and (1000 - 200) * 100 / 1000 = 80, in the mean 85."""
+    """(1000 - 100) * 100 / 1000 = 90 and (1000 - 200) * 100 / 1000 = 80; the mean is 85."""
     cluster = MirroredCluster([make_node("n0", cpu="1", memory="1000Mi")])
     nodes = existing_nodes(cluster.snapshot())
     assert _fit().score(CycleState(), cluster.info(make_pod("p")), nodes).tolist() == [85]
@@ -153,7 +153,7 @@ def test_least_and_most_allocated_are_weighted_means(
     assert most_allocated_score(*arguments).tolist() == [most]
 
 
-def test_a_shape_is_linear_between_its_points_and_level_outside() -> None:
+def test_a_shape_is_linear_between_its_points_and_constant_outside() -> None:
     shape = [
         UtilizationShapePoint(10, 2),
         UtilizationShapePoint(40, 5),
@@ -165,7 +165,7 @@ def test_a_shape_is_linear_between_its_points_and_level_outside() -> None:
     assert falling[[1, 2, 29, 30]].tolist() == [97, 94, 4, 0]
 
 
-def test_a_ratio_of_zero_keeps_its_resource_out_of_the_mean() -> None:
+def test_a_resource_with_a_ratio_of_zero_does_not_count_in_the_mean() -> None:
     table = utilization_scores([UtilizationShapePoint(0, 0), UtilizationShapePoint(100, 10)])
     requested, allocatable = np.array([[50, 0], [50, 25], [200, 1]]), np.array([[100, 100]] * 3)
     scores = requested_to_capacity_ratio_score(requested, allocatable, np.array([1, 1]), table)
@@ -183,14 +183,14 @@ def test_a_ratio_of_zero_keeps_its_resource_out_of_the_mean() -> None:
         ([900, 300, 0], [0, 0, 0], [1000, 1000, 1000], 56),
     ],
 )
-def test_balance_is_compared_with_and_without_the_pod(
+def test_balanced_allocation_compares_the_node_with_and_without_the_pod(
     requested: list[int], allocated: list[int], allocatable: list[int], want: int
 ) -> None:
     cases = np.array([[requested], [allocated]])
     assert balanced_allocation_score(cases, np.array([allocatable])).tolist() == [want]
 
 
-def test_a_pod_that_requests_nothing_is_not_balanced() -> None:
+def test_balanced_allocation_skips_a_pod_without_requests() -> None:
     cluster = MirroredCluster([make_node("n0")])
     plugin = BalancedAllocation(NodeResourcesBalancedAllocationArgs())
     nodes = existing_nodes(cluster.snapshot())

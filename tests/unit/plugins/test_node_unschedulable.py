@@ -8,7 +8,7 @@ from stowage.framework import NoArgs
 from stowage.plugins.node_unschedulable import NodeUnschedulable
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.unit.plugins.single_filter import refused
+from tests.unit.plugins.single_plugin import refused
 
 CORDON = "node.kubernetes.io/unschedulable"
 
@@ -22,7 +22,7 @@ CORDON = "node.kubernetes.io/unschedulable"
         ([Toleration(operator="Exists", effect="NoExecute")], ["n1"]),
     ],
 )
-def test_a_cordoned_node_takes_only_pods_that_tolerate_it(
+def test_a_cordoned_node_fits_only_pods_that_tolerate_it(
     tolerations: list[Toleration], want: list[str]
 ) -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1", unschedulable=True)])

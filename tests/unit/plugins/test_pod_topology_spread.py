@@ -1,4 +1,4 @@
-"""PodTopologySpread: the pods of a workload evenly over zones, nodes or racks."""
+"""PodTopologySpread: filter, score, default constraints and arguments."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ from tests.support.mirrored_cluster import (
     verdicts_by_node,
     without_pod,
 )
+from tests.unit.plugins.single_plugin import Scores, Verdicts, scores, verdicts
 
 SKEWED = ("node(s) didn't match pod topology spread constraints", False)
 UNLABELLED = (
     "node(s) didn't match pod topology spread constraints (missing required label)",
     True,
 )
-Verdicts = dict[str, tuple[str, bool]]
-Scores = dict[str, tuple[int, int]]
 
 WEB = label_selector({"app": "web"})
 DEDICATED = Taint(key="dedicated", value="db", effect="NoSchedule")
@@ -73,13 +72,7 @@ def placed(*node_names: str, **fields: Any) -> list[Pod]:
 def refused(
     cluster: MirroredCluster, pod: Pod, args: PodTopologySpreadArgs | None = None
 ) -> Verdicts | None:
-    """Reasons by node; None if Filter is skipped."""
-    plugin, state = PodTopologySpread(args), CycleState()
-    snapshot, info = cluster.snapshot(), cluster.info(pod)
-    if plugin.pre_filter(state, info, snapshot).status.is_skip:
-        return None
-    nodes = existing_nodes(snapshot)
-    return verdicts_by_node(plugin.filter(state, info, nodes), nodes)
+    return verdicts(PodTopologySpread(args), cluster, pod)
 
 
 def scored(
@@ -88,17 +81,7 @@ def scored(
     args: PodTopologySpreadArgs | None = None,
     feasible: Sequence[str] | None = None,
 ) -> Scores | None:
-    """Raw and normalised score by node; None if Score is skipped."""
-    plugin, state = PodTopologySpread(args), CycleState()
-    nodes, info = existing_nodes(cluster.snapshot()), cluster.info(pod)
-    if feasible is not None:
-        nodes = nodes.snapshot.view(nodes.rows[[name in feasible for name in nodes.names]])
-    if plugin.pre_score(state, info, nodes).is_skip:
-        return None
-    raw = plugin.score(state, info, nodes)
-    normalized = plugin.normalize_score(state, info, nodes, raw)
-    pairs = zip(raw.tolist(), normalized.tolist(), strict=True)
-    return dict(zip(nodes.names, pairs, strict=True))
+    return scores(PodTopologySpread(args), cluster, pod, feasible)
 
 
 EXTRA_ZONE = [*zones(), make_node("c1", zone="c", taints=[DEDICATED])]
@@ -109,13 +92,13 @@ FILTER_CASES: dict[str, tuple[list[Node], list[Pod], Pod, Verdicts | None]] = {
         incoming(spread(soft=True)),
         None,
     ),
-    "a zone that is one ahead takes no more": (
+    "a zone that exceeds another by maxSkew does not fit": (
         zones(),
         placed("a1"),
         incoming(spread()),
         {"a1": SKEWED, "a2": SKEWED, "bare": UNLABELLED},
     ),
-    "a wider skew lets it": (
+    "with a larger maxSkew the zone fits": (
         zones(),
         placed("a1"),
         incoming(spread(max_skew=2)),
@@ -157,31 +140,31 @@ FILTER_CASES: dict[str, tuple[list[Node], list[Pod], Pod, Verdicts | None]] = {
         incoming(spread(min_domains=3)),
         {"a1": SKEWED, "a2": SKEWED, "b1": SKEWED, "bare": UNLABELLED},
     ),
-    "nodes that node affinity excludes are no domains": (
+    "nodes that node affinity excludes do not form domains": (
         zones(),
         placed("a1"),
         incoming(spread(), node_selector={ZONE: "a"}),
         {"bare": UNLABELLED},
     ),
-    "nodeAffinityPolicy Ignore makes them domains": (
+    "with nodeAffinityPolicy Ignore excluded nodes form domains": (
         zones(),
         placed("a1"),
         incoming(spread(node_affinity_policy="Ignore"), node_selector={ZONE: "a"}),
         {"a1": SKEWED, "a2": SKEWED, "bare": UNLABELLED},
     ),
-    "tainted nodes are domains": (
+    "tainted nodes form domains": (
         EXTRA_ZONE,
         placed("a1", "b1"),
         incoming(spread()),
         {"a1": SKEWED, "a2": SKEWED, "b1": SKEWED, "bare": UNLABELLED},
     ),
-    "nodeTaintsPolicy Honor leaves them out": (
+    "with nodeTaintsPolicy Honor tainted nodes do not form domains": (
         EXTRA_ZONE,
         placed("a1", "b1"),
         incoming(spread(node_taints_policy="Honor")),
         {"bare": UNLABELLED},
     ),
-    "nodeTaintsPolicy Honor keeps those whose taints are tolerated": (
+    "with nodeTaintsPolicy Honor nodes with tolerated taints form domains": (
         EXTRA_ZONE,
         placed("a1", "b1"),
         incoming(
@@ -214,12 +197,12 @@ FILTER_CASES: dict[str, tuple[list[Node], list[Pod], Pod, Verdicts | None]] = {
 
 
 @pytest.mark.parametrize("sentence", FILTER_CASES)
-def test_filter(sentence: str) -> None:
+def test_feasible_nodes_and_reasons(sentence: str) -> None:
     nodes, pods, pod, want = FILTER_CASES[sentence]
     assert refused(MirroredCluster(nodes, pods), pod) == want
 
 
-def test_nodes_that_come_and_go_change_the_domains() -> None:
+def test_added_and_removed_nodes_change_the_domains() -> None:
     plugin, cluster = PodTopologySpread(), MirroredCluster(zones(), placed("a1", "b1"))
     info = cluster.info(incoming(spread()))
 
@@ -237,7 +220,7 @@ def test_nodes_that_come_and_go_change_the_domains() -> None:
     assert verdicts() == {}
 
 
-def test_a_what_if_snapshot_is_judged_by_what_it_holds() -> None:
+def test_a_what_if_snapshot_is_filtered_by_its_own_pods() -> None:
     plugin, cluster = PodTopologySpread(), MirroredCluster(zones(), placed("a1"))
     state, info, snapshot = CycleState(), cluster.info(incoming(spread())), cluster.snapshot()
     plugin.pre_filter(state, info, snapshot)
@@ -248,13 +231,13 @@ def test_a_what_if_snapshot_is_judged_by_what_it_holds() -> None:
 SCORE_CASES: dict[str, tuple[list[Pod], Pod, Scores | None]] = {
     "a pod without soft constraints is not scored": (placed("a1"), incoming(spread()), None),
     # log(2 zones + 2) = 1.386: 2 * 1.386 = 2.77 -> 3; 1 * 1.386 -> 1; (3 + 1 - 3) * 100 // 3
-    "the emptier zone scores higher, nodes without the key nothing": (
+    "the emptier zone scores higher, and nodes without the key score 0": (
         placed("a1", "a2", "b1"),
         incoming(spread(soft=True)),
         {"a1": (3, 33), "a2": (3, 33), "b1": (1, 100), "bare": (0, 0)},
     ),
     # 2.77 + 4 = 6.77 -> 7; 1.386 + 4 -> 5; (7 + 5 - 7) * 100 // 7
-    "a wider skew waters the difference down": (
+    "a larger maxSkew reduces the difference": (
         placed("a1", "a2", "b1"),
         incoming(spread(soft=True, max_skew=5)),
         {"a1": (7, 71), "a2": (7, 71), "b1": (5, 100), "bare": (0, 0)},
@@ -270,12 +253,12 @@ SCORE_CASES: dict[str, tuple[list[Pod], Pod, Scores | None]] = {
         incoming(spread(HOSTNAME, soft=True)),
         {"a1": (4, 0), "a2": (0, 100), "b1": (2, 50), "bare": (0, 100)},
     ),
-    "hostname counts do not ask whether node affinity allows the node": (
+    "counts by hostname ignore node affinity": (
         placed("b1"),
         incoming(spread(HOSTNAME, soft=True), node_selector={ZONE: "a"}),
         {"a1": (0, 100), "a2": (0, 100), "b1": (2, 0), "bare": (0, 100)},
     ),
-    "zone counts leave out nodes that node affinity excludes": (
+    "counts by zone leave out nodes that node affinity excludes": (
         placed("b1"),
         incoming(spread(ZONE, soft=True), node_selector={ZONE: "a"}),
         {"a1": (0, 100), "a2": (0, 100), "b1": (0, 100), "bare": (0, 0)},
@@ -284,19 +267,19 @@ SCORE_CASES: dict[str, tuple[list[Pod], Pod, Scores | None]] = {
 
 
 @pytest.mark.parametrize("sentence", SCORE_CASES)
-def test_score(sentence: str) -> None:
+def test_raw_and_normalised_scores(sentence: str) -> None:
     pods, pod, want = SCORE_CASES[sentence]
     assert scored(MirroredCluster(zones(), pods), pod) == want
 
 
-def test_domains_are_weighed_by_how_many_the_feasible_nodes_have() -> None:
+def test_the_weight_depends_on_the_number_of_domains_of_feasible_nodes() -> None:
     cluster = MirroredCluster(zones(), placed("a1", "a2", "a2"))
     # one zone among the feasible nodes: 3 * log(1 + 2) = 3.3 -> 3; with two it would be 4
     got = scored(cluster, incoming(spread(soft=True)), feasible=["a1", "a2"])
     assert got == {"a1": (3, 100), "a2": (3, 100)}
 
 
-def test_if_no_feasible_node_has_the_keys_nothing_is_rated() -> None:
+def test_no_node_is_scored_if_no_feasible_node_has_the_keys() -> None:
     cluster = MirroredCluster(zones(), placed("a1"))
     assert scored(cluster, incoming(spread(soft=True)), feasible=["bare"]) == {"bare": (0, 0)}
 
@@ -321,21 +304,21 @@ SELECTED_CASES: dict[str, tuple[str, LabelSelector | None, OwnerReference | None
         REPLICATION_CONTROLLER,
         True,
     ),
-    "a ReplicaSet that does not own the pod is not asked": ("ReplicaSet", WEB, None, False),
-    "owners of other kinds are not asked": ("ReplicaSet", WEB, JOB, False),
+    "a ReplicaSet that does not own the pod does not count": ("ReplicaSet", WEB, None, False),
+    "owners of other kinds do not count": ("ReplicaSet", WEB, JOB, False),
     "an owner without a selector selects nothing": ("ReplicaSet", None, REPLICA_SET, False),
 }
 
 
 @pytest.mark.parametrize("sentence", SELECTED_CASES)
-def test_built_in_defaults_hold_for_pods_that_workloads_select(sentence: str) -> None:
+def test_built_in_defaults_apply_to_pods_that_workloads_select(sentence: str) -> None:
     kind, selector, owner, selected = SELECTED_CASES[sentence]
     cluster = MirroredCluster(zones(), placed("a1"))
     cluster.update_workload(kind, "default", "web", selector)
     assert (scored(cluster, web("p", owner=owner)) is not None) is selected
 
 
-def test_built_in_defaults_rate_nodes_without_a_zone_by_their_hostname() -> None:
+def test_built_in_defaults_score_nodes_without_a_zone_by_hostname() -> None:
     cluster = MirroredCluster(zones(), placed("a1"))
     cluster.update_workload("Service", "default", "web", WEB)
     # own pod: 1 * log(4 nodes + 2) = 1.79, + 2; zone: 1 * log(3 + 2) = 1.61, + 4, where having
@@ -348,17 +331,17 @@ def test_built_in_defaults_rate_nodes_without_a_zone_by_their_hostname() -> None
     }
 
 
-def test_built_in_defaults_take_having_no_zone_and_an_empty_zone_for_the_same() -> None:
+def test_built_in_defaults_treat_no_zone_and_an_empty_zone_alike() -> None:
     nodes = [make_node("bare"), make_node("empty", zone=""), make_node("b1", zone="b")]
     cluster = MirroredCluster(nodes, placed("bare"))
     cluster.update_workload("Service", "default", "web", WEB)
     # zones "" and "b": the pod on "bare" is in zone "": 1 * log(2 + 2) = 1.39, + 4, + 2;
     # "bare" itself has only its hostname: 1 * log(3 + 2) = 1.61, + 2
-    scores = scored(cluster, web("p"))
-    assert scores == {"bare": (4, 100), "empty": (7, 57), "b1": (6, 71)}
+    found = scored(cluster, web("p"))
+    assert found == {"bare": (4, 100), "empty": (7, 57), "b1": (6, 71)}
 
 
-def test_a_service_that_comes_and_goes_changes_the_defaults_of_the_next_pod() -> None:
+def test_adding_and_removing_a_service_changes_the_defaults_of_the_next_pod() -> None:
     plugin, cluster = PodTopologySpread(), MirroredCluster(zones(), placed("a1"))
     info = cluster.info(web("p"))
 
@@ -423,7 +406,7 @@ ARGS_CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
         listed() | {"defaultingType": "System"},
         ['args.defaultingType: "System" (expected "List" where defaultConstraints are not empty)'],
     ),
-    "a skew of nought": (
+    "a skew of zero": (
         listed(maxSkew=0),
         ["args.defaultConstraints[0].maxSkew: 0 (expected a whole number greater than 0)"],
     ),
@@ -458,12 +441,12 @@ ARGS_CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("sentence", ARGS_CASES)
-def test_arguments(sentence: str) -> None:
+def test_validation_of_arguments(sentence: str) -> None:
     given, want = ARGS_CASES[sentence]
     _, errors = decode_args(PodTopologySpreadArgs, given, "args")
     assert [str(error) for error in errors] == want
 
 
-def test_a_topology_key_has_to_be_a_label_key() -> None:
+def test_a_topology_key_must_be_a_valid_label_key() -> None:
     _, errors = decode_args(PodTopologySpreadArgs, listed(topologyKey="no good"), "args")
     assert [error.path for error in errors] == ["args.defaultConstraints[0].topologyKey"]

@@ -1,4 +1,4 @@
-"""Which events PodTopologySpread wants to hear of, and what it says to them."""
+"""Registered events and queueing hints of PodTopologySpread."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def hint(
     new: Pod | Node | None,
     args: PodTopologySpreadArgs | None = None,
 ) -> QueueingHint:
-    """What the plugin says to a change of a pod or a node."""
+    """The plugin's hint for a change of a pod or a node."""
     info = MirroredCluster().info
     about_node = isinstance(old, Node) or isinstance(new, Node)
     registered = PodTopologySpread(args).events_to_register()[1 if about_node else 0]
@@ -109,9 +109,9 @@ HINT_CASES: dict[str, tuple[Pod, Pod | Node | None, Pod | Node | None, QueueingH
         incoming(tolerations=[Toleration(key="dedicated", operator="Exists")]),
         QueueingHint.SKIP,
     ),
-    "a node of some zone came": (SPREAD, None, ZONED, QueueingHint.QUEUE),
-    "a node without a zone came": (SPREAD, None, UNZONED, QueueingHint.SKIP),
-    "a node of some zone went": (SPREAD, ZONED, None, QueueingHint.QUEUE),
+    "a node with a zone was added": (SPREAD, None, ZONED, QueueingHint.QUEUE),
+    "a node without a zone was added": (SPREAD, None, UNZONED, QueueingHint.SKIP),
+    "a node with a zone was deleted": (SPREAD, ZONED, None, QueueingHint.QUEUE),
     "a node got a zone": (SPREAD, UNZONED, ZONED, QueueingHint.QUEUE),
     "a node lost its zone": (SPREAD, ZONED, UNZONED, QueueingHint.QUEUE),
     "a node changed zones": (SPREAD, ZONED, make_node("n", zone="b"), QueueingHint.QUEUE),

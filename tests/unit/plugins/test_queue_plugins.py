@@ -20,7 +20,7 @@ def test_higher_priority_goes_first_then_the_earlier_pod() -> None:
     assert sorted(keys, key=lambda name: keys[name]) == ["early", "late", "low"]
 
 
-def test_a_gated_pod_stays_out_until_its_last_gate_is_gone() -> None:
+def test_a_pod_is_gated_until_its_last_gate_is_removed() -> None:
     classes = ClusterCache().classes
     plugin = SchedulingGates(NoArgs())
     gated = plugin.pre_enqueue(make_pod_info(make_pod("p", gates=["b", "a"]), classes))
@@ -29,7 +29,7 @@ def test_a_gated_pod_stays_out_until_its_last_gate_is_gone() -> None:
     assert plugin.pre_enqueue(make_pod_info(make_pod("p"), classes)).is_success
 
 
-def test_every_pod_is_bound_by_a_binding() -> None:
+def test_the_default_binder_returns_a_binding_instruction() -> None:
     pod = make_pod_info(make_pod("p"), ClusterCache().classes)
     instruction = DefaultBinder(NoArgs()).bind(CycleState(), pod, "n0")
     assert instruction == BindPod(pod.reference, "n0")

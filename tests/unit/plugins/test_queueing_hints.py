@@ -1,4 +1,4 @@
-"""Which events each in-tree plugin wants to hear of, and what it says to them, as in v1.36."""
+"""Registered events and queueing hints of in-tree plugins, as in v1.36."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def ask(
     old: Node | PodInfo | None = None,
     new: Node | PodInfo | None = None,
 ) -> QueueingHint:
-    """What the plugin says of an event; it must have registered for it."""
+    """The plugin's hint for an event; the plugin must have registered for it."""
     is_node = isinstance(new if old is None else old, Node)
     resource = R.NODE if is_node else R.POD
     (registration,) = (
@@ -125,7 +125,7 @@ def test_each_plugin_registers_for_the_events_upstream_names(
 # SchedulingGates
 
 
-def test_only_the_pods_own_last_gate_helps_it() -> None:
+def test_a_pod_is_requeued_only_by_removal_of_its_own_last_gate() -> None:
     plugin, action = SchedulingGates(NoArgs()), A.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
     gated, free = info("p", gates=["g"]), info("p")
     assert ask(plugin, action, gated, gated, free) is QueueingHint.QUEUE
@@ -135,7 +135,7 @@ def test_only_the_pods_own_last_gate_helps_it() -> None:
 # NodeName
 
 
-def test_any_node_that_comes_may_be_the_one_named() -> None:
+def test_any_added_node_requeues_a_pod_with_a_node_name() -> None:
     assert ask(NodeName(NoArgs()), A.ADD, info(), None, make_node()) is QueueingHint.QUEUE
 
 
@@ -158,21 +158,21 @@ def port(number: int, protocol: str = "TCP", ip: str = "") -> ContainerPort:
         ({"node": "n", "host_ports": [port(8080, ip="10.0.0.1")]}, True),
     ],
     ids=[
-        "it held the port",
-        "it was to hold the port",
+        "it had the port",
+        "it was nominated with the port",
         "it was on no node",
-        "it held no port",
-        "it held another port",
-        "it held the port of another protocol",
-        "it held the port on one address",
+        "it had no port",
+        "it had another port",
+        "it had the port of another protocol",
+        "it had the port on one address",
     ],
 )
-def test_a_pod_that_wants_a_port_waits_for_whoever_holds_it(
+def test_a_pod_with_host_ports_is_requeued_by_deletion_of_a_pod_with_its_port(
     deleted: dict[str, Any], helps: bool
 ) -> None:
     pod = info("p", host_ports=[8080])
-    said = ask(NodePorts(NoArgs()), A.DELETE, pod, info("other", **deleted))
-    assert said is QueueingHint.when(helps)
+    answer = ask(NodePorts(NoArgs()), A.DELETE, pod, info("other", **deleted))
+    assert answer is QueueingHint.when(helps)
 
 
 def test_ports_of_different_addresses_do_not_collide() -> None:
@@ -181,7 +181,7 @@ def test_ports_of_different_addresses_do_not_collide() -> None:
     assert ask(NodePorts(NoArgs()), A.DELETE, pod, other) is QueueingHint.SKIP
 
 
-def test_a_node_that_comes_may_have_the_port_free() -> None:
+def test_an_added_node_requeues_a_pod_with_host_ports() -> None:
     pod = info("p", host_ports=[8080])
     assert ask(NodePorts(NoArgs()), A.ADD, pod, None, make_node()) is QueueingHint.QUEUE
 
@@ -200,21 +200,21 @@ def test_a_node_that_comes_may_have_the_port_free() -> None:
         (False, False, False),
     ],
     ids=[
-        "a node came",
-        "a cordoned node came",
+        "a node was added",
+        "a cordoned node was added",
         "a node was uncordoned",
-        "a cordoned node changed otherwise",
+        "another change of a cordoned node",
         "a node was cordoned",
-        "a node changed otherwise",
+        "another change of a node",
     ],
 )
-def test_a_pod_kept_off_cordoned_nodes_waits_for_one_to_be_uncordoned(
+def test_node_unschedulable_queues_for_added_and_uncordoned_nodes(
     before: bool | None, after: bool, helps: bool
 ) -> None:
     old = None if before is None else make_node(unschedulable=before)
     action = A.ADD if old is None else A.UPDATE_NODE_TAINT
-    said = ask(NodeUnschedulable(NoArgs()), action, info(), old, make_node(unschedulable=after))
-    assert said is QueueingHint.when(helps)
+    answer = ask(NodeUnschedulable(NoArgs()), action, info(), old, make_node(unschedulable=after))
+    assert answer is QueueingHint.when(helps)
 
 
 @pytest.mark.parametrize(
@@ -226,12 +226,12 @@ def test_a_pod_kept_off_cordoned_nodes_waits_for_one_to_be_uncordoned(
     ],
     ids=["its own", "its own, of another taint", "another pod's"],
 )
-def test_only_its_own_toleration_of_cordoned_nodes_helps_a_pod(
+def test_node_unschedulable_queues_for_a_toleration_added_to_the_pod_itself(
     name: str, toleration: Toleration, helps: bool
 ) -> None:
     change = info(name), info(name, tolerations=[toleration])
-    said = ask(NodeUnschedulable(NoArgs()), A.UPDATE_POD_TOLERATION, info("p"), *change)
-    assert said is QueueingHint.when(helps)
+    answer = ask(NodeUnschedulable(NoArgs()), A.UPDATE_POD_TOLERATION, info("p"), *change)
+    assert answer is QueueingHint.when(helps)
 
 
 # TaintToleration
@@ -248,34 +248,36 @@ def test_only_its_own_toleration_of_cordoned_nodes_helps_a_pod(
         ((), (Taint("soft", "", "PreferNoSchedule"),), False),
     ],
     ids=[
-        "a node without taints came",
-        "a tainted node came",
-        "the taint went",
-        "another taint took its place",
-        "a taint came",
-        "a taint came that only prefers",
+        "a node without taints was added",
+        "a tainted node was added",
+        "the taint was removed",
+        "another taint replaced it",
+        "a taint was added",
+        "a PreferNoSchedule taint was added",
     ],
 )
-def test_a_pod_kept_off_by_taints_waits_for_a_node_it_tolerates(
+def test_taint_toleration_queues_for_nodes_that_the_pod_tolerates(
     before: tuple[Taint, ...] | None, after: tuple[Taint, ...], helps: bool
 ) -> None:
     old = None if before is None else make_node(taints=before)
     action = A.ADD if old is None else A.UPDATE_NODE_TAINT
-    said = ask(TaintToleration(NoArgs()), action, info(), old, make_node(taints=after))
-    assert said is QueueingHint.when(helps)
+    answer = ask(TaintToleration(NoArgs()), action, info(), old, make_node(taints=after))
+    assert answer is QueueingHint.when(helps)
 
 
-def test_a_tainted_node_that_comes_helps_a_pod_that_tolerates_it() -> None:
+def test_taint_toleration_queues_for_an_added_node_with_a_tolerated_taint() -> None:
     pod = info(tolerations=[Toleration("dedicated", "Equal", "db")])
-    said = ask(TaintToleration(NoArgs()), A.ADD, pod, None, make_node(taints=[DEDICATED]))
-    assert said is QueueingHint.QUEUE
+    answer = ask(TaintToleration(NoArgs()), A.ADD, pod, None, make_node(taints=[DEDICATED]))
+    assert answer is QueueingHint.QUEUE
 
 
 @pytest.mark.parametrize(("name", "helps"), [("p", True), ("other", False)])
-def test_any_new_toleration_of_its_own_helps_a_pod(name: str, helps: bool) -> None:
+def test_taint_toleration_queues_for_any_toleration_added_to_the_pod_itself(
+    name: str, helps: bool
+) -> None:
     change = info(name), info(name, tolerations=[Toleration("x", "Exists")])
-    said = ask(TaintToleration(NoArgs()), A.UPDATE_POD_TOLERATION, info("p"), *change)
-    assert said is QueueingHint.when(helps)
+    answer = ask(TaintToleration(NoArgs()), A.UPDATE_POD_TOLERATION, info("p"), *change)
+    assert answer is QueueingHint.when(helps)
 
 
 # NodeAffinity
@@ -309,31 +311,31 @@ WANTS_SSD: list[Callable[[], PodInfo]] = [
         ("ssd", "ssd", False),
     ],
     ids=[
-        "a node that matches came",
-        "one that does not came",
-        "a node matches by now",
-        "a node matches no more",
+        "a node that matches was added",
+        "a node that does not match was added",
+        "a node came to match",
+        "a node no longer matches",
         "a node matched before",
     ],
 )
-def test_a_pod_that_wants_certain_nodes_waits_for_one_to_match(
+def test_node_affinity_queues_for_nodes_that_come_to_match(
     pod: Callable[[], PodInfo], before: str | None, after: str, helps: bool
 ) -> None:
     old = None if before is None else make_node(labels={"disk": before})
     action = A.ADD if old is None else A.UPDATE_NODE_LABEL
-    said = ask(AFFINITY, action, pod(), old, make_node(labels={"disk": after}))
-    assert said is QueueingHint.when(helps)
+    answer = ask(AFFINITY, action, pod(), old, make_node(labels={"disk": after}))
+    assert answer is QueueingHint.when(helps)
 
 
-def test_a_node_must_match_the_added_affinity_too() -> None:
+def test_node_affinity_queues_only_for_nodes_that_match_the_added_affinity() -> None:
     ssd = required(expression("disk", "In", "ssd")).node_affinity
     plugin = NodeAffinity(NodeAffinityArgs(added_affinity=ssd))
     for disk, helps in (("ssd", True), ("hdd", False)):
-        said = ask(plugin, A.ADD, info(), None, make_node(labels={"disk": disk}))
-        assert said is QueueingHint.when(helps)
+        answer = ask(plugin, A.ADD, info(), None, make_node(labels={"disk": disk}))
+        assert answer is QueueingHint.when(helps)
 
 
-def test_a_term_that_cannot_be_judged_is_an_error_so_that_the_pod_is_tried() -> None:
+def test_an_invalid_term_raises_so_that_the_pod_is_requeued() -> None:
     pod = info(affinity=required(expression("disk", "Gt", "big")))
     with pytest.raises(SelectorError):
         ask(AFFINITY, A.ADD, pod, None, make_node())
@@ -345,13 +347,11 @@ def test_a_term_that_cannot_be_judged_is_an_error_so_that_the_pod_is_tried() -> 
 @pytest.mark.parametrize(
     ("deleted", "helps"),
     [({"node": "n"}, True), ({"nominated_node": "n"}, True), ({}, False)],
-    ids=["from a node", "with a nominated node", "from nowhere"],
+    ids=["from a node", "with a nominated node", "without a node"],
 )
-def test_a_pod_that_does_not_fit_waits_for_others_to_go(
-    deleted: dict[str, Any], helps: bool
-) -> None:
-    said = ask(FIT, A.DELETE, info("p", cpu="1"), info("other", **deleted))
-    assert said is QueueingHint.when(helps)
+def test_fit_queues_for_deletion_of_a_pod_with_a_node(deleted: dict[str, Any], helps: bool) -> None:
+    answer = ask(FIT, A.DELETE, info("p", cpu="1"), info("other", **deleted))
+    assert answer is QueueingHint.when(helps)
 
 
 @pytest.mark.parametrize(
@@ -375,12 +375,12 @@ def test_a_pod_that_does_not_fit_waits_for_others_to_go(
         "no: a pod grew",
     ],
 )
-def test_a_pod_that_requests_cpu_waits_for_a_pod_to_shrink(
+def test_fit_queues_for_a_pod_that_requests_less(
     name: str, before: dict[str, Any], after: dict[str, Any], helps: bool
 ) -> None:
     pod = info("p", cpu="2")
-    said = ask(FIT, A.UPDATE_POD_SCALE_DOWN, pod, info(name, **before), info(name, **after))
-    assert said is QueueingHint.when(helps)
+    answer = ask(FIT, A.UPDATE_POD_SCALE_DOWN, pod, info(name, **before), info(name, **after))
+    assert answer is QueueingHint.when(helps)
 
 
 @pytest.mark.parametrize(
@@ -404,11 +404,11 @@ def test_a_pod_that_requests_cpu_waits_for_a_pod_to_shrink(
         "nothing of the resource is requested",
     ],
 )
-def test_a_node_that_comes_helps_if_the_pod_fits_it_while_empty(
+def test_fit_queues_for_an_added_node_that_the_pod_fits_while_empty(
     pod: dict[str, Any], node: dict[str, Any], helps: bool
 ) -> None:
-    said = ask(FIT, A.ADD, info(**pod), None, make_node(**node))
-    assert said is QueueingHint.when(helps)
+    answer = ask(FIT, A.ADD, info(**pod), None, make_node(**node))
+    assert answer is QueueingHint.when(helps)
 
 
 @pytest.mark.parametrize(
@@ -447,20 +447,20 @@ def test_ignored_resources_do_not_count_in_hints(args: dict[str, Any]) -> None:
         "has more and not enough",
     ],
 )
-def test_a_node_that_changes_helps_if_it_has_more_for_the_pod(
+def test_fit_queues_for_a_node_with_more_of_what_the_pod_requests(
     pod: dict[str, Any], before: dict[str, Any], after: dict[str, Any], helps: bool
 ) -> None:
     change = make_node(**before), make_node(**after)
-    said = ask(FIT, A.UPDATE_NODE_ALLOCATABLE, info(**pod), *change)
-    assert said is QueueingHint.when(helps)
+    answer = ask(FIT, A.UPDATE_NODE_ALLOCATABLE, info(**pod), *change)
+    assert answer is QueueingHint.when(helps)
 
 
 def test_each_node_update_is_parsed_again() -> None:
     sizes = [make_node(cpu=str(cpu)) for cpu in (1, 2, 4, 2, 4, 8)]
     hint = FIT.events_to_register()[1].hint
     assert hint is not None
-    said = [hint(info(cpu="3"), old, new) for old, new in pairwise(sizes)]
-    assert [each is QueueingHint.QUEUE for each in said] == [False, True, False, True, True]
+    answer = [hint(info(cpu="3"), old, new) for old, new in pairwise(sizes)]
+    assert [each is QueueingHint.QUEUE for each in answer] == [False, True, False, True, True]
 
 
 # NodeDeclaredFeatures
@@ -474,21 +474,21 @@ def restarting(name: str = "p", action: str = "RestartAllContainers") -> PodInfo
 @pytest.mark.parametrize(
     ("before", "after", "helps"),
     [(None, [], True), (["A"], ["A"], False), (["A"], ["A", "B"], True), (["A"], [], True)],
-    ids=["a node came", "the same features", "another feature", "a feature less"],
+    ids=["a node was added", "the same features", "another feature", "a feature less"],
 )
-def test_a_pod_that_needs_features_waits_for_nodes_to_declare_others(
+def test_node_declared_features_queues_for_nodes_that_declare_other_features(
     before: list[str] | None, after: list[str], helps: bool
 ) -> None:
     old = None if before is None else make_node(declared_features=before)
     action = A.ADD if old is None else A.UPDATE_NODE_DECLARED_FEATURE
-    said = ask(
+    answer = ask(
         NodeDeclaredFeatures(NoArgs()),
         action,
         restarting(),
         old,
         make_node(declared_features=after),
     )
-    assert said is QueueingHint.when(helps)
+    assert answer is QueueingHint.when(helps)
 
 
 @pytest.mark.parametrize(
@@ -496,9 +496,9 @@ def test_a_pod_that_needs_features_waits_for_nodes_to_declare_others(
     [("p", "Restart", True), ("p", "RestartAllContainers", False), ("other", "Restart", False)],
     ids=["it needs less", "it needs the same", "another pod needs less"],
 )
-def test_a_pod_that_needs_features_waits_for_its_own_needs_to_change(
+def test_node_declared_features_queues_when_the_pod_itself_needs_other_features(
     name: str, after: str, helps: bool
 ) -> None:
     change = restarting(name), restarting(name, after)
-    said = ask(NodeDeclaredFeatures(NoArgs()), A.UPDATE_POD_OTHER, restarting(), *change)
-    assert said is QueueingHint.when(helps)
+    answer = ask(NodeDeclaredFeatures(NoArgs()), A.UPDATE_POD_OTHER, restarting(), *change)
+    assert answer is QueueingHint.when(helps)

@@ -26,7 +26,7 @@ CANARY: Workload = ("ReplicaSet", label_selector({"track": "blue"}))
 
 
 def pods(**numbers: int) -> list[Pod]:
-    """So many pods of the web service on each node."""
+    """Pods of the web service, by the number on each node."""
     return [web(node, str(index)) for node, number in numbers.items() for index in range(number)]
 
 
@@ -61,13 +61,17 @@ def bare(*names: str) -> list[Node]:
 
 # Placed pods, workloads, and (matching pods, score) of three nodes without zones.
 NODE_CASES: dict[str, tuple[list[Pod], list[Workload], list[tuple[int, int]]]] = {
-    "without a selector all nodes get most": (pods(a=3), [], [(0, 100)] * 3),
-    "without a pod all nodes get most": ([], [SERVICE], [(0, 100)] * 3),
+    "without a selector all nodes get the maximum": (pods(a=3), [], [(0, 100)] * 3),
+    "without a pod all nodes get the maximum": ([], [SERVICE], [(0, 100)] * 3),
     # 10*(3-3)/3 = 0, 10*(3-1)/3 = 6.67 cut off to 6, 10*(3-0)/3 = 10; times 10
-    "the fewer the better": (pods(a=3, b=1), [SERVICE], [(3, 0), (1, 60), (0, 100)]),
-    "the same everywhere is nothing anywhere": (pods(a=2, b=2, c=2), [SERVICE], [(2, 0)] * 3),
+    "nodes with fewer pods score higher": (pods(a=3, b=1), [SERVICE], [(3, 0), (1, 60), (0, 100)]),
+    "with equal counts all nodes get 0": (pods(a=2, b=2, c=2), [SERVICE], [(2, 0)] * 3),
     # 10*(7-6)/7 = 1.43, 10*(7-1)/7 = 8.57
-    "points are cut off, not rounded": (pods(a=7, b=6, c=1), [SERVICE], [(7, 0), (6, 10), (1, 80)]),
+    "scores are truncated, not rounded": (
+        pods(a=7, b=6, c=1),
+        [SERVICE],
+        [(7, 0), (6, 10), (1, 80)],
+    ),
     "a pod that two selectors match counts once": (
         pods(a=2, b=1),
         [SERVICE, BLUE],
@@ -88,17 +92,17 @@ NODE_CASES: dict[str, tuple[list[Pod], list[Workload], list[tuple[int, int]]]] =
         [("Service", LabelSelector()), ("ReplicaSet", LabelSelector()), ("StatefulSet", None)],
         [(0, 100)] * 3,
     ),
-    "a selector that cannot be understood selects nothing": (
+    "an invalid selector selects nothing": (
         pods(a=1),
         [("ReplicaSet", label_selector(None, ("app", "Near", ["web"])))],
         [(0, 100)] * 3,
     ),
-    "expressions of sets are understood": (
+    "set-based expressions are supported": (
         pods(a=1),
         [("StatefulSet", label_selector(None, ("app", "In", ["web", "api"])))],
         [(1, 0), (0, 100), (0, 100)],
     ),
-    "a ReplicationController counts, whoever owns the pod": (
+    "a ReplicationController counts even if it does not own the pod": (
         pods(a=1),
         [("ReplicationController", label_selector({"app": "web"}))],
         [(1, 0), (0, 100), (0, 100)],
@@ -119,7 +123,9 @@ NODE_CASES: dict[str, tuple[list[Pod], list[Workload], list[tuple[int, int]]]] =
 @pytest.mark.parametrize(
     ("placed", "workloads", "want"), NODE_CASES.values(), ids=NODE_CASES.keys()
 )
-def test_nodes(placed: list[Pod], workloads: list[Workload], want: list[tuple[int, int]]) -> None:
+def test_scores_of_nodes_without_zones(
+    placed: list[Pod], workloads: list[Workload], want: list[tuple[int, int]]
+) -> None:
     found = scored(bare("a", "b", "c"), placed, workloads)
     assert found == dict(zip("abc", want, strict=True))
 
@@ -147,7 +153,7 @@ ZONE_CASES: dict[str, tuple[list[Node], list[Pod], list[tuple[int, int]]]] = {
         [(2, 0), (1, 10), (1, 60), (0, 70)],
     ),
     # a: 10*0/1, 10*0/1; b: 10, 10*0/1 -> 3.33; c: no zone, so its own part is all: 10
-    "a node without a zone has its own part only": (
+    "a node without a zone is scored by its own pods only": (
         [in_zone("a", zone="x"), in_zone("b", zone="x"), in_zone("c")],
         pods(a=1),
         [(1, 0), (0, 30), (0, 100)],
@@ -158,7 +164,7 @@ ZONE_CASES: dict[str, tuple[list[Node], list[Pod], list[tuple[int, int]]]] = {
         [(1, 0), (0, 30), (0, 100)],
     ),
     # No pod in any zone: zone points 10. a and b: 3.33 + 6.67; c: 10*0/1
-    "zones without pods are all as good": (
+    "zones without pods score equally": (
         [in_zone("a", zone="x"), in_zone("b", zone="y"), in_zone("c")],
         pods(c=1),
         [(0, 100), (0, 100), (1, 0)],
@@ -169,12 +175,12 @@ ZONE_CASES: dict[str, tuple[list[Node], list[Pod], list[tuple[int, int]]]] = {
         pods(a=1),
         [(1, 0), (0, 30), (0, 100)],
     ),
-    "today's label goes before that of 1.12": (
+    "the current label takes precedence over that of 1.12": (
         [in_zone("a", zone="x", old_zone="y"), in_zone("b", zone="x"), in_zone("c", zone="y")],
         pods(a=1),
         [(1, 0), (0, 30), (0, 100)],
     ),
-    "zones of one name in two regions are two": (
+    "zones with the same name in two regions differ": (
         [
             in_zone("a", region="r", zone="x"),
             in_zone("b", old_region="r", zone="x"),
@@ -192,12 +198,14 @@ ZONE_CASES: dict[str, tuple[list[Node], list[Pod], list[tuple[int, int]]]] = {
 
 
 @pytest.mark.parametrize(("nodes", "placed", "want"), ZONE_CASES.values(), ids=ZONE_CASES.keys())
-def test_zones(nodes: list[Node], placed: list[Pod], want: list[tuple[int, int]]) -> None:
+def test_scores_of_nodes_with_zones(
+    nodes: list[Node], placed: list[Pod], want: list[tuple[int, int]]
+) -> None:
     names = [node.metadata.labels[HOSTNAME] for node in nodes]
     assert scored(nodes, placed, [SERVICE]) == dict(zip(names, want, strict=True))
 
 
-def test_only_feasible_nodes_set_the_highest_count() -> None:
+def test_only_feasible_nodes_count_for_the_highest_count() -> None:
     cluster = MirroredCluster(bare("a", "b", "c"), pods(a=4, b=2, c=1))
     cluster.update_workload("Service", "default", "web", SERVICE[1])
     plugin, state, info = SelectorSpread(NoArgs()), CycleState(), cluster.info(web(""))
@@ -211,7 +219,7 @@ def test_only_feasible_nodes_set_the_highest_count() -> None:
 def test_changed_workloads_change_the_selectors() -> None:
     cluster = MirroredCluster([in_zone("a", zone="x"), in_zone("b", zone="x")], pods(a=1))
     plugin, pod = SelectorSpread(NoArgs()), web("")
-    held = cluster.info(pod)  # or its class would vanish in between
+    held = cluster.info(pod)  # keeps the class alive between the calls
     assert scores_of(cluster, plugin, pod) == {"a": (0, 100), "b": (0, 100)}
     cluster.update_workload("Service", "default", "web", SERVICE[1])
     assert scores_of(cluster, plugin, pod) == {"a": (1, 0), "b": (0, 30)}
@@ -226,13 +234,13 @@ WEB_PODS = selector_from_labels({"app": "web", "tier": "front"})
 BLUE_PODS = selector_from_labels({"track": "blue", "tier": "front"})
 
 
-def test_a_union_is_one_value_whatever_the_order() -> None:
+def test_unions_in_any_order_are_equal() -> None:
     assert AnySelector.of([WEB_PODS, BLUE_PODS]) == AnySelector.of([BLUE_PODS, WEB_PODS])
     assert AnySelector.of([WEB_PODS, WEB_PODS, NOTHING]) is WEB_PODS
     assert AnySelector.of([]) is NOTHING
 
 
-def test_a_narrower_selector_adds_nothing_to_a_union() -> None:
+def test_a_narrower_selector_does_not_change_a_union() -> None:
     narrower = WEB_PODS.with_requirements([Requirement("track", Operator.IN, ("blue",))])
     assert AnySelector.of([narrower, WEB_PODS]) == WEB_PODS
 
@@ -246,7 +254,7 @@ def test_a_union_requires_what_its_selectors_share() -> None:
     assert str(union) == "app in (web),tier in (front) or tier in (front),track in (blue)"
 
 
-def test_a_union_restricted_is_the_union_of_the_restricted() -> None:
+def test_restricting_a_union_equals_the_union_of_restricted_selectors() -> None:
     union = AnySelector.of([WEB_PODS, BLUE_PODS])
     restricted = union.with_requirements([Requirement("track", Operator.EXISTS)])
     assert not restricted.matches({"app": "web", "tier": "front"})

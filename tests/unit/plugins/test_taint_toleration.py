@@ -7,12 +7,12 @@ from stowage.framework import CycleState, NoArgs
 from stowage.plugins.taint_toleration import TaintToleration
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
-from tests.unit.plugins.single_filter import refused
+from tests.unit.plugins.single_plugin import refused
 
 PLUGIN = TaintToleration(NoArgs())
 
 
-def test_a_node_is_refused_for_a_taint_that_is_not_tolerated() -> None:
+def test_a_node_with_an_untolerated_taint_is_rejected() -> None:
     cluster = MirroredCluster(
         [
             make_node("n0"),
@@ -29,7 +29,7 @@ def test_a_node_is_refused_for_a_taint_that_is_not_tolerated() -> None:
     assert sorted(refused(PLUGIN, cluster, tolerant)) == ["n2"]
 
 
-def test_fewest_intolerable_preferences_score_best() -> None:
+def test_nodes_with_fewer_untolerated_prefer_no_schedule_taints_score_higher() -> None:
     prefer = [Taint(key, "", "PreferNoSchedule") for key in ("a", "b", "c")]
     cluster = MirroredCluster(
         [

@@ -1,4 +1,4 @@
-"""Volumes: what each plugin says before it looks at nodes, and which changes it waits for."""
+"""Volume plugins: PreFilter, Filter, Reserve and queueing hints."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from tests.support.volume_builders import (
     make_driver,
     make_volume,
 )
-from tests.unit.plugins.single_filter import pre_filter, refused
+from tests.unit.plugins.single_plugin import pre_filter, refused
 
 BINDING = VolumeBinding(VolumeBindingArgs())
 LIMITS = NodeVolumeLimits(NoArgs())
@@ -63,7 +63,7 @@ QUEUE, SKIP = QueueingHint.QUEUE, QueueingHint.SKIP
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
 @pytest.mark.parametrize("volumes", [(), PLAIN], ids=["none", "plain"])
-def test_a_pod_that_no_volume_ties_to_nodes_is_skipped(
+def test_a_pod_without_volumes_that_restrict_nodes_is_skipped(
     plugin: PreFilterPlugin, volumes: tuple[Volume, ...]
 ) -> None:
     cluster = MirroredCluster([make_node("n0")])
@@ -76,14 +76,14 @@ def test_volume_binding_never_scores() -> None:
     assert BINDING.pre_score(CycleState(), cluster.info(make_pod("p")), nodes).is_skip
 
 
-def test_the_time_to_bind_must_not_be_negative() -> None:
+def test_the_bind_timeout_must_not_be_negative() -> None:
     assert [str(each) for each in VolumeBindingArgs(bind_timeout_seconds=-1).validate()] == [
         "bindTimeoutSeconds: -1 (expected 0 or more)"
     ]
 
 
 def test_a_shape_is_refused_while_storage_capacity_is_not_scored() -> None:
-    """kube-scheduler knows the field, and refuses it too while the feature gate is off."""
+    """kube-scheduler also refuses the field while its feature gate is off."""
     config = msgspec.convert({"shape": [{"utilization": 0, "score": 10}]}, VolumeBindingArgs)
     (problem,) = config.validate()
     assert (problem.path, problem.value) == ("shape", [{"utilization": 0, "score": 10}])
@@ -91,7 +91,7 @@ def test_a_shape_is_refused_while_storage_capacity_is_not_scored() -> None:
     assert not list(VolumeBindingArgs(shape=None).validate())
 
 
-def test_every_filter_plugin_of_the_project_can_be_asked_about_many_what_ifs_at_once() -> None:
+def test_every_in_tree_filter_plugin_evaluates_many_what_ifs_at_once() -> None:
     registry = in_tree_registry()
     plugins = build_profile(msgspec.convert({}, KubeSchedulerProfile), registry).plugins
     asked = [each for each in plugins[ExtensionPoint.FILTER] if isinstance(each, FilterPlugin)]
@@ -100,8 +100,8 @@ def test_every_filter_plugin_of_the_project_can_be_asked_about_many_what_ifs_at_
     assert [plugin.name for plugin in asked if not judges_rows(plugin)] == []
 
 
-def _say(plugin: PreFilterPlugin, volume: Volume, *objects: StorageObject) -> str:
-    """What PreFilter says of a pod with this volume: a rejection's text, else its code."""
+def _pre_filter_result(plugin: PreFilterPlugin, volume: Volume, *objects: StorageObject) -> str:
+    """PreFilter for a pod with this volume: the message of a rejection, else the code."""
     cluster = MirroredCluster([make_node("n0")])
     cluster.update_storage(*objects)
     status = pre_filter(plugin, cluster, make_pod("p", volumes=(volume,))).status
@@ -117,7 +117,7 @@ UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
 
 @pytest.mark.parametrize(
-    ("volume", "objects", "says"),
+    ("volume", "objects", "result"),
     [
         (DATA, (), 'persistentvolumeclaim "data" not found'),
         (DATA, (make_claim("data"), make_class()), "Success"),
@@ -153,19 +153,19 @@ UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
         ),
     ],
 )
-def test_volume_binding_looks_at_claims_before_nodes(
-    volume: Volume, objects: tuple[StorageObject, ...], says: str
+def test_volume_binding_checks_claims_in_pre_filter(
+    volume: Volume, objects: tuple[StorageObject, ...], result: str
 ) -> None:
-    assert _say(BINDING, volume, *objects) == says
+    assert _pre_filter_result(BINDING, volume, *objects) == result
 
 
-def test_a_class_that_does_not_say_when_to_bind_is_an_error() -> None:
+def test_a_class_without_a_volume_binding_mode_is_an_error() -> None:
     with pytest.raises(ValueError, match='VolumeBindingMode not set for StorageClass "waits"'):
-        _say(BINDING, DATA, make_claim("data"), make_class(mode=None))
+        _pre_filter_result(BINDING, DATA, make_claim("data"), make_class(mode=None))
 
 
 @pytest.mark.parametrize(
-    ("objects", "says"),
+    ("objects", "result"),
     [
         ((), 'persistentvolumeclaim "data" not found'),
         ((make_claim("data", volume="d"),), 'persistentvolume "d" not found'),
@@ -182,12 +182,14 @@ def test_a_class_that_does_not_say_when_to_bind_is_an_error() -> None:
         ),
     ],
 )
-def test_volume_zone_looks_for_bound_volumes(objects: tuple[StorageObject, ...], says: str) -> None:
-    assert _say(ZONES, DATA, *objects) == says
+def test_volume_zone_checks_bound_volumes_in_pre_filter(
+    objects: tuple[StorageObject, ...], result: str
+) -> None:
+    assert _pre_filter_result(ZONES, DATA, *objects) == result
 
 
 @pytest.mark.parametrize(
-    ("volume", "says"),
+    ("volume", "result"),
     [
         (DATA, "Success"),
         (ephemeral_volume("tmp"), "Success"),
@@ -195,8 +197,8 @@ def test_volume_zone_looks_for_bound_volumes(objects: tuple[StorageObject, ...],
         (Volume("c", csi=CSIVolumeSource("csi.example.com")), "Skip"),
     ],
 )
-def test_volumes_that_may_have_to_be_attached_are_counted(volume: Volume, says: str) -> None:
-    assert _say(LIMITS, volume) == says
+def test_volumes_that_may_be_attached_count_for_limits(volume: Volume, result: str) -> None:
+    assert _pre_filter_result(LIMITS, volume) == result
 
 
 def test_a_missing_claim_is_rejected_on_every_node_unless_an_earlier_plugin_rejected_it() -> None:
@@ -207,7 +209,7 @@ def test_a_missing_claim_is_rejected_on_every_node_unless_an_earlier_plugin_reje
     assert status.message == missing
 
 
-def test_a_volume_that_two_pods_share_is_attached_once() -> None:
+def test_a_volume_that_two_pods_share_counts_once() -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
     cluster.update_storage(
         make_csi_node("n0", csi_example_com=1),
@@ -223,7 +225,7 @@ def test_a_volume_that_two_pods_share_is_attached_once() -> None:
     assert list(refused(LIMITS, cluster, both)) == ["n0", "n1"]
 
 
-def test_nothing_new_fits_even_where_there_is_too_much_already() -> None:
+def test_a_pod_with_only_attached_volumes_fits_a_node_beyond_its_limit() -> None:
     cluster = MirroredCluster([make_node("n0")])
     cluster.update_storage(make_claim("data", volume="d"), make_volume("d"))
     cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
@@ -231,7 +233,7 @@ def test_nothing_new_fits_even_where_there_is_too_much_already() -> None:
     assert refused(LIMITS, cluster, make_pod("p", volumes=(DATA,))) == {}
 
 
-def test_what_is_attached_counts_once_and_is_new_for_a_pod_all_the_same() -> None:
+def test_an_attached_volume_counts_once_and_counts_again_for_a_pod_that_requests_it() -> None:
     cluster = MirroredCluster([make_node("n0")])
     cluster.update_storage(
         make_csi_node("n0", csi_example_com=2),
@@ -251,7 +253,7 @@ def test_what_is_attached_counts_once_and_is_new_for_a_pod_all_the_same() -> Non
     assert refused(LIMITS, cluster, more) == {}
 
 
-def test_an_attachment_counts_from_when_its_volume_is_known_and_its_node_is_there() -> None:
+def test_an_attachment_counts_once_its_volume_and_node_are_known() -> None:
     cluster = MirroredCluster()
     cluster.update_storage(make_attachment("a", "n0", "d"), make_csi_node("n0", csi_example_com=1))
     cluster.update_node(make_node("n0"))
@@ -277,10 +279,8 @@ INLINE = Volume("e", aws_elastic_block_store=AWSElasticBlockStoreVolumeSource("a
     ],
     ids=["inline", "of a claim", "of a claim's class", "of a kind that does not count"],
 )
-def test_in_tree_volumes_count_for_the_csi_driver_that_took_over(
-    volume: Volume, is_counted: bool
-) -> None:
-    """Whatever the node says about migration: it is on wherever there is a CSINode."""
+def test_in_tree_volumes_count_for_their_csi_driver(volume: Volume, is_counted: bool) -> None:
+    """Migration applies to every node with a CSINode, whatever plugins it lists as migrated."""
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
     source = AWSElasticBlockStoreVolumeSource("vol-1")
     cluster.update_storage(
@@ -296,7 +296,7 @@ def test_in_tree_volumes_count_for_the_csi_driver_that_took_over(
     assert list(refused(LIMITS, cluster, make_pod("p", volumes=(volume,)))) == want
 
 
-def test_an_inline_volume_and_a_claimed_one_may_be_the_same() -> None:
+def test_an_inline_volume_and_a_claim_can_be_the_same_volume() -> None:
     cluster = MirroredCluster([make_node("n0")])
     source = AWSElasticBlockStoreVolumeSource("vol-1")
     cluster.update_storage(
@@ -308,7 +308,7 @@ def test_an_inline_volume_and_a_claimed_one_may_be_the_same() -> None:
     assert refused(LIMITS, cluster, make_pod("p", volumes=(claim_volume("given"),))) == {}
 
 
-def test_a_volume_keeps_its_place_when_its_claim_is_bound() -> None:
+def test_a_volume_still_counts_once_when_its_claim_is_bound() -> None:
     cluster = MirroredCluster([make_node("n0")])
     cluster.update_storage(
         make_csi_node("n0", csi_example_com=1), make_class(), make_claim("data"), make_claim("more")
@@ -323,7 +323,7 @@ def test_a_volume_keeps_its_place_when_its_claim_is_bound() -> None:
     assert refused(LIMITS, cluster, asking) == {}
 
 
-def test_a_claim_for_one_pod_is_free_again_when_that_pod_goes() -> None:
+def test_a_read_write_once_pod_claim_is_free_again_when_its_pod_is_gone() -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
     cluster.update_storage(make_claim("data", volume="d", modes=["ReadWriteOncePod"]))
     cluster.bind(make_pod("first", volumes=(DATA,)), "n0")
@@ -337,7 +337,7 @@ def test_a_claim_for_one_pod_is_free_again_when_that_pod_goes() -> None:
     assert pre_filter(RESTRICTIONS, cluster, asking).status.is_skip
 
 
-def test_claims_of_a_pod_find_two_volumes_in_one_place() -> None:
+def test_two_claims_of_a_pod_need_two_volumes_on_one_node() -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
     cluster.update_storage(
         make_class(provisioner="kubernetes.io/no-provisioner"),
@@ -351,7 +351,7 @@ def test_claims_of_a_pod_find_two_volumes_in_one_place() -> None:
     assert list(refused(BINDING, cluster, pod)) == ["n1"]
 
 
-def test_claims_of_a_pod_get_different_volumes_the_smallest_that_fit() -> None:
+def test_claims_of_a_pod_get_different_volumes_and_each_the_smallest_that_fits() -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
     cluster.update_storage(
         make_class(provisioner="kubernetes.io/no-provisioner"),
@@ -407,7 +407,7 @@ def test_claims_of_ephemeral_volumes_queue_pods_for_limits_and_binding() -> None
     assert list(answers.values()) == [SKIP, QUEUE, SKIP, QUEUE]
 
 
-def test_a_deleted_pod_queues_a_pod_that_wants_its_disk_or_claim() -> None:
+def test_a_deleted_pod_queues_a_pod_that_needs_its_disk_or_claim() -> None:
     def disk(read_only: bool) -> Volume:
         return Volume("g", gce_persistent_disk=GCEPersistentDiskVolumeSource("x", 0, read_only))
 
@@ -441,7 +441,7 @@ def test_a_raised_volume_limit_queues_and_a_lowered_one_does_not() -> None:
     assert _hint(hints.after_csi_node_changed, (DATA,), None, high) is QUEUE
 
 
-def test_a_detached_volume_helps_pods_with_claims_or_disks_of_that_driver() -> None:
+def test_a_deleted_attachment_queues_pods_with_claims_or_disks_of_its_driver() -> None:
     ebs = Volume("e", aws_elastic_block_store=AWSElasticBlockStoreVolumeSource("vol-1"))
     ours = make_attachment("a", "n0", "d", attacher="ebs.csi.aws.com")
     other = make_attachment("a", "n0", "d")
@@ -450,7 +450,7 @@ def test_a_detached_volume_helps_pods_with_claims_or_disks_of_that_driver() -> N
     assert _hint(limits.after_attachment_deleted, (ebs,), other, None) is SKIP
 
 
-def test_classes_capacity_and_drivers_help_where_they_allow_more() -> None:
+def test_classes_capacity_and_drivers_queue_pods_when_they_allow_more() -> None:
     narrow = make_class(topology=(ZONE, ["a"]))
     assert _hint(hints.after_class_changed, (), None, narrow) is QUEUE
     assert _hint(hints.after_class_changed, (), narrow, make_class()) is QUEUE

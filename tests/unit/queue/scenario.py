@@ -1,4 +1,4 @@
-"""A queue with scripted PreEnqueue and hints, and helpers that bring pods into each state."""
+"""A queue with scripted PreEnqueue and hints, and functions that bring pods into each state."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from stowage.queue.active_queue import ActiveQueue
 from tests.unit.queue.scenario import pending
 
 
-def test_pods_come_out_in_the_order_of_their_sort_keys() -> None:
+def test_pods_are_popped_in_the_order_of_their_sort_keys() -> None:
     queue = ActiveQueue()
     for name, key in (("b", 2), ("a", 1)):
         queue.put(QueuedPod(pending(name), 0.0), (key,))

@@ -41,27 +41,27 @@ def test_backoff_doubles_from_one_second_to_ten(times: int, backoff_s: float) ->
     assert BackoffQueue(1.0, 10.0).backoff_s(_failed("p", times=times)) == backoff_s
 
 
-def test_errors_in_a_row_count_instead_of_rejections() -> None:
+def test_consecutive_errors_count_instead_of_rejections() -> None:
     queued = _rejected("p", times=4)
     queued.fail_attempt(0.0, (), ())
     assert BackoffQueue(1.0, 10.0).backoff_s(queued) == 1.0
 
 
-def test_a_rejection_ends_the_row_of_errors() -> None:
+def test_a_rejection_resets_the_count_of_errors() -> None:
     queued = _failed("p", times=4)
     queued.fail_attempt(0.0, ["NodeResourcesFit"], ())
     assert BackoffQueue(1.0, 10.0).backoff_s(queued) == 1.0
 
 
-def test_a_maximum_of_zero_turns_backoff_off() -> None:
+def test_a_maximum_of_zero_disables_backoff() -> None:
     assert not BackoffQueue(1.0, 0.0).is_backing_off(_rejected("p", times=3), now=0.0)
 
 
-def test_an_initial_backoff_above_the_maximum_is_cut_to_it() -> None:
+def test_an_initial_backoff_above_the_maximum_is_capped() -> None:
     assert BackoffQueue(20.0, 10.0).backoff_s(_rejected("p")) == 10.0
 
 
-def test_backoff_lasts_until_the_second_it_ends_in_is_over() -> None:
+def test_a_backoff_lasts_until_the_end_of_its_last_second() -> None:
     queue = BackoffQueue(1.0, 10.0)
     queued = _rejected("p", queued_at=100.5)
     assert queue.is_backing_off(queued, now=101.999)
@@ -69,7 +69,7 @@ def test_backoff_lasts_until_the_second_it_ends_in_is_over() -> None:
     assert queued.backoff_expires_at == 101.0
 
 
-def test_completed_backoffs_come_out_by_second_and_then_by_priority() -> None:
+def test_completed_backoffs_are_ordered_by_second_and_then_by_priority() -> None:
     queue = _filled(
         _rejected("late", queued_at=2.0, priority=9),
         _rejected("low", queued_at=0.1),
@@ -96,7 +96,7 @@ def test_pods_that_failed_with_an_error_are_never_popped_early() -> None:
     assert _names(queue.pop_completed(now=2.0)) == ["failed"]
 
 
-def test_a_pod_can_be_found_and_taken_out_of_either_heap() -> None:
+def test_a_pod_can_be_found_in_and_removed_from_either_heap() -> None:
     rejected, failed = _rejected("rejected"), _failed("failed")
     queue = _filled(rejected, failed)
     assert list(queue) == [rejected, failed]

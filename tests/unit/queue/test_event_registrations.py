@@ -24,13 +24,13 @@ def _rejected(*plugins: str, pending_on: tuple[str, ...] = ()) -> QueuedPod:
     return queued
 
 
-def test_only_plugins_that_registered_for_an_event_are_concerned() -> None:
+def test_an_event_concerns_only_plugins_that_registered_for_it() -> None:
     registrations, _ = _registrations(("Fit", NODE_ADD, None), ("Ports", POD_DELETE, None))
     assert list(registrations.registered_for(NODE_ADD)) == [(PROFILE, "Fit")]
     assert list(registrations.registered_for(POD_DELETE)) == [(PROFILE, "Ports")]
 
 
-def test_a_plugin_that_registered_nothing_known_waits_for_everything() -> None:
+def test_a_plugin_without_registrations_waits_for_every_event() -> None:
     registrations, _ = _registrations(("Fit", NODE_ADD, None))
     assert list(registrations.registered_for(POD_DELETE)) == []
     registrations.register_unknown(PROFILE, ["Stranger"])
@@ -49,26 +49,26 @@ def test_an_event_without_a_hint_helps_every_pod_of_the_plugin() -> None:
     assert registrations.strategy_for(_rejected("Fit"), ObjectEvent(POD_DELETE)) is Requeue.SKIP
 
 
-def test_only_plugins_that_rejected_the_pod_are_asked() -> None:
+def test_only_hints_of_plugins_that_rejected_the_pod_run() -> None:
     other = Hints()
     registrations, _ = _registrations(("Fit", NODE_ADD, skip()), ("Ports", NODE_ADD, other))
     assert registrations.strategy_for(_rejected("Fit"), ObjectEvent(NODE_ADD)) is Requeue.SKIP
     assert other.asked == []
 
 
-def test_a_hint_is_given_the_pod_and_the_object_before_and_after() -> None:
+def test_a_hint_gets_the_pod_and_the_old_and_new_object() -> None:
     hint = Hints()
     registrations, _ = _registrations(("Fit", NODE_ADD, hint))
     registrations.strategy_for(_rejected("Fit"), ObjectEvent(NODE_ADD, "before", "after"))
     assert (hint.asked, hint.objects) == (["p"], [("before", "after")])
 
 
-def test_one_queue_among_several_hints_is_enough() -> None:
+def test_one_queue_among_several_hints_suffices() -> None:
     registrations, _ = _registrations(
         ("Fit", NODE_ADD, skip()), ("Fit", NODE_ADD, Hints()), ("Ports", NODE_ADD, skip())
     )
-    judged = registrations.strategy_for(_rejected("Fit", "Ports"), ObjectEvent(NODE_ADD))
-    assert judged is Requeue.AFTER_BACKOFF
+    strategy = registrations.strategy_for(_rejected("Fit", "Ports"), ObjectEvent(NODE_ADD))
+    assert strategy is Requeue.AFTER_BACKOFF
 
 
 def test_queue_from_a_pending_plugin_skips_the_backoff() -> None:
@@ -77,7 +77,7 @@ def test_queue_from_a_pending_plugin_skips_the_backoff() -> None:
     assert registrations.strategy_for(queued, ObjectEvent(NODE_ADD)) is Requeue.IMMEDIATELY
 
 
-def test_queue_from_another_than_the_pending_plugin_keeps_the_backoff() -> None:
+def test_queue_from_a_plugin_that_is_not_pending_keeps_the_backoff() -> None:
     registrations, _ = _registrations(("Claims", NODE_ADD, skip()), ("Fit", NODE_ADD, None))
     queued = _rejected("Fit", pending_on=("Claims",))
     assert registrations.strategy_for(queued, ObjectEvent(NODE_ADD)) is Requeue.AFTER_BACKOFF
@@ -88,11 +88,11 @@ def test_any_event_moves_a_pod_that_failed_with_an_error() -> None:
     assert registrations.strategy_for(_rejected(), ObjectEvent(NODE_ADD)) is Requeue.AFTER_BACKOFF
 
 
-def test_a_wildcard_event_helps_without_asking_anybody() -> None:
+def test_a_wildcard_event_helps_without_running_hints() -> None:
     hint = skip()
     registrations, _ = _registrations(("Fit", NODE_ADD, hint))
-    judged = registrations.strategy_for(_rejected("Fit"), ObjectEvent(UNSCHEDULABLE_TIMEOUT))
-    assert judged is Requeue.AFTER_BACKOFF
+    strategy = registrations.strategy_for(_rejected("Fit"), ObjectEvent(UNSCHEDULABLE_TIMEOUT))
+    assert strategy is Requeue.AFTER_BACKOFF
     assert hint.asked == []
 
 

@@ -29,22 +29,22 @@ def _drain(heap: KeyedHeap[str]) -> list[str]:
     return popped
 
 
-def test_members_come_out_smallest_key_first() -> None:
+def test_members_are_popped_smallest_key_first() -> None:
     assert _drain(_heap(("c", 3), ("a", 1), ("b", 2))) == ["a", "b", "c"]
 
 
-def test_equal_keys_come_out_in_the_order_they_came_in() -> None:
+def test_equal_keys_are_popped_in_order_of_insertion() -> None:
     assert _drain(_heap(("x", 1), ("b", 1), ("m", 1), ("a", 1))) == ["x", "b", "m", "a"]
 
 
-def test_in_order_lists_the_members_and_removes_none() -> None:
+def test_in_order_lists_the_members_without_removing_them() -> None:
     heap = _heap(("c", 3), ("a", 1), ("b", 1))
     assert heap.in_order() == ["a", "b", "c"]
     assert len(heap) == 3
     assert sorted(heap) == ["a", "b", "c"]
 
 
-def test_a_removed_member_never_comes_out() -> None:
+def test_a_removed_member_is_never_popped() -> None:
     heap = _heap(("a", 1), ("b", 2), ("c", 3))
     assert heap.remove("a") == "a"
     assert heap.remove("a") is None
@@ -61,27 +61,27 @@ def test_pushing_a_known_uid_moves_it_to_its_new_key() -> None:
     assert _drain(heap) == ["b", "a, changed"]
 
 
-def test_pushing_a_known_uid_with_the_same_key_keeps_its_turn() -> None:
+def test_pushing_a_known_uid_with_the_same_key_keeps_its_position() -> None:
     heap = _heap(("a", 1), ("b", 1))
     heap.push("a", (1,), "a, changed")
     assert _drain(heap) == ["a, changed", "b"]
 
 
-def test_an_empty_heap_gives_nothing() -> None:
+def test_an_empty_heap_returns_none() -> None:
     heap = _heap()
     assert heap.peek() is None
     assert heap.pop() is None
     assert heap.get("a") is None
 
 
-def test_a_member_that_returns_after_removal_comes_out_once() -> None:
+def test_a_member_that_is_pushed_again_after_removal_is_popped_once() -> None:
     heap = _heap(("a", 1), ("b", 2))
     heap.remove("a")
     heap.push("a", (1,), "a")
     assert _drain(heap) == ["a", "b"]
 
 
-def test_garbage_stays_bounded_however_often_members_change() -> None:
+def test_stale_entries_stay_bounded_however_often_members_change() -> None:
     heap = _heap(("a", 0), ("b", 0))
     for turn in range(10_000):
         heap.push("a", (turn,), "a")
@@ -101,7 +101,7 @@ def test_problems_names_a_member_without_entry_and_a_disorder() -> None:
     ]
 
 
-def test_many_members_added_at_once_are_as_if_added_one_by_one() -> None:
+def test_adding_many_members_at_once_equals_adding_them_one_by_one() -> None:
     added = [(f"m{number}", ((number * 7) % 10,), f"m{number}") for number in range(30)]
     for known in (0, 3, 500):
         one_by_one = _heap(*((f"k{number}", number % 10) for number in range(known)))
@@ -113,7 +113,7 @@ def test_many_members_added_at_once_are_as_if_added_one_by_one() -> None:
         assert _drain(at_once) == _drain(one_by_one)
 
 
-def test_a_member_that_is_there_is_replaced_when_many_are_added() -> None:
+def test_adding_many_members_replaces_existing_ones() -> None:
     heap = _heap(("a", 1), ("b", 2))
     heap.push_all(["b", "c"], [(0,), (3,)], ["b", "c"])
     assert list(heap.inconsistencies()) == []

@@ -22,7 +22,7 @@ def _seen(pods: InFlightPods, uid: str) -> list[int]:
     return [happened.new for happened in pods.events_since_pop(flight)]
 
 
-def test_each_pod_in_flight_meets_the_events_since_its_own_pop() -> None:
+def test_each_pod_in_flight_has_the_events_since_its_own_pop() -> None:
     pods = InFlightPods()
     first = _start(pods, "first")
     pods.record(_event(1))
@@ -32,7 +32,7 @@ def test_each_pod_in_flight_meets_the_events_since_its_own_pop() -> None:
     assert _seen(pods, second) == [2]
 
 
-def test_events_are_not_kept_while_nothing_is_in_flight() -> None:
+def test_events_are_not_kept_while_no_pod_is_in_flight() -> None:
     pods = InFlightPods()
     pods.record(_event(1))
     assert pods.num_events == 0
@@ -69,7 +69,7 @@ class _OpenInFlightPods(InFlightPods):
         return len(self._events)
 
 
-def test_memory_for_events_stays_bounded_as_pods_follow_one_another() -> None:
+def test_kept_events_stay_bounded_while_pods_follow_one_another() -> None:
     pods = _OpenInFlightPods()
     current = _start(pods, "p0")
     for number in range(1, 2000):
@@ -85,7 +85,7 @@ def test_memory_for_events_stays_bounded_as_pods_follow_one_another() -> None:
 
 def test_ending_a_pod_that_is_not_in_flight_does_nothing() -> None:
     pods = InFlightPods()
-    assert pods.end("nobody") is None
+    assert pods.end("unknown") is None
     assert list(pods.inconsistencies()) == []
 
 

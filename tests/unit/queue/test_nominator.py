@@ -37,14 +37,14 @@ def test_an_empty_node_name_clears_the_nomination() -> None:
     assert tuple(nominator.nodes()) == ()
 
 
-def test_an_update_keeps_a_nomination_that_the_api_server_does_not_know_yet() -> None:
+def test_an_update_keeps_a_nomination_that_is_not_written_yet() -> None:
     nominator = Nominator()
     nominator.nominate(pending("a"), "n1")
     nominator.update(pending("a"), pending("a", labels={"x": "y"}))
     assert [info.labels for info in nominator.pods_on("n1")] == [{"x": "y"}]
 
 
-def test_an_update_that_clears_or_changes_the_status_decides() -> None:
+def test_an_update_that_changes_the_nominated_node_is_applied() -> None:
     nominator = Nominator()
     nominator.nominate(pending("a", nominated_node="n1"))
     nominator.update(pending("a", nominated_node="n1"), pending("a", nominated_node="n2"))
@@ -70,7 +70,7 @@ def test_pods_of_the_same_name_are_distinguished_by_uid() -> None:
     assert [info.uid for info in nominator.pods_on("n1")] == ["new"]
 
 
-def test_the_generation_grows_with_each_change_and_with_nothing_else() -> None:
+def test_the_generation_grows_only_with_changes() -> None:
     nominator = Nominator()
     info = pending("a")
     before = nominator.generation

@@ -49,7 +49,7 @@ def test_a_pod_whose_scheduling_gates_are_removed_becomes_active() -> None:
     assert pop_names(queue) == ["p"]
 
 
-def test_only_events_of_the_gating_plugin_ask_again() -> None:
+def test_pre_enqueue_runs_again_only_on_events_of_the_gating_plugin() -> None:
     gate = Gate()
     gate.closed.add("p")
     queue = make_queue(pre_enqueue=gate)
@@ -64,7 +64,7 @@ def test_only_events_of_the_gating_plugin_ask_again() -> None:
     assert pop_names(queue) == ["p"]
 
 
-def test_each_pod_of_a_group_that_is_woken_passes_the_gate() -> None:
+def test_pre_enqueue_runs_for_each_pod_of_a_requeued_group() -> None:
     gate = Gate()
     queue = make_queue(pre_enqueue=gate)
     for name in ("a", "b", "c"):
@@ -79,7 +79,7 @@ def test_each_pod_of_a_group_that_is_woken_passes_the_gate() -> None:
     }
 
 
-def test_a_group_whose_first_pod_is_gated_still_lets_the_others_in() -> None:
+def test_a_gated_first_pod_does_not_gate_the_rest_of_its_group() -> None:
     gate = Gate()
     queue = make_queue(pre_enqueue=gate)
     for name in ("a", "b"):
@@ -105,7 +105,7 @@ def test_pre_enqueue_per_class_runs_for_one_pod_of_a_group() -> None:
     assert gate.asked == ["a"]
 
 
-def test_an_opened_gate_can_reveal_another_one() -> None:
+def test_a_pod_can_be_gated_by_another_plugin_next() -> None:
     gate = Gate()
     gate.closed.add("p")
     queue = make_queue(pre_enqueue=gate)
@@ -121,7 +121,7 @@ def test_an_opened_gate_can_reveal_another_one() -> None:
     assert pop_names(queue) == ["p"]
 
 
-def test_a_pod_that_comes_back_can_be_gated_instead_of_backing_off() -> None:
+def test_a_returned_pod_can_be_gated_instead_of_backing_off() -> None:
     gate = Gate()
     queue = make_queue(pre_enqueue=gate)
     queue.add(pending("p"), 0.0)
@@ -133,7 +133,7 @@ def test_a_pod_that_comes_back_can_be_gated_instead_of_backing_off() -> None:
     assert queue.pending_counts()["gated"] == 1
 
 
-def test_a_gated_pod_waits_for_its_gating_plugins_events_however_long() -> None:
+def test_a_gated_pod_is_not_flushed_after_the_longest_wait() -> None:
     gate = Gate()
     gate.closed.add("p")
     queue = make_queue(pre_enqueue=gate)
@@ -144,7 +144,7 @@ def test_a_gated_pod_waits_for_its_gating_plugins_events_however_long() -> None:
     assert gate.asked == ["p"]
 
 
-def test_a_plugin_registered_for_everything_is_asked_again_after_five_minutes() -> None:
+def test_a_gate_registered_for_every_event_runs_again_after_five_minutes() -> None:
     queue = make_queue(pre_enqueue=_anonymous)
     queue.add(pending("p"), 0.0)
     assert queue.next_deadline() == 300.0
@@ -165,7 +165,7 @@ def test_an_error_of_pre_enqueue_gates_the_pod_and_is_reported() -> None:
     assert queue.drain_problems() == []
 
 
-def test_a_raising_pre_enqueue_gates_the_pod_until_anything_happens() -> None:
+def test_a_raising_pre_enqueue_gates_the_pod_until_any_event() -> None:
     queue = make_queue(pre_enqueue=_raising)
     assert queue.add(pending("p"), 0.0) is QueueState.UNSCHEDULABLE
     queue.validate()
@@ -174,7 +174,7 @@ def test_a_raising_pre_enqueue_gates_the_pod_until_anything_happens() -> None:
     assert "ZeroDivisionError" in queue.drain_problems()[0]
 
 
-def test_a_rejection_that_names_no_plugin_gates_the_pod_too() -> None:
+def test_a_rejection_without_a_plugin_name_gates_the_pod() -> None:
     queue = make_queue(pre_enqueue=_anonymous)
     queue.add(pending("p"), 0.0)
     assert queue.unschedulable_counts() == {(PROFILE, "PreEnqueue"): 1}

@@ -21,7 +21,7 @@ from tests.unit.queue.scenario import (
 )
 
 
-def test_an_event_asks_only_the_pods_its_plugins_rejected() -> None:
+def test_hints_run_only_for_pods_that_the_plugin_rejected() -> None:
     fit, affinity = Hints(), Hints()
     queue = make_queue(
         {"NodeResourcesFit": [(POD_DELETE, fit)], "NodeAffinity": [(NODE_LABEL, affinity)]}
@@ -36,7 +36,7 @@ def test_an_event_asks_only_the_pods_its_plugins_rejected() -> None:
     assert affinity.asked == []
 
 
-def test_pods_are_asked_in_the_order_in_which_they_were_rejected() -> None:
+def test_hints_run_in_the_order_of_rejections() -> None:
     hint = skip()
     queue = make_queue({"NodeResourcesFit": [(NODE_ADD, hint)]})
     names = [f"p{number}" for number in (3, 1, 2, 9, 0)]
@@ -46,7 +46,7 @@ def test_pods_are_asked_in_the_order_in_which_they_were_rejected() -> None:
     assert hint.asked == names
 
 
-def test_a_pod_goes_to_backoff_while_it_backs_off_and_to_active_afterwards() -> None:
+def test_an_event_moves_a_pod_to_backoff_or_to_active_after_its_backoff() -> None:
     queue = make_queue()
     reject(queue, pending("early"), now=0.0)
     queue.move_on_event(NODE_ADD, None, None, 1.9)
@@ -64,7 +64,7 @@ def test_queue_from_a_pending_plugin_makes_the_pod_active_at_once() -> None:
     assert queue.state_of("uid-p") is QueueState.ACTIVE
 
 
-def test_a_hint_that_says_skip_leaves_the_pod_where_it_is() -> None:
+def test_a_hint_of_skip_leaves_the_pod_unschedulable() -> None:
     queue = make_queue({"NodeResourcesFit": [(NODE_ADD, skip())]})
     reject(queue, pending("p"))
     assert queue.move_on_event(NODE_ADD, None, None, 5.0) == 0
@@ -81,7 +81,7 @@ def test_a_hint_that_raises_moves_the_pod_and_is_reported() -> None:
     assert problem.startswith("pod default/p: the queueing hint of plugin NodeResourcesFit failed")
 
 
-def test_a_pod_of_an_unknown_plugin_is_moved_by_any_event() -> None:
+def test_any_event_moves_a_pod_that_an_unknown_plugin_rejected() -> None:
     queue = make_queue()
     reject(queue, pending("p"), by=["Extender"])
     assert queue.move_on_event(NODE_LABEL, None, None, 5.0) == 1
@@ -97,7 +97,7 @@ def test_an_event_of_several_kinds_reaches_the_plugins_of_each() -> None:
     assert queue.move_on_event(both, None, None, 5.0) == 1
 
 
-def test_a_wildcard_event_moves_every_pod_whoever_rejected_it() -> None:
+def test_a_wildcard_event_moves_every_pod() -> None:
     queue = make_queue({"NodeResourcesFit": [(NODE_ADD, skip())]})
     reject(queue, pending("a"))
     reject(queue, pending("b"), by=["NodeAffinity"])
@@ -106,7 +106,7 @@ def test_a_wildcard_event_moves_every_pod_whoever_rejected_it() -> None:
     queue.validate()
 
 
-def test_an_event_while_in_flight_is_replayed_once_the_rejection_is_known() -> None:
+def test_an_event_during_the_attempt_is_replayed_after_the_rejection() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
@@ -116,7 +116,7 @@ def test_an_event_while_in_flight_is_replayed_once_the_rejection_is_known() -> N
     assert not queue.in_flight_event_counts()
 
 
-def test_an_event_before_the_pop_or_of_no_interest_is_not_replayed() -> None:
+def test_an_event_before_the_pop_or_without_registration_is_not_replayed() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queue.move_on_event(NODE_ADD, None, None, 0.1)
@@ -125,7 +125,7 @@ def test_an_event_before_the_pop_or_of_no_interest_is_not_replayed() -> None:
     assert queue.add_unschedulable(queued, 0.3, ["NodeResourcesFit"]) is QueueState.UNSCHEDULABLE
 
 
-def test_each_pod_in_flight_is_asked_about_the_events_since_its_own_pop() -> None:
+def test_each_pod_in_flight_replays_the_events_since_its_own_pop() -> None:
     hint = skip()
     queue = make_queue({"NodeResourcesFit": [(NODE_ADD, hint)]})
     queue.add(pending("a", priority=1), 0.0)
@@ -152,7 +152,7 @@ def test_replaying_stops_at_the_first_event_that_helps() -> None:
     assert hint.asked == ["p"]
 
 
-def test_replaying_goes_on_while_a_pending_plugin_could_still_say_queue() -> None:
+def test_replaying_continues_while_a_pending_plugin_may_return_queue() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
@@ -162,7 +162,7 @@ def test_replaying_goes_on_while_a_pending_plugin_could_still_say_queue() -> Non
     assert place is QueueState.ACTIVE
 
 
-def test_an_error_needs_no_event_to_be_tried_again() -> None:
+def test_a_pod_with_an_error_is_retried_without_an_event() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
@@ -171,7 +171,7 @@ def test_an_error_needs_no_event_to_be_tried_again() -> None:
     assert not queue.in_flight_event_counts()
 
 
-def test_a_pod_activated_in_flight_does_not_wait_when_it_returns() -> None:
+def test_a_pod_activated_in_flight_becomes_active_when_it_returns() -> None:
     queue = make_queue()
     queue.add(pending("a", priority=1), 0.0)
     queue.add(pending("b"), 0.0)
@@ -181,7 +181,7 @@ def test_a_pod_activated_in_flight_does_not_wait_when_it_returns() -> None:
     assert queue.add_unschedulable(other, 0.2, ["NodeResourcesFit"]) is QueueState.UNSCHEDULABLE
 
 
-def test_a_pod_tried_again_in_flight_does_not_wait_when_it_returns() -> None:
+def test_a_pod_with_try_again_in_flight_becomes_active_when_it_returns() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
@@ -211,7 +211,7 @@ def test_a_done_pod_releases_the_events_kept_for_it() -> None:
     queue.validate()
 
 
-def test_a_pod_leaves_after_five_minutes_without_an_event() -> None:
+def test_an_unschedulable_pod_is_moved_after_five_minutes() -> None:
     queue = make_queue()
     reject(queue, pending("p"))
     assert queue.next_deadline() == 300.0

@@ -33,11 +33,11 @@ def test_events_are_named_as_in_the_metrics_of_kube_scheduler(
     assert event_label(ClusterEvent(resource, action)) == label
 
 
-def test_a_label_of_its_own_names_an_event() -> None:
+def test_an_event_can_have_its_own_label() -> None:
     assert event_label(FORCE_ACTIVATE) == "ForceActivate"
 
 
-def test_only_everything_happening_to_everything_is_a_wildcard() -> None:
+def test_only_all_actions_on_all_resources_are_a_wildcard() -> None:
     assert FORCE_ACTIVATE.is_wildcard
     assert not NODE_ADD.is_wildcard
     assert not ClusterEvent(EventResource.WILDCARD, ActionType.ADD).is_wildcard
@@ -76,7 +76,7 @@ def test_an_update_of_a_pod_is_named_after_what_changed(
     assert pod_update_events(old, new) == [ClusterEvent(EventResource.UNSCHEDULED_POD, action)]
 
 
-def test_an_update_of_several_things_is_one_event_for_each() -> None:
+def test_an_update_of_several_fields_is_one_event_for_each() -> None:
     events = pod_update_events(
         pending("p", gates=["a"], cpu="2"), pending("p", cpu="1", labels={"a": "b"})
     )

@@ -28,7 +28,7 @@ def rules(**changes: object) -> QueueRules:
     return QueueRules(**{**known, **changes})  # type: ignore[arg-type]
 
 
-def test_the_active_pods_are_put_in_the_new_order() -> None:
+def test_active_pods_are_reordered() -> None:
     queue = make_queue()
     for name, priority in (("c", 3), ("a", 1), ("b", 2)):
         queue.add(pending(name, priority=priority), 0.0)
@@ -37,7 +37,7 @@ def test_the_active_pods_are_put_in_the_new_order() -> None:
     assert pop_names(queue) == ["a", "b", "c"]
 
 
-def test_pods_that_the_new_rules_do_not_keep_are_handed_out() -> None:
+def test_pods_that_the_new_rules_exclude_are_returned() -> None:
     queue = make_queue()
     queue.add(pending("ours"), 0.0)
     queue.add(pending("theirs"), 0.0)
@@ -47,7 +47,7 @@ def test_pods_that_the_new_rules_do_not_keep_are_handed_out() -> None:
     assert pop_names(queue) == ["ours"]
 
 
-def test_a_new_gate_closes_for_pods_that_were_let_in() -> None:
+def test_a_new_gate_applies_to_active_pods() -> None:
     queue = make_queue()
     info = pending("p")
     queue.add(info, 0.0)
@@ -60,7 +60,7 @@ def test_a_new_gate_closes_for_pods_that_were_let_in() -> None:
     assert queue.state_of(info.uid) is QueueState.ACTIVE
 
 
-def test_a_pod_backing_off_waits_as_long_as_the_new_rules_say() -> None:
+def test_backoffs_follow_the_new_rules() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queue.add_unschedulable(pop(queue), 0.0, is_error=True)
@@ -70,7 +70,7 @@ def test_a_pod_backing_off_waits_as_long_as_the_new_rules_say() -> None:
     queue.validate()
 
 
-def test_a_rejected_pod_gets_another_chance() -> None:
+def test_a_rejected_pod_is_requeued() -> None:
     queue = make_queue()
     info = pending("p")
     queue.add(info, 0.0)
@@ -81,7 +81,7 @@ def test_a_rejected_pod_gets_another_chance() -> None:
     assert queue.incoming_counts["backoff", "ConfigurationChanged"] == 1
 
 
-def test_a_pod_in_flight_meets_the_change_when_it_returns() -> None:
+def test_a_pod_in_flight_is_requeued_under_the_new_rules_when_it_returns() -> None:
     queue = make_queue()
     info = pending("p")
     queue.add(info, 0.0)

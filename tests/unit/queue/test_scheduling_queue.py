@@ -20,18 +20,18 @@ from tests.unit.queue.scenario import (
 )
 
 
-def test_pods_come_out_by_priority_and_first_in_first_out_within_one() -> None:
+def test_pods_are_popped_by_priority_and_then_first_in_first_out() -> None:
     queue = make_queue()
     for name, priority in (("a", 0), ("b", 5), ("c", 0), ("d", 5), ("e", 9)):
         queue.add(pending(name, priority=priority), 0.0)
     assert pop_names(queue) == ["e", "b", "d", "a", "c"]
 
 
-def test_an_empty_queue_pops_nothing() -> None:
+def test_an_empty_queue_pops_none() -> None:
     assert make_queue().pop(0.0) is None
 
 
-def test_pods_are_ready_if_active_or_rejected_and_backing_off_but_not_after_an_error() -> None:
+def test_active_pods_and_rejected_pods_in_backoff_are_ready() -> None:
     queue = make_queue()
     assert not queue.has_ready_pods()
     fail(queue, pending("failed"))
@@ -61,7 +61,7 @@ def test_a_popped_pod_is_in_flight_until_it_is_done() -> None:
     assert queue.state_of(info.uid) is None
 
 
-def test_a_rejected_pod_waits_and_is_not_popped() -> None:
+def test_a_rejected_pod_is_not_popped() -> None:
     queue = make_queue()
     queued = reject(queue, pending("p"), now=3.0)
     assert queue.pending_counts() == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 0}
@@ -87,7 +87,7 @@ def test_a_rejection_without_a_plugin_is_an_error() -> None:
     assert pop_names(queue) == []
 
 
-def test_an_error_counts_as_such_whoever_rejected_the_pod_before() -> None:
+def test_an_error_after_a_rejection_counts_as_an_error() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
@@ -97,7 +97,7 @@ def test_an_error_counts_as_such_whoever_rejected_the_pod_before() -> None:
     assert not queued.was_rejected
 
 
-def test_when_no_pod_is_active_a_rejected_one_is_popped_before_its_backoff_is_over() -> None:
+def test_without_active_pods_a_rejected_pod_is_popped_before_its_backoff_ends() -> None:
     queue = make_queue()
     reject(queue, pending("p"))
     queue.move_on_event(NODE_ADD, None, None, 0.1)
@@ -123,7 +123,7 @@ def test_rejections_double_the_backoff_from_one_second_to_ten() -> None:
     assert waited == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
 
 
-def test_attempts_grow_with_each_pop_and_the_first_readiness_is_remembered() -> None:
+def test_each_pop_counts_an_attempt_and_keeps_the_first_queueing_time() -> None:
     queue = make_queue()
     queued = reject(queue, pending("p"), now=5.0)
     queue.move_on_event(NODE_ADD, None, None, 50.0)
@@ -133,7 +133,7 @@ def test_attempts_grow_with_each_pop_and_the_first_readiness_is_remembered() -> 
     assert not queued.was_rejected
 
 
-def test_a_pod_that_was_done_may_return_and_backs_off() -> None:
+def test_a_pod_that_returns_after_done_backs_off() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
@@ -142,7 +142,7 @@ def test_a_pod_that_was_done_may_return_and_backs_off() -> None:
     queue.validate()
 
 
-def test_a_pod_that_returns_although_it_waits_is_reported_and_ignored() -> None:
+def test_a_pod_that_returns_while_it_is_queued_is_reported_and_ignored() -> None:
     queue = make_queue()
     queued = reject(queue, pending("p"))
     assert queue.add_unschedulable(queued, 9.0, is_error=True) is QueueState.UNSCHEDULABLE
@@ -185,7 +185,7 @@ def test_incoming_pods_are_counted_by_queue_and_event() -> None:
     }
 
 
-def test_contents_lists_every_pod_by_place() -> None:
+def test_contents_lists_every_pod_by_queue_state() -> None:
     queue = make_queue(pre_enqueue=Gate())
     reject(queue, pending("waiting"))
     fail(queue, pending("failed"))
@@ -204,7 +204,7 @@ def test_contents_lists_every_pod_by_place() -> None:
     }
 
 
-def test_a_pod_becoming_active_is_nominated_as_its_status_says() -> None:
+def test_a_pod_becoming_active_is_nominated_as_in_its_status() -> None:
     queue = make_queue()
     queue.add(pending("p", nominated_node="n1"), 0.0)
     assert [info.name for info in queue.nominator.pods_on("n1")] == ["p"]

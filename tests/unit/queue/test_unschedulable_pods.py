@@ -44,7 +44,7 @@ def test_a_pod_rejected_by_several_plugins_is_found_once() -> None:
     assert _listed_under(waiting, "Fit", "Ports") == [["a"]]
 
 
-def test_pods_of_one_class_which_the_same_plugins_rejected_are_a_group() -> None:
+def test_pods_of_one_class_that_the_same_plugins_rejected_form_a_group() -> None:
     waiting = _filled(
         _rejected("a", "Fit"),
         _rejected("b", "Fit", "Ports"),
@@ -77,7 +77,7 @@ def test_a_gated_pod_is_found_by_its_gating_plugin_only() -> None:
     assert _listed_under(waiting, "Gatekeeper") == [["a"]]
 
 
-def test_a_gated_pod_has_no_deadline_unless_its_gate_waits_for_everything() -> None:
+def test_a_gated_pod_has_a_deadline_only_if_its_gate_waits_for_every_event() -> None:
     queued = _rejected("a")
     queued.gate("Gatekeeper", (CLAIM_ADD,))
     assert _filled(queued).next_deadline() is None
@@ -85,7 +85,7 @@ def test_a_gated_pod_has_no_deadline_unless_its_gate_waits_for_everything() -> N
     assert _filled(queued).next_deadline() == 300.0
 
 
-def test_putting_a_pod_again_lists_it_under_the_plugins_that_reject_it_now() -> None:
+def test_adding_a_pod_again_lists_it_under_the_plugins_of_its_last_rejection() -> None:
     queued = _rejected("a", "Fit")
     waiting = _filled(queued)
     queued.gate("Gatekeeper", ())
@@ -95,7 +95,7 @@ def test_putting_a_pod_again_lists_it_under_the_plugins_that_reject_it_now() -> 
     assert list(waiting.inconsistencies()) == []
 
 
-def test_a_removed_pod_is_found_nowhere() -> None:
+def test_a_removed_pod_is_not_found() -> None:
     queued = _rejected("a", "Fit")
     waiting = _filled(queued)
     assert waiting.remove(queued.uid) is queued
@@ -112,7 +112,7 @@ def test_a_pod_is_overdue_after_five_minutes_at_the_next_half_minute() -> None:
     assert _names(waiting.overdue(now=330.0)) == ["a"]
 
 
-def test_an_overdue_pod_that_stays_is_named_again_only_five_minutes_later() -> None:
+def test_an_overdue_pod_that_stays_is_overdue_again_after_five_minutes() -> None:
     waiting = _filled(_rejected("a", "Fit"))
     assert _names(waiting.overdue(now=300.0)) == ["a"]
     assert waiting.overdue(now=599.0) == []

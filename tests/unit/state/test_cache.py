@@ -1,4 +1,4 @@
-"""The cache stores nodes and pods, in whatever order their events arrive."""
+"""The cache stores nodes and pods, whatever the order of their events."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_watch_confirms_an_assumed_pod(cache: ClusterCache) -> None:
     assert cache.snapshot().usage_changes.generation == usage
 
 
-def test_a_pod_bound_elsewhere_than_assumed_moves(cache: ClusterCache) -> None:
+def test_a_pod_bound_to_another_node_than_assumed_moves(cache: ClusterCache) -> None:
     cache.assume_pod(info(cache), "n1")
     change = cache.update_pod(info(cache, node="n2"))
     assert change.moved_from == "n1"
@@ -72,7 +72,7 @@ def test_a_pod_bound_elsewhere_than_assumed_moves(cache: ClusterCache) -> None:
     assert not cache.is_assumed("uid-p")
 
 
-def test_an_assumed_pod_that_is_deleted_is_gone(cache: ClusterCache) -> None:
+def test_an_assumed_pod_that_is_deleted_is_removed(cache: ClusterCache) -> None:
     cache.assume_pod(info(cache), "n1")
     assert cache.remove_pod("uid-p") is not None
     assert cache.remove_pod("uid-p") is None
@@ -112,7 +112,7 @@ def test_an_update_older_than_the_known_version_is_ignored(cache: ClusterCache) 
     assert requested(cache, "n1") == 2000
 
 
-def test_a_pod_in_a_terminal_phase_uses_nothing(cache: ClusterCache) -> None:
+def test_a_pod_in_a_terminal_phase_uses_no_resources(cache: ClusterCache) -> None:
     cache.update_pod(info(cache, node="n1"))
     change = cache.update_pod(info(cache, node="n1", phase="Succeeded"))
     assert change.actions == ActionType.DELETE
@@ -127,7 +127,7 @@ def test_a_pod_first_seen_in_a_terminal_phase_is_ignored(cache: ClusterCache) ->
     assert cache.counts()["pods"] == 0
 
 
-def test_an_update_of_labels_leaves_the_usage_alone(cache: ClusterCache) -> None:
+def test_an_update_of_labels_does_not_change_the_usage(cache: ClusterCache) -> None:
     cache.update_pod(info(cache, node="n1"))
     before = cache.snapshot().usage_changes.generation
     change = cache.update_pod(info(cache, node="n1", labels={"app": "b"}))
@@ -141,7 +141,7 @@ def test_a_terminating_pod_still_uses_its_node(cache: ClusterCache) -> None:
     assert requested(cache, "n1") == 1000
 
 
-def test_a_pod_seen_before_its_node_is_accounted_for_once_the_node_comes(
+def test_a_pod_seen_before_its_node_counts_once_the_node_is_added(
     cache: ClusterCache,
 ) -> None:
     cache.update_pod(info(cache, node="late"))
@@ -153,7 +153,7 @@ def test_a_pod_seen_before_its_node_is_accounted_for_once_the_node_comes(
     assert requested(cache, "late") == 1000
 
 
-def test_a_deleted_node_keeps_its_pods_until_they_go(cache: ClusterCache) -> None:
+def test_a_deleted_node_keeps_its_pods_until_they_are_removed(cache: ClusterCache) -> None:
     cache.update_pod(info(cache, node="n1"))
     assert cache.remove_node("n1") is not None
     assert cache.remove_node("n1") is None
@@ -232,10 +232,10 @@ def test_validate_finds_inconsistent_columns() -> None:
         cache.validate()
 
 
-def test_a_pod_that_comes_again_in_another_namespace_uses_the_claim_of_that_one(
+def test_a_pod_seen_again_in_another_namespace_uses_the_claim_of_that_namespace(
     cache: ClusterCache,
 ) -> None:
-    """No API server sends this for one UID; the counts must be consistent even so."""
+    """No API server sends this for one UID, but the counts must stay consistent."""
     for namespace in ("a", "b"):
         pod = info(cache, namespace=namespace, node="n1", volumes=(claim_volume("data"),))
         cache.update_pod(pod)

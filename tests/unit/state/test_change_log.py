@@ -24,7 +24,7 @@ def test_a_reader_that_is_up_to_date_gets_no_rows() -> None:
     assert since.size == 0
 
 
-def test_a_reader_that_is_too_far_behind_gets_none() -> None:
+def test_a_reader_that_is_too_far_behind_gets_none_instead_of_rows() -> None:
     log = ChangeLog(limit=4)
     for row in range(8):
         log.record(row)
@@ -43,7 +43,7 @@ def test_the_log_does_not_grow_without_bound() -> None:
     assert log.since(1000 - 8) is None
 
 
-def test_the_same_question_returns_the_same_array_until_a_change() -> None:
+def test_the_same_generation_returns_the_same_array_until_a_change() -> None:
     log = ChangeLog()
     log.record(3)
     answer = log.since(0)

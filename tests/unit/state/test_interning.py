@@ -12,7 +12,7 @@ def test_equal_values_share_a_code() -> None:
     assert interner.get("c") == ABSENT
 
 
-def test_a_code_is_reused_when_its_value_has_no_holder() -> None:
+def test_a_code_is_reused_when_its_value_is_released() -> None:
     interner: Interner[str] = Interner()
     code = interner.acquire("a")
     interner.acquire("a")

@@ -25,7 +25,7 @@ def test_a_namespace_that_is_not_known_has_no_labels() -> None:
     assert dict(Namespaces().labels("nowhere")) == {}
 
 
-def test_the_result_is_the_same_object_while_it_is_equal() -> None:
+def test_equal_results_are_the_same_object() -> None:
     namespaces = Namespaces()
     namespaces.update(make_namespace("red", labels={"team": "x"}))
     first = namespaces.matching(TEAM_X)

@@ -1,4 +1,4 @@
-"""Snapshots show the cluster as it is, or as it would be."""
+"""Snapshots of the live state, and what-if snapshots."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rows(snapshot: Snapshot, *names: str) -> np.ndarray[tuple[int, ...], np.dtyp
 
 
 def what_if(snapshot: Snapshot, added: list[PodInfo]) -> WhatIfSnapshot:
-    """Node n0 with other pods."""
+    """A what-if snapshot in which node n0 has other pods."""
     row = snapshot.row_of("n0")
     assert row is not None
     return WhatIfSnapshot(snapshot, snapshot.pods_on("n0"), added, row)
@@ -76,7 +76,7 @@ def test_an_ascending_view_equals_any_other_view(
     assert numbers.tolist() == list(range(snapshot.num_rows)), "a copy is the caller's own"
 
 
-def test_nothing_can_be_written_through_a_snapshot(cache: ClusterCache) -> None:
+def test_a_snapshot_is_read_only(cache: ClusterCache) -> None:
     snapshot = cache.snapshot()
     counts = snapshot.pods.count_matching(
         selector_from_labels({"app": "a"}), None, skip_terminating=False
@@ -88,7 +88,7 @@ def test_nothing_can_be_written_through_a_snapshot(cache: ClusterCache) -> None:
             array[0] = 1
 
 
-def test_a_what_if_with_other_pods_on_a_node(cache: ClusterCache) -> None:
+def test_a_what_if_snapshot_has_other_pods_on_one_node(cache: ClusterCache) -> None:
     snapshot = cache.snapshot()
     extra = make_pod_info(make_pod("extra", cpu="2", labels={"app": "b"}), cache.classes)
     changed = what_if(snapshot, [extra])

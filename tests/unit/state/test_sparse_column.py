@@ -21,7 +21,7 @@ PORT = ("0.0.0.0", "TCP", 80)
 
 
 @pytest.mark.parametrize("num_rows_used", [1, 10, 300])
-def test_pods_with_a_term_are_counted_alike(num_rows_used: int) -> None:
+def test_counts_of_pods_with_a_term_are_equal(num_rows_used: int) -> None:
     zones = {row: {"zone": f"z{row % 7}"} for row in range(0, NUM_ROWS, 2)}
     labels = LabelColumns(lambda row: zones.get(row, {}), NUM_ROWS, keeps_unused=True)
     for row, each in zones.items():
@@ -45,7 +45,7 @@ def test_pods_with_a_term_are_counted_alike(num_rows_used: int) -> None:
 
 
 @pytest.mark.parametrize("num_rows_used", [1, 10, 300])
-def test_host_ports_collide_alike(num_rows_used: int) -> None:
+def test_collisions_of_host_ports_are_equal(num_rows_used: int) -> None:
     ports = HostPorts(NUM_ROWS)
     for row in range(num_rows_used):
         ports.add(row, [PORT])
@@ -62,7 +62,7 @@ def test_host_ports_collide_alike(num_rows_used: int) -> None:
 
 
 @pytest.mark.parametrize("operator", [Operator.GT, Operator.LT])
-def test_values_are_compared_as_one_by_one(operator: Operator) -> None:
+def test_comparing_many_values_equals_comparing_each(operator: Operator) -> None:
     texts = ["7", "+8", "-3", "007", "seven", "", "9" * 30, str(2**63 - 1), str(-(2**63)), "8.0"]
     column = LabelColumn("size", len(texts) + 1)
     for row, text in enumerate(texts):
@@ -75,7 +75,7 @@ def test_values_are_compared_as_one_by_one(operator: Operator) -> None:
         assert not table[-1]
 
 
-def test_namespaces_are_matched_as_one_by_one() -> None:
+def test_matching_many_namespaces_equals_matching_each() -> None:
     namespaces, rng = Namespaces(), Random(5)
     known: dict[str, dict[str, str]] = {}
     for _ in range(400):
@@ -96,7 +96,7 @@ def test_namespaces_are_matched_as_one_by_one() -> None:
             assert namespaces.matching(selector) == want
 
 
-def test_thousands_of_values_are_looked_up_in_order() -> None:
+def test_thousands_of_values_are_found_in_order() -> None:
     values = tuple(sorted(f"v{number}" for number in range(5_000)))
     inside, outside = (Requirement("k", each, values) for each in (Operator.IN, Operator.NOT_IN))
     for value in ("v0", "v4999", "v5000", "a", "z", ""):
@@ -105,7 +105,7 @@ def test_thousands_of_values_are_looked_up_in_order() -> None:
     assert not inside.matches_value(None)
 
 
-def test_a_key_that_no_row_has_costs_no_column_of_its_own() -> None:
+def test_keys_that_no_row_has_share_one_column() -> None:
     labels = LabelColumns(lambda _row: {}, NUM_ROWS, keeps_unused=True)
     assert labels.column("one") is labels.column("other")
     assert not labels.built()

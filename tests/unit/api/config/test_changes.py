@@ -35,18 +35,18 @@ def test_profiles_and_the_queues_times_change_at_once(change: dict[str, Any]) ->
         ({"extenders": [{"urlPrefix": "http://localhost:1"}]}, "extenders"),
     ],
 )
-def test_everything_else_needs_a_restart(change: dict[str, Any], path: str) -> None:
+def test_all_other_fields_need_a_restart(change: dict[str, Any], path: str) -> None:
     (error,) = restart_errors(load(), load(**change))
     assert error.path == path
     assert "restart" in error.expectation
 
 
-def test_an_error_names_the_value_at_the_start() -> None:
+def test_the_error_names_the_value_at_the_start() -> None:
     (error,) = restart_errors(load(parallelism=8), load(parallelism=2))
     assert str(error).startswith("parallelism: 2 (expected 8 as at the start")
 
 
-def test_a_hash_tells_configurations_apart_and_nothing_else() -> None:
+def test_the_hash_depends_only_on_the_configuration() -> None:
     one = {"kind": KIND, "parallelism": 1}
     assert configuration_hash(one) == configuration_hash(dict(reversed(one.items())))
     assert configuration_hash(one) != configuration_hash({**one, "parallelism": 2})

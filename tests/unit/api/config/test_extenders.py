@@ -1,4 +1,4 @@
-"""Which extenders are called for a pod, and which configurations of extenders are invalid."""
+"""The extenders that are called for a pod, and validation of their configuration."""
 
 from __future__ import annotations
 
@@ -44,12 +44,14 @@ def _spec(*, init: bool = False, **resources: Any) -> PodSpec:
         (_spec(init=True, limits={GPU: "1"}), True),
     ],
 )
-def test_an_extender_of_a_resource_wants_pods_that_name_it(spec: PodSpec, want: bool) -> None:
+def test_an_extender_with_managed_resources_is_called_for_pods_that_request_them(
+    spec: PodSpec, want: bool
+) -> None:
     assert is_interested(MANAGING, spec) is want
     assert (Extenders([MANAGING]).binder_of(spec) is not None) is want
 
 
-def test_an_extender_without_resources_wants_all_pods() -> None:
+def test_an_extender_without_managed_resources_is_called_for_all_pods() -> None:
     assert is_interested(Extender(url_prefix="http://x"), _spec())
 
 
@@ -129,7 +131,7 @@ def _configured(*extenders: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_mistake_names_field_value_and_expectation(
+def test_an_error_names_field_value_and_expectation(
     extenders: list[dict[str, Any]], want: list[str]
 ) -> None:
     with pytest.raises(InvalidConfiguration) as refusal:
@@ -145,7 +147,7 @@ def test_an_unusable_url_is_an_error(url: str) -> None:
         load_configuration(_configured({"urlPrefix": url}))
 
 
-def test_a_configuration_of_kube_scheduler_is_taken_as_it_is() -> None:
+def test_a_configuration_of_kube_scheduler_is_accepted_unchanged() -> None:
     written = {
         "urlPrefix": "https://extender.example.com:8443/scheduler/",
         "filterVerb": "filter",

@@ -22,13 +22,13 @@ def load(**fields: Any) -> KubeSchedulerConfiguration:
     return load_configuration({**HEADER, **fields})
 
 
-def mistakes(**fields: Any) -> list[str]:
+def errors_of(**fields: Any) -> list[str]:
     with pytest.raises(InvalidConfiguration) as refused:
         load(**fields)
     return [str(error) for error in refused.value.errors]
 
 
-def test_no_configuration_is_the_default_one() -> None:
+def test_an_empty_configuration_is_the_default_one() -> None:
     configuration = load_configuration()
     assert configuration == load()
     assert [profile.scheduler_name for profile in configuration.profiles] == ["stowage"]
@@ -79,7 +79,7 @@ def test_fields_of_all_kinds_are_read() -> None:
     assert spreading.percentage_of_nodes_to_score is None
 
 
-def test_a_profile_is_written_as_the_framework_reads_it() -> None:
+def test_a_profile_is_decoded_for_the_framework() -> None:
     profile = {
         "schedulerName": "a",
         "plugins": {"score": {"enabled": [{"name": "ImageLocality", "weight": 5}]}},
@@ -93,16 +93,16 @@ def test_a_profile_is_written_as_the_framework_reads_it() -> None:
     }
 
 
-def test_the_effective_configuration_loads_to_itself() -> None:
+def test_the_effective_configuration_loads_to_itself_again() -> None:
     configuration = load(leaderElection={"leaseDuration": "1m30s"}, parallelism=3)
     shown = to_builtins(configuration)
     assert shown["leaderElection"]["leaseDuration"] == "1m30s"
     assert load_configuration(shown) == configuration
 
 
-def test_a_single_profile_needs_no_name_but_several_do() -> None:
+def test_only_several_profiles_need_names() -> None:
     assert load(profiles=[{}]).profiles[0].scheduler_name == "stowage"
-    assert mistakes(profiles=[{"schedulerName": "a"}, {}]) == [
+    assert errors_of(profiles=[{"schedulerName": "a"}, {}]) == [
         'profiles[1].schedulerName: "" (expected a name of its own)'
     ]
 
@@ -186,12 +186,12 @@ def test_a_single_profile_needs_no_name_but_several_do() -> None:
         ),
     ],
 )
-def test_a_mistake_names_field_value_and_expectation(fields: dict[str, Any], want: str) -> None:
-    assert mistakes(**fields) == [want]
+def test_an_error_names_field_value_and_expectation(fields: dict[str, Any], want: str) -> None:
+    assert errors_of(**fields) == [want]
 
 
-def test_all_mistakes_are_reported_at_once() -> None:
-    found = mistakes(
+def test_all_errors_are_reported_at_once() -> None:
+    found = errors_of(
         parallelism=0,
         podMaxBackoffSeconds="soon",
         profiles=[{"schedulerNme": "a", "percentageOfNodesToScore": 200}],
@@ -204,23 +204,23 @@ def test_all_mistakes_are_reported_at_once() -> None:
     ]
 
 
-def test_a_value_that_is_no_mapping_is_an_error() -> None:
+def test_a_document_that_is_no_mapping_is_an_error() -> None:
     for builtins in (["a"], "text", 3):
         with pytest.raises(InvalidConfiguration, match="a mapping of fields"):
             load_configuration(builtins)
 
 
-def test_api_version_and_kind_must_be_there() -> None:
+def test_api_version_and_kind_are_required() -> None:
     with pytest.raises(InvalidConfiguration) as refused:
         load_configuration({})
     assert [error.path for error in refused.value.errors] == ["apiVersion", "kind"]
 
 
-def test_profiles_share_one_queue_so_they_must_agree_on_its_order() -> None:
+def test_all_profiles_must_have_the_same_queue_sort_plugin() -> None:
     sort = {"plugins": {"queueSort": {"enabled": [{"name": "A"}], "disabled": [{"name": "*"}]}}}
-    (found,) = mistakes(profiles=[{"schedulerName": "a", **sort}, {"schedulerName": "b"}])
+    (found,) = errors_of(profiles=[{"schedulerName": "a", **sort}, {"schedulerName": "b"}])
     assert found.startswith("profiles[1].plugins.queueSort: {}")
-    (found,) = mistakes(
+    (found,) = errors_of(
         profiles=[
             {"schedulerName": "a", **sort},
             {"schedulerName": "b", **sort, "pluginConfig": [{"name": "A", "args": {"x": 1}}]},
@@ -229,8 +229,8 @@ def test_profiles_share_one_queue_so_they_must_agree_on_its_order() -> None:
     assert found.startswith('profiles[1].pluginConfig: {"x":1} (expected the args A has in')
 
 
-def test_a_long_value_is_shortened() -> None:
-    (found,) = mistakes(parallelism="x" * 500)
+def test_a_long_value_is_shortened_in_the_error() -> None:
+    (found,) = errors_of(parallelism="x" * 500)
     assert len(found) < 120
 
 

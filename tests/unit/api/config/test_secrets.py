@@ -38,7 +38,7 @@ def _with(**extender: Any) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_an_error_does_not_show_the_secret_beside_it(wrong: dict[str, Any]) -> None:
+def test_an_error_does_not_show_a_secret_in_the_same_object(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidConfiguration) as refused:
         load_configuration(wrong)
     assert refused.value.errors
@@ -55,14 +55,14 @@ def test_a_restart_error_does_not_show_passwords() -> None:
     assert SECRET not in str(errors)
 
 
-def test_text_that_is_no_yaml_is_not_quoted() -> None:
+def test_invalid_yaml_is_not_quoted() -> None:
     text = f"extenders:\n- tlsConfig:\n    keyData: {SECRET}: [\n"
     with pytest.raises(InvalidConfiguration, match="line 3, column") as refused:
         parse_configuration(text, "--config", "file.yaml")
     assert SECRET not in str(refused.value)
 
 
-def test_other_values_are_shown_as_they_are() -> None:
+def test_other_values_are_shown_unchanged() -> None:
     assert ConfigError("a.b", {"c": ["d//e", 1]}, "").shown_value == '{"c":["d//e",1]}'
 
 

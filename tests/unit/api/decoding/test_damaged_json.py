@@ -14,7 +14,7 @@ from stowage.api.decoding.errors import InvalidObject
 from stowage.api.objects.node import Node
 
 GOOD = b'{"metadata":{"name":"good","uid":"g"}}'
-#: What stands for a label's value -> whether it can be read as text.
+#: JSON of a label value -> whether it can be decoded as text.
 DAMAGE: dict[bytes, bool] = {
     b"NaN": False,
     b"-Infinity": False,
@@ -63,7 +63,7 @@ def test_an_event_of_an_invalid_object_raises_an_error_with_its_name(value: byte
     assert (refused.value.name, refused.value.uid) == ("d/bad", "b")
 
 
-def test_text_that_is_no_text_is_replaced() -> None:
+def test_text_that_is_no_valid_unicode_is_replaced() -> None:
     (node,) = _page(_bad(rb'"\\ud800 \ud800 \ud83d\ude00"')).items
     assert node.metadata.labels["x"] == "\\ud800 ? \U0001f600"
 
@@ -77,7 +77,7 @@ def test_the_metadata_of_an_invalid_event_is_read() -> None:
         assert decode_event_metadata(nothing) == ("", {})
 
 
-def test_a_byte_order_mark_before_a_page_is_left_out() -> None:
+def test_a_byte_order_mark_before_a_page_is_ignored() -> None:
     data = b'\xef\xbb\xbf{"metadata":{"resourceVersion":"3"},"items":[' + GOOD + b"]}"
     assert [node.metadata.name for node in decode_list(Node, data).items] == ["good"]
 

@@ -26,7 +26,7 @@ def as_json(**body: Any) -> bytes:
     return json.dumps(body).encode()
 
 
-def test_fields_bear_kubernetes_names_also_where_they_hold_initials() -> None:
+def test_field_names_with_initials_are_those_of_kubernetes() -> None:
     ports = [{"hostPort": 80, "containerPort": 80, "hostIP": "10.0.0.1", "protocol": "TCP"}]
     volumes = [{"name": "v", "awsElasticBlockStore": {"volumeID": "vol-1"}}]
     spec = {"containers": [{"name": "c", "ports": ports}], "volumes": volumes}
@@ -38,14 +38,14 @@ def test_fields_bear_kubernetes_names_also_where_they_hold_initials() -> None:
     assert ebs.volume_id == "vol-1"
 
 
-def test_absent_fields_have_defaults_and_unknown_ones_are_skipped() -> None:
+def test_absent_fields_have_defaults_and_unknown_fields_are_skipped() -> None:
     pod = decode_pod(as_json(metadata={"name": "p"}, somethingNew={"a": [1]}))
     assert pod.spec.scheduler_name == "default-scheduler"
     assert pod.spec.priority is None
     assert pod.metadata.labels == {}
 
 
-def test_nulls_mean_absent() -> None:
+def test_a_null_field_counts_as_absent() -> None:
     metadata = {"name": "p", "labels": None, "creationTimestamp": None, "ownerReferences": None}
     pod = decode_pod(as_json(metadata=metadata, spec={"containers": None, "nodeName": None}))
     assert (pod.metadata.labels, pod.spec.containers, pod.spec.node_name) == ({}, (), "")
@@ -77,19 +77,19 @@ def test_a_field_of_the_wrong_type_is_named(
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"metadata": []}'])
-def test_bytes_that_are_no_object_are_invalid(data: bytes) -> None:
+def test_json_that_is_no_object_is_invalid(data: bytes) -> None:
     with pytest.raises(InvalidObject, match="Pod <unknown>"):
         decode_pod(data)
 
 
-def test_a_refusal_reads_as_a_sentence() -> None:
+def test_the_error_message_is_a_sentence() -> None:
     with pytest.raises(InvalidObject) as refusal:
         decode_object(Node, as_json(metadata={"name": "n"}, spec={"unschedulable": "yes"}))
     want = 'Node n: spec.unschedulable: "yes" is not valid (expected `bool`)'
     assert str(refusal.value) == want
 
 
-def test_a_list_keeps_its_good_objects_and_sets_bad_ones_aside() -> None:
+def test_a_list_separates_valid_and_invalid_objects() -> None:
     items = [
         {"metadata": {"name": "good"}},
         {"metadata": {"name": "bad", "labels": 3}},
@@ -109,7 +109,7 @@ def test_a_list_may_be_empty(items: list[Any] | None) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b'{"items": 3}'])
-def test_a_page_that_is_no_list_is_refused(data: bytes) -> None:
+def test_a_page_that_is_no_list_is_an_error(data: bytes) -> None:
     with pytest.raises(InvalidObject, match="PodList"):
         decode_list(Pod, data)
 
@@ -123,7 +123,7 @@ def test_a_watch_line_holds_an_event(labels: dict[str, str] | None) -> None:
 
 
 @pytest.mark.parametrize("kind", [Pod, Namespace])
-def test_a_watch_that_fails_tells_why(kind: type[ApiStruct]) -> None:
+def test_an_error_event_of_a_watch_has_its_reason(kind: type[ApiStruct]) -> None:
     status = {"kind": "Status", "status": "Failure", "reason": "Expired", "code": 410}
     event = decode_watch_event(kind, as_json(type="ERROR", object={**status, "message": "old"}))
     assert event == WatchError(410, "Expired", "old")
@@ -132,18 +132,18 @@ def test_a_watch_that_fails_tells_why(kind: type[ApiStruct]) -> None:
 @pytest.mark.parametrize(
     "line", [b"x", b'{"type": 5}', as_json(type="ADDED", object={"metadata": {"labels": 3}})]
 )
-def test_a_watch_line_that_cannot_be_used_is_refused(line: bytes) -> None:
+def test_an_invalid_watch_line_is_an_error(line: bytes) -> None:
     with pytest.raises(InvalidObject):
         decode_watch_event(Pod, line)
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_kind_decodes_from_metadata_alone(name: str) -> None:
+def test_every_kind_can_be_decoded_from_metadata_alone(name: str) -> None:
     decoded = decode_object(KINDS[name], as_json(kind=name, metadata={"name": "x"}))
     assert type(decoded).__name__ == name
 
 
-def test_the_controller_is_the_owner_marked_as_such() -> None:
+def test_the_controller_is_the_owner_with_the_controller_field() -> None:
     owners = [{"name": "a", "uid": "1"}, {"name": "b", "uid": "2", "controller": True}]
     pod = convert_object(Pod, {"metadata": {"name": "p", "ownerReferences": owners}})
     controller = controller_of(pod.metadata)

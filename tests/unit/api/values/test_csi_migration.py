@@ -68,14 +68,14 @@ GCE = "pd.csi.storage.gke.io"
         (Volume("v", vsphere_volume=VsphereVirtualDiskVolumeSource("p")), None),
     ],
 )
-def test_inline_volumes_count_as_those_of_their_driver(
+def test_inline_in_tree_volumes_count_as_volumes_of_their_csi_driver(
     volume: Volume, counts_as: AttachedVolume | None
 ) -> None:
     assert is_migratable(volume)
     assert csi_volume_of_pod(volume) == counts_as
 
 
-def test_volumes_of_csi_drivers_are_none_that_migrated() -> None:
+def test_volumes_of_csi_drivers_are_not_migrated() -> None:
     volume = Volume("v", csi=CSIVolumeSource(EBS))
     assert not is_migratable(volume)
     assert csi_volume_of_pod(volume) is None
@@ -103,7 +103,7 @@ def test_a_gce_disk_of_two_regions_has_no_name() -> None:
     assert csi_volume_of(volume) is None
 
 
-def test_provisioners_are_drivers_or_became_some() -> None:
+def test_provisioners_are_mapped_to_csi_drivers() -> None:
     provisioners = ("csi.example.com", "kubernetes.io/aws-ebs", "kubernetes.io/vsphere-volume", "")
     assert [csi_driver_of(each) for each in provisioners] == ["csi.example.com", EBS, "", ""]
 
@@ -122,14 +122,14 @@ SOURCE = AWSElasticBlockStoreVolumeSource("vol-1")
         (("disk", ["ssd"]), {}, affinity_to("disk", ["ssd"])),
     ],
 )
-def test_zones_are_looked_for_under_the_drivers_own_label(
+def test_zones_are_translated_to_the_topology_label_of_the_driver(
     where: tuple[str, list[str]] | None, labels: dict[str, str], then: object
 ) -> None:
     volume = make_volume("v", driver="", where=where, labels=labels, aws_elastic_block_store=SOURCE)
     assert migrated_affinity(volume) == then
 
 
-def test_the_old_region_becomes_the_new_one_where_the_old_zone_is_in_use() -> None:
+def test_the_beta_region_label_is_translated_if_the_beta_zone_label_is_set() -> None:
     volume = make_volume(
         "v",
         driver="",

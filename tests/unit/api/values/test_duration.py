@@ -23,7 +23,7 @@ from stowage.api.values.duration import Duration, format_duration, parse_duratio
         ("250µs", 0.00025),
     ],
 )
-def test_a_duration_is_read_in_seconds(text: str, want_s: float) -> None:
+def test_a_duration_is_parsed_to_seconds(text: str, want_s: float) -> None:
     assert parse_duration(text) == want_s
 
 
@@ -48,7 +48,7 @@ def test_an_invalid_duration_is_an_error_with_an_example(text: str) -> None:
         (-3, "-3s"),
     ],
 )
-def test_a_duration_is_written_as_go_writes_it(seconds: float, want: str) -> None:
+def test_a_duration_is_formatted_as_in_go(seconds: float, want: str) -> None:
     assert format_duration(seconds) == want
     assert str(Duration(seconds)) == want
 

@@ -27,21 +27,21 @@ def compiled(*terms: NodeSelectorTerm) -> NodeTerms:
     return compile_node_selector(NodeSelector(terms))
 
 
-def test_one_matching_term_is_enough_and_an_empty_term_matches_nothing() -> None:
+def test_one_matching_term_suffices_and_an_empty_term_matches_no_node() -> None:
     assert compiled(NAMED_N1, SSD).matches({"disk": "ssd"}, "n2")
     assert compiled(NAMED_N1).matches({}, "n1")
     assert not compiled(NodeSelectorTerm()).matches({"disk": "ssd"}, "n1")
     assert not compiled().matches({}, "n1")
 
 
-def test_a_faulty_term_is_an_error_only_where_no_other_matches() -> None:
+def test_an_invalid_term_is_an_error_only_if_no_other_term_matches() -> None:
     assert compiled(FAULTY, SSD).matches({"disk": "ssd"}, "n1")
     with pytest.raises(SelectorError, match=r"nodeSelectorTerms\[0\].*Unsupported value: \"Foo\""):
         compiled(FAULTY, SSD).matches({}, "n1")
 
 
-def test_a_comparison_has_exactly_one_value_even_if_two_are_equal() -> None:
-    """``labels.NewRequirement`` counts the values as they are sent."""
+def test_a_comparison_with_two_equal_values_is_invalid() -> None:
+    """``labels.NewRequirement`` counts the values before it removes duplicates."""
     twice = NodeSelectorTerm((NodeSelectorRequirement("gen", "Gt", ("5", "5")),))
     assert "exactly one value is required" in compiled(twice).error
 
@@ -55,7 +55,7 @@ def test_fields_other_than_the_name_count_as_empty() -> None:
     ("operator", "values", "complaint"),
     [("Exists", (), 'supported values: "In", "NotIn"'), ("In", ("a", "b"), "one element")],
 )
-def test_fields_allow_in_and_not_in_of_one_value(
+def test_match_fields_allow_only_in_and_not_in_with_one_value(
     operator: str, values: tuple[str, ...], complaint: str
 ) -> None:
     requirement = NodeSelectorRequirement("metadata.name", operator, values)
@@ -87,7 +87,7 @@ def test_required_affinity_without_terms_matches_no_node() -> None:
     assert not required_node_affinity(pod.spec).matches({}, "n")
 
 
-def test_preferred_terms_add_their_weights_and_those_of_weight_zero_are_not_read() -> None:
+def test_weights_of_preferred_terms_add_up_and_terms_of_weight_zero_are_skipped() -> None:
     terms = compile_preferred_terms(
         [
             PreferredSchedulingTerm(10, SSD),
@@ -100,6 +100,6 @@ def test_preferred_terms_add_their_weights_and_those_of_weight_zero_are_not_read
     assert preferred_terms_score(terms, {}, "n2") == 0
 
 
-def test_a_faulty_preferred_term_is_refused() -> None:
+def test_an_invalid_preferred_term_is_an_error() -> None:
     with pytest.raises(SelectorError, match=r"^\[0\]\.matchExpressions\[0\]\.operator"):
         compile_preferred_terms([PreferredSchedulingTerm(1, FAULTY)])

@@ -45,9 +45,7 @@ def test_amounts_are_exact_and_rounded_up(number: str, suffix: str) -> None:
 
 
 @given(NUMBERS, st.sampled_from(sorted(SUFFIXES)))
-def test_the_canonical_form_means_the_same_and_is_its_own_canonical_form(
-    number: str, suffix: str
-) -> None:
+def test_the_canonical_form_has_the_same_value_and_is_canonical(number: str, suffix: str) -> None:
     quantity = parse_quantity(number + suffix)
     again = parse_quantity(quantity.canonical())
     assert again.nano_value() == quantity.nano_value()
@@ -63,13 +61,13 @@ def test_an_invalid_quantity_is_an_error_with_its_text(text: str) -> None:
     assert refusal.value.text == text
 
 
-def test_a_number_of_thousands_of_digits_is_refused() -> None:
+def test_a_number_with_thousands_of_digits_is_an_error() -> None:
     with pytest.raises(QuantityError):
         parse_quantity("9" * 5000)
 
 
 @pytest.mark.parametrize("text", ["1e30", "12345678901234567890", "1e999999999", "9" * 40])
-def test_amounts_beyond_int64_are_capped_and_known_not_to_fit(text: str) -> None:
+def test_amounts_beyond_int64_are_capped_and_reported(text: str) -> None:
     quantity = parse_quantity(text)
     assert quantity.value() == INT64_MAX
     assert quantity.scaled_value(0) is None
@@ -81,12 +79,12 @@ def test_binary_suffixes_cap_at_int64_when_parsed() -> None:
     assert parse_quantity("-16Ei").value() == -INT64_MAX
 
 
-def test_a_vanishing_amount_counts_as_the_smallest_there_is() -> None:
+def test_an_amount_below_one_nano_unit_counts_as_one() -> None:
     assert str(parse_quantity("1e-999999999")) == "1e-9"
     assert parse_quantity("0.0000000001").milli_value() == 1
 
 
-def test_numbers_are_read_like_their_text() -> None:
+def test_numbers_are_parsed_like_their_text() -> None:
     assert quantity_value(3) == 3
     assert quantity_milli_value(0.1) == 100
     assert quantity_nano_value("1m") == 1_000_000
@@ -99,7 +97,7 @@ def test_sums_of_nano_units_are_rounded_away_from_zero_once() -> None:
     assert rounded_up(10**40) == INT64_MAX
 
 
-def test_the_parsed_text_is_kept_only_where_kubernetes_keeps_it() -> None:
+def test_the_parsed_text_is_kept_only_if_kubernetes_keeps_it() -> None:
     assert str(parse_quantity("1e3")) == "1e3"
     assert str(parse_quantity("0.1")) == "100m"
     assert parse_quantity("1.5Gi").canonical() == "1536Mi"

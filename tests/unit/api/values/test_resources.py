@@ -22,11 +22,11 @@ def pod(*containers: dict[str, Any], status: dict[str, Any] | None = None, **spe
     return convert_object(Pod, {**body, "status": status or {}})
 
 
-def test_containers_add_up_before_rounding() -> None:
+def test_requests_of_containers_are_added_before_rounding() -> None:
     assert pod_requests(pod(container(cpu="0.5m"), container(cpu="0.5m"))) == {"cpu": 1}
 
 
-def test_init_containers_are_a_peak_over_sidecars_started_before_them() -> None:
+def test_an_init_container_counts_with_the_sidecars_started_before_it() -> None:
     # while "second" runs: sidecar 200m + itself 900m = 1100m; afterwards 200m + 500m = 700m
     inits = [
         container("first", cpu="950m"),
@@ -36,7 +36,7 @@ def test_init_containers_are_a_peak_over_sidecars_started_before_them() -> None:
     assert pod_requests(pod(container(cpu="500m"), initContainers=inits)) == {"cpu": 1100}
 
 
-def test_pod_level_requests_replace_sums_and_overhead_comes_on_top() -> None:
+def test_pod_level_requests_replace_sums_and_overhead_is_added() -> None:
     resized = pod(
         container(cpu="1", memory="1Gi", **{"example.com/gpu": "1"}),
         resources={"requests": {"cpu": "3"}},
@@ -46,7 +46,7 @@ def test_pod_level_requests_replace_sums_and_overhead_comes_on_top() -> None:
     assert pod_requests(resized) == want
 
 
-def test_overhead_is_added_to_limits_that_are_set() -> None:
+def test_overhead_is_added_only_to_limits_that_are_set() -> None:
     limited = {"name": "c", "resources": {"limits": {"cpu": "1"}}}
     assert pod_limits(pod(limited, overhead={"cpu": "1", "memory": "1Gi"})) == {"cpu": 2000}
     by_pod = pod(limited, resources={"limits": {"cpu": "5"}})
@@ -64,7 +64,7 @@ def test_with_pod_level_requests_defaults_apply_only_to_resources_without_reques
     assert (usage.nonzero_cpu_milli, usage.nonzero_memory_bytes) == (50, 200 * 2**20)
 
 
-def test_nodes_do_not_account_for_names_they_cannot_have() -> None:
+def test_resources_that_nodes_do_not_account_for_are_ignored() -> None:
     usage = pod_usage(pod(container(cpu="1", storage="5Gi", pods="3")))
     assert usage.requests == {"cpu": 1000}
 
@@ -133,14 +133,14 @@ def test_pod_level_amounts_in_the_status_include_overhead_that_is_not_counted_tw
         ),
     ],
 )
-def test_an_unreadable_quantity_is_named_by_its_field(broken: Pod, field: str) -> None:
+def test_the_error_for_an_invalid_quantity_names_the_field(broken: Pod, field: str) -> None:
     with pytest.raises(InvalidObject) as refusal:
         pod_usage(broken)
     assert refusal.value.field.startswith(field)
     assert (refusal.value.name, refusal.value.uid, refusal.value.value) == ("default/p", "u", "1x")
 
 
-def test_a_sum_beyond_int64_is_refused() -> None:
+def test_a_sum_beyond_int64_is_an_error() -> None:
     with pytest.raises(InvalidObject, match="expected at most 9223372036854775807"):
         pod_requests(pod(container(memory="8E"), container(memory="8E")))
 
@@ -150,14 +150,14 @@ def node(**allocatable: str) -> Node:
     return convert_object(Node, body)
 
 
-def test_a_node_offers_cpu_in_thousandths_and_the_rest_in_whole_units() -> None:
+def test_allocatable_cpu_is_in_milli_units_and_the_rest_in_whole_units() -> None:
     offered = node(cpu="4", memory="1.5Ki", pods="110", storage="1", **{"example.com/gpu": "2"})
     want = {"cpu": 4000, "memory": 1536, "pods": 110, "example.com/gpu": 2}
     assert node_allocatable(offered) == want
 
 
 @pytest.mark.parametrize("text", ["lots", "1e30"])
-def test_a_node_with_an_unusable_quantity_is_refused(text: str) -> None:
+def test_a_node_with_an_invalid_quantity_is_an_error(text: str) -> None:
     with pytest.raises(InvalidObject, match=r"Node n: status\.allocatable\[memory\]"):
         node_allocatable(node(memory=text))
 
@@ -174,6 +174,6 @@ def test_a_node_with_an_unusable_quantity_is_refused(text: str) -> None:
         ("-bad-/x", False, False),
     ],
 )
-def test_resource_names_fall_into_kinds(name: str, extended: bool, scalar: bool) -> None:
+def test_resource_names_are_classified(name: str, extended: bool, scalar: bool) -> None:
     assert is_extended_resource_name(name) is extended
     assert is_scalar_resource_name(name) is scalar

@@ -42,20 +42,20 @@ def test_a_label_selector_prints_in_canonical_form(text: str, canonical: str) ->
         ("a/b/c", "a valid label key must consist"),
     ],
 )
-def test_a_faulty_label_selector_is_refused_with_the_reason(text: str, complaint: str) -> None:
+def test_an_invalid_label_selector_is_an_error_with_the_reason(text: str, complaint: str) -> None:
     with pytest.raises(SelectorError) as refusal:
         parse_label_selector(text)
     assert complaint in str(refusal.value)
 
 
-def test_a_field_selector_compares_fields_and_counts_absent_ones_as_empty() -> None:
+def test_a_field_selector_treats_absent_fields_as_empty() -> None:
     selector = parse_field_selector("spec.nodeName=,status.phase!=Failed,spec.schedulerName==ours")
     assert selector.matches({"spec.schedulerName": "ours", "status.phase": "Pending"})
     assert not selector.matches({"spec.schedulerName": "ours", "status.phase": "Failed"})
     assert not selector.matches({"spec.schedulerName": "ours", "spec.nodeName": "n"})
 
 
-def test_field_values_may_escape_commas_equals_signs_and_backslashes() -> None:
+def test_field_values_can_escape_commas_equals_signs_and_backslashes() -> None:
     selector = parse_field_selector(r"note=a\,b\=c\\,name=x")
     assert selector.matches({"note": "a,b=c\\", "name": "x"})
 
@@ -68,11 +68,11 @@ def test_field_values_may_escape_commas_equals_signs_and_backslashes() -> None:
         (r"a=\x", r"invalid escape sequence: \x"),
     ],
 )
-def test_a_faulty_field_selector_is_refused(text: str, why: str) -> None:
+def test_an_invalid_field_selector_is_an_error(text: str, why: str) -> None:
     with pytest.raises(SelectorError, match=re.escape(why)):
         parse_field_selector(text)
 
 
-def test_empty_terms_of_a_field_selector_are_passed_over() -> None:
+def test_empty_terms_of_a_field_selector_are_skipped() -> None:
     assert parse_field_selector(",a=b,").matches({"a": "b"})
     assert parse_field_selector("").matches({})

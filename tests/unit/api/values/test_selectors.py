@@ -34,18 +34,18 @@ def test_an_absent_selector_selects_nothing_and_an_empty_one_everything() -> Non
         (Operator.DOES_NOT_EXIST, (), False, False, True),
     ],
 )
-def test_each_operator_judges_a_value_another_value_and_absence(
+def test_each_operator_matches_values_and_absence(
     operator: Operator, values: tuple[str, ...], present: bool, other: bool, absent: bool
 ) -> None:
     requirement = Requirement("key", operator, values)
-    judged = [requirement.matches_value(value) for value in ("a", "b", None)]
-    assert judged == [present, other, absent]
+    matches = [requirement.matches_value(value) for value in ("a", "b", None)]
+    assert matches == [present, other, absent]
 
 
 @pytest.mark.parametrize(
     ("value", "greater"), [("6", True), ("5", False), ("x", False), (None, False), ("+6", True)]
 )
-def test_gt_compares_integers_and_nothing_else(value: str | None, greater: bool) -> None:
+def test_gt_compares_only_integers(value: str | None, greater: bool) -> None:
     assert Requirement("key", Operator.GT, ("5",)).matches_value(value) is greater
     assert not Requirement("key", Operator.LT, ("9" * 30,)).matches_value("1")
 
@@ -65,7 +65,7 @@ def test_selectors_of_equal_meaning_are_equal_in_any_order() -> None:
     assert hash(compile_label_selector(one)) == hash(compile_label_selector(other))
 
 
-def test_a_selector_can_be_restricted_but_nothing_stays_nothing() -> None:
+def test_requirements_can_be_added_to_a_selector_but_not_to_nothing() -> None:
     more = [Requirement("hash", Operator.IN, ("1",))]
     restricted = selector_from_labels({"app": "web"}).with_requirements(more)
     assert restricted.matches({"app": "web", "hash": "1"})
@@ -87,7 +87,7 @@ def test_a_selector_can_be_restricted_but_nothing_stays_nothing() -> None:
         (expression("app", "In", "x" * 64), "must be no more than 63 bytes"),
     ],
 )
-def test_a_faulty_selector_is_refused_with_the_reason(
+def test_an_invalid_selector_is_an_error_with_the_reason(
     selector: LabelSelector, complaint: str
 ) -> None:
     with pytest.raises(SelectorError) as refusal:

@@ -25,13 +25,13 @@ GPU = Taint("gpu", "yes", "NoSchedule")
         (Toleration("gpu", "Gt", "yes"), False),
     ],
 )
-def test_a_toleration_covers_a_taint_by_effect_key_and_value(
+def test_a_toleration_matches_a_taint_by_effect_key_and_value(
     toleration: Toleration, want: bool
 ) -> None:
     assert tolerates(toleration, GPU) is want
 
 
-def test_only_hard_taints_keep_a_pod_off_and_the_first_one_is_named() -> None:
+def test_the_first_untolerated_taint_with_a_hard_effect_is_named() -> None:
     soft, hard = Taint("a", "", "PreferNoSchedule"), Taint("b", "", "NoExecute")
     assert first_untolerated_taint([soft, hard, GPU], []) == hard
     assert first_untolerated_taint([soft, hard, GPU], [Toleration("b", "Exists")]) == GPU

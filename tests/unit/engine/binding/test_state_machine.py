@@ -21,7 +21,7 @@ def engine() -> Engine:
     return engine
 
 
-def test_every_phase_has_a_row_and_every_event_is_taken_in_some_phase() -> None:
+def test_every_phase_and_every_event_is_in_the_table() -> None:
     assert set(TRANSITIONS) == set(BindingPhase)
     assert {event for row in TRANSITIONS.values() for event in row} == set(BindingEvent)
 
@@ -36,7 +36,7 @@ def test_a_pod_can_be_preempted_until_its_binding_is_sent(phase: BindingPhase) -
 @pytest.mark.parametrize(
     "event", [event for event in BindingEvent if event not in TRANSITIONS[BindingPhase.BINDING]]
 )
-def test_an_event_of_another_phase_is_ignored(engine: Engine, event: BindingEvent) -> None:
+def test_an_event_of_another_phase_has_no_effect(engine: Engine, event: BindingEvent) -> None:
     before = engine.dump()
     assert not advance_binding(engine.state, "uid-p", event, 1.0)
     assert engine.dump() == before

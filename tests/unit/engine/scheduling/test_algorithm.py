@@ -62,7 +62,7 @@ def test_the_best_of_the_feasible_nodes_is_chosen() -> None:
     assert result.scores.total.tolist() == [10, 20]
 
 
-def test_a_tie_is_left_to_the_caller() -> None:
+def test_the_caller_breaks_ties() -> None:
     result = _schedule(Rates("B", {"n0": 10, "n2": 10}))
     assert isinstance(result, Scheduled)
     assert result.node_name == "n2"
@@ -81,14 +81,14 @@ def test_pre_score_sees_the_feasible_nodes() -> None:
     assert shown.shown == [["n1", "n2"]]
 
 
-def test_an_empty_cluster_is_its_own_message() -> None:
+def test_an_empty_cluster_has_its_own_message() -> None:
     result = _schedule(Refuses("A", ()), nodes=())
     assert isinstance(result, Unschedulable)
     assert result.message == "no nodes available to schedule pods"
     assert result.unschedulable_plugins == frozenset()
 
 
-def test_a_pod_that_fits_nowhere_learns_why_and_what_post_filter_did() -> None:
+def test_an_unschedulable_pod_gets_reasons_and_the_result_of_post_filter() -> None:
     result = _schedule(
         Refuses("A", {"n0", "n1"}, "too small"),
         Refuses("B", set(NODES), "too far"),
@@ -100,8 +100,8 @@ def test_a_pod_that_fits_nowhere_learns_why_and_what_post_filter_did() -> None:
     assert (result.nominated_node_name, result.evaluated_nodes) == ("n1", 3)
 
 
-def test_a_nominated_node_that_pre_filter_left_out_is_told_with_its_own_reason() -> None:
-    """``evaluateNominatedNode`` writes into the diagnosis that the search goes on with."""
+def test_a_nominated_node_that_pre_filter_excluded_has_its_own_reason() -> None:
+    """``evaluateNominatedNode`` writes to the diagnosis that the search then continues."""
     narrows = FixedPreFilter("A", PreFilterResult(node_names=frozenset({"n0"})))
     result = _schedule(narrows, Refuses("B", {"n0", "n2"}, "too far"), nominated="n2")
     assert isinstance(result, Unschedulable)
@@ -111,7 +111,7 @@ def test_a_nominated_node_that_pre_filter_left_out_is_told_with_its_own_reason()
     assert result.unschedulable_plugins == {"A", "B"}
 
 
-def test_a_nominated_node_that_pre_filter_kept_counts_once() -> None:
+def test_a_nominated_node_that_pre_filter_passed_counts_once() -> None:
     narrows = FixedPreFilter("A", PreFilterResult(node_names=frozenset({"n0"})))
     result = _schedule(narrows, Refuses("B", {"n0"}, "too far"), nominated="n0")
     assert isinstance(result, Unschedulable)
@@ -134,14 +134,14 @@ def test_a_pod_that_pre_filter_rejects_is_not_filtered() -> None:
     assert filters.asked == []
 
 
-def test_a_pending_rejection_is_told_apart() -> None:
+def test_plugins_with_a_pending_status_are_listed_separately() -> None:
     pending = PreFilterResult(Status(Code.PENDING, ("soon",)))
     result = _schedule(FixedPreFilter("A", pending))
     assert isinstance(result, Unschedulable)
     assert result.pending_plugins == {"A"}
 
 
-def test_a_failing_plugin_ends_this_pods_cycle_only() -> None:
+def test_a_failing_plugin_fails_only_this_pod() -> None:
     cluster = MirroredCluster([make_node(name) for name in NODES])
     framework = framework_of(Raises(), Rates("B", {}))
     for name in ("p", "q"):

@@ -23,16 +23,16 @@ from stowage.framework import Diagnosis, fit_error_message
         ),
     ],
 )
-def test_reasons_are_counted_and_sorted_as_text(counts: dict[str, int], want: str) -> None:
+def test_reasons_are_counted_and_sorted(counts: dict[str, int], want: str) -> None:
     assert fit_error_message(Diagnosis(5, Counter(counts))) == want
 
 
-def test_a_pre_filter_rejection_stands_for_all_nodes() -> None:
+def test_a_rejection_by_pre_filter_counts_for_all_nodes() -> None:
     diagnosis = Diagnosis(3, pre_filter_status=unresolvable("pod affinity terms conflict"))
     assert fit_error_message(diagnosis) == "0/3 nodes are available: pod affinity terms conflict."
 
 
-def test_what_post_filter_says_comes_last() -> None:
+def test_the_message_of_post_filter_is_last() -> None:
     diagnosis = Diagnosis(1, Counter({"Insufficient cpu": 1})).with_post_filter_message(
         "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     )

@@ -51,7 +51,7 @@ def test_all_nodes_are_searched_unless_a_percentage_is_set(
     assert num_feasible_nodes_to_find(percentage, nodes) == want
 
 
-def test_a_limited_search_goes_on_where_the_last_one_ended() -> None:
+def test_a_limited_search_starts_after_the_last_searched_node() -> None:
     cluster = MirroredCluster([make_node(f"n{index:03}") for index in range(250)])
     refuses = Refuses("A", {"n000", "n001"})
     first = _find(cluster, refuses, percentage=40)
@@ -64,7 +64,7 @@ def test_a_limited_search_goes_on_where_the_last_one_ended() -> None:
     assert (second.num_evaluated, second.next_start_row) == (102, 52)
 
 
-def test_the_nominated_node_is_taken_without_looking_further() -> None:
+def test_a_feasible_nominated_node_ends_the_search() -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
     found = _find(cluster, Refuses("A", {"n0"}), nominated="n1")
     assert found.via_nomination
@@ -72,7 +72,7 @@ def test_the_nominated_node_is_taken_without_looking_further() -> None:
 
 
 @pytest.mark.parametrize("nominated", ["n0", "gone"])
-def test_all_nodes_are_searched_if_the_nominated_one_does_not_fit(nominated: str) -> None:
+def test_all_nodes_are_searched_if_the_nominated_node_does_not_fit(nominated: str) -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
     found = _find(cluster, Refuses("A", {"n0"}), nominated=nominated)
     assert not found.via_nomination

@@ -12,7 +12,7 @@ def _scores(rows: list[int], total: list[int]) -> ScoreResult:
     return ScoreResult(np.array(rows, dtype=np.int64), np.array(total, dtype=np.int64), lambda: ())
 
 
-def test_the_node_with_the_highest_total_is_picked_without_asking() -> None:
+def test_the_node_with_the_highest_score_is_picked() -> None:
     def never(ties: int) -> int:
         raise AssertionError(f"asked about {ties} ties")
 

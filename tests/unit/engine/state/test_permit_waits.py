@@ -1,4 +1,4 @@
-"""Pods that wait on Permit go on, are rejected, or run out of time; never two of these."""
+"""A wait at Permit ends once: allowed, rejected or timed out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from stowage.engine.state.permit_waits import PermitWaits
 
 
-def test_a_pod_goes_on_when_the_last_plugin_allows_it() -> None:
+def test_a_wait_ends_when_the_last_plugin_allows_the_pod() -> None:
     waiting = PermitWaits()
     waiting.add("p", {"A": 5.0, "B": 9.0}, now=0.0)
     assert not waiting.allow("p", "A")
@@ -18,7 +18,7 @@ def test_a_pod_goes_on_when_the_last_plugin_allows_it() -> None:
     assert waiting.next_deadline() is None
 
 
-def test_the_plugin_whose_time_runs_out_first_is_at_fault() -> None:
+def test_the_plugin_with_the_first_timeout_rejects_the_pod() -> None:
     waiting = PermitWaits()
     waiting.add("p", {"B": 5.0, "A": 5.0, "C": 3.0}, now=10.0)
     waiting.allow("p", "C")
@@ -45,7 +45,7 @@ Step = tuple[str, str, dict[str, int]]
 
 
 @given(st.lists(st.tuples(STEP, st.sampled_from("pq"), TIMEOUTS)))
-def test_the_next_deadline_is_the_least_of_all(steps: list[Step]) -> None:
+def test_the_next_deadline_is_the_earliest_of_all(steps: list[Step]) -> None:
     waiting = PermitWaits()
     deadlines: dict[str, dict[str, float]] = {}
     for now, (step, uid, timeouts) in enumerate(steps):

@@ -1,4 +1,4 @@
-"""Nothing is written that the API server says already, whoever wrote it."""
+"""No status is written that the API server already has, whichever process wrote it."""
 
 from __future__ import annotations
 
@@ -11,76 +11,76 @@ from stowage.engine.state.pod_statuses import PodStatuses
 from tests.support.builders import make_pod
 
 POD = PodReference("default", "p", "uid-p")
-NO_ROOM = ("Unschedulable", "no room")
+TOO_LARGE = ("Unschedulable", "too large")
 BROKEN = ("SchedulerError", "broken")
 
 
-def pod_saying(status: str = "", said: tuple[str, str] = ("", ""), nominated: str = "") -> Pod:
-    """A pod whose PodScheduled condition says this; without `status` it has none."""
+def pod_with(status: str = "", reason: tuple[str, str] = ("", ""), nominated: str = "") -> Pod:
+    """A pod with this PodScheduled condition; with none if `status` is empty."""
     pod = make_pod("p", nominated_node=nominated)
     if not status:
         return pod
-    condition = Condition("PodScheduled", status, *said)
+    condition = Condition("PodScheduled", status, *reason)
     return replace(pod, status=replace(pod.status, conditions=(condition,)))
 
 
-def test_the_first_condition_is_a_transition_and_the_next_is_none() -> None:
+def test_only_the_first_condition_is_a_transition() -> None:
     statuses = PodStatuses()
-    first = PatchPodStatus(POD, *NO_ROOM, observed_generation=2)
-    assert statuses.unschedulable(POD, 2, NO_ROOM, None) == first
+    first = PatchPodStatus(POD, *TOO_LARGE, observed_generation=2)
+    assert statuses.unschedulable(POD, 2, TOO_LARGE, None) == first
     second = PatchPodStatus(POD, *BROKEN, observed_generation=2, is_transition=False)
     assert statuses.unschedulable(POD, 2, BROKEN, None) == second
 
 
-def test_the_same_is_not_written_again_though_the_generation_changed() -> None:
+def test_a_new_generation_alone_causes_no_write() -> None:
     statuses = PodStatuses()
-    statuses.unschedulable(POD, 1, NO_ROOM, None)
-    assert statuses.unschedulable(POD, 2, NO_ROOM, None) is None
+    statuses.unschedulable(POD, 1, TOO_LARGE, None)
+    assert statuses.unschedulable(POD, 2, TOO_LARGE, None) is None
 
 
-def test_what_another_process_wrote_is_not_written_again() -> None:
+def test_a_status_that_another_process_wrote_is_not_written_again() -> None:
     statuses = PodStatuses()
-    statuses.see(pod_saying("False", NO_ROOM, nominated="n"))
-    assert statuses.unschedulable(POD, 1, NO_ROOM, "n") is None
-    change = statuses.unschedulable(POD, 1, NO_ROOM, "")
+    statuses.see(pod_with("False", TOO_LARGE, nominated="n"))
+    assert statuses.unschedulable(POD, 1, TOO_LARGE, "n") is None
+    change = statuses.unschedulable(POD, 1, TOO_LARGE, "")
     assert change is not None
     assert (change.nominated_node_name, change.is_transition) == ("", False)
 
 
-def test_an_old_view_does_not_undo_what_was_written_since() -> None:
+def test_a_stale_watch_event_does_not_cause_another_write() -> None:
     statuses = PodStatuses()
-    statuses.see(pod_saying("False", NO_ROOM))
+    statuses.see(pod_with("False", TOO_LARGE))
     statuses.unschedulable(POD, 1, BROKEN, None)
-    statuses.see(pod_saying("False", NO_ROOM))
+    statuses.see(pod_with("False", TOO_LARGE))
     assert statuses.unschedulable(POD, 1, BROKEN, None) is None
 
 
-def test_what_somebody_else_changed_is_put_right() -> None:
+def test_a_condition_that_another_client_changed_is_written_again() -> None:
     statuses = PodStatuses()
-    statuses.unschedulable(POD, 1, NO_ROOM, None)
-    statuses.see(pod_saying("False", NO_ROOM))
-    statuses.see(pod_saying("True"))
-    change = statuses.unschedulable(POD, 1, NO_ROOM, None)
+    statuses.unschedulable(POD, 1, TOO_LARGE, None)
+    statuses.see(pod_with("False", TOO_LARGE))
+    statuses.see(pod_with("True"))
+    change = statuses.unschedulable(POD, 1, TOO_LARGE, None)
     assert change is not None
     assert change.is_transition
 
 
-def test_clearing_a_nomination_that_is_not_there_writes_nothing() -> None:
+def test_clearing_a_nomination_twice_is_written_once() -> None:
     statuses = PodStatuses()
-    statuses.unschedulable(POD, 1, NO_ROOM, "")
-    assert statuses.unschedulable(POD, 1, NO_ROOM, "") is None
+    statuses.unschedulable(POD, 1, TOO_LARGE, "")
+    assert statuses.unschedulable(POD, 1, TOO_LARGE, "") is None
 
 
-def test_a_nomination_is_written_once_and_leaves_the_condition_alone() -> None:
+def test_a_nomination_is_written_once_and_leaves_the_condition() -> None:
     statuses = PodStatuses()
     assert statuses.nominate(POD, "n") == PatchPodStatus(POD, nominated_node_name="n")
     assert statuses.nominate(POD, "n") is None
 
 
-def test_pods_without_a_status_and_pods_that_are_gone_are_not_kept() -> None:
+def test_pods_without_a_status_and_forgotten_pods_are_not_kept() -> None:
     statuses = PodStatuses()
-    statuses.see(pod_saying())
+    statuses.see(pod_with())
     assert len(statuses) == 0
-    statuses.see(pod_saying("False", NO_ROOM))
+    statuses.see(pod_with("False", TOO_LARGE))
     statuses.forget("uid-p")
     assert len(statuses) == 0

@@ -1,4 +1,4 @@
-"""Requests of the API client that get no data."""
+"""Timeouts of watch requests of the API client."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from stowage.operator.client.connection import Connection
 from stowage.operator.client.timeouts import Timeouts
 
 
-class _NeverOpens:
-    """A request whose answer does not begin."""
+class _NoResponse:
+    """A request that never gets response headers."""
 
     async def __aenter__(self) -> Any:
         await asyncio.Event().wait()
 
     async def __aexit__(self, *_error: object) -> None:
-        raise AssertionError("it was never open")
+        raise AssertionError("the response was never opened")
 
 
-async def test_a_watch_whose_answer_does_not_begin_is_lost_as_soon_as_any_other() -> None:
-    session = SimpleNamespace(get=lambda *_arguments, **_options: _NeverOpens())
+async def test_a_watch_without_response_headers_ends_after_the_request_timeout() -> None:
+    session = SimpleNamespace(get=lambda *_arguments, **_options: _NoResponse())
     timeouts = Timeouts(request_s=0.0, watch_idle_s=3600.0)
     connection = SimpleNamespace(session=session, timeouts=timeouts, server="http://model")
     client = ApiClient(cast("Connection", connection))

@@ -10,18 +10,18 @@ from stowage.operator.client.backoff import Backoff, is_worth_retrying, retry
 from tests.support.fake_api import FakeTime, no_jitter
 
 
-def test_delays_double_up_to_the_limit_and_start_over_after_a_success() -> None:
+def test_delays_double_up_to_the_maximum_and_start_over_after_a_reset() -> None:
     backoff = Backoff(no_jitter, initial_s=1.0, max_s=5.0)
     assert [backoff.next_delay() for _ in range(4)] == [1.0, 2.0, 4.0, 5.0]
     backoff.reset()
     assert backoff.next_delay() == 1.0
 
 
-def test_jitter_takes_up_to_half_of_a_delay() -> None:
+def test_jitter_shortens_a_delay_by_up_to_half() -> None:
     assert Backoff(lambda: 0.0, initial_s=1.0).next_delay() == 0.5
 
 
-def test_the_server_may_ask_for_a_longer_delay_but_not_for_a_shorter() -> None:
+def test_retry_after_lengthens_a_delay_but_never_shortens_it() -> None:
     backoff = Backoff(no_jitter, initial_s=2.0)
     assert backoff.next_delay(ApiError(429, retry_after=9.0)) == 9.0
     backoff.reset()
@@ -42,7 +42,7 @@ def test_the_server_may_ask_for_a_longer_delay_but_not_for_a_shorter() -> None:
     ],
     ids=repr,
 )
-def test_only_what_time_may_heal_is_worth_retrying(error: Exception, want: bool) -> None:
+def test_only_transient_errors_are_retried(error: Exception, want: bool) -> None:
     assert is_worth_retrying(error) is want
 
 
@@ -57,21 +57,21 @@ class _Request:
         return outcome
 
 
-async def test_a_request_is_repeated_until_it_is_answered() -> None:
+async def test_a_request_is_retried_until_it_succeeds() -> None:
     time = FakeTime()
     request = _Request(ApiError(503), TimeoutError(), "done")
     assert await retry(request, Backoff(no_jitter, initial_s=1.0), time.sleep) == "done"
     assert len(time.slept) == 2
 
 
-async def test_a_refusal_is_final() -> None:
+async def test_a_request_that_is_refused_is_not_retried() -> None:
     time = FakeTime()
     with pytest.raises(ApiError, match="404"):
         await retry(_Request(ApiError(404)), Backoff(no_jitter), time.sleep)
     assert time.slept == []
 
 
-async def test_the_last_error_is_raised_when_the_attempts_are_used_up() -> None:
+async def test_the_last_error_is_raised_after_the_maximum_number_of_attempts() -> None:
     time = FakeTime()
     request = _Request(ApiError(500), ApiError(502), ApiError(503), "too late")
     with pytest.raises(ApiError, match="503"):

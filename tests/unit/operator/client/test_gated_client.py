@@ -1,4 +1,4 @@
-"""No write is sent without the lease, however long it was prepared."""
+"""The client sends no write without the lease, not even one that waited or was connecting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.fake_api import FakeTime
 
 
 class _Connection:
-    """To nowhere unless told: most tests record what is sent before it gets here."""
+    """A connection that most tests do not use: they record requests before these reach it."""
 
     generation = 0
     timeouts = Timeouts()
@@ -30,7 +30,7 @@ class _Connection:
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def sent_methods(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     methods: list[str] = []
 
     async def send(_self: ApiClient, method: str, *_rest: Any) -> bytes:
@@ -45,23 +45,25 @@ def _client(may_write: bool, bucket: TokenBucket | None = None) -> GatedClient:
     return GatedClient(_Connection(), lambda: may_write, bucket)  # type: ignore[arg-type]
 
 
-async def test_with_the_lease_everything_is_sent(sent: list[str]) -> None:
+async def test_reads_and_writes_are_sent_with_the_lease(sent_methods: list[str]) -> None:
     client = _client(may_write=True)
     await client.get("/x")
     await client.post("/x", b"")
-    assert sent == ["GET", "POST"]
+    assert sent_methods == ["GET", "POST"]
 
 
-async def test_without_the_lease_only_reads_are(sent: list[str]) -> None:
+async def test_only_reads_are_sent_without_the_lease(sent_methods: list[str]) -> None:
     client = _client(may_write=False)
     await client.get("/x")
     for write in (client.post, client.put, client.patch):
         with pytest.raises(LeaseNotHeldError, match="does not hold the lease"):
             await write("/x", b"")
-    assert sent == ["GET"]
+    assert sent_methods == ["GET"]
 
 
-async def test_a_lease_lost_while_waiting_for_the_turn_stops_the_write(sent: list[str]) -> None:
+async def test_a_lease_lost_while_waiting_for_the_rate_limit_stops_the_write(
+    sent_methods: list[str],
+) -> None:
     time = FakeTime()
     client = GatedClient(
         _Connection(),  # type: ignore[arg-type]
@@ -71,14 +73,14 @@ async def test_a_lease_lost_while_waiting_for_the_turn_stops_the_write(sent: lis
     await client.post("/x", b"")
     with pytest.raises(LeaseNotHeldError):
         await client.post("/x", b"")
-    assert sent == ["POST"]
+    assert sent_methods == ["POST"]
 
 
-async def test_a_lost_lease_is_not_worth_a_retry() -> None:
+async def test_a_request_without_the_lease_is_not_retried() -> None:
     assert not LeaseNotHeldError().is_transient
 
 
-async def test_a_lease_lost_while_connecting_keeps_even_the_headers_back() -> None:
+async def test_not_even_headers_are_sent_if_the_lease_is_lost_while_connecting() -> None:
     arrived: list[str] = []
 
     async def answer(request: web.Request) -> web.Response:
@@ -87,7 +89,7 @@ async def test_a_lease_lost_while_connecting_keeps_even_the_headers_back() -> No
 
     app = web.Application()
     app.router.add_post("/x", answer)
-    # The first question is asked early, the second when the bytes are about to go out.
+    # The client checks the lease twice: first early, then just before it sends the bytes.
     answers = iter([True, True, True, False])
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
         connection = _Connection(str(server.make_url("")).rstrip("/"), session)

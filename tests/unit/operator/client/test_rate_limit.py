@@ -17,13 +17,13 @@ async def _times(bucket: TokenBucket, time: FakeTime, number: int) -> list[float
     return times
 
 
-async def test_without_a_pause_requests_go_one_by_one() -> None:
+async def test_requests_without_a_pause_are_admitted_at_the_rate() -> None:
     time = FakeTime()
     bucket = TokenBucket(10, 1, time.clock)
     assert await _times(bucket, time, 4) == [0.0, 0.1, 0.2, 0.3]
 
 
-async def test_a_burst_goes_at_once_after_a_pause() -> None:
+async def test_a_burst_is_admitted_at_once_after_a_pause() -> None:
     time = FakeTime()
     bucket = TokenBucket(10, 3, time.clock)
     assert await _times(bucket, time, 5) == [0.0, 0.0, 0.0, 0.1, 0.2]
@@ -31,7 +31,7 @@ async def test_a_burst_goes_at_once_after_a_pause() -> None:
     assert [at - 60.2 for at in await _times(bucket, time, 3)] == [0.0, 0.0, 0.0]
 
 
-async def test_waiters_share_the_rate() -> None:
+async def test_concurrent_requests_share_the_rate() -> None:
     time, waits = FakeTime(), []
 
     async def sleep(seconds: float) -> None:

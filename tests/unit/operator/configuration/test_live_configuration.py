@@ -1,4 +1,4 @@
-"""Valid, invalid, repeated and missing versions of the ConfigMap."""
+"""Valid, invalid, repeated and missing versions of the ConfigMap of the configuration."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ REFERENCE = ConfigMapReference("stowage-system", "stowage-config")
 
 
 def load(text: str) -> LoadedConfiguration:
-    """Any text is a configuration of that name, unless it is wrong."""
+    """Decode any text as a configuration whose hash is the text; "wrong" is invalid."""
     if text.startswith("wrong"):
         raise InvalidConfiguration([ConfigError("field", text, "something else")])
     return LoadedConfiguration(text, {"text": text}, {"text": text})
 
 
-class Following(ConfigMapEventRecorder):
-    """A live configuration, with everything that it says noted down."""
+class Recorder(ConfigMapEventRecorder):
+    """A live configuration that records the events it posts and writes."""
 
     def __init__(self) -> None:
         self.posted: list[Event] = []
         self.selected: list[Sequence[str]] = []
-        self.told: list[tuple[str, str, str]] = []
+        self.recorded: list[tuple[str, str, str]] = []
         self.live = LiveConfiguration(load("old"), self.posted.append, self.selected.append)
         self.live.follow(ConfigMapOptions(REFERENCE, load), self)
         self._version = 0
 
     def record(self, uid: str, *, is_warning: bool, reason: str, note: str) -> None:
-        self.told.append(("Warning" if is_warning else "Normal", reason, note))
+        self.recorded.append(("Warning" if is_warning else "Normal", reason, note))
 
     def edit(self, text: str, event_type: str | None = "MODIFIED") -> None:
         self._version += 1
@@ -51,7 +51,7 @@ class Following(ConfigMapEventRecorder):
         self.live.handle_event(event_type, {"metadata": metadata, "data": {"config.yaml": text}})
 
     def apply(self) -> None:
-        """The engine takes over what was posted."""
+        """Let the engine apply the posted configurations."""
         for event in self.posted:
             assert isinstance(event, ConfigurationChanged)
             self.live.handle_applied(ConfigurationApplied(event.hash, ("stowage",)))
@@ -67,61 +67,67 @@ class Following(ConfigMapEventRecorder):
 
 
 @pytest.fixture
-def following() -> Following:
-    return Following()
+def recorder() -> Recorder:
+    return Recorder()
 
 
-def test_the_version_it_was_started_with_is_no_news(following: Following) -> None:
-    following.edit("old", None)
-    assert following.posted == []
-    assert following.told == []
+def test_the_version_read_at_the_start_is_not_applied_again(
+    recorder: Recorder,
+) -> None:
+    recorder.edit("old", None)
+    assert recorder.posted == []
+    assert recorder.recorded == []
 
 
-def test_an_edit_that_comes_again_after_a_later_one_is_no_news(following: Following) -> None:
-    following.seen("first", "5")
-    following.seen("second", "6")
-    following.apply()
-    following.seen("first", "5")
-    following.seen("first", "5", "DELETED")
-    assert following.posted == []
-    assert following.live.active.hash == "second"
-    assert following.live.refusal is None
+def test_an_older_version_after_a_newer_one_is_ignored(recorder: Recorder) -> None:
+    recorder.seen("first", "5")
+    recorder.seen("second", "6")
+    recorder.apply()
+    recorder.seen("first", "5")
+    recorder.seen("first", "5", "DELETED")
+    assert recorder.posted == []
+    assert recorder.live.active.hash == "second"
+    assert recorder.live.refusal is None
 
 
-def test_a_list_may_be_older_than_a_watch_event_before_it(following: Following) -> None:
-    following.seen("first", "6")
-    following.seen("restored from a backup", "3", None)
-    following.apply()
-    assert following.live.active.hash == "restored from a backup"
+def test_a_listed_version_is_applied_even_if_it_is_older(recorder: Recorder) -> None:
+    recorder.seen("first", "6")
+    recorder.seen("restored from a backup", "3", None)
+    recorder.apply()
+    assert recorder.live.active.hash == "restored from a backup"
 
 
-def test_a_valid_edit_is_in_force_once_the_engine_says_so(following: Following) -> None:
-    following.edit("new")
-    assert following.live.active.hash == "old"
-    assert following.posted == [ConfigurationChanged("new", {"text": "new"})]
-    following.apply()
-    assert following.live.active.hash == "new"
-    assert following.selected == [("stowage",)]
+def test_a_valid_edit_is_active_once_the_engine_has_applied_it(
+    recorder: Recorder,
+) -> None:
+    recorder.edit("new")
+    assert recorder.live.active.hash == "old"
+    assert recorder.posted == [ConfigurationChanged("new", {"text": "new"})]
+    recorder.apply()
+    assert recorder.live.active.hash == "new"
+    assert recorder.selected == [("stowage",)]
     note = "configuration new is in force"
-    assert following.told == [("Normal", "ConfigurationApplied", note)]
+    assert recorder.recorded == [("Normal", "ConfigurationApplied", note)]
     shown = {"kubescheduler.config.k8s.io": {"text": "new"}}
-    assert following.live.configz() == {**shown, "stowage": {"configurationHash": "new"}}
+    assert recorder.live.configz() == {**shown, "stowage": {"configurationHash": "new"}}
 
 
-def test_a_wrong_edit_is_refused_until_a_valid_one_comes(following: Following) -> None:
-    following.edit("wrong")
-    assert following.posted == []
+def test_an_invalid_edit_is_refused_until_a_valid_one_is_applied(
+    recorder: Recorder,
+) -> None:
+    recorder.edit("wrong")
+    assert recorder.posted == []
     mistake = 'field: "wrong" (expected something else)'
     note = f"old stays in force; {mistake}"
-    assert following.told == [("Warning", "InvalidConfiguration", note)]
+    assert recorder.recorded == [("Warning", "InvalidConfiguration", note)]
     lines = ["configuration refused, old stays in force:", f"  {mistake}"]
-    assert following.live.notes() == lines
-    assert following.metrics()[("stowage_configuration_errors",)] == 1
-    assert following.metrics()[("stowage_configuration_last_reload_successful",)] == 0
-    following.edit("new")
-    following.apply()
-    assert following.live.notes() == []
-    assert following.metrics() == {
+    assert recorder.live.notes() == lines
+    assert recorder.metrics()[("stowage_configuration_errors",)] == 1
+    assert recorder.metrics()[("stowage_configuration_last_reload_successful",)] == 0
+    recorder.edit("new")
+    recorder.apply()
+    assert recorder.live.notes() == []
+    assert recorder.metrics() == {
         ("stowage_configuration_info", "new"): 1,
         ("stowage_configuration_errors",): 0,
         ("stowage_configuration_last_reload_successful",): 1,
@@ -130,53 +136,57 @@ def test_a_wrong_edit_is_refused_until_a_valid_one_comes(following: Following) -
     }
 
 
-def test_taking_a_wrong_edit_back_is_told_too(following: Following) -> None:
-    following.edit("wrong")
-    following.edit("old")
-    assert following.posted == []
-    assert following.live.notes() == []
-    assert following.told[-1] == (
+def test_an_event_reports_that_an_invalid_edit_was_reverted(
+    recorder: Recorder,
+) -> None:
+    recorder.edit("wrong")
+    recorder.edit("old")
+    assert recorder.posted == []
+    assert recorder.live.notes() == []
+    assert recorder.recorded[-1] == (
         "Normal",
         "ConfigurationApplied",
         "configuration old is in force, as before",
     )
 
 
-def test_a_version_listed_again_is_not_refused_again(following: Following) -> None:
-    following.seen("wrong", "7")
-    following.seen("wrong", "7", None)
-    assert len(following.told) == 1
+def test_an_invalid_version_that_is_listed_again_is_reported_once(
+    recorder: Recorder,
+) -> None:
+    recorder.seen("wrong", "7")
+    recorder.seen("wrong", "7", None)
+    assert len(recorder.recorded) == 1
 
 
-def test_two_quick_edits_come_into_force_in_their_order(following: Following) -> None:
-    following.edit("new")
-    following.edit("old")
-    assert [
-        event.hash for event in following.posted if isinstance(event, ConfigurationChanged)
-    ] == [
+def test_two_quick_edits_are_applied_in_order(recorder: Recorder) -> None:
+    recorder.edit("new")
+    recorder.edit("old")
+    assert [event.hash for event in recorder.posted if isinstance(event, ConfigurationChanged)] == [
         "new",
         "old",
     ]
-    following.apply()
-    assert following.live.active.hash == "old"
+    recorder.apply()
+    assert recorder.live.active.hash == "old"
 
 
-def test_a_config_map_that_is_gone_is_missed_once(following: Following) -> None:
-    following.edit("old", "DELETED")
-    following.live.handle_missing()
-    (told,) = following.told
-    assert told[:2] == ("Warning", "InvalidConfiguration")
-    assert "an existing ConfigMap" in told[2]
-    assert following.live.active.hash == "old"
-    following.edit("old", "ADDED")
-    assert following.live.notes() == []
+def test_a_deleted_config_map_is_reported_once(recorder: Recorder) -> None:
+    recorder.edit("old", "DELETED")
+    recorder.live.handle_missing()
+    (recorded,) = recorder.recorded
+    assert recorded[:2] == ("Warning", "InvalidConfiguration")
+    assert "an existing ConfigMap" in recorded[2]
+    assert recorder.live.active.hash == "old"
+    recorder.edit("old", "ADDED")
+    assert recorder.live.notes() == []
 
 
-def test_pods_that_left_the_queue_are_in_the_note(following: Following) -> None:
-    following.edit("new")
-    following.live.handle_applied(ConfigurationApplied("new", ("stowage",), {"batch": 3}))
-    (told,) = following.told
-    assert told[2].endswith("pods left without a profile: 3 of batch")
+def test_pods_without_a_profile_are_counted_in_the_event_note(
+    recorder: Recorder,
+) -> None:
+    recorder.edit("new")
+    recorder.live.handle_applied(ConfigurationApplied("new", ("stowage",), {"batch": 3}))
+    (recorded,) = recorder.recorded
+    assert recorded[2].endswith("pods left without a profile: 3 of batch")
 
 
 @pytest.mark.parametrize(
@@ -186,16 +196,18 @@ def test_pods_that_left_the_queue_are_in_the_note(following: Following) -> None:
         ("a/b:c.yaml", ConfigMapReference("a", "b", "c.yaml")),
     ],
 )
-def test_a_reference_is_namespace_name_and_key(text: str, reference: ConfigMapReference) -> None:
+def test_a_reference_has_namespace_name_and_optional_key(
+    text: str, reference: ConfigMapReference
+) -> None:
     assert parse_reference(text) == reference
 
 
 @pytest.mark.parametrize("text", ["", "b", "/b", "a/", "a/b:", "a/b/c", ":c"])
-def test_anything_else_is_no_reference(text: str) -> None:
+def test_an_invalid_reference_is_refused(text: str) -> None:
     with pytest.raises(InvalidConfiguration, match="NAMESPACE/NAME"):
         parse_reference(text)
 
 
-def test_a_config_map_without_the_key_names_those_it_has() -> None:
+def test_the_error_for_a_missing_key_lists_the_existing_keys() -> None:
     with pytest.raises(InvalidConfiguration, match=r'data: \["other"\] \(expected the key'):
         text_of({"data": {"other": ""}}, REFERENCE)

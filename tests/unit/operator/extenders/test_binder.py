@@ -1,4 +1,4 @@
-"""The outcome of a binding through an extender is always found out."""
+"""Binding through an extender reports an outcome even if the extender's answer is lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.fake_extender import FakeExtender
 
 POD = PodReference("default", "p", "u1")
 BIND = BindByExtender(POD, "n", 0)
-OR_BIND_OURSELVES = BindByExtender(POD, "n", 0, BindPod(POD, "n"))
+BIND_WITH_FALLBACK = BindByExtender(POD, "n", 0, BindPod(POD, "n"))
 SUCCEEDED = BindSucceeded("u1", "n")
 LOST_ANSWER = ExtenderError("no answer within 5 s")
 UNREACHABLE = ExtenderError("cannot connect", may_have_acted=False)
@@ -41,29 +41,31 @@ async def _bind(
     return await ExtenderBinder([extender], binder, lambda: may_write).bind(instruction)
 
 
-async def test_an_answer_without_error_is_a_success() -> None:
+async def test_an_answer_without_an_error_is_a_success() -> None:
     client = FakeApiClient()
     assert await _bind({}, client) == SUCCEEDED
     assert client.requests == []
 
 
 @pytest.mark.parametrize("answer", [LOST_ANSWER, b"<html>", {"Error": "no quota"}], ids=str)
-async def test_a_pod_found_on_its_node_is_bound_whatever_the_extender_said(answer: Any) -> None:
+async def test_a_pod_on_its_node_is_bound_despite_an_error_of_the_extender(
+    answer: Any,
+) -> None:
     assert await _bind(answer, FakeApiClient(get=[_pod("n")])) == SUCCEEDED
 
 
-async def test_a_lost_answer_of_a_binding_that_was_not_made_is_a_failure() -> None:
+async def test_a_lost_answer_is_a_failure_if_the_pod_has_no_node() -> None:
     outcome = await _bind(LOST_ANSWER, FakeApiClient(get=[_pod()]))
     assert outcome == BindFailed("u1", "n", "no answer within 5 s", by_extender=True)
 
 
-async def test_an_answer_that_makes_no_sense_names_the_extender() -> None:
+async def test_an_invalid_answer_fails_with_the_url_of_the_extender() -> None:
     outcome = await _bind(b"<html>", FakeApiClient(get=[_pod()]))
     assert isinstance(outcome, BindFailed)
     assert outcome.message.startswith('extender "http://x" answered bind with $: <html>')
 
 
-async def test_the_pod_is_not_read_if_the_extender_was_never_reached() -> None:
+async def test_the_pod_is_not_read_if_the_extender_was_unreachable() -> None:
     client = FakeApiClient()
     outcome = await _bind(UNREACHABLE, client)
     assert outcome == BindFailed("u1", "n", "cannot connect", by_extender=True)
@@ -71,30 +73,30 @@ async def test_the_pod_is_not_read_if_the_extender_was_never_reached() -> None:
 
 
 @pytest.mark.parametrize("answer", [UNREACHABLE, LOST_ANSWER, {"Error": "no"}], ids=str)
-async def test_an_ignorable_extender_that_did_not_bind_leaves_it_to_us(answer: Any) -> None:
+async def test_the_scheduler_binds_if_an_ignorable_extender_did_not(answer: Any) -> None:
     client = FakeApiClient(get=[_pod()], post=[{}])
-    assert await _bind(answer, client, OR_BIND_OURSELVES) == SUCCEEDED
+    assert await _bind(answer, client, BIND_WITH_FALLBACK) == SUCCEEDED
     (request,) = client.sent("POST")
     assert request.path == "/api/v1/namespaces/default/pods/p/binding"
 
 
 async def test_a_pod_on_another_node_is_not_bound_again() -> None:
     client = FakeApiClient(get=[_pod("elsewhere")])
-    assert isinstance(await _bind(LOST_ANSWER, client, OR_BIND_OURSELVES), BindFailed)
+    assert isinstance(await _bind(LOST_ANSWER, client, BIND_WITH_FALLBACK), BindFailed)
     assert client.sent("POST") == []
 
 
-async def test_a_pod_we_may_not_read_is_read_until_we_may() -> None:
+async def test_a_pod_is_read_again_while_reading_is_forbidden() -> None:
     client = FakeApiClient(get=[ApiError(403, "Forbidden"), _pod("n")])
     assert await _bind(LOST_ANSWER, client) == SUCCEEDED
     assert len(client.sent("GET")) == 2
 
 
-async def test_nothing_is_bound_without_the_lease() -> None:
+async def test_no_pod_is_bound_without_the_lease() -> None:
     assert isinstance(await _bind({}, FakeApiClient(), may_write=False), BindFailed)
 
 
-async def test_a_request_whose_lease_ran_out_on_its_way_is_not_sent() -> None:
+async def test_the_extender_is_not_called_if_the_lease_runs_out_just_before() -> None:
     extender = FakeExtender(Extender(url_prefix="http://x", bind_verb="bind"), bind={})
     binder = Binder(FakeApiClient(get=[_pod()]), lambda: True, FakeTime().clock)
     held = iter((True, False))

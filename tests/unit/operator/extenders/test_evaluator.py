@@ -47,7 +47,7 @@ def _passing(*names: str, **failed: str) -> dict[str, Any]:
     return {"NodeNames": list(names), "FailedNodes": failed}
 
 
-async def test_each_extender_sees_what_the_former_left() -> None:
+async def test_each_extender_gets_the_nodes_that_the_previous_one_passed() -> None:
     first = FakeExtender(_filter("a"), filter=_passing("m", "n", l="no"))
     second = FakeExtender(_filter("b"), filter=_passing("n", m="not here"))
     answer = await _consult(first, second)
@@ -56,14 +56,14 @@ async def test_each_extender_sees_what_the_former_left() -> None:
     assert answer == ExtendersAnswered("u1", 7, ("n",), {"l": "no", "m": "not here"})
 
 
-async def test_nobody_is_asked_about_no_nodes() -> None:
+async def test_no_extender_is_called_once_no_node_is_left() -> None:
     first = FakeExtender(_filter("a"), filter=_passing())
     second = FakeExtender(_filter("b"))
     assert (await _consult(first, second)).passed == ()
     assert second.questions == []
 
 
-async def test_ratings_of_the_survivors_are_added_up() -> None:
+async def test_weighted_scores_of_the_remaining_nodes_are_added_up() -> None:
     rating = [{"Host": "m", "Score": 1}, {"Host": "n", "Score": 2}]
     first = FakeExtender(_extender("a"), filter=_passing("m", "n"), rate=rating)
     second = FakeExtender(_extender("b", weight=3), filter=_passing("n", "m"), rate=rating)
@@ -73,14 +73,14 @@ async def test_ratings_of_the_survivors_are_added_up() -> None:
     assert first.asked("rate")[0]["NodeNames"] == ["n", "m"]
 
 
-async def test_a_single_survivor_is_not_rated() -> None:
+async def test_a_single_remaining_node_is_not_scored() -> None:
     extender = FakeExtender(_extender(), filter=_passing("n"))
     assert (await _consult(extender)).scores == {}
     assert extender.asked("rate") == []
 
 
 @pytest.mark.parametrize("failure", [ExtenderError("gone"), b"<html>", {"not": "a list"}])
-async def test_an_extender_that_cannot_rate_is_left_out(failure: Any) -> None:
+async def test_an_extender_that_fails_to_score_is_left_out(failure: Any) -> None:
     rating = [{"Host": "m", "Score": 1}]
     first = FakeExtender(_extender("a"), filter=_passing("m", "n"), rate=failure)
     second = FakeExtender(_extender("b"), filter=_passing("m", "n"), rate=rating)
@@ -88,7 +88,7 @@ async def test_an_extender_that_cannot_rate_is_left_out(failure: Any) -> None:
     assert (answer.error, answer.scores) == ("", {"m": 10})
 
 
-async def test_an_extender_that_fails_to_filter_ends_the_consultation() -> None:
+async def test_an_extender_that_fails_to_filter_ends_the_evaluation() -> None:
     first = FakeExtender(_filter("a"), filter=ExtenderError('extender "http://a": no answer'))
     second = FakeExtender(_filter("b"))
     answer = await _consult(first, second)
@@ -96,7 +96,7 @@ async def test_an_extender_that_fails_to_filter_ends_the_consultation() -> None:
     assert second.questions == []
 
 
-async def test_one_that_may_be_ignored_is_passed_over() -> None:
+async def test_an_ignorable_extender_that_fails_to_filter_is_skipped() -> None:
     first = FakeExtender(_filter("a", ignorable=True), filter=ExtenderError("no answer"))
     second = FakeExtender(_filter("b"), filter=_passing("m"))
     answer = await _consult(first, second)
@@ -104,19 +104,19 @@ async def test_one_that_may_be_ignored_is_passed_over() -> None:
     assert (answer.error, answer.passed) == ("", ("m",))
 
 
-async def test_an_answer_that_makes_no_sense_names_extender_field_and_value() -> None:
+async def test_the_error_for_an_invalid_answer_names_extender_field_and_value() -> None:
     answer = await _consult(FakeExtender(_filter(), filter={"NodeNames": "all"}))
     assert answer.error == (
         'extender "http://x" answered filter with NodeNames: "all" (expected a list of node names)'
     )
 
 
-async def test_an_error_in_the_answer_is_passed_on_as_it_is() -> None:
+async def test_an_error_in_the_answer_is_passed_on_unchanged() -> None:
     answer = await _consult(FakeExtender(_filter(), filter={"Error": "license expired"}))
     assert answer.error == "license expired"
 
 
-async def test_a_node_that_was_not_asked_about_cannot_pass() -> None:
+async def test_an_extender_that_passes_an_unknown_node_is_an_error() -> None:
     answer = await _consult(FakeExtender(_filter(), filter=_passing("m", "elsewhere")))
     assert answer.error == (
         'extender "http://x" claims a filtered node "elsewhere" '
@@ -124,7 +124,7 @@ async def test_a_node_that_was_not_asked_about_cannot_pass() -> None:
     )
 
 
-async def test_reasons_and_scores_of_other_nodes_are_ignored() -> None:
+async def test_reasons_and_scores_of_unknown_nodes_are_ignored() -> None:
     rating = [{"Host": "elsewhere", "Score": 9}, {"Host": "m", "Score": 1}]
     extender = FakeExtender(
         _extender(), filter=_passing("m", "n", l="no", elsewhere="no"), rate=rating
@@ -133,17 +133,17 @@ async def test_reasons_and_scores_of_other_nodes_are_ignored() -> None:
     assert (answer.failed, answer.scores) == ({"l": "no"}, {"m": 10})
 
 
-async def test_unresolvable_goes_before_failed_in_one_answer() -> None:
-    said = {**_passing(l="no", m="no"), "FailedAndUnresolvableNodes": {"m": "never"}}
-    answer = await _consult(FakeExtender(_filter(), filter=said))
+async def test_unresolvable_takes_precedence_over_failed_in_one_answer() -> None:
+    verdicts = {**_passing(l="no", m="no"), "FailedAndUnresolvableNodes": {"m": "never"}}
+    answer = await _consult(FakeExtender(_filter(), filter=verdicts))
     assert (answer.failed["l"], answer.failed_and_unresolvable) == ("no", {"m": "never"})
 
 
-async def test_an_answer_without_a_list_lets_nothing_pass() -> None:
+async def test_an_answer_without_a_list_passes_no_node() -> None:
     assert (await _consult(FakeExtender(_filter(), filter={}))).passed == ()
 
 
-async def test_an_extender_that_is_sent_nodes_has_to_answer_with_nodes() -> None:
+async def test_an_extender_without_a_node_cache_gets_and_returns_whole_nodes() -> None:
     config = Extender(url_prefix="http://x", filter_verb="filter")
     nodes = {"items": [{"metadata": {"name": "m"}}]}
     extender = FakeExtender(config, filter={"Nodes": nodes, "NodeNames": ["n"]})
@@ -152,7 +152,7 @@ async def test_an_extender_that_is_sent_nodes_has_to_answer_with_nodes() -> None
     assert (sent, answer.passed) == (["m", "n"], ("m",))
 
 
-async def test_a_pod_that_is_gone_is_not_asked_about() -> None:
+async def test_no_extender_is_called_for_a_deleted_pod() -> None:
     extender = FakeExtender(_filter())
     answer = await _consult(extender, gone=("p",))
     assert (answer.error, extender.questions) == ("pod default/p is gone", [])

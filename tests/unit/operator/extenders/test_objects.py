@@ -1,4 +1,4 @@
-"""Extenders see complete pods and nodes."""
+"""Pods and nodes are kept in full for extenders that need them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from stowage.operator.extenders.objects import (
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 POD = PodReference("default", "p", "u1")
-CURIOUS = Extenders([Extender(url_prefix="http://x", filter_verb="filter")])
+NEEDS_NODES = Extenders([Extender(url_prefix="http://x", filter_verb="filter")])
 
 
-def _objects(client: FakeApiClient, extenders: Extenders = CURIOUS) -> ExtenderObjects:
+def _objects(client: FakeApiClient, extenders: Extenders = NEEDS_NODES) -> ExtenderObjects:
     return ExtenderObjects(client, FakeTime().clock, extenders)
 
 
@@ -47,7 +47,7 @@ def test_nodes_are_kept_with_all_their_fields() -> None:
     assert nodes.get("m") == b'{"metadata":{"name":"m"},"status":{"unknown":true}}'
 
 
-def test_nodes_follow_the_watch() -> None:
+def test_nodes_are_updated_by_watch_events() -> None:
     nodes = RawObjects(name_of)
     nodes.handle_page(_page("m", "n"), is_first=True)
     for line in (_line("MODIFIED", "m", x=1), _line("DELETED", "n"), _line("ADDED", "o")):
@@ -57,7 +57,7 @@ def test_nodes_follow_the_watch() -> None:
     assert len(nodes) == 2
 
 
-def test_a_node_that_no_page_of_a_new_list_names_is_gone() -> None:
+def test_a_node_missing_from_all_pages_of_a_new_list_is_removed() -> None:
     nodes = RawObjects(name_of)
     nodes.handle_page(_page("m", "n", "o"), is_first=True)
     nodes.handle_page(_page("m", more="token"), is_first=True)
@@ -65,7 +65,7 @@ def test_a_node_that_no_page_of_a_new_list_names_is_gone() -> None:
     assert (len(nodes), nodes.get("o")) == (2, None)
 
 
-async def test_a_pod_that_is_kept_is_not_asked_for() -> None:
+async def test_a_kept_pod_is_not_read_from_the_api_server() -> None:
     client = FakeApiClient()
     objects = _objects(client)
     assert objects.pods is not None
@@ -74,31 +74,31 @@ async def test_a_pod_that_is_kept_is_not_asked_for() -> None:
     assert client.requests == []
 
 
-async def test_a_pod_that_is_not_kept_is_read() -> None:
+async def test_a_pod_that_is_not_kept_is_read_from_the_api_server() -> None:
     client = FakeApiClient(get=[{"metadata": {"name": "p", "uid": "u1"}}])
     assert msgspec.json.decode(await _objects(client).pod(POD))["metadata"]["name"] == "p"
     assert client.requests[0].path == "/api/v1/namespaces/default/pods/p"
 
 
 @pytest.mark.parametrize("found", [ApiError(404), {"metadata": {"name": "p", "uid": "u2"}}])
-async def test_a_pod_that_is_gone_or_another_is_said_to_be_gone(found: Any) -> None:
+async def test_a_missing_pod_or_another_uid_means_that_the_pod_is_gone(found: Any) -> None:
     with pytest.raises(ExtenderError, match="pod default/p is gone"):
         await _objects(FakeApiClient(get=[found])).pod(POD)
 
 
-async def test_an_api_server_that_refuses_is_an_error() -> None:
+async def test_a_refused_read_is_an_error() -> None:
     with pytest.raises(ExtenderError, match="pods/p: 403 Forbidden"):
         await _objects(FakeApiClient(get=[ApiError(403, "Forbidden")])).pod(POD)
 
 
-async def test_an_api_server_that_does_not_answer_is_an_error_after_some_attempts() -> None:
+async def test_a_read_without_an_answer_is_an_error_after_the_maximum_of_attempts() -> None:
     client = FakeApiClient(get=[TimeoutError()])
     with pytest.raises(ExtenderError, match="pods/p: TimeoutError"):
         await _objects(client).pod(POD)
     assert len(client.requests) == MAX_READ_ATTEMPTS
 
 
-def test_nodes_that_are_gone_are_left_out() -> None:
+def test_deleted_nodes_are_left_out() -> None:
     objects = _objects(FakeApiClient())
     assert objects.nodes is not None
     objects.nodes.handle_page(_page("m", "n"), is_first=True)
@@ -106,7 +106,7 @@ def test_nodes_that_are_gone_are_left_out() -> None:
     assert list(objects.existing_nodes(["m", "n", "o"])) == ["m"]
 
 
-def test_nothing_is_kept_that_nobody_wants_to_see() -> None:
+def test_only_objects_that_extenders_need_are_kept() -> None:
     by_name = Extender(url_prefix="http://x", filter_verb="filter", node_cache_capable=True)
     objects = _objects(FakeApiClient(), Extenders([by_name]))
     assert (objects.pods, objects.nodes) == ({}, None)

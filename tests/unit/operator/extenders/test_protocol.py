@@ -26,7 +26,7 @@ def _sent(question: bytes) -> Any:
     return msgspec.json.decode(question)
 
 
-def test_an_extender_that_knows_the_nodes_is_sent_their_names() -> None:
+def test_an_extender_with_a_node_cache_is_sent_node_names() -> None:
     pod = {"metadata": {"name": "p"}, "spec": {"anything": [1, 2]}}
     assert _sent(node_names_request(POD, ["m", "n"])) == {
         "Pod": pod,
@@ -35,13 +35,13 @@ def test_an_extender_that_knows_the_nodes_is_sent_their_names() -> None:
     }
 
 
-def test_an_extender_that_does_not_is_sent_the_nodes_as_they_are() -> None:
+def test_an_extender_without_a_node_cache_is_sent_whole_nodes() -> None:
     question = _sent(nodes_request(POD, [b'{"metadata":{"name":"m"},"new":true}']))
     assert question["Nodes"]["items"] == [{"metadata": {"name": "m"}, "new": True}]
     assert question["NodeNames"] is None
 
 
-def test_a_binding_names_pod_and_node() -> None:
+def test_a_binding_request_names_pod_and_node() -> None:
     assert _sent(binding_request(PodReference("ns", "p", "u1"), "n")) == {
         "PodName": "p",
         "PodNamespace": "ns",
@@ -72,12 +72,12 @@ def test_a_binding_names_pod_and_node() -> None:
         (b'{"somethingNew":{"x":1}}', FilterAnswer()),
     ],
 )
-def test_a_filter_answer_is_read_as_go_reads_it(body: bytes, want: FilterAnswer) -> None:
+def test_a_filter_answer_is_decoded_as_in_go(body: bytes, want: FilterAnswer) -> None:
     assert decode_filter_answer(body) == want
 
 
 @pytest.mark.parametrize(
-    ("body", "complaint"),
+    ("body", "message"),
     [
         (b"", "$:  (expected an ExtenderFilterResult; "),
         (b"<html>", "$: <html> (expected an ExtenderFilterResult; "),
@@ -87,21 +87,19 @@ def test_a_filter_answer_is_read_as_go_reads_it(body: bytes, want: FilterAnswer)
         (b'{"Error":{"code":1}}', 'Error: {"code":1} (expected a text)'),
     ],
 )
-def test_a_filter_answer_that_makes_no_sense_is_refused_by_field(
-    body: bytes, complaint: str
-) -> None:
-    with pytest.raises(InvalidAnswer) as refusal:
+def test_the_error_for_an_invalid_filter_answer_names_the_field(body: bytes, message: str) -> None:
+    with pytest.raises(InvalidAnswer) as error:
         decode_filter_answer(body)
-    assert complaint in str(refusal.value)
+    assert message in str(error.value)
 
 
-def test_a_long_answer_is_quoted_in_part() -> None:
-    with pytest.raises(InvalidAnswer) as refusal:
+def test_the_error_quotes_only_part_of_a_long_answer() -> None:
+    with pytest.raises(InvalidAnswer) as error:
         decode_filter_answer(b"x" * 10_000)
-    assert len(str(refusal.value)) < 300
+    assert len(str(error.value)) < 300
 
 
-def test_scores_are_weighted_and_brought_to_the_scale_of_the_plugins() -> None:
+def test_scores_are_weighted_and_scaled_to_the_range_of_plugin_scores() -> None:
     # 7 of 10 at weight 3: 7 * 3 * (100 / 10).
     assert decode_scores(b'[{"Host":"m","Score":7},{"host":"n","score":0}]', 3) == [
         ("m", 210),
@@ -109,13 +107,13 @@ def test_scores_are_weighted_and_brought_to_the_scale_of_the_plugins() -> None:
     ]
 
 
-def test_absent_hosts_and_scores_count_as_empty() -> None:
+def test_missing_hosts_and_scores_have_their_zero_values() -> None:
     assert decode_scores(b'[{"Host":"m"},null]', 1) == [("m", 0), ("", 0)]
     assert decode_scores(b"null", 1) == []
 
 
 @pytest.mark.parametrize(
-    ("body", "complaint"),
+    ("body", "message"),
     [
         (b'{"Host":"m"}', "(expected a HostPriorityList; "),
         (b'[{"Host":1}]', "Host: 1 (expected a node name)"),
@@ -123,13 +121,13 @@ def test_absent_hosts_and_scores_count_as_empty() -> None:
         (b'[{"Host":"m","Score":9007199254740993}]', "Score of m: 9007199254740993 (expected 0 to"),
     ],
 )
-def test_scores_that_make_no_sense_are_refused(body: bytes, complaint: str) -> None:
-    with pytest.raises(InvalidAnswer) as refusal:
+def test_the_error_for_invalid_scores_names_the_field(body: bytes, message: str) -> None:
+    with pytest.raises(InvalidAnswer) as error:
         decode_scores(body, 1)
-    assert complaint in str(refusal.value)
+    assert message in str(error.value)
 
 
-def test_a_binding_answer_holds_an_error_or_nothing() -> None:
+def test_a_binding_answer_has_an_error_or_is_empty() -> None:
     assert decode_binding_error(b"{}") == ""
     assert decode_binding_error(b'{"error":"no quota"}') == "no quota"
     with pytest.raises(InvalidAnswer, match="an ExtenderBindingResult"):

@@ -24,13 +24,13 @@ def _extender(answer: object, **config: Any) -> FakeExtender:
 
 
 class Pods(FakeObjects):
-    """Every pod there is, with its UID."""
+    """Returns any pod that is asked for."""
 
     async def pod(self, reference: PodReference) -> bytes:
         return json.dumps({"metadata": {"name": reference.name, "uid": reference.uid}}).encode()
 
 
-def _left(**nodes: list[str]) -> dict[str, Any]:
+def _remaining(**nodes: list[str]) -> dict[str, Any]:
     return {
         "NodeNameToMetaVictims": {
             name: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": len(uids) - 1}
@@ -46,8 +46,8 @@ async def _review(*extenders: FakeExtender) -> Any:
     return answer
 
 
-async def test_an_extender_that_knows_the_pods_is_told_uids() -> None:
-    extender = _extender(_left(n1=["u-b"]), node_cache_capable=True)
+async def test_an_extender_with_a_cache_is_sent_the_uids_of_victims() -> None:
+    extender = _extender(_remaining(n1=["u-b"]), node_cache_capable=True)
     answer = await _review(extender)
     assert answer.candidates == {"n1": VictimsOnNode((B,), 0)}
     (asked,) = extender.asked("preempt")
@@ -59,8 +59,8 @@ async def test_an_extender_that_knows_the_pods_is_told_uids() -> None:
     }
 
 
-async def test_one_that_does_not_is_shown_them_whole_and_the_next_sees_what_it_left() -> None:
-    first = _extender(_left(n2=["u-c"]))
+async def test_an_extender_without_a_cache_is_sent_whole_pods_and_the_next_gets_the_rest() -> None:
+    first = _extender(_remaining(n2=["u-c"]))
     second = _extender({"nodenametometavictims": {}}, node_cache_capable=True)
     answer = await _review(first, second)
     assert (answer.candidates, answer.error) == ({}, "")
@@ -69,8 +69,8 @@ async def test_one_that_does_not_is_shown_them_whole_and_the_next_sees_what_it_l
     assert list(second.asked("preempt")[0]["NodeNameToMetaVictims"]) == ["n2"]
 
 
-async def test_when_nothing_is_left_nobody_else_is_asked() -> None:
-    last = _extender(_left(n1=["u-a"]))
+async def test_no_extender_is_called_once_no_candidate_is_left() -> None:
+    last = _extender(_remaining(n1=["u-a"]))
     await _review(_extender({}, node_cache_capable=True), last)
     assert last.questions == []
 
@@ -80,10 +80,10 @@ async def test_when_nothing_is_left_nobody_else_is_asked() -> None:
     [
         (ExtenderError("no answer"), "no answer"),
         ([1], "$"),
-        (_left(n1=[]), 'expected at least one victim pod on node "n1"'),
+        (_remaining(n1=[]), 'expected at least one victim pod on node "n1"'),
     ],
 )
-async def test_a_failure_ends_the_review_unless_it_may_be_ignored(
+async def test_a_failure_ends_the_review_unless_the_extender_is_ignorable(
     answer: object, error: str
 ) -> None:
     strict = await _review(_extender(answer, node_cache_capable=True))

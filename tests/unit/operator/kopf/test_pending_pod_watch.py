@@ -1,4 +1,4 @@
-"""The middleware of Kopf's session: what it filters from lists and watches."""
+"""The watch of pending pods through Kopf: the filter of watch lines, and the settings."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class _Body:
             yield chunk
 
 
-async def _read(body: _Body, departed: list[str]) -> bytes:
-    content = DeletedEventFilter(cast("aiohttp.StreamReader", body), departed.append)
+async def _read(body: _Body, deleted: list[str]) -> bytes:
+    content = DeletedEventFilter(cast("aiohttp.StreamReader", body), deleted.append)
     return b"".join([chunk async for chunk in content.iter_chunked(1024)])
 
 
-async def test_departures_become_bookmarks_and_all_else_stays() -> None:
-    departed: list[str] = []
+async def test_deleted_events_become_bookmarks_and_other_events_stay() -> None:
+    deleted: list[str] = []
     bookmark = b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}\n'
-    assert await _read(_Body(ADDED + DELETED, ADDED), departed) == ADDED + bookmark + ADDED
-    assert departed == ["b"]
+    assert await _read(_Body(ADDED + DELETED, ADDED), deleted) == ADDED + bookmark + ADDED
+    assert deleted == ["b"]
 
 
 UNREADABLE = {
@@ -52,7 +52,7 @@ UNREADABLE = {
     "no characters": ADDED.strip().replace(b'"a"', b'"\xff"'),
     "an endless number": ADDED.strip().replace(b'"spec":{}', b'"spec":{"a":' + b"9" * 4301 + b"}"),
     "nested too deep": b'{"type":"ADDED","object":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
-    "an event of nothing": b'{"type":"ADDED","object":null}',
+    "an event without an object": b'{"type":"ADDED","object":null}',
     "no event": b"[]",
     "a pod without metadata": b'{"type":"ADDED","object":{"metadata":null,"spec":{}}}',
     "a pod without a spec": ADDED.strip().replace(b'"spec":{}', b'"spec":null'),
@@ -61,7 +61,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("which", UNREADABLE)
-async def test_what_would_end_the_watch_becomes_a_bookmark_and_a_finding(which: str) -> None:
+async def test_an_invalid_watch_line_becomes_a_bookmark_and_is_reported(which: str) -> None:
     inbox = Inbox()
     pods = PendingPods(inbox, ["stowage"])
     body = cast("aiohttp.StreamReader", _Body(UNREADABLE[which] + b"\n", ADDED))
@@ -76,25 +76,25 @@ async def test_what_would_end_the_watch_becomes_a_bookmark_and_a_finding(which: 
     assert first["type"] == "BOOKMARK"
     assert isinstance(first["object"]["metadata"], dict)
     assert second == json.loads(ADDED)
-    (finding,) = inbox.drain(limit=10)
-    assert isinstance(finding, ObjectInvalid)
-    assert finding.kind == "Pod"
-    assert finding.expectation
+    (problem,) = inbox.drain(limit=10)
+    assert isinstance(problem, ObjectInvalid)
+    assert problem.kind == "Pod"
+    assert problem.expectation
 
 
-async def test_a_line_may_come_in_pieces() -> None:
-    departed: list[str] = []
-    await _read(_Body(DELETED[:5], DELETED[5:30], DELETED[30:]), departed)
-    assert departed == ["b"]
+async def test_a_line_may_arrive_in_several_chunks() -> None:
+    deleted: list[str] = []
+    await _read(_Body(DELETED[:5], DELETED[5:30], DELETED[30:]), deleted)
+    assert deleted == ["b"]
 
 
-def test_what_else_is_asked_of_the_body_reaches_it() -> None:
+def test_other_attributes_are_those_of_the_wrapped_body() -> None:
     body = _Body(ADDED)
     content = DeletedEventFilter(cast("aiohttp.StreamReader", body), lambda uid: None)
     assert content.total_bytes == body.total_bytes
 
 
-async def test_kopf_remembers_nothing_of_a_pod() -> None:
+async def test_kopf_keeps_no_memory_of_a_pod() -> None:
     memories = NoMemory()
     raw = {"metadata": {"uid": "u"}}
     first = await memories.recall(raw, noticed_by_listing=True)
@@ -102,7 +102,7 @@ async def test_kopf_remembers_nothing_of_a_pod() -> None:
     assert list(memories.iter_all_memories()) == []
 
 
-def test_kopf_is_told_to_write_nothing_and_never_to_give_up() -> None:
+def test_kopf_posts_no_events_and_retries_for_ever() -> None:
     settings = pod_watching_settings("spec.nodeName=", no_jitter)
     assert not settings.posting.enabled
     assert settings.scanning.disabled

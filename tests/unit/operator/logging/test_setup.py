@@ -17,7 +17,7 @@ from stowage.operator.logging.setup import QUIET_LIBRARIES, configure_logging
 def restored() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
-    gc.collect()  # whose complaints about other tests would be logged, too
+    gc.collect()  # else warnings about objects of earlier tests would be logged here
     yield
     structlog.reset_defaults()
     root.handlers[:] = handlers
@@ -30,7 +30,7 @@ def _lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
 
 
-def test_a_line_is_an_object_with_level_and_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_is_a_json_object_with_level_and_time(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging(json=True)
     structlog.get_logger().info("scheduled", pod="default/p", plugins=("NodeName",))
     (line,) = _lines(capsys)
@@ -39,7 +39,7 @@ def test_a_line_is_an_object_with_level_and_time(capsys: pytest.CaptureFixture[s
     assert "timestamp" in line
 
 
-def test_libraries_speak_in_the_same_form_and_only_of_trouble(
+def test_libraries_log_warnings_in_the_same_format(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     configure_logging(json=True)
@@ -49,7 +49,9 @@ def test_libraries_speak_in_the_same_form_and_only_of_trouble(
     assert (line["event"], line["logger"]) == ("Trouble", "kopf.objects")
 
 
-def test_debug_is_for_those_who_ask(capsys: pytest.CaptureFixture[str]) -> None:
+def test_debug_lines_need_a_high_verbosity(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     configure_logging(0, json=True)
     structlog.get_logger().debug("detail")
     assert _lines(capsys) == []

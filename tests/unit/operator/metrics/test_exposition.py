@@ -70,7 +70,7 @@ def _families(text: str) -> dict[str, Metric]:
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 
-def test_every_stable_metric_has_its_type_labels_and_buckets() -> None:
+def test_every_stable_metric_has_its_type_labels_and_buckets_of_kube_scheduler() -> None:
     text = _exposition()
     families = _families(text)
     for name, kind, labels, buckets in STABLE:
@@ -91,7 +91,7 @@ def test_every_stable_metric_has_its_type_labels_and_buckets() -> None:
             assert infinity == "+Inf"
 
 
-def test_help_texts_name_the_stability() -> None:
+def test_help_texts_name_the_stability_level() -> None:
     text = _exposition()
     for name, help_text in HELP.items():
         assert f"# HELP scheduler_{name} {help_text}\n" in text
@@ -100,14 +100,14 @@ def test_help_texts_name_the_stability() -> None:
     )
 
 
-def test_what_has_not_happened_yet_is_zero_rather_than_missing() -> None:
+def test_counters_start_at_zero_rather_than_missing() -> None:
     text = Metrics(FakeTime().monotonic).exposition().decode()
     assert "\nscheduler_preemption_attempts_total 0.0\n" in text
     assert "\nscheduler_preemption_victims_count 0.0\n" in text
     assert "\nscheduler_pod_scheduling_attempts_count 0.0\n" in text
 
 
-def test_a_binding_request_is_the_bind_point_of_its_profile() -> None:
+def test_a_binding_request_counts_as_the_bind_point_of_its_profile() -> None:
     family = _families(_exposition())["scheduler_framework_extension_point_duration_seconds"]
     labels = {"extension_point": "Bind", "status": "Success", "profile": "stowage"}
     (count,) = [
@@ -118,7 +118,7 @@ def test_a_binding_request_is_the_bind_point_of_its_profile() -> None:
     assert count == 1
 
 
-def test_preemptions_count_with_their_victims_and_their_evictions_with_their_end() -> None:
+def test_preemptions_count_victims_and_evictions_count_outcomes() -> None:
     metrics = Metrics(FakeTime().monotonic)
     metrics.observe_preemption(PreemptionAttempted(POD))
     metrics.observe_preemption(PreemptionAttempted(POD, "n", 3))

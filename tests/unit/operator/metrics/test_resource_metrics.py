@@ -43,7 +43,7 @@ def test_requests_and_limits_are_in_base_units() -> None:
     }
 
 
-def test_finished_pods_use_nothing() -> None:
+def test_pods_in_a_terminal_phase_are_left_out() -> None:
     assert {pod for pod, _ in _samples("Running", "Succeeded", "Failed", "Pending")} == {"p0", "p3"}
 
 

@@ -49,7 +49,7 @@ def test_a_refused_attempt_counts_at_once() -> None:
     )
 
 
-def test_many_attempts_share_a_label() -> None:
+def test_attempts_beyond_the_largest_label_share_one() -> None:
     metrics = Metrics(FakeTime().monotonic)
     metrics.observe_bound(PodBound(POD, "n", "stowage", 40, 0.5))
     assert ("scheduler_pod_scheduling_sli_duration_seconds_sum", frozenset({"15+"})) in _samples(
@@ -69,7 +69,7 @@ def test_events_and_hints_are_timed_by_name() -> None:
     assert samples[(hint, labels)] == 0.5
 
 
-def test_the_engines_counts_are_read_when_scraped() -> None:
+def test_counts_of_the_engine_are_read_at_each_scrape() -> None:
     metrics, engine = Metrics(FakeTime().monotonic), RoundRobinEngine()
     metrics.attach_engine(engine, lambda: 7)
     engine.nodes["n"] = None
@@ -82,7 +82,7 @@ def test_the_engines_counts_are_read_when_scraped() -> None:
     assert samples[incoming] == 0
 
 
-def test_buckets_are_bounded_as_prometheus_has_them() -> None:
+def test_bucket_bounds_are_inclusive() -> None:
     assert exponential_buckets(1, 2, 5) == (1, 2, 4, 8, 16)
     histogram = Histogram((1.0, 2.0))
     for value in (0.5, 1.0, 1.5, 9.0):

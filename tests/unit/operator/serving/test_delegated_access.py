@@ -1,4 +1,4 @@
-"""The API server decides who may read the endpoints."""
+"""The API server authenticates and authorizes requests to the endpoints."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from stowage.operator.serving.delegated_access import (
 from tests.support.fake_api import FakeApiClient, FakeTime, Request
 
 ALICE = {"status": {"authenticated": True, "user": {"username": "alice", "groups": ["dev"]}}}
-NOBODY = {"status": {"authenticated": False}}
+UNAUTHENTICATED = {"status": {"authenticated": False}}
 ALLOWED = {"status": {"allowed": True}}
 REFUSED = {"status": {"allowed": False, "reason": "no rule"}}
 
 
-class _Gate:
+class _Access:
     def __init__(self, *answers: Any, **options: Any) -> None:
         self.client, self.time = FakeApiClient(post=list(answers)), FakeTime()
         access = AccessOptions(**options)
@@ -48,16 +48,16 @@ def _status(response: web.Response | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
-async def test_health_is_for_everybody(path: str) -> None:
-    gate = _Gate(REFUSED)
-    assert await gate.refusal(path) is None
-    assert gate.reviews == []
+async def test_health_endpoints_need_no_authorization(path: str) -> None:
+    access_check = _Access(REFUSED)
+    assert await access_check.refusal(path) is None
+    assert access_check.reviews == []
 
 
-async def test_a_user_who_may_is_let_in() -> None:
-    gate = _Gate(ALICE, ALLOWED)
-    assert await gate.refusal("/metrics", "t1") is None
-    token, access = gate.reviews
+async def test_an_authorized_user_is_allowed() -> None:
+    access_check = _Access(ALICE, ALLOWED)
+    assert await access_check.refusal("/metrics", "t1") is None
+    token, access = access_check.reviews
     assert (token.path, token.body["spec"]) == (TOKEN_REVIEWS, {"token": "t1"})
     assert access.path == SUBJECT_ACCESS_REVIEWS
     assert access.body["spec"]["user"] == "alice"
@@ -65,61 +65,61 @@ async def test_a_user_who_may_is_let_in() -> None:
     assert access.body["spec"]["nonResourceAttributes"] == {"path": "/metrics", "verb": "get"}
 
 
-async def test_a_token_of_nobody_is_401() -> None:
-    status = _status(await _Gate(NOBODY).refusal("/metrics", "t1"))
+async def test_an_invalid_token_is_401() -> None:
+    status = _status(await _Access(UNAUTHENTICATED).refusal("/metrics", "t1"))
     assert (status["code"], status["message"]) == (401, "Unauthorized")
 
 
-async def test_a_user_who_may_not_is_403() -> None:
-    status = _status(await _Gate(ALICE, REFUSED).refusal("/metrics", "t1"))
+async def test_an_unauthorized_user_is_403() -> None:
+    status = _status(await _Access(ALICE, REFUSED).refusal("/metrics", "t1"))
     assert status["code"] == 403
     assert status["message"] == 'forbidden: User "alice" cannot get path "/metrics": no rule'
 
 
-async def test_who_shows_no_token_is_anonymous() -> None:
-    gate = _Gate(REFUSED)
-    status = _status(await gate.refusal("/configz"))
+async def test_a_request_without_a_token_is_anonymous() -> None:
+    access_check = _Access(REFUSED)
+    status = _status(await access_check.refusal("/configz"))
     assert status["message"].startswith('forbidden: User "system:anonymous" cannot get path')
-    assert gate.reviews[0].body["spec"]["groups"] == ["system:unauthenticated"]
+    assert access_check.reviews[0].body["spec"]["groups"] == ["system:unauthenticated"]
 
 
-async def test_answers_are_believed_for_ten_seconds() -> None:
-    gate = _Gate(ALICE, ALLOWED, ALICE, ALLOWED)
+async def test_reviews_are_cached_for_ten_seconds() -> None:
+    access_check = _Access(ALICE, ALLOWED, ALICE, ALLOWED)
     for _ in range(3):
-        assert await gate.refusal("/metrics", "t1") is None
-    assert len(gate.reviews) == 2
-    gate.time.now += 10.1
-    assert await gate.refusal("/metrics", "t1") is None
-    assert len(gate.reviews) == 4
+        assert await access_check.refusal("/metrics", "t1") is None
+    assert len(access_check.reviews) == 2
+    access_check.time.now += 10.1
+    assert await access_check.refusal("/metrics", "t1") is None
+    assert len(access_check.reviews) == 4
 
 
-async def test_a_refusal_is_believed_too() -> None:
-    gate = _Gate(REFUSED)
+async def test_a_refusal_is_cached() -> None:
+    access_check = _Access(REFUSED)
     for _ in range(2):
-        assert await gate.refusal("/metrics") is not None
-    assert len(gate.reviews) == 1
+        assert await access_check.refusal("/metrics") is not None
+    assert len(access_check.reviews) == 1
 
 
-async def test_without_a_review_of_the_token_nobody_is_let_in_and_nothing_is_remembered() -> None:
-    gate = _Gate(ApiError(503), ALICE, ALLOWED)
-    assert _status(await gate.refusal("/metrics", "t1"))["code"] == 401
-    assert await gate.refusal("/metrics", "t1") is None
+async def test_a_failed_token_review_is_401_and_not_cached() -> None:
+    access_check = _Access(ApiError(503), ALICE, ALLOWED)
+    assert _status(await access_check.refusal("/metrics", "t1"))["code"] == 401
+    assert await access_check.refusal("/metrics", "t1") is None
 
 
-async def test_without_a_review_of_the_access_it_is_an_internal_error() -> None:
-    response = await _Gate(ApiError(503, "Unavailable", "try later")).refusal("/metrics")
+async def test_a_failed_access_review_is_an_internal_error() -> None:
+    response = await _Access(ApiError(503, "Unavailable", "try later")).refusal("/metrics")
     assert response is not None
     assert response.status == 500
     assert response.text == 'Internal Server Error: "/metrics": 503 Unavailable: try later\n'
 
 
-async def test_a_star_allows_all_below() -> None:
-    gate = _Gate(REFUSED, always_allow_paths=("/metrics*",))
-    assert await gate.refusal("/metrics/resources") is None
-    assert await gate.refusal("/healthz") is not None
+async def test_a_trailing_star_allows_all_paths_with_the_prefix() -> None:
+    access_check = _Access(REFUSED, always_allow_paths=("/metrics*",))
+    assert await access_check.refusal("/metrics/resources") is None
+    assert await access_check.refusal("/healthz") is not None
 
 
 @pytest.mark.parametrize("path", ["metrics", "/a*b"])
-def test_a_path_that_is_none_is_refused(path: str) -> None:
+def test_an_invalid_path_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="begin with /"):
         AccessOptions(always_allow_paths=(path,))

@@ -5,36 +5,36 @@ from __future__ import annotations
 from stowage.operator.serving.health import Checks, report
 
 
-def test_all_well_is_one_word() -> None:
+def test_the_report_is_ok_if_all_checks_pass() -> None:
     assert report("livez", {"ping": lambda: True}, set(), verbose=False) == (200, "ok")
 
 
-def test_verbose_names_every_check() -> None:
+def test_a_verbose_report_lists_every_check() -> None:
     checks = {"leaderElection": lambda: True, "shutdown": lambda: True}
     text = "[+]leaderElection ok\n[+]shutdown ok\nreadyz check passed\n"
     assert report("readyz", checks, set(), verbose=True) == (200, text)
 
 
-def test_a_failure_is_told_without_its_reason() -> None:
+def test_a_failed_check_is_reported_without_its_reason() -> None:
     checks = {"leaderElection": lambda: True, "informer-sync": lambda: False}
     text = "[+]leaderElection ok\n[-]informer-sync failed: reason withheld\nreadyz check failed\n"
     assert report("readyz", checks, set(), verbose=False) == (500, text)
 
 
-def test_an_excluded_check_may_fail() -> None:
+def test_an_excluded_check_does_not_fail_the_report() -> None:
     checks = {"informer-sync": lambda: False, "shutdown": lambda: True}
     assert report("readyz", checks, {"informer-sync"}, verbose=False) == (200, "ok")
     _, text = report("readyz", checks, {"informer-sync"}, verbose=True)
     assert text == "[+]informer-sync excluded: ok\n[+]shutdown ok\nreadyz check passed\n"
 
 
-def test_excluding_what_is_not_there_is_warned_about() -> None:
+def test_excluding_an_unknown_check_is_a_warning() -> None:
     _, text = report("livez", {"ping": lambda: True}, {"nosuch"}, verbose=True)
     warning = 'warn: some health checks cannot be excluded: no matches for "nosuch"\n'
     assert text == f"[+]ping ok\n{warning}livez check passed\n"
 
 
-def test_an_endpoint_without_checks_has_ping() -> None:
+def test_an_endpoint_without_checks_has_the_check_ping() -> None:
     checks = Checks(health={}, live={}, ready={"shutdown": lambda: True})
     by_endpoint = {name: list(named) for name, named in checks.by_endpoint().items()}
     assert by_endpoint == {"healthz": ["ping"], "livez": ["ping"], "readyz": ["shutdown"]}

@@ -62,11 +62,11 @@ async def served() -> AsyncIterator[_Served]:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/livez/ping"])
-async def test_a_live_process_says_ok(served: _Served, path: str) -> None:
+async def test_health_endpoints_of_a_live_process_are_ok(served: _Served, path: str) -> None:
     assert await served.get(path) == (200, "ok")
 
 
-async def test_readiness_waits_for_the_first_lists(served: _Served) -> None:
+async def test_readyz_fails_until_the_first_lists_are_complete(served: _Served) -> None:
     status, text = await served.get("/readyz")
     assert status == 500
     assert text == "[-]informer-sync failed: reason withheld\nreadyz check failed\n"
@@ -76,7 +76,7 @@ async def test_readiness_waits_for_the_first_lists(served: _Served) -> None:
     assert await served.get("/readyz") == (200, "ok")
 
 
-async def test_verbose_shows_the_notes_too(served: _Served) -> None:
+async def test_a_verbose_readyz_shows_the_notes(served: _Served) -> None:
     served.is_ready, served.notes = True, ["configuration refused"]
     _, text = await served.get("/readyz?verbose")
     assert text == "configuration refused\n[+]informer-sync ok\nreadyz check passed\n"
@@ -89,21 +89,21 @@ async def test_metrics_are_exposed_as_text(served: _Served) -> None:
     assert await served.get("/metrics/resources") == (200, "kube_pod_resource_request 1\n")
 
 
-async def test_the_configuration_is_shown(served: _Served) -> None:
+async def test_configz_shows_the_configuration(served: _Served) -> None:
     assert await served.get_json("/configz") == {"kubescheduler.config.k8s.io": {"profiles": []}}
 
 
-async def test_the_state_is_shown_in_two_parts(served: _Served) -> None:
+async def test_debug_endpoints_show_cache_and_queue(served: _Served) -> None:
     assert await served.get_json("/debug/cache") == {"nodes": STATE["nodes"]}
     assert await served.get_json("/debug/queue") == {"queue": {"active": []}, "bindings": {}}
 
 
-async def test_the_version_is_shown(served: _Served) -> None:
+async def test_version_shows_the_version(served: _Served) -> None:
     version = await served.get_json("/version")
     assert version["gitVersion"].startswith(f"v{version['major']}.{version['minor']}.")
 
 
-async def test_what_may_not_be_read_is_not_shown(served: _Served) -> None:
+async def test_unauthorized_requests_are_403(served: _Served) -> None:
     served.client.script("POST", {"status": {"allowed": False}})
     for path in ("/metrics", "/configz", "/debug/queue", "/nosuch"):
         status, text = await served.get(path)
@@ -111,5 +111,5 @@ async def test_what_may_not_be_read_is_not_shown(served: _Served) -> None:
         assert json.loads(text)["message"].endswith(f'cannot get path "{path}"')
 
 
-async def test_a_path_nobody_serves_is_404(served: _Served) -> None:
+async def test_an_unknown_path_is_404(served: _Served) -> None:
     assert (await served.get("/nosuch"))[0] == 404

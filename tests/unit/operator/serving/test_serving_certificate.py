@@ -1,4 +1,4 @@
-"""The serving certificate: given and reloaded, or self-signed."""
+"""The serving certificate: read from files and reloaded, or self-signed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _write(folder: Path, host: str = "h1") -> CertificateFiles:
     return files
 
 
-def test_our_own_certificate_is_good_for_this_host() -> None:
+def test_a_self_signed_certificate_names_localhost_and_the_host() -> None:
     certificate = x509.load_pem_x509_certificate(self_signed("10.1.2.3")[0])
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert "localhost" in names.get_values_for_type(x509.DNSName)
@@ -35,7 +35,9 @@ def test_our_own_certificate_is_good_for_this_host() -> None:
     assert set(addresses) == {"127.0.0.1", "::1", "10.1.2.3"}
 
 
-def test_one_in_memory_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_in_memory_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert ServingCertificate(None, None, "0.0.0.0").context.minimum_version is (
         ssl.TLSVersion.TLSv1_2
@@ -43,7 +45,7 @@ def test_one_in_memory_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_in_a_directory_is_found_again(tmp_path: Path) -> None:
+def test_a_self_signed_certificate_in_a_directory_is_used_again(tmp_path: Path) -> None:
     folder = tmp_path / "certificates"
     files = self_signed_files(folder, "0.0.0.0")
     first = files.certificate.read_bytes()
@@ -52,7 +54,7 @@ def test_one_in_a_directory_is_found_again(tmp_path: Path) -> None:
     assert not ServingCertificate(None, folder, "0.0.0.0").reload()
 
 
-def test_changed_files_are_loaded_again(tmp_path: Path) -> None:
+def test_changed_files_are_reloaded(tmp_path: Path) -> None:
     files = _write(tmp_path)
     served = ServingCertificate(files, None, "")
     assert not served.reload()
@@ -61,7 +63,7 @@ def test_changed_files_are_loaded_again(tmp_path: Path) -> None:
     assert not served.reload()
 
 
-def test_a_pair_that_does_not_match_leaves_the_old_one_in_place(tmp_path: Path) -> None:
+def test_files_that_do_not_match_keep_the_old_certificate(tmp_path: Path) -> None:
     files = _write(tmp_path)
     served = ServingCertificate(files, None, "")
     key = tmp_path / "tls.key"
@@ -73,17 +75,17 @@ def test_a_pair_that_does_not_match_leaves_the_old_one_in_place(tmp_path: Path) 
     assert served.reload()
 
 
-def test_one_says_when_it_ends_if_it_can_be_read(
+def test_the_expiry_is_read_if_the_certificate_can_be_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = _write(tmp_path)
     end = x509.load_pem_x509_certificate(files.certificate.read_bytes()).not_valid_after_utc
     assert ServingCertificate(files, None, "").expires_at == end.timestamp()
 
-    def too_strict(_pem: bytes) -> x509.Certificate:
+    def raise_error(_pem: bytes) -> x509.Certificate:
         raise ValueError("a serial number below zero")
 
-    monkeypatch.setattr(x509, "load_pem_x509_certificate", too_strict)
+    monkeypatch.setattr(x509, "load_pem_x509_certificate", raise_error)
     assert ServingCertificate(files, None, "").expires_at == math.inf
 
 

@@ -62,7 +62,7 @@ def _mismatches(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-async def test_equal_states_have_no_mismatch() -> None:
+async def test_equal_states_are_dumped_without_a_mismatch() -> None:
     state = _State(["n1", "n2"], [_pod("p")], [])
     lines = await _compared(state, _list("n1", token="next"), _list("n2"), _list("p"))
     assert _mismatches(lines) == []
@@ -73,7 +73,7 @@ async def test_equal_states_have_no_mismatch() -> None:
     assert queue["queue"] == {"active": []}
 
 
-async def test_what_differs_is_named() -> None:
+async def test_missing_and_redundant_objects_are_named() -> None:
     state = _State(["n1", "old"], [_pod("p"), _pod("ghost"), _pod("waiting", node="")], [])
     lines = await _compared(state, _list("n1", "new"), _list("p", "unseen"))
     assert _mismatches(lines) == [
@@ -87,6 +87,6 @@ async def test_a_pod_being_bound_is_not_redundant() -> None:
     assert _mismatches(await _compared(state, _list("n1"), _list())) == []
 
 
-async def test_a_server_that_does_not_answer_is_logged() -> None:
+async def test_a_failed_comparison_is_logged() -> None:
     lines = await _compared(_State([], [], []), ApiError(503))
     assert lines[-1]["event"] == "cache not compared"

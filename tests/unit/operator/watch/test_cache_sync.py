@@ -1,4 +1,4 @@
-"""No pod is scheduled before the caches have synced, nor with lists older than the lease."""
+"""Cache sync: first lists handled by the engine, and lists that are newer than the lease."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from stowage.operator.watch.cache_sync import CacheSync
 from stowage.operator.watch.kinds import NODES
 from stowage.operator.watch.reflector import Reflector
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
+from tests.unit.operator.tasks import let_tasks_run
 
 NUM_NODES = MAX_EVENTS_AT_ONCE + 1
 
@@ -23,20 +24,20 @@ def _nodes() -> dict[str, Any]:
     return {"metadata": {"resourceVersion": "10"}, "items": items}
 
 
-class _Parts:
-    """A view of nodes, and what it is made of."""
+class _NodeSync:
+    """The cache sync of one reflector of nodes."""
 
     def __init__(self, *lists: Any, needs_refresh: bool = True) -> None:
         self.inbox = Inbox()
         self.client = FakeApiClient(get=list(lists), watch=[[SILENCE]])
         self.reflector = Reflector(NODES, self.client, self.inbox, FakeTime().clock)
         to_refresh = [self.reflector] if needs_refresh else []
-        self.view = CacheSync(self.inbox, lambda: self.reflector.has_synced, to_refresh)
+        self.sync = CacheSync(self.inbox, lambda: self.reflector.has_synced, to_refresh)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         running = asyncio.create_task(self.reflector.run())
-        await _settle()
+        await let_tasks_run()
         yield
         running.cancel()
 
@@ -44,73 +45,68 @@ class _Parts:
         self.inbox.drain(MAX_EVENTS_AT_ONCE)
 
 
-async def _settle() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
+async def test_first_lists_are_complete_once_the_engine_has_handled_all_events() -> None:
+    nodes = _NodeSync(_nodes(), needs_refresh=False)
+    assert not nodes.sync.is_complete()
+    async with nodes.running():
+        assert nodes.reflector.has_synced
+        nodes.handle_one_slice()
+        assert not nodes.sync.is_complete()
+        assert not nodes.sync.is_current()
+        nodes.handle_one_slice()
+        assert nodes.sync.is_complete()
+        assert nodes.sync.is_current()
 
 
-async def test_first_lists_count_once_the_engine_has_handled_all_of_them() -> None:
-    parts = _Parts(_nodes(), needs_refresh=False)
-    assert not parts.view.is_complete()
-    async with parts.running():
-        assert parts.reflector.has_synced
-        parts.handle_one_slice()
-        assert not parts.view.is_complete()
-        assert not parts.view.is_current()
-        parts.handle_one_slice()
-        assert parts.view.is_complete()
-        assert parts.view.is_current()
+async def test_complete_caches_are_current_once_a_refresh_was_handled() -> None:
+    nodes = _NodeSync(_nodes())
+    async with nodes.running():
+        nodes.inbox.drain(NUM_NODES)
+        assert nodes.sync.is_complete()
+        assert not nodes.sync.is_current()
+        nodes.sync.refresh(at_least=10)
+        assert not nodes.sync.is_current()
+        await let_tasks_run()
+        nodes.handle_one_slice()
+        assert not nodes.sync.is_current()
+        nodes.handle_one_slice()
+        assert nodes.sync.is_current()
+        assert len(nodes.client.sent("GET")) == 2
 
 
-async def test_a_complete_view_is_not_current_before_it_was_refreshed_and_handled() -> None:
-    parts = _Parts(_nodes())
-    async with parts.running():
-        parts.inbox.drain(NUM_NODES)
-        assert parts.view.is_complete()
-        assert not parts.view.is_current()
-        parts.view.refresh(at_least=10)
-        assert not parts.view.is_current()
-        await _settle()
-        parts.handle_one_slice()
-        assert not parts.view.is_current()
-        parts.handle_one_slice()
-        assert parts.view.is_current()
-        assert len(parts.client.sent("GET")) == 2
+async def test_caches_are_not_current_while_the_new_list_is_missing() -> None:
+    nodes = _NodeSync(_nodes(), SILENCE)
+    async with nodes.running():
+        nodes.inbox.drain(NUM_NODES)
+        nodes.sync.refresh(at_least=10)
+        await let_tasks_run()
+        assert len(nodes.inbox) == 0
+        assert not nodes.sync.is_current()
 
 
-async def test_a_view_without_the_list_asked_for_stays_old() -> None:
-    parts = _Parts(_nodes(), SILENCE)
-    async with parts.running():
-        parts.inbox.drain(NUM_NODES)
-        parts.view.refresh(at_least=10)
-        await _settle()
-        assert len(parts.inbox) == 0
-        assert not parts.view.is_current()
+async def test_a_list_older_than_the_lease_does_not_count() -> None:
+    nodes = _NodeSync(_nodes(), _nodes(), SILENCE)
+    async with nodes.running():
+        nodes.inbox.drain(NUM_NODES)
+        nodes.sync.refresh(at_least=11)
+        await let_tasks_run()
+        assert len(nodes.client.sent("GET")) == 3
+        assert not nodes.sync.is_current()
 
 
-async def test_a_list_older_than_the_lease_is_not_believed() -> None:
-    parts = _Parts(_nodes(), _nodes(), SILENCE)
-    async with parts.running():
-        parts.inbox.drain(NUM_NODES)
-        parts.view.refresh(at_least=11)
-        await _settle()
-        assert len(parts.client.sent("GET")) == 3
-        assert not parts.view.is_current()
+async def test_a_first_list_after_the_lease_was_taken_needs_no_refresh() -> None:
+    nodes = _NodeSync(_nodes())
+    nodes.sync.refresh(at_least=10)
+    async with nodes.running():
+        nodes.inbox.drain(NUM_NODES)
+        assert nodes.sync.is_current()
+        assert len(nodes.client.sent("GET")) == 1
 
 
-async def test_a_first_list_begun_after_the_lease_was_taken_is_the_only_one() -> None:
-    parts = _Parts(_nodes())
-    parts.view.refresh(at_least=10)
-    async with parts.running():
-        parts.inbox.drain(NUM_NODES)
-        assert parts.view.is_current()
-        assert len(parts.client.sent("GET")) == 1
-
-
-async def test_a_current_view_stays_so_whatever_arrives() -> None:
-    parts = _Parts(_nodes(), needs_refresh=False)
-    async with parts.running():
-        parts.inbox.drain(NUM_NODES)
-        assert parts.view.is_current()
-        parts.inbox.put(PendingPodGone("d", "p", "u"))
-        assert parts.view.is_current()
+async def test_current_caches_stay_current_when_events_arrive() -> None:
+    nodes = _NodeSync(_nodes(), needs_refresh=False)
+    async with nodes.running():
+        nodes.inbox.drain(NUM_NODES)
+        assert nodes.sync.is_current()
+        nodes.inbox.put(PendingPodGone("d", "p", "u"))
+        assert nodes.sync.is_current()

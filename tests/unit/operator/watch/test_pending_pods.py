@@ -1,4 +1,4 @@
-"""Kopf's events and lists become events, and a gap loses no pod."""
+"""Lists and Kopf's watch events of pending pods become events of the engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stowage.operator.watch.pending_pods import PendingPods, pending_pods_select
 
 
 class _Watch:
-    """Pending pods of two profiles and what became of them."""
+    """Pending pods of two profiles, and the events in the inbox."""
 
     def __init__(self) -> None:
         self.inbox = Inbox()
@@ -56,7 +56,7 @@ def watch() -> _Watch:
     return _Watch()
 
 
-def test_pods_are_seen_and_gone(watch: _Watch) -> None:
+def test_added_and_deleted_pods_are_seen_and_gone(watch: _Watch) -> None:
     watch.listed()
     watch.event("ADDED", "a", 11)
     watch.event("MODIFIED", "a", 12)
@@ -64,7 +64,7 @@ def test_pods_are_seen_and_gone(watch: _Watch) -> None:
     assert watch.arrived() == ["+a", "+a", "-a"]
 
 
-def test_pods_of_other_schedulers_are_none_of_our_business(watch: _Watch) -> None:
+def test_pods_of_other_schedulers_are_ignored(watch: _Watch) -> None:
     watch.listed()
     watch.event("ADDED", "a", 11, schedulerName="default-scheduler")
     watch.event("ADDED", "b", 12, schedulerName="batch")
@@ -72,13 +72,13 @@ def test_pods_of_other_schedulers_are_none_of_our_business(watch: _Watch) -> Non
     assert watch.arrived() == ["+b"]
 
 
-def test_a_list_is_taken_without_waiting_for_kopf(watch: _Watch) -> None:
+def test_listed_pods_are_seen_without_waiting_for_kopf(watch: _Watch) -> None:
     watch.listed("a", "b")
     assert watch.arrived() == ["+a", "+b"]
     assert watch.pods.has_synced
 
 
-def test_pods_that_vanished_in_a_gap_are_gone_after_the_next_list(watch: _Watch) -> None:
+def test_pods_missing_from_the_next_list_are_gone(watch: _Watch) -> None:
     watch.listed("a", "b")
     watch.listed("b", version=20)
     assert watch.arrived() == ["+a", "+b", "+b", "-a"]
@@ -92,13 +92,13 @@ def test_a_list_of_several_pages_is_compared_as_a_whole(watch: _Watch) -> None:
     assert watch.arrived() == ["+b"]
 
 
-def test_a_list_begun_anew_counts_from_its_start(watch: _Watch) -> None:
+def test_a_restarted_list_is_compared_from_its_first_page(watch: _Watch) -> None:
     watch.page(["a"], version=20, more="token")
     watch.listed("b", version=30)
     assert watch.arrived() == ["+a", "+b", "-a"]
 
 
-def test_an_event_from_before_a_list_is_stale(watch: _Watch) -> None:
+def test_an_event_older_than_the_list_is_stale(watch: _Watch) -> None:
     watch.listed("b", version=20)
     watch.event("MODIFIED", "a", 15)
     watch.event("MODIFIED", "b", 15)
@@ -106,7 +106,7 @@ def test_an_event_from_before_a_list_is_stale(watch: _Watch) -> None:
     assert watch.arrived() == ["+b", "+c"]
 
 
-def test_news_that_come_again_change_nothing(watch: _Watch) -> None:
+def test_repeated_events_change_nothing(watch: _Watch) -> None:
     watch.listed()
     watch.event("ADDED", "a", 11)
     watch.event("MODIFIED", "a", 12)
@@ -115,14 +115,14 @@ def test_news_that_come_again_change_nothing(watch: _Watch) -> None:
     assert watch.arrived() == ["+a", "+a"]
 
 
-def test_a_pod_that_cannot_be_understood_is_reported_and_still_known(watch: _Watch) -> None:
+def test_an_invalid_pod_is_reported_and_its_deletion_is_seen(watch: _Watch) -> None:
     watch.listed()
     watch.event("ADDED", "a", 11, priority="high")
     watch.event("DELETED", "a", 12)
     assert watch.arrived() == ["!a spec.priority", "-a"]
 
 
-def test_nothing_is_synced_before_the_last_page(watch: _Watch) -> None:
+def test_a_list_has_not_synced_before_its_last_page(watch: _Watch) -> None:
     watch.page(["a"], version=20, more="token")
     assert not watch.pods.has_synced
     watch.page([], version=20, first=False)
@@ -141,11 +141,11 @@ PHASES = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed"
         (("stowage", "default-scheduler"), PHASES),
     ],
 )
-def test_the_selector_is_as_narrow_as_it_can_be(names: tuple[str, ...], want: str) -> None:
+def test_the_selector_is_as_narrow_as_possible(names: tuple[str, ...], want: str) -> None:
     assert pending_pods_selector(names) == want
 
 
-def test_an_event_that_a_departure_overtook_is_stale(watch: _Watch) -> None:
+def test_an_event_after_the_deletion_of_its_pod_is_stale(watch: _Watch) -> None:
     watch.listed()
     watch.event("ADDED", "a", 11)
     watch.pods.handle_removal("a")
@@ -153,18 +153,18 @@ def test_an_event_that_a_departure_overtook_is_stale(watch: _Watch) -> None:
     assert watch.arrived() == ["+a", "-a"]
 
 
-def test_a_pod_whose_departure_comes_first_is_never_seen(watch: _Watch) -> None:
+def test_a_pod_whose_deletion_arrives_first_is_never_seen(watch: _Watch) -> None:
     watch.listed()
     watch.pods.handle_removal("a")
     watch.event("ADDED", "a", 11)
     assert watch.arrived() == []
 
 
-def test_a_pod_that_cannot_be_understood_is_reported_to_the_profile_it_is_for() -> None:
+def test_an_invalid_pod_is_reported_with_its_scheduler_name() -> None:
     inbox = Inbox()
     pods = PendingPods(inbox, ("stowage", "batch"))
     bad = {"schedulerName": "batch", "priority": "high"}
-    foreign = {"schedulerName": "somebody-else", "priority": "high"}
+    foreign = {"schedulerName": "other-scheduler", "priority": "high"}
     items = [
         {"metadata": {"name": name, "uid": name, "namespace": "d"}, "spec": spec}
         for name, spec in (("a", bad), ("b", foreign))

@@ -21,7 +21,7 @@ def seen(inbox: Inbox) -> list[str]:
     return [event.pod.metadata.name for event in events if isinstance(event, PendingPodSeen)]
 
 
-def test_pods_of_a_new_profile_are_taken_from_then_on() -> None:
+def test_pods_of_an_added_profile_are_seen() -> None:
     inbox = Inbox()
     pods = PendingPods(inbox, ("stowage",))
     pods.handle_event(None, pod("job", "batch"))
@@ -31,7 +31,7 @@ def test_pods_of_a_new_profile_are_taken_from_then_on() -> None:
     assert seen(inbox) == ["job"]
 
 
-def test_pods_of_a_profile_that_went_are_forgotten_without_being_called_gone() -> None:
+def test_pods_of_a_removed_profile_are_forgotten_without_an_event() -> None:
     inbox, raw = Inbox(), dict[str, dict[str, Any]]()
     pods = PendingPods(inbox, ("stowage", "batch"), raw)
     pods.handle_event(None, pod("ours", "stowage"))
@@ -39,6 +39,6 @@ def test_pods_of_a_profile_that_went_are_forgotten_without_being_called_gone() -
     pods.select(("stowage",))
     assert seen(inbox) == ["ours", "job"]
     assert list(raw) == ["uid-ours"]
-    # A list that lacks both tells only of the one that is still ours.
+    # A list without both pods reports only the pod of a remaining profile as gone.
     pods.handle_page(b'{"metadata":{"resourceVersion":"9"},"items":[]}', is_first=True)
     assert inbox.drain(100) == [PendingPodGone("default", "ours", "uid-ours")]

@@ -1,4 +1,4 @@
-"""The outcome of a binding is always found out."""
+"""Binding reports an outcome even if the API server's answer is lost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def _bind(client: FakeApiClient, may_write: bool = True) -> BindSucceeded 
     return await Binder(client, lambda: may_write, FakeTime().clock).bind(INSTRUCTION)
 
 
-async def test_a_binding_names_the_node_and_insists_on_the_uid() -> None:
+async def test_a_binding_names_the_node_and_has_the_uid_as_precondition() -> None:
     client = FakeApiClient(post=[{}])
     assert await _bind(client) == SUCCEEDED
     (request,) = client.requests
@@ -41,7 +41,7 @@ async def test_a_binding_names_the_node_and_insists_on_the_uid() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 422])
-async def test_a_refusal_is_a_failure_without_asking_further(status: int) -> None:
+async def test_a_refused_binding_is_a_failure_without_reading_the_pod(status: int) -> None:
     client = FakeApiClient(post=[ApiError(status, "Reason", "why not")])
     assert await _bind(client) == BindFailed("u1", "n1", f"{status} Reason: why not")
     assert len(client.requests) == 1
@@ -59,32 +59,32 @@ async def test_a_refusal_is_a_failure_without_asking_further(status: int) -> Non
     ],
     ids=repr,
 )
-async def test_a_lost_answer_of_a_binding_that_took_place_is_a_success(lost: Exception) -> None:
+async def test_a_lost_answer_is_a_success_if_the_pod_is_on_its_node(lost: Exception) -> None:
     client = FakeApiClient(post=[lost], get=[_pod(node="n1")])
     assert await _bind(client) == SUCCEEDED
     assert [request.method for request in client.requests] == ["POST", "GET"]
 
 
-async def test_a_lost_answer_of_a_binding_that_did_not_take_place_is_posted_again() -> None:
+async def test_a_lost_answer_is_posted_again_if_the_pod_has_no_node() -> None:
     client = FakeApiClient(post=[TimeoutError(), {}], get=[_pod()])
     assert await _bind(client) == SUCCEEDED
     assert [request.method for request in client.requests] == ["POST", "GET", "GET", "POST"]
 
 
-async def test_a_binding_that_arrives_after_it_was_looked_for_is_not_posted_again() -> None:
+async def test_a_binding_that_takes_effect_after_the_first_read_is_not_posted_again() -> None:
     client = FakeApiClient(post=[TimeoutError(), {}], get=[_pod(), _pod(node="n1")])
     assert await _bind(client) == SUCCEEDED
     assert len(client.sent("POST")) == 1
 
 
-async def test_a_binding_whose_connection_broke_has_time_to_arrive() -> None:
+async def test_a_binding_on_a_broken_connection_is_posted_again_after_a_pause() -> None:
     client = FakeApiClient(post=[aiohttp.ServerDisconnectedError(), {}], get=[_pod()])
     time = FakeTime()
     assert await Binder(client, lambda: True, time.clock).bind(INSTRUCTION) == SUCCEEDED
     assert time.slept == [LATE_S]
 
 
-async def test_a_pod_that_goes_while_its_binding_waits_is_not_posted_again() -> None:
+async def test_a_binding_is_not_posted_again_for_a_replaced_pod() -> None:
     client = FakeApiClient(post=[TimeoutError(), {}], get=[_pod(), _pod(uid="u2")])
     assert isinstance(await _bind(client), BindFailed)
     assert len(client.sent("POST")) == 1
@@ -95,24 +95,24 @@ async def test_a_pod_that_goes_while_its_binding_waits_is_not_posted_again() -> 
     [_pod(node="elsewhere"), _pod(node="n1", uid="u2"), ApiError(404, "NotFound")],
     ids=["on another node", "another pod of that name", "gone"],
 )
-async def test_a_pod_that_cannot_be_ours_any_more_is_a_failure(found: Any) -> None:
+async def test_a_lost_answer_is_a_failure_if_the_pod_is_gone_or_elsewhere(found: Any) -> None:
     client = FakeApiClient(post=[TimeoutError()], get=[found])
     assert isinstance(await _bind(client), BindFailed)
     assert len(client.sent("POST")) == 1
 
 
-async def test_a_conflict_over_a_pod_already_on_our_node_is_a_success() -> None:
+async def test_a_conflict_is_a_success_if_the_pod_is_on_its_node() -> None:
     assert await _bind(FakeApiClient(post=[ALREADY_ASSIGNED], get=[_pod(node="n1")])) == SUCCEEDED
 
 
-async def test_a_conflict_over_a_pod_without_a_node_is_a_failure() -> None:
+async def test_a_conflict_is_a_failure_if_the_pod_has_no_node() -> None:
     conflict = ApiError(409, "Conflict", "pod p is being deleted, cannot be assigned to a host")
     outcome = await _bind(FakeApiClient(post=[conflict], get=[_pod()]))
     assert isinstance(outcome, BindFailed)
     assert "is being deleted" in outcome.message
 
 
-async def test_the_pod_is_read_until_there_is_an_answer() -> None:
+async def test_the_pod_is_read_until_the_api_server_answers() -> None:
     client = FakeApiClient(
         post=[TimeoutError()], get=[TimeoutError(), ApiError(503), UNREACHABLE, _pod(node="n1")]
     )
@@ -135,31 +135,31 @@ OTHER_ANSWERS = {
 
 
 @pytest.mark.parametrize("refusal", OTHER_ANSWERS.values(), ids=OTHER_ANSWERS.keys())
-async def test_what_does_not_show_the_pod_is_no_answer(refusal: Any) -> None:
+async def test_an_answer_without_the_pod_is_read_again(refusal: Any) -> None:
     client = FakeApiClient(post=[TimeoutError()], get=[refusal, _pod(node="n1")])
     assert await _bind(client) == SUCCEEDED
     assert len(client.sent("GET")) == 2
 
 
-async def test_a_server_that_cannot_be_reached_is_tried_again_without_reading() -> None:
+async def test_an_unreachable_api_server_is_retried_without_reading_the_pod() -> None:
     client = FakeApiClient(post=[UNREACHABLE, UNREACHABLE, {}])
     assert await _bind(client) == SUCCEEDED
     assert client.sent("GET") == []
 
 
-async def test_too_many_requests_waits_as_long_as_asked() -> None:
+async def test_retry_after_is_respected() -> None:
     client, time = FakeApiClient(post=[ApiError(429, retry_after=7.0), {}]), FakeTime()
     assert await Binder(client, lambda: True, time.clock).bind(INSTRUCTION) == SUCCEEDED
     assert time.slept == [7.0]
 
 
-async def test_a_server_that_answers_with_errors_for_ever_is_given_up() -> None:
+async def test_binding_fails_after_the_maximum_of_server_errors() -> None:
     client = FakeApiClient(post=[ApiError(500, "InternalError", "no")], get=[_pod()])
     assert await _bind(client) == BindFailed("u1", "n1", "500 InternalError: no")
     assert len(client.sent("POST")) == MAX_ANSWERED_ERRORS
 
 
-async def test_a_refusal_after_a_lost_answer_is_checked_once_more() -> None:
+async def test_after_a_lost_answer_a_refusal_is_verified_by_a_read() -> None:
     client = FakeApiClient(
         post=[TimeoutError(), ApiError(403, "Forbidden", "webhook")],
         get=[_pod(), _pod(node="n1")],
@@ -167,7 +167,7 @@ async def test_a_refusal_after_a_lost_answer_is_checked_once_more() -> None:
     assert await _bind(client) == SUCCEEDED
 
 
-async def test_nothing_is_posted_without_the_lease() -> None:
+async def test_no_binding_is_posted_without_the_lease() -> None:
     client = FakeApiClient(post=[{}])
     assert isinstance(await _bind(client, may_write=False), BindFailed)
     assert client.requests == []

@@ -1,8 +1,6 @@
-"""Events are created once, counted in series, and dropped by priority."""
+"""Kubernetes Events are created once, counted in series, and dropped by priority."""
 
 from __future__ import annotations
-
-import asyncio
 
 import pytest
 
@@ -11,6 +9,7 @@ from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers import event_recorder
 from stowage.operator.writers.event_recorder import SERIES_INTERVAL_S, EventRecorder
 from tests.support.fake_api import FakeApiClient, FakeTime
+from tests.unit.operator.tasks import let_tasks_run
 
 POD = PodReference("default", "p", "u1")
 SCHEDULED = EmitEvent(POD, "Normal", "Scheduled", "Binding", "assigned", "stowage")
@@ -26,15 +25,10 @@ def _recorder(client: FakeApiClient, time: FakeTime | None = None) -> EventRecor
     return EventRecorder(client, "host", time.clock)
 
 
-async def _settle() -> None:
-    for _ in range(60):
-        await asyncio.sleep(0)
-
-
-async def test_an_event_says_who_did_what_to_which_pod() -> None:
+async def test_an_event_has_controller_pod_reason_and_action() -> None:
     client = FakeApiClient()
     _recorder(client).emit(SCHEDULED)
-    await _settle()
+    await let_tasks_run()
     (request,) = client.requests
     assert request.path == "/apis/events.k8s.io/v1/namespaces/default/events"
     body = request.body
@@ -51,7 +45,7 @@ async def test_an_event_says_who_did_what_to_which_pod() -> None:
     assert (body["type"], body["reason"], body["action"]) == ("Normal", "Scheduled", "Binding")
 
 
-async def test_an_event_names_the_versions_of_the_pods_it_is_about() -> None:
+async def test_an_event_has_the_resource_versions_of_its_pods() -> None:
     client = FakeApiClient()
     preemptor = PodReference("default", "q", "u2")
     _recorder(client).emit(
@@ -62,16 +56,16 @@ async def test_an_event_names_the_versions_of_the_pods_it_is_about() -> None:
             related_resource_version="18",
         )
     )
-    await _settle()
+    await let_tasks_run()
     body = client.requests[0].body
     versions = (body["regarding"]["resourceVersion"], body["related"]["resourceVersion"])
     assert versions == ("17", "18")
 
 
-async def test_a_long_note_is_cut_to_what_the_api_takes() -> None:
+async def test_a_long_note_is_cut_to_the_limit_of_the_api() -> None:
     client = FakeApiClient()
     _recorder(client).emit(_failed(note="ä" * 1000))
-    await _settle()
+    await let_tasks_run()
     note = client.requests[0].body["note"]
     assert note == "ä" * 510 + " ..."
     assert len(note.encode()) == 1024
@@ -81,24 +75,24 @@ async def test_an_event_about_a_pod_with_a_long_name_is_named_after_its_uid() ->
     client = FakeApiClient()
     pod = PodReference("default", "p" * 253, "u1")
     _recorder(client).emit(EmitEvent(pod, "Normal", "Scheduled", "Binding", "assigned", "stowage"))
-    await _settle()
+    await let_tasks_run()
     body = client.requests[0].body
     assert body["metadata"]["name"].startswith("u1.")
     assert body["regarding"]["name"] == "p" * 253
 
 
-async def test_a_repetition_is_counted_in_a_series_and_written_every_six_minutes() -> None:
+async def test_repeated_events_are_counted_in_a_series_that_is_written_every_six_minutes() -> None:
     client, time = FakeApiClient(), FakeTime()
     recorder = _recorder(client, time)
     for _ in range(4):
         recorder.emit(_failed())
-        await _settle()
+        await let_tasks_run()
     assert [request.method for request in client.requests] == ["POST", "PATCH"]
     assert client.requests[1].body["series"]["count"] == 2
     assert client.requests[1].path.startswith(client.requests[0].path + "/p.")
     time.now += SERIES_INTERVAL_S + 1
     recorder.emit(_failed())
-    await _settle()
+    await let_tasks_run()
     assert client.requests[2].body["series"]["count"] == 5
 
 
@@ -107,20 +101,20 @@ async def test_another_note_or_another_pod_is_another_event() -> None:
     recorder = _recorder(client)
     for event in (_failed("a"), _failed("b"), _failed("a", uid="u2")):
         recorder.emit(event)
-    await _settle()
+    await let_tasks_run()
     assert len(client.sent("POST")) == 3
 
 
-async def test_a_series_whose_event_expired_starts_anew() -> None:
+async def test_an_expired_event_is_created_again() -> None:
     client = FakeApiClient(patch=[ApiError(404, "NotFound")])
     recorder = _recorder(client)
     for _ in range(3):
         recorder.emit(_failed())
-        await _settle()
+        await let_tasks_run()
     assert [request.method for request in client.requests] == ["POST", "PATCH", "POST"]
 
 
-async def test_failures_are_dropped_first_and_the_drops_counted(
+async def test_failures_are_dropped_first_and_dropped_events_are_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(event_recorder, "MAX_WAITING", 2)
@@ -128,15 +122,15 @@ async def test_failures_are_dropped_first_and_the_drops_counted(
     recorder = _recorder(client)
     for event in (_failed("old"), SCHEDULED, _failed("new")):
         recorder.emit(event)
-    await _settle()
+    await let_tasks_run()
     assert recorder.num_dropped == 1
     assert sorted(request.body["note"] for request in client.requests) == ["assigned", "new"]
 
 
-async def test_an_event_that_was_written_although_its_answer_was_lost_is_known() -> None:
+async def test_an_event_whose_creation_got_no_answer_is_patched_and_not_created_twice() -> None:
     client = FakeApiClient(post=[TimeoutError(), ApiError(409, "AlreadyExists"), {}])
     recorder = _recorder(client)
     for _ in range(2):
         recorder.emit(_failed())
-        await _settle()
+        await let_tasks_run()
     assert [request.method for request in client.requests] == ["POST", "POST", "PATCH"]

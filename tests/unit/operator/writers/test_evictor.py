@@ -27,7 +27,7 @@ async def _evict(**scripts: list[Any]) -> tuple[EvictionFinished, FakeApiClient]
     return await evictor.evict(INSTRUCTION), client
 
 
-async def test_the_condition_says_why_and_the_delete_insists_on_the_uid() -> None:
+async def test_the_condition_has_the_reason_and_the_delete_has_the_uid_as_precondition() -> None:
     outcome, client = await _evict()
     assert outcome == EVICTED
     patch, delete = client.requests
@@ -52,7 +52,7 @@ async def test_the_condition_says_why_and_the_delete_insists_on_the_uid() -> Non
     assert "gracePeriodSeconds" not in delete.body
 
 
-async def test_a_victim_that_is_gone_already_is_no_failure() -> None:
+async def test_a_victim_that_is_already_gone_is_no_failure() -> None:
     outcome, client = await _evict(patch=[ApiError(404, "NotFound")])
     assert outcome == GONE
     assert client.sent("DELETE") == []
@@ -61,14 +61,14 @@ async def test_a_victim_that_is_gone_already_is_no_failure() -> None:
 
 
 @pytest.mark.parametrize("status", [409, 422])
-async def test_another_pod_of_its_name_is_left_alone(status: int) -> None:
+async def test_another_pod_of_the_same_name_is_not_deleted(status: int) -> None:
     outcome, client = await _evict(patch=[ApiError(status)], delete=[ApiError(409)])
     assert outcome == GONE
     assert client.sent("DELETE")[0].body["preconditions"] == {"uid": "u-v"}
 
 
 @pytest.mark.parametrize("method", ["patch", "delete"])
-async def test_a_lost_answer_or_a_busy_server_is_asked_again(method: str) -> None:
+async def test_transient_errors_are_retried(method: str) -> None:
     answers = [TimeoutError(), ApiError(429), ApiError(503), {}]
     outcome, client = await _evict(**{method: answers})
     assert outcome == EVICTED
@@ -76,22 +76,20 @@ async def test_a_lost_answer_or_a_busy_server_is_asked_again(method: str) -> Non
 
 
 @pytest.mark.parametrize("method", ["patch", "delete"])
-async def test_a_refusal_is_told_and_not_repeated(method: str) -> None:
+async def test_a_refusal_is_reported_and_not_retried(method: str) -> None:
     outcome, client = await _evict(**{method: [ApiError(403, "Forbidden", "no leave")]})
     assert outcome.error == "403 Forbidden: no leave"
     assert not outcome.was_deleted
     assert len(client.sent(method.upper())) == 1
 
 
-async def test_a_server_that_never_answers_is_given_up_after_some_tries() -> None:
+async def test_an_eviction_fails_after_the_maximum_of_attempts() -> None:
     outcome, client = await _evict(delete=[TimeoutError("too late")])
     assert outcome.error == "too late"
     assert len(client.sent("DELETE")) == MAX_ATTEMPTS
 
 
-async def test_a_refusal_is_answered_after_a_pause_for_the_preemptor_is_tried_again_at_once() -> (
-    None
-):
+async def test_a_refusal_is_reported_after_a_pause() -> None:
     client, time = FakeApiClient(delete=[ApiError(403)]), FakeTime()
     began = time.monotonic()
     outcome = await Evictor(client, time.clock).evict(INSTRUCTION)

@@ -1,4 +1,4 @@
-"""Pods that no watch confirms are read back."""
+"""A bound pod that no watch event confirms is read from the API server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def _read(*answers: Any) -> object:
     return await PodReader(FakeApiClient(get=list(answers)), FakeTime().clock).read(POD)
 
 
-async def test_that_a_pod_is_on_its_node_is_left_to_the_watch_to_tell() -> None:
+async def test_a_pod_on_its_node_causes_no_event() -> None:
     assert await _read(TimeoutError(), _pod()) is None
 
 
@@ -39,11 +39,11 @@ async def test_that_a_pod_is_on_its_node_is_left_to_the_watch_to_tell() -> None:
     ],
     ids=["missing", "another pod", "without a node", "succeeded", "failed"],
 )
-async def test_any_other_pod_is_gone(found: Any) -> None:
+async def test_a_pod_that_is_missing_replaced_unbound_or_finished_is_gone(found: Any) -> None:
     assert await _read(found) == AssignedPodGone("default", "p", "u1")
 
 
-async def test_a_pod_that_cannot_be_understood_is_reported() -> None:
+async def test_an_invalid_pod_is_reported() -> None:
     assert isinstance(await _read(_pod(priority="high")), ObjectInvalid)
 
 
@@ -52,10 +52,10 @@ async def test_a_pod_that_cannot_be_understood_is_reported() -> None:
     [{}, b"<html>", {"metadata": {"namespace": "default", "name": "q", "uid": "u7"}}],
     ids=["nothing", "a page", "another name"],
 )
-async def test_what_is_not_the_pod_is_asked_for_again(other: Any) -> None:
+async def test_an_answer_without_the_pod_is_read_again(other: Any) -> None:
     assert await _read(other, _pod()) is None
 
 
-async def test_a_path_that_is_not_served_yet_says_nothing_of_the_pod() -> None:
+async def test_a_404_for_the_path_does_not_mean_that_the_pod_is_gone() -> None:
     with pytest.raises(ApiError):
         await _read(ApiError(404, "", "404 page not found"))

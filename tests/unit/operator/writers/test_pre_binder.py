@@ -35,20 +35,20 @@ async def _awaited(work: Work) -> Status:
     return await work()
 
 
-async def _agree() -> Status:
+async def _succeed() -> Status:
     return SUCCESS
 
 
-async def _refuse() -> Status:
+async def _reject() -> Status:
     return unschedulable("no volume", plugin="B")
 
 
-class Stuck:
-    """Waits for ever, and remembers that it was ended."""
+class Blocking:
+    """Waits until it is cancelled, and records that."""
 
     def __init__(self, answer: Status | None = None) -> None:
         self.began = asyncio.Event()
-        self.ended = False
+        self.was_cancelled = False
         self.answer = answer
 
     async def __call__(self) -> Status:
@@ -56,29 +56,31 @@ class Stuck:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            self.ended = True
+            self.was_cancelled = True
             if self.answer is None:
                 raise
         return self.answer or SUCCESS
 
 
-async def test_all_plugins_run_and_the_engine_is_told() -> None:
-    binder = _binder(A=_agree, B=_agree)
+async def test_all_plugins_run_and_success_is_reported() -> None:
+    binder = _binder(A=_succeed, B=_succeed)
     assert await binder.run(_instruction("A", "B")) == PreBindFinished(POD.uid, Code.SUCCESS)
 
 
-async def test_the_first_refusal_ends_it() -> None:
-    never = Stuck()
-    outcome = await _binder(A=_agree, B=_refuse, C=never).run(_instruction("A", "B", "C"))
+async def test_the_first_rejection_ends_the_run() -> None:
+    never = Blocking()
+    outcome = await _binder(A=_succeed, B=_reject, C=never).run(_instruction("A", "B", "C"))
     assert outcome == PreBindFinished(POD.uid, Code.UNSCHEDULABLE, ("no volume",), "B")
     assert not never.began.is_set()
 
 
 @pytest.mark.parametrize("answer", [None, SUCCESS])
-async def test_a_plugin_that_takes_too_long_is_ended_and_named(answer: Status | None) -> None:
-    stuck = Stuck(answer)
-    outcome = await _binder(0.0, A=stuck).run(_instruction("A"))
-    assert stuck.ended
+async def test_a_plugin_that_exceeds_the_timeout_is_cancelled_and_named(
+    answer: Status | None,
+) -> None:
+    blocking = Blocking(answer)
+    outcome = await _binder(0.0, A=blocking).run(_instruction("A"))
+    assert blocking.was_cancelled
     if answer is None:
         text = 'running PreBind plugin "A": not done after 0 s'
         assert outcome == PreBindFinished(POD.uid, Code.ERROR, (text,), "A")
@@ -86,34 +88,34 @@ async def test_a_plugin_that_takes_too_long_is_ended_and_named(answer: Status | 
         assert outcome == PreBindFinished(POD.uid, Code.SUCCESS)
 
 
-async def test_a_pod_that_is_gone_before_its_turn_starts_nothing() -> None:
+async def test_no_plugin_runs_for_a_pod_that_is_already_gone() -> None:
     assert await _binder().run(_instruction("A")) is None
 
 
 @pytest.mark.parametrize("answer", [None, SUCCESS])
-async def test_a_pod_that_is_gone_meanwhile_ends_its_plugins(answer: Status | None) -> None:
-    stuck, never = Stuck(answer), Stuck()
-    binder = _binder(A=stuck, B=never)
+async def test_stopping_a_pod_cancels_its_plugins(answer: Status | None) -> None:
+    blocking, never = Blocking(answer), Blocking()
+    binder = _binder(A=blocking, B=never)
     running = asyncio.create_task(binder.run(_instruction("A", "B")))
-    await stuck.began.wait()
+    await blocking.began.wait()
     binder.stop(POD)
     assert await running is None
-    assert stuck.ended
+    assert blocking.was_cancelled
     assert not never.began.is_set()
 
 
-async def test_the_next_attempt_of_a_stopped_pod_runs_as_usual() -> None:
-    stuck = Stuck()
-    binder = _binder(A=stuck, B=_agree)
+async def test_the_next_attempt_of_a_stopped_pod_runs() -> None:
+    blocking = Blocking()
+    binder = _binder(A=blocking, B=_succeed)
     running = asyncio.create_task(binder.run(_instruction("A")))
-    await stuck.began.wait()
+    await blocking.began.wait()
     binder.stop(POD)
     await running
     binder.stop(POD)
     assert await binder.run(_instruction("B")) == PreBindFinished(POD.uid, Code.SUCCESS)
 
 
-async def test_a_plugin_that_cancels_itself_is_an_error_and_ends_nothing_else() -> None:
+async def test_a_plugin_that_raises_cancelled_error_is_reported_as_an_error() -> None:
     async def cancel() -> Status:
         raise asyncio.CancelledError
 
@@ -122,7 +124,7 @@ async def test_a_plugin_that_cancels_itself_is_an_error_and_ends_nothing_else() 
     assert (outcome.code, outcome.plugin) == (Code.ERROR, "A")
 
 
-async def test_whatever_is_raised_the_engine_gets_an_answer() -> None:
+async def test_a_plugin_that_raises_is_reported_as_an_error() -> None:
     async def fail() -> Status:
         raise AttributeError("'NoneType' object has no attribute 'is_rejected'")
 
@@ -132,20 +134,20 @@ async def test_whatever_is_raised_the_engine_gets_an_answer() -> None:
     assert "NoneType" in outcome.reasons[0]
 
 
-async def test_shutting_down_cancels_what_runs() -> None:
-    stuck = Stuck()
-    running = asyncio.create_task(_binder(A=stuck).run(_instruction("A")))
-    await stuck.began.wait()
+async def test_shutting_down_cancels_running_plugins() -> None:
+    blocking = Blocking()
+    running = asyncio.create_task(_binder(A=blocking).run(_instruction("A")))
+    await blocking.began.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert stuck.ended
+    assert blocking.was_cancelled
 
 
-async def test_a_plugin_that_ignores_its_end_is_left_behind_and_named() -> None:
+async def test_a_plugin_that_ignores_cancellation_is_abandoned_and_named() -> None:
     free = asyncio.Event()
 
-    async def deaf() -> Status:
+    async def ignore_cancellation() -> Status:
         while not free.is_set():
             try:
                 await free.wait()
@@ -154,7 +156,7 @@ async def test_a_plugin_that_ignores_its_end_is_left_behind_and_named() -> None:
         return SUCCESS
 
     def start(_uid: str, _plugin: str) -> Coroutine[Any, Any, Status]:
-        return deaf()
+        return ignore_cancellation()
 
     outcome = await PreBinder(start, 0.0, end_within_s=0.0).run(_instruction("A"))
     text = 'running PreBind plugin "A": not done after 0 s'

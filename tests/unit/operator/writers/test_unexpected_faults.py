@@ -51,17 +51,17 @@ async def _outcome(instruction: Instruction, client: FakeApiClient) -> object:
 
 
 @pytest.mark.parametrize(("node_name", "answer"), [("", NOT_BOUND), ("n", BOUND)])
-async def test_a_binding_is_looked_after(node_name: str, answer: object) -> None:
+async def test_a_binding_is_read_back_from_the_pod(node_name: str, answer: object) -> None:
     client = FakeApiClient(post=[FAULT], get=[_pod_on(node_name)])
     assert await _outcome(BindPod(POD, "n"), client) == answer
 
 
-async def test_an_eviction_has_failed() -> None:
+async def test_an_eviction_is_reported_as_failed() -> None:
     outcome = await _outcome(EvictPod(OTHER, POD, "s", 1), FakeApiClient(patch=[FAULT]))
     assert outcome == EvictionFinished("uid-p", OTHER, error="RuntimeError('unforeseen')")
 
 
-async def test_volumes_are_not_written() -> None:
+async def test_volume_writes_are_reported_as_failed() -> None:
     claim = ObjectReference("PersistentVolumeClaim", "default", "c", "uid-c")
     give = BindVolumeToClaim("disk", "uid-disk", "4", claim, sets_bound_by_controller=True)
     client = FakeApiClient(get=[FAULT], put=[FAULT], patch=[FAULT])
@@ -76,13 +76,15 @@ class _FailingClient(ExtenderClient):
 
 
 @pytest.mark.parametrize(("node_name", "answer"), [("", NOT_BOUND), ("n", BOUND)])
-async def test_an_extender_s_binding_is_looked_after(node_name: str, answer: object) -> None:
+async def test_a_binding_by_an_extender_is_read_back_from_the_pod(
+    node_name: str, answer: object
+) -> None:
     inbox, client, time = Inbox(), FakeApiClient(get=[_pod_on(node_name)]), FakeTime()
     extenders = Extenders((Extender(url_prefix="http://binder", bind_verb="bind"),))
     binder = Binder(client, lambda: True, time.clock)
     objects = ExtenderObjects(client, time.clock, extenders)
-    desk = ExtenderDispatcher(extenders, inbox, objects, binder, lambda: True, _FailingClient)
-    desk.bind(BindByExtender(POD, "n", 0))
+    dispatcher = ExtenderDispatcher(extenders, inbox, objects, binder, lambda: True, _FailingClient)
+    dispatcher.bind(BindByExtender(POD, "n", 0))
     await inbox.wait(5.0)
     assert list(inbox.drain(10)) == [answer]
-    await desk.close(0)
+    await dispatcher.close(0)

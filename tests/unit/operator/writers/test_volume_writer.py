@@ -1,4 +1,4 @@
-"""The outcome of each volume write is always found out."""
+"""Volume writes report an outcome even if the API server's answer is lost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _failed(error: str) -> VolumesWritten:
     return VolumesWritten("u1", error=error)
 
 
-async def test_volumes_are_written_before_claims_each_for_its_version_only() -> None:
+async def test_volumes_are_written_before_claims_with_their_versions_as_preconditions() -> None:
     client = FakeApiClient(patch=[_object("5", "v1"), _object("8")])
     written = await _writer(client).write(BindVolumes(POD, "n1", (GIVE,), (SELECT,)))
     assert written == VolumesWritten("u1", {"disk": "5"}, {"default/data": "8"})
@@ -63,70 +63,70 @@ async def test_volumes_are_written_before_claims_each_for_its_version_only() -> 
     }
 
 
-async def test_nothing_to_write_is_written_at_once() -> None:
+async def test_an_instruction_without_writes_succeeds_at_once() -> None:
     client = FakeApiClient()
     assert await _writer(client).write(BindVolumes(POD, "n1")) == VolumesWritten("u1")
     assert client.requests == []
 
 
 @pytest.mark.parametrize("status", [403, 404, 409, 422])
-async def test_a_refusal_is_final(status: int) -> None:
+async def test_a_refusal_is_not_retried(status: int) -> None:
     client = FakeApiClient(patch=[ApiError(status, "Reason", "why not")])
     assert await _select(client) == _failed("why not")
     assert len(client.requests) == 1
 
 
-async def test_too_many_requests_are_sent_again() -> None:
+async def test_a_429_is_retried() -> None:
     client = FakeApiClient(patch=[ApiError(429), _object("8")])
     assert await _select(client) == VolumesWritten("u1", claims={"default/data": "8"})
 
 
 @pytest.mark.parametrize("lost", [TimeoutError(), ApiError(504)], ids=repr)
-async def test_a_write_that_took_place_though_its_answer_was_lost_counts(lost: Exception) -> None:
+async def test_a_lost_answer_is_a_success_if_the_object_has_the_change(lost: Exception) -> None:
     found = _object("9", metadata={"annotations": SELECTED})
     client = FakeApiClient(patch=[lost], get=[TimeoutError(), found])
     assert await _select(client) == VolumesWritten("u1", claims={"default/data": "9"})
     assert [request.method for request in client.requests] == ["PATCH", "GET", "GET"]
 
 
-async def test_a_write_that_did_not_take_place_is_made_again() -> None:
+async def test_a_lost_answer_is_written_again_if_the_object_is_unchanged() -> None:
     client = FakeApiClient(patch=[TimeoutError(), _object("8")], get=[_object("7")])
     assert await _select(client) == VolumesWritten("u1", claims={"default/data": "8"})
 
 
-async def test_an_object_that_changed_meanwhile_is_left_alone() -> None:
+async def test_an_object_that_another_client_changed_is_not_overwritten() -> None:
     client = FakeApiClient(patch=[TimeoutError()], get=[_object("8")])
     written = await _select(client)
     assert written is not None
     assert "claim default/data was changed by another client" in written.error
 
 
-async def test_a_conflict_after_a_lost_answer_may_be_with_oneself() -> None:
+async def test_a_conflict_with_an_own_earlier_write_is_a_success() -> None:
     first = _object("7")
     then = _object("8", metadata={"annotations": SELECTED})
     client = FakeApiClient(patch=[TimeoutError(), CONFLICT], get=[first, then])
     assert await _select(client) == VolumesWritten("u1", claims={"default/data": "8"})
 
 
-async def test_an_object_that_is_gone_ends_it() -> None:
+async def test_a_deleted_object_fails_the_write() -> None:
     client = FakeApiClient(patch=[TimeoutError()], get=[ApiError(404, "NotFound", "not found")])
     assert await _select(client) == _failed("not found")
 
 
-async def test_a_server_that_keeps_failing_is_given_up() -> None:
+async def test_a_write_fails_after_the_maximum_of_server_errors() -> None:
     client = FakeApiClient(patch=[ApiError(500, "InternalError", "oops")], get=[_object("7")])
     assert await _select(client) == _failed("500 InternalError: oops")
     assert len(client.sent("PATCH")) == MAX_ANSWERED_ERRORS
 
 
-async def test_without_the_lease_nothing_is_written() -> None:
+async def test_no_volume_is_written_without_the_lease() -> None:
     client = FakeApiClient()
     written = await _select(client, may_write=False)
     assert written == _failed("this replica does not hold the lease any more")
     assert client.requests == []
 
 
-async def test_nothing_more_is_written_for_a_pod_that_went_and_nobody_is_told() -> None:
+async def test_writes_of_a_stopped_pod_end_without_an_outcome() -> None:
     client = FakeApiClient(patch=[ApiError(429), _object("8")])
     time = FakeTime()
     writer = VolumeWriter(client, lambda: True, time.clock)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from stowage.operator.writers.worker_pool import WorkerPool
+from tests.unit.operator.tasks import let_tasks_run
 
 
-class _Gate:
-    """Work that ends when told."""
+class _Jobs:
+    """Jobs that end when the test lets them."""
 
     def __init__(self) -> None:
         self.begun: list[int] = []
@@ -19,36 +20,31 @@ class _Gate:
         await self.open.wait()
 
 
-async def _settle() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
-async def test_no_more_than_the_width_is_done_at_once_and_order_is_kept() -> None:
-    gate = _Gate()
-    lane = WorkerPool("test", 2, gate.work)
+async def test_jobs_start_in_order_and_at_most_as_many_as_workers_run_at_once() -> None:
+    jobs = _Jobs()
+    pool = WorkerPool("test", 2, jobs.work)
     for job in range(5):
-        lane.add(job)
-    await _settle()
-    assert gate.begun == [0, 1]
-    assert len(lane) == 5
-    gate.open.set()
-    await _settle()
-    assert gate.begun == [0, 1, 2, 3, 4]
-    assert len(lane) == 0
+        pool.add(job)
+    await let_tasks_run()
+    assert jobs.begun == [0, 1]
+    assert len(pool) == 5
+    jobs.open.set()
+    await let_tasks_run()
+    assert jobs.begun == [0, 1, 2, 3, 4]
+    assert len(pool) == 0
 
 
-async def test_a_job_added_the_moment_the_last_worker_ends_is_done() -> None:
+async def test_a_job_added_while_the_last_worker_ends_runs() -> None:
     done: list[int] = []
 
     async def work(job: int) -> None:
         done.append(job)
         if job < 3:
-            asyncio.get_running_loop().call_soon(lane.add, job + 1)
+            asyncio.get_running_loop().call_soon(pool.add, job + 1)
 
-    lane = WorkerPool("test", 1, work)
-    lane.add(0)
-    await _settle()
+    pool = WorkerPool("test", 1, work)
+    pool.add(0)
+    await let_tasks_run()
     assert done == [0, 1, 2, 3]
 
 
@@ -60,21 +56,21 @@ async def test_a_job_that_fails_does_not_stop_the_pool() -> None:
             raise RuntimeError("unforeseen")
         done.append(job)
 
-    lane = WorkerPool("test", 1, work)
-    lane.add(0)
-    lane.add(1)
-    await _settle()
+    pool = WorkerPool("test", 1, work)
+    pool.add(0)
+    pool.add(1)
+    await let_tasks_run()
     assert done == [1]
 
 
-async def test_closing_drops_what_has_not_begun_and_cancels_what_does_not_end() -> None:
-    gate = _Gate()
-    lane = WorkerPool("test", 1, gate.work)
-    lane.add(0)
-    lane.add(1)
-    await _settle()
-    await lane.close(grace_s=0.0)
-    lane.add(2)
-    await _settle()
-    assert gate.begun == [0]
-    assert len(lane) == 0
+async def test_closing_drops_waiting_jobs_and_cancels_running_ones() -> None:
+    jobs = _Jobs()
+    pool = WorkerPool("test", 1, jobs.work)
+    pool.add(0)
+    pool.add(1)
+    await let_tasks_run()
+    await pool.close(grace_s=0.0)
+    pool.add(2)
+    await let_tasks_run()
+    assert jobs.begun == [0]
+    assert len(pool) == 0

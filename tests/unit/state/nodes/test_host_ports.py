@@ -24,13 +24,15 @@ LOCAL: HostPort = ("127.0.0.1", "TCP", 80)
         (ANY, ("0.0.0.0", "TCP", 81), False),
     ],
 )
-def test_collisions(used: HostPort, wanted: HostPort, collide: bool) -> None:
+def test_ports_collide_by_protocol_number_and_ip(
+    used: HostPort, wanted: HostPort, collide: bool
+) -> None:
     ports = HostPorts(3)
     ports.add(1, [used])
     assert ports.in_conflict([wanted], ALL).tolist() == [False, collide, False]
 
 
-def test_a_port_is_in_use_until_its_last_pod_is_gone() -> None:
+def test_a_port_is_in_use_until_its_last_pod_is_removed() -> None:
     ports = HostPorts(2)
     ports.add(0, [ANY])
     ports.add(0, [ANY])

@@ -1,4 +1,4 @@
-"""A label becomes a column of codes, and a requirement a table over them."""
+"""A label is a column of codes, and a requirement is a table over these codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_equal_values_share_a_code_and_absence_is_minus_one(columns: NodeColumns
     assert columns.labels.column(ZONE).value(second) == "b"
 
 
-def test_a_column_follows_its_nodes(columns: NodeColumns) -> None:
+def test_a_column_is_updated_with_its_nodes(columns: NodeColumns) -> None:
     column = columns.labels.column(ZONE)
     columns.set_node(make_node("n1", zone="c"))
     columns.set_node(make_node("n3", zone="a"))
@@ -38,7 +38,7 @@ def test_a_column_follows_its_nodes(columns: NodeColumns) -> None:
     assert column.num_values == len(set(codes(columns, ZONE))) + 1  # the code of b is free
 
 
-def test_a_label_that_no_node_has_yields_an_empty_column_and_keeps_none(
+def test_a_label_that_no_node_has_gives_an_empty_column_that_is_not_kept(
     columns: NodeColumns,
 ) -> None:
     assert columns.labels.column("absent").num_values == 0
@@ -56,7 +56,7 @@ def test_a_label_that_no_node_has_yields_an_empty_column_and_keeps_none(
         (Operator.GT, ("1",), [False, False, False, False]),
     ],
 )
-def test_requirements_are_judged_per_value(
+def test_requirements_are_evaluated_per_value(
     columns: NodeColumns, operator: Operator, values: tuple[str, ...], want: list[bool]
 ) -> None:
     column = columns.labels.column(ZONE)
@@ -64,7 +64,7 @@ def test_requirements_are_judged_per_value(
     assert table[column.codes][:4].tolist() == want
 
 
-def test_a_table_is_kept_until_a_value_comes_or_goes(columns: NodeColumns) -> None:
+def test_a_table_is_kept_until_a_value_is_added_or_removed(columns: NodeColumns) -> None:
     column = columns.labels.column(ZONE)
     requirement = Requirement(ZONE, Operator.IN, ("c",))
     table = column.table(requirement)

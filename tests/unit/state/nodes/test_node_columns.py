@@ -38,7 +38,7 @@ def test_a_node_fills_its_row(columns: NodeColumns) -> None:
     assert columns.feature_sets.values[columns.feature_set[row]] == frozenset(["F"])
 
 
-def test_resources_get_columns_when_first_seen(columns: NodeColumns) -> None:
+def test_a_resource_gets_a_column_with_its_first_node(columns: NodeColumns) -> None:
     plain = columns.set_node(make_node("plain"))
     assert columns.resources.index_of(GPU) is None
     rich = columns.set_node(make_node("rich", allocatable={GPU: "8"}))
@@ -47,7 +47,7 @@ def test_resources_get_columns_when_first_seen(columns: NodeColumns) -> None:
     assert columns.requested.shape == columns.allocatable.shape
 
 
-def test_a_requested_resource_that_no_node_has_takes_no_column(columns: NodeColumns) -> None:
+def test_a_requested_resource_that_no_node_has_gets_no_column(columns: NodeColumns) -> None:
     row = columns.set_node(make_node("n"))
     width = columns.requested.shape[1]
     pods = [pod_class("1", **{f"example.com/r{index}": "2"}) for index in range(100)]
@@ -77,7 +77,7 @@ def test_requests_are_kept_while_no_node_has_the_resource(
     assert columns.requested_by_name()[row][GPU] == 2
 
 
-def test_amounts_of_another_resource_in_the_same_column_are_other_amounts(
+def test_equal_amounts_of_different_resources_in_one_column_differ(
     columns: NodeColumns,
 ) -> None:
     row = columns.set_node(make_node("n", allocatable={GPU: "8"}))
@@ -95,7 +95,7 @@ def test_a_resource_that_a_node_no_longer_has_is_zero_again(columns: NodeColumns
     assert columns.allocatable[row, columns.resources.index_of(GPU)] == 0
 
 
-def test_pods_add_up_and_come_off(columns: NodeColumns) -> None:
+def test_requests_of_pods_are_added_and_subtracted(columns: NodeColumns) -> None:
     row = columns.set_node(make_node("n"))
     one, two = pod_class("1"), pod_class("250m")
     columns.add_pod(row, one)
@@ -117,7 +117,7 @@ def test_sums_beyond_int64_wrap_and_unwrap(columns: NodeColumns) -> None:
     assert columns.requested[row, MEMORY] == 7 * 10**18
 
 
-def test_a_row_without_object_and_pods_is_reused(columns: NodeColumns) -> None:
+def test_a_row_without_a_node_object_and_pods_is_reused(columns: NodeColumns) -> None:
     row = columns.set_node(make_node("n", taints=[Taint("a", "", "NoSchedule")]))
     columns.add_pod(row, pod_class())
     columns.unset_node(row)
@@ -146,7 +146,7 @@ def test_published_arrays_are_read_only(columns: NodeColumns) -> None:
             array[0] = 1
 
 
-def test_an_unreadable_node_changes_nothing(columns: NodeColumns) -> None:
+def test_an_invalid_node_changes_nothing(columns: NodeColumns) -> None:
     row = columns.set_node(make_node("n", cpu="4"))
     before = columns.node_changes.generation
     with pytest.raises(InvalidObject, match=r"Node n: status.allocatable\[cpu\]"):
@@ -155,7 +155,7 @@ def test_an_unreadable_node_changes_nothing(columns: NodeColumns) -> None:
     assert columns.node_changes.generation == before
 
 
-def test_an_amount_beyond_int64_is_refused(columns: NodeColumns) -> None:
+def test_an_amount_beyond_int64_is_an_error(columns: NodeColumns) -> None:
     with pytest.raises(InvalidObject, match="memory"):
         columns.set_node(make_node("n", memory="10E"))
 

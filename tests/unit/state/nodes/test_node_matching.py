@@ -50,7 +50,7 @@ def term(labels: Sequence[Expression] = (), fields: Sequence[Expression] = ()) -
             [term(fields=[("metadata.name", "NotIn", ["n0"])])], [False, True, True], id="not name"
         ),
         pytest.param([term([SSD], [FIRST]), term([])], [True, False, False], id="empty term"),
-        pytest.param([term(fields=[("metadata.name", "In", ["none"])])], [False] * 3, id="nobody"),
+        pytest.param([term(fields=[("metadata.name", "In", ["none"])])], [False] * 3, id="no node"),
         pytest.param([term(fields=[("spec.x", "NotIn", ["a"])])], [True] * 3, id="other field"),
         pytest.param([term([("disk", "Like", ["s"])])], [False] * 3, id="faulty term"),
     ],
@@ -71,7 +71,7 @@ def test_node_selector_and_required_affinity_must_both_hold(nodes: NodeView) -> 
     assert free.all()
 
 
-def test_a_toleration_is_judged_once_per_distinct_set_of_taints() -> None:
+def test_a_toleration_is_evaluated_once_per_distinct_set_of_taints() -> None:
     cache = ClusterCache()
     gpu, old = Taint("gpu", "yes", "NoSchedule"), Taint("old", "", "NoExecute")
     soft = Taint("busy", "", "PreferNoSchedule")

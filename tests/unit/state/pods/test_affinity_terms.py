@@ -1,4 +1,4 @@
-"""Which pods a pod (anti)affinity term matches."""
+"""Pods that a term of pod affinity or anti-affinity matches."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_namespaces_are_named_or_selected(
     assert not term.matches(namespace, {"app": "b"}, namespace_labels)
 
 
-def test_an_absent_selector_means_no_pods() -> None:
+def test_a_term_without_a_selector_matches_no_pod() -> None:
     affinity = Affinity(pod_affinity=PodAffinity((affinity_term(ZONE),)))
     term = compile_affinity_terms(affinity, "own")[TermKind.REQUIRED_AFFINITY][0]
     assert not term.matches("own", {"app": "a"}, {})

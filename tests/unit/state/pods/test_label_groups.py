@@ -1,4 +1,4 @@
-"""Many label groups are matched by columns, few one by one, with the same result."""
+"""Label groups are matched by columns if there are many, else one by one, with equal results."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_counts_equal_a_recount_of_all_pods(num_pods: int, max_selectors: int) -
             assert counts.total == want.sum()
 
 
-def test_more_questions_than_are_kept_do_not_push_each_other_out() -> None:
+def test_queries_beyond_the_maximum_do_not_evict_kept_ones() -> None:
     cache, state = ClusterCache(), ClusterState()
     index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS, max_selectors=4)
     pod = make_pod_info(make_pod("p", labels={"app": "v1"}), cache.classes)
@@ -90,7 +90,7 @@ def test_more_questions_than_are_kept_do_not_push_each_other_out() -> None:
     assert selectors[19] in [query.selector for query, _ in index.kept_counts()]
 
 
-def test_labels_that_no_pod_has_any_more_leave_no_column() -> None:
+def test_labels_that_no_pod_has_any_more_have_no_column() -> None:
     cache, state = ClusterCache(), ClusterState()
     index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS)
     others = [
@@ -108,7 +108,7 @@ def test_labels_that_no_pod_has_any_more_leave_no_column() -> None:
     assert set(index.groups.labels.built()) <= {"n"}
 
 
-def test_fewer_selectors_are_kept_where_each_means_very_many_kinds(
+def test_fewer_selectors_are_kept_if_each_matches_very_many_groups(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pod_index, "MAX_MEMBERSHIPS", 500)

@@ -78,14 +78,14 @@ def test_requested_counts_are_kept_up_to_date(cache: ClusterCache) -> None:
     assert count(cache) is counts
 
 
-def test_a_changed_label_takes_the_pod_out_of_the_counts(cache: ClusterCache) -> None:
+def test_a_pod_whose_label_changes_is_no_longer_counted(cache: ClusterCache) -> None:
     counts = count(cache)
     place(cache, "p1", "n1")
     place(cache, "p1", "n1", app="b")
     assert counts.total == 0
 
 
-def test_pods_move_with_their_node_from_domain_to_domain(cache: ClusterCache) -> None:
+def test_pods_move_to_another_domain_with_their_node(cache: ClusterCache) -> None:
     counts = count(cache)
     place(cache, "p1", "n1")
     assert by_value(cache, counts, ZONE) == {"x": 1}
@@ -108,13 +108,13 @@ def test_counts_grow_with_the_cluster(cache: ClusterCache) -> None:
     assert by_value(cache, counts, HOSTNAME) == {"more99": 1}
 
 
-def test_terminating_pods_are_counted_unless_they_are_to_be_skipped(cache: ClusterCache) -> None:
+def test_terminating_pods_are_counted_unless_they_are_skipped(cache: ClusterCache) -> None:
     place(cache, "p1", "n1", terminating=True)
     assert count(cache).total == 1
     assert count(cache, skip_terminating=True).total == 0
 
 
-def test_the_least_recently_used_selector_is_dropped_and_can_be_requested_again() -> None:
+def test_the_least_recently_used_selector_is_dropped_and_can_be_counted_again() -> None:
     state = ClusterState()
     index = PodIndex(state.columns.labels, state.namespaces, 64, max_selectors=2)
     pod = asking(ClusterCache())
@@ -147,7 +147,7 @@ def test_an_existing_term_has_its_weight(cache: ClusterCache) -> None:
     assert sorted(carried.weight for carried in found) == [5, 9]
 
 
-def test_only_terms_that_mean_the_pod_are_found(cache: ClusterCache) -> None:
+def test_only_terms_that_match_the_pod_are_found(cache: ClusterCache) -> None:
     affinity = Affinity(pod_affinity=PodAffinity((NEAR_A,)))
     place(cache, "p1", "n1", affinity=affinity)
     index = cache.snapshot().pods

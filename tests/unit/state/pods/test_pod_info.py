@@ -123,7 +123,7 @@ def test_fields_that_scheduling_reads_distinguish_classes(
         ({"host_ports": (80,)}, False),
     ],
 )
-def test_classes_that_ask_the_same_of_a_node_share_a_demand(
+def test_classes_with_the_same_node_requirements_share_a_node_demand(
     classes: PodClasses, changes: dict[str, Any], shares: bool
 ) -> None:
     one = class_of(make_pod(**BASE), classes)
@@ -182,7 +182,7 @@ def test_running_pods_of_a_daemon_set_share_a_class(classes: PodClasses) -> None
     assert pending[0] is not pending[1]
 
 
-def test_a_class_without_pods_vanishes_and_its_id_is_not_reused(classes: PodClasses) -> None:
+def test_a_class_without_pods_is_removed_and_its_id_is_not_reused(classes: PodClasses) -> None:
     first = class_of(make_pod(cpu="1"), classes).id
     gc.collect()
     assert len(classes) == 0
@@ -220,12 +220,12 @@ def test_only_controllers_with_a_selector_are_kept(classes: PodClasses) -> None:
     assert class_of(make_pod(owner=job), classes) is class_of(make_pod(), classes)
 
 
-def test_an_unreadable_quantity_is_named(classes: PodClasses) -> None:
+def test_the_error_for_an_invalid_quantity_names_it(classes: PodClasses) -> None:
     with pytest.raises(InvalidObject, match=r"default/p.*requests\[cpu\].*lots"):
         make_pod_info(make_pod(cpu="lots"), classes)
 
 
-def test_an_unreadable_selector_is_named(classes: PodClasses) -> None:
+def test_the_error_for_an_invalid_selector_names_it(classes: PodClasses) -> None:
     selector = label_selector(None, ("app", "Near", ["a"]))
     rules = PodAffinity((affinity_term(HOSTNAME, selector),))
     with pytest.raises(InvalidObject) as caught:

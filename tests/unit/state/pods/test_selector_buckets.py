@@ -27,7 +27,7 @@ selectors = st.one_of(
 homes = st.sampled_from([(None,), ("red",), ("red", "blue"), ()])
 
 
-def test_many_selectors_for_other_apps_are_not_looked_at() -> None:
+def test_selectors_for_other_apps_are_not_evaluated() -> None:
     buckets: SelectorBuckets[str] = SelectorBuckets()
     for number in range(100):
         selector = selector_from_labels({"app": f"a{number}", "tier": "web"})
@@ -39,7 +39,7 @@ def test_many_selectors_for_other_apps_are_not_looked_at() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(selectors, homes), max_size=8), labels, st.data())
-def test_no_selector_that_matches_is_left_out(
+def test_every_selector_that_matches_is_evaluated(
     added: list[tuple[Selector, tuple[str | None, ...]]],
     pod_labels: dict[str, str],
     data: st.DataObject,

@@ -41,12 +41,12 @@ def _names(pods: list[PodInfo]) -> list[str]:
     return [pod.name for pod in pods]
 
 
-def test_a_number_is_summed_per_place() -> None:
+def test_a_number_is_summed_per_node() -> None:
     assert ADDED.sum(_priority, 9).tolist() == [0, 0, 0, 0, 30, 0, 0, 20, 0]
     assert NO_ADDED_PODS.sum(_priority, 2).tolist() == [0, 0]
 
 
-def test_a_view_of_some_places_has_their_pods_under_their_new_numbers() -> None:
+def test_a_view_of_some_nodes_has_their_pods_at_their_new_positions() -> None:
     seen = ADDED.at(np.array([7, 2, 4]), 9)
     assert seen.sum(_priority, 3).tolist() == [20, 0, 30]
     assert [_names(seen.on(place)) for place in range(3)] == [["b"], [], ["a", "c"]]
@@ -56,12 +56,12 @@ def test_a_view_of_some_places_has_their_pods_under_their_new_numbers() -> None:
     assert _names(without.on(0)) == ["b"]
 
 
-def test_pods_with_volumes_are_returned_with_their_places() -> None:
+def test_pods_with_volumes_are_returned_with_their_positions() -> None:
     assert [(place, pod.name) for place, pod in ADDED.with_volumes()] == [(4, "c")]
     assert list(ADDED.at(np.array([7]), 9).with_volumes()) == []
 
 
-def test_values_are_summed_over_the_pods_of_a_place() -> None:
+def test_values_are_summed_over_the_pods_of_a_node() -> None:
     cpu, memory = "500m", "1Gi"
     large = _info("d", 5, cpu=cpu, memory=memory)
     variants = PodVariants(ResourceIndex())

@@ -1,4 +1,4 @@
-"""Each queue state, with update, deletion, activation and events."""
+"""Update, deletion, activation and events of a pod in each queue state."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ in_each_place = pytest.mark.parametrize(("bring", "place"), PLACES)
 
 
 @in_each_place
-def test_an_update_that_helps_nothing_replaces_the_pod_where_it_is(
+def test_an_update_that_does_not_help_replaces_the_pod_in_its_state(
     bring: Bring, place: QueueState
 ) -> None:
     queue = make_queue()
@@ -66,7 +66,7 @@ def test_an_update_that_helps_nothing_replaces_the_pod_where_it_is(
 
 
 @in_each_place
-def test_a_deleted_pod_does_not_come_out_any_more(bring: Bring, place: QueueState) -> None:
+def test_a_deleted_pod_is_not_popped(bring: Bring, place: QueueState) -> None:
     queue = make_queue()
     bring(queue, pending("p", nominated_node="n"))
     queue.delete("uid-p")
@@ -80,7 +80,7 @@ def test_a_deleted_pod_does_not_come_out_any_more(bring: Bring, place: QueueStat
 
 
 @in_each_place
-def test_an_event_moves_unschedulable_pods_only(bring: Bring, place: QueueState) -> None:
+def test_an_event_moves_only_unschedulable_pods(bring: Bring, place: QueueState) -> None:
     queue = make_queue()
     bring(queue, pending("p"))
     moved = queue.move_on_event(NODE_ADD, None, None, 0.5)
@@ -95,7 +95,7 @@ def test_an_event_moves_unschedulable_pods_only(bring: Bring, place: QueueState)
 def test_activation_makes_every_waiting_pod_active_at_once(bring: Bring, place: QueueState) -> None:
     queue = make_queue()
     bring(queue, pending("p"))
-    queue.activate(["uid-p", "uid-of-nobody"], 0.5)
+    queue.activate(["uid-p", "uid-unknown"], 0.5)
     queue.validate()
     expected = QueueState.IN_FLIGHT if place is QueueState.IN_FLIGHT else QueueState.ACTIVE
     assert queue.state_of("uid-p") is expected
@@ -105,7 +105,7 @@ def test_activation_makes_every_waiting_pod_active_at_once(bring: Bring, place: 
 def test_try_again_moves_a_pod_to_backoff_without_an_event(bring: Bring, place: QueueState) -> None:
     queue = make_queue()
     bring(queue, pending("p"))
-    queue.try_again(["uid-p", "uid-of-nobody"], NODE_ADD, 0.5)
+    queue.try_again(["uid-p", "uid-unknown"], NODE_ADD, 0.5)
     queue.validate()
     expected = QueueState.BACKOFF if place is QueueState.UNSCHEDULABLE else place
     assert queue.state_of("uid-p") is expected
@@ -129,12 +129,12 @@ def test_an_update_of_an_unknown_pod_adds_it() -> None:
 
 def test_deleting_an_unknown_pod_does_nothing() -> None:
     queue = make_queue()
-    queue.delete("uid-of-nobody")
+    queue.delete("uid-unknown")
     queue.validate()
     assert len(queue) == 0
 
 
-def test_an_update_moves_an_active_pod_to_its_new_place_in_line() -> None:
+def test_an_update_of_the_priority_moves_an_active_pod() -> None:
     queue = make_queue()
     for name in ("a", "b", "c"):
         queue.add(pending(name), 0.0)
@@ -177,7 +177,7 @@ def test_a_hint_on_an_update_sees_the_old_and_the_new_pod() -> None:
     assert hint.objects == [(old, new)]
 
 
-def test_an_update_is_offered_to_the_rejecting_plugins_only() -> None:
+def test_an_update_runs_only_hints_of_the_rejecting_plugins() -> None:
     other = Hints()
     queue = make_queue({"InterPodAffinity": [(POD_LABEL, other)]})
     reject(queue, pending("p"))
@@ -185,7 +185,7 @@ def test_an_update_is_offered_to_the_rejecting_plugins_only() -> None:
     assert other.asked == []
 
 
-def test_a_deleted_pod_in_flight_does_not_come_back() -> None:
+def test_a_pod_deleted_in_flight_is_not_requeued() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
@@ -195,7 +195,7 @@ def test_a_deleted_pod_in_flight_does_not_come_back() -> None:
     assert queue.state_of(queued.uid) is None
 
 
-def test_a_pod_seen_again_after_its_deletion_in_flight_comes_back() -> None:
+def test_a_pod_deleted_in_flight_and_seen_again_is_requeued() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
@@ -204,7 +204,7 @@ def test_a_pod_seen_again_after_its_deletion_in_flight_comes_back() -> None:
     assert queue.add_unschedulable(queued, 1.0, ["NodeResourcesFit"]) is QueueState.UNSCHEDULABLE
 
 
-def test_a_pod_updated_in_flight_comes_back_in_its_latest_version() -> None:
+def test_a_pod_updated_in_flight_is_requeued_in_its_latest_version() -> None:
     queue = make_queue()
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
@@ -215,7 +215,7 @@ def test_a_pod_updated_in_flight_comes_back_in_its_latest_version() -> None:
     assert queued.info.labels == {"a": "2"}
 
 
-def test_an_activated_pod_still_has_to_pass_the_gate() -> None:
+def test_an_activated_pod_must_pass_pre_enqueue() -> None:
     gate = Gate()
     queue = make_queue(pre_enqueue=gate)
     reject(queue, pending("p"))
@@ -225,7 +225,7 @@ def test_an_activated_pod_still_has_to_pass_the_gate() -> None:
     assert queue.pending_counts()["gated"] == 1
 
 
-def test_gates_removed_from_one_pod_leave_other_gated_pods_alone() -> None:
+def test_removing_the_gates_of_one_pod_leaves_other_pods_gated() -> None:
     gate = Gate()
     queue = make_queue({"SchedulingGates": [(GATES_ELIMINATED, skip())]}, gate)
     queue.add(pending("a", gates=["hold"]), 0.0)

@@ -1,4 +1,4 @@
-"""One pod from its creation to its binding: the instructions of the engine."""
+"""Instructions of the engine for one pod, from its creation to its binding."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
 
 
 def bind_first(engine: Engine, now: float = 0.0) -> BindPod:
-    """Let the engine place its next pod and return the Binding it asks for."""
+    """Let the engine schedule one pod and return its binding."""
     (bind,) = of_type(BindPod, engine.schedule(now, 1))
     return bind
 
 
-def test_a_pod_is_bound_to_a_node_that_holds_it(engine: Engine) -> None:
+def test_a_pod_is_bound_to_a_node_that_it_fits(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("small", cpu="1")), NodeSeen(make_node("big", cpu="8"))], 0.0)
     engine.handle([PendingPodSeen(make_pod("p", cpu="4"))], 0.0)
     bind = bind_first(engine)
     assert (bind.pod.key, bind.node_name) == ("default/p", "big")
 
 
-def test_a_bound_pod_gets_its_scheduled_event_once_the_server_has_answered(engine: Engine) -> None:
+def test_a_scheduled_event_is_written_once_the_binding_succeeded(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))], 0.0)
     bind = bind_first(engine)
     answer = engine.handle([BindSucceeded(bind.pod.uid, "n")], 2.0)
@@ -57,7 +57,7 @@ def test_a_pod_counts_on_its_node_from_the_moment_it_is_assumed(engine: Engine) 
     assert engine.cache_counts()["assumed_pods"] == 1
 
 
-def test_a_pod_that_fits_nowhere_gets_condition_and_event_with_the_same_words(
+def test_an_unschedulable_pod_gets_a_condition_and_an_event_with_the_same_message(
     engine: Engine,
 ) -> None:
     engine.handle([NodeSeen(make_node("n", cpu="1")), PendingPodSeen(make_pod("p", cpu="2"))], 0.0)
@@ -86,7 +86,7 @@ def test_an_unschedulable_pod_is_bound_when_a_fitting_node_arrives(engine: Engin
     assert bind_first(engine, 60.0).node_name == "m"
 
 
-def test_an_unschedulable_pod_is_bound_when_another_pod_leaves_room(engine: Engine) -> None:
+def test_an_unschedulable_pod_is_bound_when_another_pod_is_deleted(engine: Engine) -> None:
     running = make_pod("r", cpu="3", node="n")
     engine.handle([NodeSeen(make_node("n", cpu="4")), AssignedPodSeen(running)], 0.0)
     engine.handle([PendingPodSeen(make_pod("p", cpu="2"))], 0.0)
@@ -95,19 +95,19 @@ def test_an_unschedulable_pod_is_bound_when_another_pod_leaves_room(engine: Engi
     assert bind_first(engine, 30.0).pod.name == "p"
 
 
-def test_a_refused_binding_frees_the_node_and_the_pod_is_tried_again(engine: Engine) -> None:
+def test_a_refused_binding_forgets_the_pod_and_retries_it(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))], 0.0)
     bind = bind_first(engine)
-    answer = engine.handle([BindFailed(bind.pod.uid, "n", "the server said no")], 0.0)
+    answer = engine.handle([BindFailed(bind.pod.uid, "n", "refused by the server")], 0.0)
     (patch,) = of_type(PatchPodStatus, answer)
     assert patch.reason == "SchedulerError"
-    assert "the server said no" in patch.message
+    assert "refused by the server" in patch.message
     assert engine.cache_counts()["assumed_pods"] == 0
     engine.handle([], 3.0)
     assert bind_first(engine, 3.0).pod.name == "p"
 
 
-def test_a_pod_that_leaves_the_pending_watch_while_being_bound_waits_for_the_answer(
+def test_a_pod_that_leaves_the_pending_watch_stays_assumed_until_its_binding_is_answered(
     engine: Engine,
 ) -> None:
     engine.handle([NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))], 0.0)
@@ -119,7 +119,7 @@ def test_a_pod_that_leaves_the_pending_watch_while_being_bound_waits_for_the_ans
     assert engine.cache_counts()["pods"] == 1
 
 
-def test_a_pod_deleted_before_its_binding_was_made_is_forgotten(engine: Engine) -> None:
+def test_a_pod_deleted_before_its_binding_is_forgotten(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))], 0.0)
     bind = bind_first(engine)
     engine.handle([PendingPodGone("default", "p", bind.pod.uid)], 0.0)
@@ -129,7 +129,7 @@ def test_a_pod_deleted_before_its_binding_was_made_is_forgotten(engine: Engine) 
     assert sum(engine.pending_counts().values()) == 0
 
 
-def test_a_pod_bound_elsewhere_is_counted_where_it_is(engine: Engine) -> None:
+def test_a_pod_that_was_bound_to_another_node_counts_there(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node(name, cpu="1")) for name in ("m", "n")], 0.0)
     engine.handle([PendingPodSeen(make_pod("p", cpu="1"))], 0.0)
     ours = bind_first(engine).node_name
@@ -142,7 +142,7 @@ def test_a_pod_bound_elsewhere_is_counted_where_it_is(engine: Engine) -> None:
     assert bind_first(engine).node_name == ours
 
 
-def test_a_binding_that_no_watch_confirms_is_read_back(engine: Engine) -> None:
+def test_a_pod_is_read_back_if_no_watch_event_confirms_its_binding(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))], 0.0)
     bind = bind_first(engine)
     engine.handle([BindSucceeded(bind.pod.uid, "n")], 1.0)
@@ -152,7 +152,7 @@ def test_a_binding_that_no_watch_confirms_is_read_back(engine: Engine) -> None:
     assert engine.cache_counts()["pods"] == 0
 
 
-def test_a_confirmed_binding_is_not_read_back(engine: Engine) -> None:
+def test_a_pod_with_a_confirmed_binding_is_not_read_back(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))], 0.0)
     bind = bind_first(engine)
     engine.handle([BindSucceeded(bind.pod.uid, "n"), AssignedPodSeen(make_pod("p", node="n"))], 1.0)
@@ -160,14 +160,14 @@ def test_a_confirmed_binding_is_not_read_back(engine: Engine) -> None:
     assert engine.cache_counts() == {"nodes": 1, "pods": 1, "assumed_pods": 0}
 
 
-def test_a_pod_being_deleted_is_not_scheduled(engine: Engine) -> None:
+def test_a_terminating_pod_is_not_scheduled(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n")), PendingPodSeen(make_pod("p", terminating=True))], 0.0)
     (event,) = engine.schedule(0.0, 1)
     assert isinstance(event, EmitEvent)
     assert event.note == "skip schedule deleting pod: default/p"
 
 
-def test_a_gated_pod_waits_until_its_gates_are_gone(engine: Engine) -> None:
+def test_a_gated_pod_is_scheduled_once_its_gates_are_removed(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n"))], 0.0)
     engine.handle([PendingPodSeen(make_pod("p", gates=["example.com/quota"]))], 0.0)
     assert engine.pending_counts()["gated"] == 1
@@ -176,13 +176,13 @@ def test_a_gated_pod_waits_until_its_gates_are_gone(engine: Engine) -> None:
     assert bind_first(engine, 1.0).pod.name == "p"
 
 
-def test_a_pod_of_another_scheduler_is_left_alone(engine: Engine) -> None:
+def test_a_pod_of_another_scheduler_is_ignored(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n"))], 0.0)
-    engine.handle([PendingPodSeen(make_pod("p", scheduler_name="somebody-else"))], 0.0)
+    engine.handle([PendingPodSeen(make_pod("p", scheduler_name="other-scheduler"))], 0.0)
     assert engine.schedule(0.0, 1) == []
 
 
-def test_pods_go_by_priority_and_then_by_arrival(engine: Engine) -> None:
+def test_pods_are_scheduled_by_priority_and_then_by_arrival(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n"))], 0.0)
     for arrival, (name, priority) in enumerate([("low", 0), ("high", 5), ("later", 5)]):
         engine.handle([PendingPodSeen(make_pod(name, priority=priority))], float(arrival))
@@ -209,7 +209,7 @@ def test_an_invalid_node_is_reported_and_stops_no_pod(engine: Engine) -> None:
     assert bind_first(engine).node_name == "good"
 
 
-def test_a_search_limited_to_some_nodes_goes_on_where_the_last_one_stopped() -> None:
+def test_a_limited_search_starts_after_the_last_searched_node() -> None:
     limited = default_engine(profile={**DEFAULT_PROFILE, "percentageOfNodesToScore": 33})
     limited.handle([NodeSeen(make_node(f"n{number:03}")) for number in range(300)], 0.0)
     limited.handle([PendingPodSeen(make_pod(f"p{number}", cpu="1")) for number in range(4)], 0.0)

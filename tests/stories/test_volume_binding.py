@@ -1,4 +1,4 @@
-"""A pod is bound after its claims: the writes, the waits and the failures of volume binding."""
+"""A pod is bound after its claims: writes, waits and failures of volume binding."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ class VolumeDriver(EngineDriver):
         self.show(make_class(), *objects)
 
     def show(self, *objects: StorageObject) -> list[Instruction]:
-        """The watches show storage objects."""
+        """Show storage objects to the engine."""
         return self.handle(*(StorageSeen(obj) for obj in objects))
 
     def schedule_pod(self, name: str, *claims: str) -> list[Instruction]:
-        """A user creates a pod with these claims, and the engine schedules it."""
+        """Create a pod with these claims and schedule it."""
         self.create_pods(name, volumes=tuple(claim_volume(claim) for claim in claims))
         return self.schedule()
 
     def write(self, name: str = "p", error: str = "", **versions: str) -> list[Instruction]:
-        """The shell has written claims and volumes; keywords are resource versions by name."""
+        """Report written claims and volumes; keywords are resource versions by name."""
         volumes = {key: each for key, each in versions.items() if key.startswith("d")}
         claims = {f"default/{key}": each for key, each in versions.items() if key not in volumes}
         return self.handle(VolumesWritten(f"uid-{name}", volumes, claims, error))
@@ -74,7 +74,7 @@ def failures(instructions: Sequence[Instruction]) -> list[str]:
 
 
 def waiting(selected: str = "n0") -> VolumeDriver:
-    """A pod whose claim has a selected node and no volume yet."""
+    """A driver with a pod whose claim has a selected node and no volume yet."""
     driver = VolumeDriver(make_claim("claim", version="1"))
     (writes,) = of_type(BindVolumes, driver.schedule_pod("p", "claim"))
     assert writes.node_name == "n0"
@@ -89,7 +89,7 @@ MADE = make_volume("d-made", given_to="claim", where=(HOSTNAME, ["n0"]), version
 BOUND = make_claim("claim", volume="d-made", selected_node="n0", version="4")
 
 
-def test_a_pod_is_bound_once_its_new_volume_is() -> None:
+def test_a_pod_is_bound_once_its_new_volume_is_bound() -> None:
     driver = waiting()
     assert driver.assumed == {}
     assert of_type(BindPod, driver.show(MADE)) == []
@@ -107,7 +107,7 @@ def test_a_pod_waits_for_a_volume_that_arrives_after_its_claim() -> None:
 
 
 def test_a_stale_claim_version_does_not_fail_the_binding() -> None:
-    """The claim's old version has no node; only a later one may say that provisioning failed."""
+    """The claim's old version has no node; only a later one may report failed provisioning."""
     driver = VolumeDriver(make_claim("claim", version="1"))
     driver.schedule_pod("p", "claim")
     assert failures(driver.write(claim="7")) == []
@@ -117,7 +117,7 @@ def test_a_stale_claim_version_does_not_fail_the_binding() -> None:
     assert len(failures(driver.show(failed))) == 1
 
 
-def test_free_volumes_are_given_to_claims_and_not_to_two_of_them() -> None:
+def test_a_free_volume_is_given_to_one_claim_only() -> None:
     driver = VolumeDriver(
         make_volume("disk", version="1", where=(HOSTNAME, ["n1"])),
         make_class(provisioner="kubernetes.io/no-provisioner"),
@@ -143,7 +143,7 @@ def _given(version: str, given_to: str = "") -> PersistentVolume:
 
 
 @pytest.mark.parametrize(
-    ("happens", "says"),
+    ("event", "message"),
     [
         (
             StorageSeen(make_claim("claim", version="5")),
@@ -163,16 +163,16 @@ def _given(version: str, given_to: str = "") -> PersistentVolume:
         (NodeGone("n0"), 'failed to get node "n0": node "n0" not found'),
     ],
 )
-def test_a_pod_whose_volume_is_not_made_goes_back(happens: Event, says: str) -> None:
+def test_a_pod_is_requeued_if_provisioning_fails(event: Event, message: str) -> None:
     driver = waiting()
-    assert failures(driver.handle(happens)) == [FAILED + says]
+    assert failures(driver.handle(event)) == [FAILED + message]
     assert driver.assumed == {}
     assert driver.engine.in_flight() == 0
     driver.check_replay()
 
 
 @pytest.mark.parametrize(
-    ("happens", "says"),
+    ("event", "message"),
     [
         (
             StorageGone("PersistentVolume", "", "disk"),
@@ -193,34 +193,34 @@ def test_a_pod_whose_volume_is_not_made_goes_back(happens: Event, says: str) -> 
         ),
     ],
 )
-def test_a_pod_whose_volume_is_lost_goes_back(happens: Event, says: str) -> None:
+def test_a_pod_is_requeued_if_its_volume_or_claim_is_lost(event: Event, message: str) -> None:
     driver = VolumeDriver(_given("1"), make_claim("claim", version="1"))
     driver.schedule_pod("p", "claim")
     driver.write(disk="2")
     driver.show(_given("2", given_to="claim"))
-    assert failures(driver.handle(happens)) == [FAILED + says]
+    assert failures(driver.handle(event)) == [FAILED + message]
     assert driver.assumed == {}
     driver.check_replay()
 
 
-def test_a_claim_that_was_bound_to_another_volume_will_do_if_the_node_reaches_it() -> None:
+def test_a_claim_bound_to_another_volume_is_accepted_if_the_node_can_use_it() -> None:
     for where, is_bound in (("n0", True), ("n1", False)):
         driver = VolumeDriver(_given("1"), make_claim("claim", version="1"))
         driver.schedule_pod("p", "claim")
         driver.write(disk="2")
         driver.show(_given("2", given_to="claim"))
         other = make_volume("other", given_to="claim", where=(HOSTNAME, [where]), version="3")
-        told = driver.show(other, make_claim("claim", volume="other", version="4"))
-        assert bool(of_type(BindPod, told)) is is_bound
-        assert bool(failures(told)) is not is_bound
+        answer = driver.show(other, make_claim("claim", volume="other", version="4"))
+        assert bool(of_type(BindPod, answer)) is is_bound
+        assert bool(failures(answer)) is not is_bound
 
 
-def test_a_write_that_is_refused_gives_everything_back() -> None:
+def test_a_refused_write_restores_all_assumptions() -> None:
     driver = VolumeDriver(_given("1"), make_claim("claim", version="1"))
     driver.schedule_pod("p", "claim")
     assert driver.assumed == {"volume disk": "default/p"}
-    told = driver.write(error="the object has been modified")
-    assert failures(told) == [
+    answer = driver.write(error="the object has been modified")
+    assert failures(answer) == [
         'running PreBind plugin "VolumeBinding": the object has been modified'
     ]
     assert driver.assumed == {}
@@ -251,11 +251,11 @@ def test_a_pod_waits_for_volumes_until_the_configured_bind_timeout() -> None:
     driver.check_replay()
 
 
-def test_a_pod_that_is_deleted_meanwhile_gives_everything_back() -> None:
+def test_deleting_the_pod_restores_all_assumptions() -> None:
     driver = VolumeDriver(_given("1"), make_claim("claim", version="1"))
     driver.schedule_pod("p", "claim")
-    told = driver.handle(PendingPodGone("default", "p", "uid-p"))
-    assert len(of_type(StopPreBind, told)) == 1
+    answer = driver.handle(PendingPodGone("default", "p", "uid-p"))
+    assert len(of_type(StopPreBind, answer)) == 1
     assert driver.assumed == {}
     assert driver.write(disk="2") == []
     assert len(of_type(BindVolumes, driver.schedule_pod("q", "claim"))) == 1
@@ -263,7 +263,7 @@ def test_a_pod_that_is_deleted_meanwhile_gives_everything_back() -> None:
 
 def test_a_pod_whose_claims_are_bound_is_bound_at_once() -> None:
     driver = VolumeDriver(MADE, BOUND)
-    told = driver.schedule_pod("p", "claim")
-    assert of_type(BindVolumes, told) == []
-    (bind,) = of_type(BindPod, told)
+    answer = driver.schedule_pod("p", "claim")
+    assert of_type(BindVolumes, answer) == []
+    (bind,) = of_type(BindPod, answer)
     assert bind.node_name == "n0"

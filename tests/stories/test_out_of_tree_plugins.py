@@ -1,4 +1,4 @@
-"""Plugins from outside: Permit through the handle, PreBind work, and their replay."""
+"""Out-of-tree plugins: Permit through the handle, PreBind work, and replay."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POD = reference("p")
 
 
 class ReleasesOthers:
-    """Pods labelled ``wait`` wait at Permit; one labelled ``release`` lets them all go."""
+    """Pods labelled ``wait`` wait at Permit; a pod labelled ``release`` allows all of them."""
 
     name = "ReleasesOthers"
     traits = PluginTraits()
@@ -39,7 +39,7 @@ def releasing_driver() -> tuple[PluginDriver, Handle]:
 
 
 def pre_binding_driver(answer: Status = SUCCESS) -> tuple[PluginDriver, ScriptedPlugin]:
-    """A pod whose PreBind work has been requested."""
+    """A driver with a pod whose PreBind work has been requested."""
     plugin = ScriptedPlugin(answers={"pre_bind_pre_flight": SUCCESS, "pre_bind": answer})
     driver = PluginDriver(plugin)
     driver.add_nodes("n")

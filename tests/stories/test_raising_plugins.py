@@ -1,4 +1,4 @@
-"""A pod that makes a plugin fail backs off; every other pod is scheduled."""
+"""A pod for which a plugin raises backs off; every other pod is scheduled."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from tests.stories.plugin_driver import PluginDriver
 from tests.support.models.engine_driver import reference
 from tests.support.plugins.scripted_plugin import ScriptedBinder, ScriptedPlugin
 
-FIRE = RuntimeError("the disk is on fire")
+FAILURE = RuntimeError("the disk failed")
 
-#: Extension point -> how its failure is worded; ``queue`` where the pod is kept out of the cycle.
+#: Extension point -> the message when its plugin raises.
 CYCLE_POINTS = {
-    "pre_filter": 'running PreFilter plugin "Scripted": the disk is on fire',
-    "filter": 'running "Scripted" filter plugin: the disk is on fire',
-    "pre_score": 'running PreScore plugin "Scripted": the disk is on fire',
-    "score": "the disk is on fire",
-    "reserve": 'running Reserve plugin "Scripted": the disk is on fire',
-    "permit": 'running Permit plugin "Scripted": the disk is on fire',
-    "pre_bind_pre_flight": 'running PreBindPreFlight "Scripted": the disk is on fire',
+    "pre_filter": 'running PreFilter plugin "Scripted": the disk failed',
+    "filter": 'running "Scripted" filter plugin: the disk failed',
+    "pre_score": 'running PreScore plugin "Scripted": the disk failed',
+    "score": "the disk failed",
+    "reserve": 'running Reserve plugin "Scripted": the disk failed',
+    "permit": 'running Permit plugin "Scripted": the disk failed',
+    "pre_bind_pre_flight": 'running PreBindPreFlight "Scripted": the disk failed',
 }
 
 
@@ -44,8 +44,8 @@ def driver_with(*plugins: Any) -> PluginDriver:
 
 
 @pytest.mark.parametrize("point", CYCLE_POINTS)
-def test_a_plugin_that_raises_is_an_error_of_that_pod_alone(point: str) -> None:
-    driver = driver_with(ScriptedPlugin(answers={point: FIRE}, only="bad"))
+def test_a_plugin_that_raises_fails_only_that_pod(point: str) -> None:
+    driver = driver_with(ScriptedPlugin(answers={point: FAILURE}, only="bad"))
     driver.create_pods("bad", "good")
     driver.schedule()
     assert [each.pod for each in driver.take(BindPod)] == [reference("good")]
@@ -57,47 +57,46 @@ def test_a_plugin_that_raises_is_an_error_of_that_pod_alone(point: str) -> None:
     assert driver.engine.cache_counts()["assumed_pods"] == 1
 
 
-def test_a_post_filter_that_raises_is_told_with_the_verdict() -> None:
-    nowhere = ScriptedPlugin(answers={"post_filter": FIRE}, only="bad")
-    driver = PluginDriver(nowhere)
+def test_an_error_of_post_filter_is_added_to_the_diagnosis() -> None:
+    scripted = ScriptedPlugin(answers={"post_filter": FAILURE}, only="bad")
+    driver = PluginDriver(scripted)
     driver.create_pods("bad")
     driver.add_nodes("n")
-    nowhere.answers["pre_filter"] = _unschedulable
+    scripted.answers["pre_filter"] = _unschedulable
     driver.schedule()
     (patch,) = driver.take(PatchPodStatus)
     assert patch.reason == "Unschedulable"
     assert patch.message == (
-        "0/1 nodes are available: nowhere. "
-        'running PostFilter plugin "Scripted": the disk is on fire'
+        '0/1 nodes are available: no node. running PostFilter plugin "Scripted": the disk failed'
     )
 
 
-def test_a_gate_that_raises_keeps_its_pod_out_and_no_other() -> None:
-    driver = driver_with(ScriptedPlugin(answers={"pre_enqueue": FIRE}, only="bad"))
+def test_a_pre_enqueue_plugin_that_raises_gates_only_that_pod() -> None:
+    driver = driver_with(ScriptedPlugin(answers={"pre_enqueue": FAILURE}, only="bad"))
     driver.create_pods("bad", "good")
     driver.schedule()
     assert [each.pod for each in driver.take(BindPod)] == [reference("good")]
     assert driver.queue_of("bad") == "unschedulable"
 
 
-def test_a_plugin_that_raises_when_told_of_a_binding_hides_none() -> None:
-    driver = driver_with(ScriptedPlugin(answers={"post_bind": FIRE}))
+def test_a_post_bind_plugin_that_raises_does_not_hide_the_binding() -> None:
+    driver = driver_with(ScriptedPlugin(answers={"post_bind": FAILURE}))
     driver.create_pods("p")
     driver.schedule()
     driver.handle(BindSucceeded("uid-p", driver.take(BindPod)[0].node_name))
     assert [each.pod for each in driver.take(PodBound)] == [reference("p")]
-    assert "the disk is on fire" in driver.take(ReportProblem)[0].text
+    assert "the disk failed" in driver.take(ReportProblem)[0].text
 
 
-def test_a_bind_plugin_that_raises_is_an_error_with_its_name() -> None:
-    driver = driver_with(ScriptedBinder(problem=FIRE))
+def test_the_error_of_a_bind_plugin_has_its_name() -> None:
+    driver = driver_with(ScriptedBinder(problem=FAILURE))
     driver.create_pods("p")
     driver.schedule()
     (patch,) = driver.take(PatchPodStatus)
-    assert patch.message == 'running Bind plugin "ScriptedBinder": the disk is on fire'
+    assert patch.message == 'running Bind plugin "ScriptedBinder": the disk failed'
 
 
-def test_a_binding_that_is_refused_names_the_plugin_that_asked_for_it() -> None:
+def test_a_refused_binding_names_the_bind_plugin() -> None:
     driver = driver_with(ScriptedBinder())
     driver.create_pods("p")
     driver.schedule()
@@ -119,10 +118,8 @@ def test_a_binding_that_is_refused_names_the_plugin_that_asked_for_it() -> None:
         (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "Unschedulable"),
     ],
 )
-def test_whatever_pre_bind_answers_the_pod_is_tried_again_after_a_backoff(
-    code: Code, reason: str
-) -> None:
-    """After Permit nothing makes a pod unschedulable: no event need come for another try."""
+def test_a_pod_that_pre_bind_rejects_is_retried_after_a_backoff(code: Code, reason: str) -> None:
+    """After Permit no rejection makes a pod unschedulable: it is retried without an event."""
     driver = driver_with(ScriptedPlugin(answers={"pre_bind_pre_flight": SUCCESS}))
     driver.create_pods("p")
     driver.schedule()
@@ -138,7 +135,7 @@ def test_whatever_pre_bind_answers_the_pod_is_tried_again_after_a_backoff(
     assert len(driver.take(RunPreBind)) == 1
 
 
-def test_a_pod_past_permit_is_not_in_flight_so_that_no_events_are_kept_for_it() -> None:
+def test_no_events_are_kept_for_a_pod_that_has_passed_permit() -> None:
     driver = driver_with(ScriptedPlugin(answers={"pre_bind_pre_flight": SUCCESS}))
     driver.create_pods("p")
     driver.schedule()
@@ -148,7 +145,7 @@ def test_a_pod_past_permit_is_not_in_flight_so_that_no_events_are_kept_for_it() 
     assert driver.engine.in_flight() == 1
 
 
-def test_a_lasting_conflict_backs_off_longer_each_time_and_delays_no_other_pod() -> None:
+def test_repeated_binding_conflicts_lengthen_the_backoff_and_delay_no_other_pod() -> None:
     driver = driver_with(ScriptedPlugin())
     driver.create_pods("bad", "good")
     tried_at = []
@@ -183,4 +180,4 @@ def test_an_invalid_pod_gets_one_event_and_stops_no_other_pod() -> None:
 
 
 def _unschedulable(*_args: Any) -> PreFilterResult:
-    return PreFilterResult(unschedulable("nowhere"))
+    return PreFilterResult(unschedulable("no node"))
