@@ -42,6 +42,11 @@ def kustomized(folder: Path = MANIFESTS) -> list[Json]:
     return list(yaml.safe_load_all(built.stdout))
 
 
+def installed(folder: Path = MANIFESTS) -> list[Json]:
+    """What a cluster has after the first installation: the objects and the configuration."""
+    return [*kustomized(folder), *kustomized(folder / "configuration")]
+
+
 def the(objects: Sequence[Json], kind: str, name: str = "") -> Json:
     """The one object of a kind, or of a kind and a name."""
     (found,) = [

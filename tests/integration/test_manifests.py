@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from tests.integration.deployed import (
     apply,
     container,
     deployed_options,
+    installed,
     kustomized,
     needs_kubectl,
     pod_spec,
@@ -39,8 +39,8 @@ RENAMED = MANIFESTS / "overlays" / "renamed"
 
 @pytest.fixture(scope="module")
 def objects() -> list[Json]:
-    """What ``kubectl apply -k manifests/`` applies."""
-    return kustomized()
+    """What a cluster has after the first installation."""
+    return installed()
 
 
 async def test_kubectl_applies_everything_and_then_finds_nothing_to_change(
@@ -50,10 +50,12 @@ async def test_kubectl_applies_everything_and_then_finds_nothing_to_change(
     async with SimulatedCluster(options=options) as cluster:
         kubectl = kubectl_for(cluster, tmp_path)
         created = await kubectl("apply", "-k", str(MANIFESTS))
+        created += await kubectl("create", "-k", str(MANIFESTS / "configuration"))
         assert created.count(" created") == len(objects)
         again = await kubectl("apply", "-k", str(MANIFESTS))
-        # kubectl sends a budget's selector each time, for its patch strategy is to replace it.
-        assert again.count(" unchanged") == len(objects) - 1
+        # All but the ConfigMap, which an upgrade leaves alone. kubectl sends a budget's selector
+        # each time, for its patch strategy is to replace it.
+        assert again.count(" unchanged") == len(objects) - 2
         generation = ("-o", "jsonpath={.metadata.generation}", "-n", "stowage-system")
         assert await kubectl("get", "poddisruptionbudget", "stowage", *generation) == "1"
         async with ApiClient(cluster.url, "") as api:
@@ -62,6 +64,28 @@ async def test_kubectl_applies_everything_and_then_finds_nothing_to_change(
         bindings = await kubectl("get", "rolebinding,clusterrolebinding", "-A", "-o", "wide")
         assert "ClusterRole/stowage" in bindings
         assert "stowage-system/stowage" in bindings
+
+
+async def test_an_upgrade_keeps_the_configuration_that_the_user_edited(tmp_path: Path) -> None:
+    async with SimulatedCluster() as cluster:
+        kubectl = kubectl_for(cluster, tmp_path)
+        await kubectl("apply", "-k", str(MANIFESTS))
+        await kubectl("create", "-k", str(MANIFESTS / "configuration"))
+        edit = json.dumps({"data": {"config.yaml": "edited"}})
+        the_map = ("configmap", "stowage", "-n", "stowage-system")
+        await kubectl("patch", *the_map, "--patch", edit)
+        await kubectl("apply", "-k", str(MANIFESTS))
+        again = await kubectl("create", "-k", str(MANIFESTS / "configuration"), succeeds=False)
+        assert "already exists" in again
+        assert await kubectl("get", *the_map, "-o", r"jsonpath={.data.config\.yaml}") == "edited"
+
+
+def test_no_configuration_is_in_what_an_upgrade_applies() -> None:
+    for kustomization in MANIFESTS.rglob("kustomization.yaml"):
+        folder = kustomization.parent
+        if folder.name != "configuration" and "components" not in folder.parts:
+            maps = [found for found in kustomized(folder) if found["kind"] == "ConfigMap"]
+            assert [found for found in maps if "config.yaml" in found["data"]] == [], folder
 
 
 async def test_the_deployment_schedules_serves_and_answers_its_probes_over_https(
@@ -109,8 +133,8 @@ def _metrics_asked_for() -> set[str]:
     return {name for names in found for name in names}
 
 
-def test_the_monitoring_overlay_adds_to_the_base_and_changes_nothing(objects: list[Json]) -> None:
-    monitored = kustomized(MONITORING)
+def test_the_monitoring_overlay_adds_to_the_base_and_changes_nothing() -> None:
+    objects, monitored = kustomized(), kustomized(MONITORING)
     assert [found for found in objects if found not in monitored] == []
     added = [found["kind"] for found in monitored if found not in objects]
     assert sorted(added) == ["ClusterRole", "ConfigMap", "PrometheusRule", "ServiceMonitor"]
@@ -127,8 +151,10 @@ def _edited(folder: Path) -> Path:
     """As after ``kustomize edit set namespace elsewhere``."""
     copy = folder / "manifests"
     shutil.copytree(MANIFESTS, copy)
-    kustomization = copy / "kustomization.yaml"
-    kustomization.write_text(kustomization.read_text() + "namespace: elsewhere\n")
+    for kustomization in (copy / "kustomization.yaml", copy / "configuration/kustomization.yaml"):
+        lines = kustomization.read_text().splitlines()
+        kept = [line for line in lines if not line.startswith("namespace: ")]
+        kustomization.write_text("\n".join([*kept, "namespace: elsewhere\n"]))
     return copy
 
 
@@ -144,7 +170,7 @@ async def test_names_agree_wherever_it_is_deployed(
     variant: str, namespace: str, name: str, tmp_path: Path
 ) -> None:
     folders = {"as it is": MANIFESTS, "renamed": RENAMED}
-    objects = kustomized(folders[variant] if variant in folders else _edited(tmp_path))
+    objects = installed(folders[variant] if variant in folders else _edited(tmp_path))
     assert the(objects, "Namespace")["metadata"]["name"] == namespace
     clusterwide = {"Namespace", "ClusterRole", "ClusterRoleBinding"}
     for found in objects:
@@ -198,7 +224,7 @@ def test_selectors_find_the_pods(objects: list[Json]) -> None:
 
 
 def test_the_image_is_the_one_the_dockerfile_builds(objects: list[Json]) -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    version = (ROOT / "scheduler/stowage/VERSION").read_text().strip()
     spec = pod_spec(objects)
     images = {found["image"] for found in spec["containers"]}
     assert images == {f"stowage:{version}"}

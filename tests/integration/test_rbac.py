@@ -29,6 +29,7 @@ from tests.integration.deployed import (
     CannotStartError,
     apply,
     deployed_options,
+    installed,
     kustomized,
     needs_kubectl,
     running,
@@ -235,7 +236,7 @@ async def _failure_repeats(api: ApiClient) -> None:
 async def _whole_story(folder: Path) -> list[Request]:
     """Everything the scheduler asks for, in a life with trouble and a preemption."""
     requests: list[Request] = []
-    async with _told(kustomized(), folder, requests) as story:
+    async with _told(installed(), folder, requests) as story:
         lost_answer = FaultRule("POST", "/binding$", times=1, is_applied=True, is_dropped=True)
         story.cluster.faults.add(lost_answer)
         await _create_pods(story.api)
@@ -276,7 +277,7 @@ def test_the_manifests_rights_suffice(requests: list[Request]) -> None:
 async def test_extenders_and_edits_of_the_configuration_need_no_further_right(
     tmp_path: Path,
 ) -> None:
-    objects = kustomized()
+    objects = installed()
     data = the(objects, "ConfigMap")["data"]
     extender = {"urlPrefix": "http://127.0.0.1:1", "ignorable": True, "weight": 1}
     extender |= {f"{verb}Verb": verb for verb in ("filter", "prioritize", "preempt", "bind")}
@@ -313,7 +314,7 @@ async def test_without_any_one_rule_a_request_is_refused(
     kind: str, index: int, tmp_path: Path
 ) -> None:
     rule = _rule_of(kind, index)
-    objects = kustomized()
+    objects = installed()
     rules = the(objects, kind)["rules"]
     assert rules[index] == rule
     del rules[index]
@@ -343,15 +344,15 @@ async def test_a_user_with_the_metrics_role_reads_metrics(tmp_path: Path) -> Non
         "roleRef": {"kind": "ClusterRole", "name": "stowage-metrics-reader"},
         "subjects": [group],
     }
-    async with _told(kustomized(), tmp_path, []) as story:
+    async with _told(installed(), tmp_path, []) as story:
         assert await _metrics_status(story.url, SERVICE_ACCOUNT_TOKEN) == 403
-    async with _told([*kustomized(), role, binding], tmp_path, []) as story:
+    async with _told([*installed(), role, binding], tmp_path, []) as story:
         assert await _metrics_status(story.url, SERVICE_ACCOUNT_TOKEN) == 200
 
 
 async def test_metrics_are_refused_while_access_reviews_fail(tmp_path: Path) -> None:
-    delegating = the(kustomized(), "ClusterRoleBinding", "stowage-auth-delegator")
-    objects = [found for found in kustomized() if found != delegating]
+    delegating = the(installed(), "ClusterRoleBinding", "stowage-auth-delegator")
+    objects = [found for found in installed() if found != delegating]
     asked: list[Request] = []
     async with _told(objects, tmp_path, asked) as story:
         assert await _metrics_status(story.url) == 401
@@ -394,7 +395,7 @@ async def test_the_rights_suffice_on_another_api_server(
 ) -> None:
     if api_server.is_embedded:
         pytest.skip("the embedded cluster is told by the other tests")
-    objects = kustomized()
+    objects = installed()
     await apply(api, [found for found in objects if found["kind"] != "Deployment"])
     token = await _service_account_token(api)
     await _check_that_roles_count(api_server, token)
