@@ -109,7 +109,7 @@ def _field(objects: Sequence[Json], path: str) -> str:
     return str(fields[path])
 
 
-def _options_of(command_line: Sequence[str]) -> RunOptions:
+def options_of(command_line: Sequence[str]) -> RunOptions:
     """What the command line ``stowage ...`` would run."""
     collected: list[RunOptions] = []
 
@@ -135,7 +135,7 @@ async def deployed_options(objects: Sequence[Json], kubeconfig: Path) -> RunOpti
     """
     command_line = [*arguments(objects), f"--kubeconfig={kubeconfig}"]
     # The command has an event loop of its own while it reads.
-    return await asyncio.to_thread(_options_of, command_line)
+    return await asyncio.to_thread(options_of, command_line)
 
 
 @asynccontextmanager
