@@ -42,6 +42,11 @@ def kustomized(folder: Path = MANIFESTS) -> list[Json]:
     return list(yaml.safe_load_all(built.stdout))
 
 
+def installed(folder: Path = MANIFESTS) -> list[Json]:
+    """What a cluster has after the first installation: the objects and the configuration."""
+    return [*kustomized(folder), *kustomized(folder / "configuration")]
+
+
 def the(objects: Sequence[Json], kind: str, name: str = "") -> Json:
     """The only object with this kind, and with this name if one is given."""
     (found,) = [
@@ -104,7 +109,7 @@ def _field(objects: Sequence[Json], path: str) -> str:
     return str(fields[path])
 
 
-def _options_of(command_line: Sequence[str]) -> RunOptions:
+def options_of(command_line: Sequence[str]) -> RunOptions:
     """The options with which the command line ``stowage ...`` runs the scheduler."""
     collected: list[RunOptions] = []
 
@@ -130,7 +135,7 @@ async def deployed_options(objects: Sequence[Json], kubeconfig: Path) -> RunOpti
     """
     command_line = [*arguments(objects), f"--kubeconfig={kubeconfig}"]
     # The command runs an event loop of its own.
-    return await asyncio.to_thread(_options_of, command_line)
+    return await asyncio.to_thread(options_of, command_line)
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from tests.integration.deployment.deployed import (
     apply,
     container,
     deployed_options,
+    installed,
     kustomized,
     needs_kubectl,
     pod_spec,
@@ -38,8 +39,8 @@ RENAMED = MANIFESTS / "overlays" / "renamed"
 
 @pytest.fixture(scope="module")
 def objects() -> list[Json]:
-    """The objects that ``kubectl apply -k manifests/`` applies."""
-    return kustomized()
+    """What a cluster has after the first installation."""
+    return installed()
 
 
 async def test_a_second_kubectl_apply_changes_nothing(objects: list[Json], tmp_path: Path) -> None:
@@ -47,10 +48,12 @@ async def test_a_second_kubectl_apply_changes_nothing(objects: list[Json], tmp_p
     async with SimulatedCluster(options=options) as cluster:
         kubectl = kubectl_for(cluster, tmp_path)
         created = await kubectl("apply", "-k", str(MANIFESTS))
+        created += await kubectl("create", "-k", str(MANIFESTS / "configuration"))
         assert created.count(" created") == len(objects)
         again = await kubectl("apply", "-k", str(MANIFESTS))
-        # kubectl sends a budget's selector each time, for its patch strategy is to replace it.
-        assert again.count(" unchanged") == len(objects) - 1
+        # All but the ConfigMap, which an upgrade leaves alone. kubectl sends a budget's selector
+        # each time, for its patch strategy is to replace it.
+        assert again.count(" unchanged") == len(objects) - 2
         generation = ("-o", "jsonpath={.metadata.generation}", "-n", "stowage-system")
         assert await kubectl("get", "poddisruptionbudget", "stowage", *generation) == "1"
         async with ApiClient(cluster.url, "") as api:
@@ -59,6 +62,28 @@ async def test_a_second_kubectl_apply_changes_nothing(objects: list[Json], tmp_p
         bindings = await kubectl("get", "rolebinding,clusterrolebinding", "-A", "-o", "wide")
         assert "ClusterRole/stowage" in bindings
         assert "stowage-system/stowage" in bindings
+
+
+async def test_an_upgrade_keeps_the_configuration_that_the_user_edited(tmp_path: Path) -> None:
+    async with SimulatedCluster() as cluster:
+        kubectl = kubectl_for(cluster, tmp_path)
+        await kubectl("apply", "-k", str(MANIFESTS))
+        await kubectl("create", "-k", str(MANIFESTS / "configuration"))
+        edit = json.dumps({"data": {"config.yaml": "edited"}})
+        the_map = ("configmap", "stowage", "-n", "stowage-system")
+        await kubectl("patch", *the_map, "--patch", edit)
+        await kubectl("apply", "-k", str(MANIFESTS))
+        again = await kubectl("create", "-k", str(MANIFESTS / "configuration"), succeeds=False)
+        assert "already exists" in again
+        assert await kubectl("get", *the_map, "-o", r"jsonpath={.data.config\.yaml}") == "edited"
+
+
+def test_no_configuration_is_in_what_an_upgrade_applies() -> None:
+    for kustomization in MANIFESTS.rglob("kustomization.yaml"):
+        folder = kustomization.parent
+        if folder.name != "configuration" and "components" not in folder.parts:
+            maps = [found for found in kustomized(folder) if found["kind"] == "ConfigMap"]
+            assert [found for found in maps if "config.yaml" in found["data"]] == [], folder
 
 
 async def test_a_scheduler_with_the_deployments_flags_schedules_and_answers_probes(
@@ -106,8 +131,8 @@ def _metrics_of_dashboard_and_alerts() -> set[str]:
     return {name for names in found for name in names}
 
 
-def test_the_monitoring_overlay_changes_no_object_of_the_base(objects: list[Json]) -> None:
-    monitored = kustomized(MONITORING)
+def test_the_monitoring_overlay_changes_no_object_of_the_base() -> None:
+    objects, monitored = kustomized(), kustomized(MONITORING)
     assert [found for found in objects if found not in monitored] == []
     added = [found["kind"] for found in monitored if found not in objects]
     assert sorted(added) == ["ClusterRole", "ConfigMap", "PrometheusRule", "ServiceMonitor"]
@@ -124,8 +149,10 @@ def _edited(folder: Path) -> Path:
     """A copy of the manifests after ``kustomize edit set namespace elsewhere``."""
     copy = folder / "manifests"
     shutil.copytree(MANIFESTS, copy)
-    kustomization = copy / "kustomization.yaml"
-    kustomization.write_text(kustomization.read_text() + "namespace: elsewhere\n")
+    for kustomization in (copy / "kustomization.yaml", copy / "configuration/kustomization.yaml"):
+        lines = kustomization.read_text().splitlines()
+        kept = [line for line in lines if not line.startswith("namespace: ")]
+        kustomization.write_text("\n".join([*kept, "namespace: elsewhere\n"]))
     return copy
 
 
@@ -141,7 +168,7 @@ async def test_names_agree_in_every_variant_of_the_manifests(
     variant: str, namespace: str, name: str, tmp_path: Path
 ) -> None:
     folders = {"as it is": MANIFESTS, "renamed": RENAMED}
-    objects = kustomized(folders[variant] if variant in folders else _edited(tmp_path))
+    objects = installed(folders[variant] if variant in folders else _edited(tmp_path))
     assert the(objects, "Namespace")["metadata"]["name"] == namespace
     clusterwide = {"Namespace", "ClusterRole", "ClusterRoleBinding"}
     for found in objects:

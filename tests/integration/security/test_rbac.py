@@ -29,6 +29,7 @@ from tests.integration.deployment.deployed import (
     CannotStartError,
     apply,
     deployed_options,
+    installed,
     kustomized,
     needs_kubectl,
     running,
@@ -229,7 +230,7 @@ async def _repeat_failure(api: ApiClient) -> None:
 async def _requests_of_all_kinds(folder: Path) -> list[Request]:
     """The requests of a scheduler that does all its work, with lost answers and a preemption."""
     requests: list[Request] = []
-    async with _deployed_scheduler(kustomized(), folder, requests) as deployed:
+    async with _deployed_scheduler(installed(), folder, requests) as deployed:
         lost_answer = FaultRule("POST", "/binding$", times=1, is_applied=True, is_dropped=True)
         deployed.cluster.faults.add(lost_answer)
         await _create_pods(deployed.api)
@@ -270,7 +271,7 @@ def test_the_manifests_roles_allow_every_request(requests: list[Request]) -> Non
 async def test_extenders_and_configuration_edits_need_no_further_rights(
     tmp_path: Path,
 ) -> None:
-    objects = kustomized()
+    objects = installed()
     data = the(objects, "ConfigMap")["data"]
     extender = {"urlPrefix": "http://127.0.0.1:1", "ignorable": True, "weight": 1}
     extender |= {f"{verb}Verb": verb for verb in ("filter", "prioritize", "preempt", "bind")}
@@ -307,7 +308,7 @@ async def test_a_request_is_refused_when_its_rule_is_removed(
     kind: str, index: int, tmp_path: Path
 ) -> None:
     rule = _rule_of(kind, index)
-    objects = kustomized()
+    objects = installed()
     rules = the(objects, kind)["rules"]
     assert rules[index] == rule
     del rules[index]
@@ -337,15 +338,15 @@ async def test_a_user_with_the_metrics_role_reads_metrics(tmp_path: Path) -> Non
         "roleRef": {"kind": "ClusterRole", "name": "stowage-metrics-reader"},
         "subjects": [group],
     }
-    async with _deployed_scheduler(kustomized(), tmp_path, []) as deployed:
+    async with _deployed_scheduler(installed(), tmp_path, []) as deployed:
         assert await _metrics_status(deployed.url, SERVICE_ACCOUNT_TOKEN) == 403
-    async with _deployed_scheduler([*kustomized(), role, binding], tmp_path, []) as deployed:
+    async with _deployed_scheduler([*installed(), role, binding], tmp_path, []) as deployed:
         assert await _metrics_status(deployed.url, SERVICE_ACCOUNT_TOKEN) == 200
 
 
 async def test_metrics_are_refused_while_access_reviews_fail(tmp_path: Path) -> None:
-    delegating = the(kustomized(), "ClusterRoleBinding", "stowage-auth-delegator")
-    objects = [found for found in kustomized() if found != delegating]
+    delegating = the(installed(), "ClusterRoleBinding", "stowage-auth-delegator")
+    objects = [found for found in installed() if found != delegating]
     asked: list[Request] = []
     async with _deployed_scheduler(objects, tmp_path, asked) as deployed:
         assert await _metrics_status(deployed.url) == 401
@@ -388,7 +389,7 @@ async def test_a_real_api_server_allows_every_request(
 ) -> None:
     if api_server.is_simulated:
         pytest.skip("the other tests cover the simulated cluster")
-    objects = kustomized()
+    objects = installed()
     await apply(api, [found for found in objects if found["kind"] != "Deployment"])
     token = await _service_account_token(api)
     await _skip_without_rbac(api_server, token)
