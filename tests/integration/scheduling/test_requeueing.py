@@ -30,19 +30,19 @@ from tests.support.integration.running_scheduler import (
 Json = dict[str, Any]
 
 TITLES = (
-    "TaintToleration: a toleration of the pod's own helps it and no other pod",
+    "TaintToleration: a toleration added to a pod helps only that pod",
     "TaintToleration: a node's taint becomes one that a pod tolerates",
-    "NodeUnschedulable: the pod comes to tolerate cordons",
-    "NodeAffinity: a node's label becomes one that a pod asks for",
-    "NodeAffinity: a matching node joins",
-    "NodeResourcesFit: a node joins that is big enough for one",
+    "NodeUnschedulable: the pod gets a toleration of cordoned nodes",
+    "NodeAffinity: a node gets a label that a pod requires",
+    "NodeAffinity: a matching node is added",
+    "NodeResourcesFit: a node is added that is big enough for one",
     "NodeResourcesFit: a node grows big enough for one",
-    "NodePorts: the pod with the same port goes",
-    "InterPodAffinity: a placed pod gets the label that a pod wants to be with",
-    "InterPodAffinity: the placed pod that a pod keeps away from goes",
-    "PodTopologySpread: a placed pod with the label goes",
-    "SchedulingGates: the last gate goes",
-    "all plugins: a pod goes and leaves room, a port and a place apart",
+    "NodePorts: the pod with the same port is deleted",
+    "InterPodAffinity: a placed pod gets the label of an affinity term",
+    "InterPodAffinity: a placed pod that matches an anti-affinity term is deleted",
+    "PodTopologySpread: a placed pod with the label is deleted",
+    "SchedulingGates: the last gate is removed",
+    "all plugins: a pod is deleted that had resources, a port and a label that others need or avoid",
 )
 BY_TITLE = {case.title: case for case in CASES}
 
