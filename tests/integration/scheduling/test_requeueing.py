@@ -42,7 +42,7 @@ TITLES = (
     "InterPodAffinity: a placed pod that matches an anti-affinity term is deleted",
     "PodTopologySpread: a placed pod with the label is deleted",
     "SchedulingGates: the last gate is removed",
-    "all plugins: a pod is deleted that had resources, a port and a label that others need or avoid",
+    "all plugins: a deleted pod had resources, a port and a label that others need or avoid",
 )
 BY_TITLE = {case.title: case for case in CASES}
 

@@ -50,7 +50,7 @@ SEVERAL_PLUGINS_CASES = (
         requeued=only("small"),
     ),
     RequeueCase(
-        "a pod is deleted that had resources, a port and a label that others need or avoid",
+        "a deleted pod had resources, a port and a label that others need or avoid",
         ALL,
         objects=[
             node(cpu="2", labels={"rack": "1"}),
