@@ -58,4 +58,4 @@ docs: install ## Write the generated tables, build the site into build/docs; war
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --builder html docs build/docs
 
 clean: ## Remove what was installed and cached
-	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build */*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
