@@ -1,0 +1,96 @@
+"""What a selector of kube-scheduler v1.36 may name.
+
+These are the options of ``k8s.io/apiserver/pkg/cel/environment/base.go`` for stored expressions
+(all versions, whatever the feature gates) and of
+``k8s.io/dynamic-resource-allocation/cel/compile.go``: the standard library of CEL, optional types,
+two-variable comprehensions, ``cel.bind``, strings (version 2), sets, lists (version 3), and
+Kubernetes' lists, regex, URL, IP, CIDR, quantity, semver, format and authorization libraries. There
+is no math and no encoders library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stowage.cel.library import (
+    authorization,
+    collections,
+    conversions,
+    kubernetes,
+    named_formats,
+    operators,
+    optionals,
+    regexes,
+    strings,
+    times,
+)
+from stowage.cel.signatures.functions import Overload, by_function
+from stowage.cel.signatures.types import (
+    ANY,
+    BOOL,
+    BYTES,
+    DEVICE,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    NULL,
+    QUANTITY,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    Type,
+    list_of,
+    map_of,
+    optional_of,
+    struct,
+    type_of,
+)
+
+FUNCTIONS: Mapping[str, list[Overload]] = by_function(
+    [
+        *operators.FUNCTIONS,
+        *conversions.FUNCTIONS,
+        *strings.FUNCTIONS,
+        *times.FUNCTIONS,
+        *optionals.FUNCTIONS,
+        *collections.FUNCTIONS,
+        *regexes.FUNCTIONS,
+        *kubernetes.FUNCTIONS,
+        *named_formats.FUNCTIONS,
+        *authorization.FUNCTIONS,
+    ]
+)
+
+_IP, _CIDR = struct("net.IP"), struct("net.CIDR")
+TYPE_NAMES: Mapping[str, Type] = {
+    "bool": BOOL,
+    "bytes": BYTES,
+    "double": DOUBLE,
+    "google.protobuf.Duration": DURATION,
+    "google.protobuf.Timestamp": TIMESTAMP,
+    "int": INT,
+    "list": list_of(DYN),
+    "map": map_of(DYN, DYN),
+    "net.CIDR": _CIDR,
+    "net.IP": _IP,
+    "null_type": NULL,
+    "optional_type": optional_of(DYN),
+    "string": STRING,
+    "type": TYPE,
+    "uint": UINT,
+}
+"""The names that are types. As a value each one has the type of that type."""
+
+DEVICE_FIELDS: Mapping[str, Type] = {
+    "driver": STRING,
+    "attributes": map_of(STRING, map_of(STRING, ANY)),
+    "capacity": map_of(STRING, map_of(STRING, QUANTITY)),
+    "allowMultipleAllocations": BOOL,
+}
+
+VARIABLES: Mapping[str, Type] = {
+    "device": DEVICE,
+    **{name: type_of(found) for name, found in TYPE_NAMES.items()},
+}

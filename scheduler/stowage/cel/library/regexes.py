@@ -1,0 +1,106 @@
+"""Regular expressions: RE2, as in Go, so that the time of a match is linear in the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from stowage.cel.errors import CelRuntimeError
+from stowage.cel.library import costs
+from stowage.cel.signatures.functions import Overload, overload
+from stowage.cel.values.equality import Work
+
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
+_OPTIONS.max_mem = 8 << 20
+
+_WORK = 1_000
+"""Work of a pattern that is not constant: cel-go does not charge the time to compile it."""
+_ANY_BYTE = re.compile(r"(?:[^\\]|\\[^C])*?\\C")
+
+
+@lru_cache(maxsize=128)
+def compiled_regex(pattern: str) -> Any:
+    """Compile a pattern.
+
+    Raises:
+        CelRuntimeError: it is not a regular expression of Go.
+    """
+    if _ANY_BYTE.match(pattern):  # RE2 has it, Go has not
+        raise CelRuntimeError(r"error parsing regexp: invalid escape sequence: `\C`")
+    try:
+        return re2.compile(pattern, options=_OPTIONS)
+    except re2.error as error:
+        raise CelRuntimeError(f"error parsing regexp: {error}") from None
+
+
+def precompiled(candidate: Overload, pattern: str) -> Overload:
+    """The overload for calls with a constant pattern.
+
+    Raises:
+        CelRuntimeError: the pattern is not a regular expression of Go.
+    """
+    regex, operation = compiled_regex(pattern), _OPERATIONS[candidate.function]
+
+    def implementation(text: str, _pattern: str, *limit: int) -> Any:
+        return operation(regex, text, *limit)
+
+    return replace(candidate, implementation=implementation, needs_frame=False)
+
+
+def _matches(regex: Any, text: str) -> bool:
+    return regex.search(text) is not None
+
+
+def _find(regex: Any, text: str) -> str:
+    match = regex.search(text)
+    return match.group() if match else ""
+
+
+def _find_all(regex: Any, text: str, limit: int = -1) -> list[str]:
+    """All matches from the left; an empty match right after another match does not count."""
+    found: list[str] = []
+    position, last_end = 0, -1
+    while position <= len(text) and (limit < 0 or len(found) < limit):
+        match = regex.search(text, position)
+        if match is None:
+            break
+        start, end = match.span()
+        if end > start or start != last_end:
+            found.append(match.group())
+            last_end = end
+        position = end + (end == start)
+    return found
+
+
+_OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "matches": _matches,
+    "find": _find,
+    "findAll": _find_all,
+}
+
+
+def _compiling(function: str) -> Callable[..., Any]:
+    operation = _OPERATIONS[function]
+
+    def implementation(work: Work, text: str, pattern: str, *limit: int) -> Any:
+        work.charge_work(_WORK)
+        return operation(compiled_regex(pattern), text, *limit)
+
+    return implementation
+
+
+FUNCTIONS: list[Overload] = [
+    overload("matches(string, string) -> bool", _compiling("matches"), needs_frame=True),
+    overload("string.matches(string) -> bool", _compiling("matches"), costs.regex, True),
+    overload("string.find(string) -> string", _compiling("find"), needs_frame=True),
+    overload("string.findAll(string) -> list(string)", _compiling("findAll"), needs_frame=True),
+    overload(
+        "string.findAll(string, int) -> list(string)", _compiling("findAll"), needs_frame=True
+    ),
+]

@@ -1,0 +1,81 @@
+"""`compile_selector`: from the text of a CEL selector to a `Selector`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stowage.cel.checking.checker import check
+from stowage.cel.checking.validators import validate
+from stowage.cel.device import Device
+from stowage.cel.errors import CelCompileError, CelRuntimeError
+from stowage.cel.evaluation.frame import COST_LIMIT, Frame, cost_limit_exceeded
+from stowage.cel.evaluation.planner import Program, plan_program
+from stowage.cel.library.conversions import type_name
+from stowage.cel.signatures.types import ANY, BOOL
+from stowage.cel.syntax.parser import parse
+
+
+class Selector:
+    """A compiled CEL selector. It has no state, so threads may share it.
+
+    Attributes:
+        expression: the text.
+    """
+
+    __slots__ = ("_program", "expression")
+
+    def __init__(self, expression: str, program: Program) -> None:
+        self.expression = expression
+        self._program = program
+
+    def matches(self, device: Device) -> bool:
+        """Return whether the expression is true for `device`.
+
+        Raises:
+            CelRuntimeError: the evaluation failed, or cost more than the limit.
+        """
+        return self.evaluate(device)[0]
+
+    def evaluate(self, device: Device) -> tuple[bool, int]:
+        """`matches`, and the cost of the evaluation as kube-scheduler counts it."""
+        slots: list[Any] = [None] * self._program.slots
+        slots[0] = device.variable
+        frame = Frame(slots)
+        try:
+            result = self._program.run(frame)
+        except RecursionError:
+            raise cost_limit_exceeded() from None
+        if frame.cost > COST_LIMIT:
+            raise cost_limit_exceeded()
+        if result is True or result is False:
+            return result, frame.cost
+        raise CelRuntimeError(
+            f"CEL result of type {type_name(result)} could not be converted to bool"
+        )
+
+
+def compile_selector(expression: str, undeclared: frozenset[str] = frozenset()) -> Selector:
+    """Parse, check and plan a selector.
+
+    Args:
+        expression: The text.
+        undeclared: Fields of ``device`` that the expression cannot name.
+
+    Raises:
+        CelCompileError: kube-scheduler refuses the expression.
+
+    Examples:
+        >>> from stowage.cel import Device
+        >>> selector = compile_selector('device.attributes["dra.example.com"].model == "a100"')
+        >>> selector.matches(Device("dra.example.com", {"model": "a100"}))
+        True
+    """
+    tree = parse(expression)
+    try:
+        found = check(tree, expression, undeclared)
+        validate(tree, expression)
+        if found not in (BOOL, ANY):
+            raise CelCompileError(f"must evaluate to bool or the unknown type, not {found}")
+        return Selector(expression, plan_program(tree))
+    except RecursionError:
+        raise CelCompileError("compilation failed: expression is nested too deeply") from None

@@ -1,0 +1,1 @@
+"""Static types, and declarations of functions in terms of them."""

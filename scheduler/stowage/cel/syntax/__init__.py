@@ -1,0 +1,1 @@
+"""From text to a syntax tree: tokens, literals, grammar and macros."""
