@@ -14,11 +14,16 @@ from typing import Any, TypeAlias
 import msgspec
 
 from stowage.api.instructions import PodReference, VictimsOnNode
+from stowage.api.objects.custom import parse_custom_resource
+from stowage.api.objects.device import DeviceObject, ResourceClaim
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.api.objects.volume import StorageObject
+from stowage.api.pod_group_events import PodGroupGone as PodGroupGone  # noqa: PLC0414 - exported
+from stowage.api.pod_group_events import PodGroupSeen as PodGroupSeen  # noqa: PLC0414 - exported
+from stowage.api.pod_group_events import PodGroupsServed as PodGroupsServed  # noqa: PLC0414
 from stowage.api.status import Code
 from stowage.api.values.selectors import LabelSelector
 
@@ -63,9 +68,10 @@ class ActionType(IntFlag):
 
 
 class EventResource(StrEnum):
-    """The kind of object of a cluster event; ``fwk.EventResource`` of v1.36.
+    """The kinds of objects of cluster events that have names; ``fwk.EventResource`` of v1.36.
 
-    A registration for ``POD`` matches events of assigned and of pending pods.
+    A registration for ``POD`` matches events of assigned and of pending pods. kube-scheduler has no
+    ``POD_DISRUPTION_BUDGET``.
     """
 
     POD = "Pod"
@@ -83,15 +89,38 @@ class EventResource(StrEnum):
     RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
     RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
     DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+    POD_DISRUPTION_BUDGET = "policy/PodDisruptionBudget"
+    POD_GROUP = "scheduling.k8s.io/PodGroup"
     WILDCARD = "*"
 
 
-class ClusterEvent(msgspec.Struct, frozen=True):
-    """A kind of change in the cluster, or a registration for it; ``fwk.ClusterEvent`` of v1.36."""
+_EVENT_RESOURCES = frozenset(EventResource)
 
-    resource: EventResource
+
+class ClusterEvent(msgspec.Struct, frozen=True):
+    """A kind of change in the cluster, or a registration for it; ``fwk.ClusterEvent`` of v1.36.
+
+    Attributes:
+        resource: A member of `EventResource`, or any other resource as
+            ``<plural>.<version>.<group>``, e.g. ``foos.v1.example.com``.
+        action: The actions; a registration for several matches any of them.
+        label: The label in metrics; empty for one made of the resource and the action.
+
+    Raises:
+        ValueError: The resource is neither.
+    """
+
+    resource: EventResource | str
     action: ActionType
     label: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.resource, EventResource):
+            return
+        if self.resource in _EVENT_RESOURCES:
+            msgspec.structs.force_setattr(self, "resource", EventResource(self.resource))
+        else:
+            parse_custom_resource(self.resource)
 
     @property
     def is_wildcard(self) -> bool:
@@ -108,7 +137,7 @@ class ClusterEvent(msgspec.Struct, frozen=True):
             return True
         return self._covers(event.resource) and bool(self.action & event.action)
 
-    def _covers(self, resource: EventResource) -> bool:
+    def _covers(self, resource: EventResource | str) -> bool:
         if self.resource in (resource, EventResource.WILDCARD):
             return True
         return self.resource is EventResource.POD and resource in (
@@ -212,6 +241,20 @@ class StorageGone(msgspec.Struct, frozen=True, tag=True):
     name: str
 
 
+class DeviceObjectSeen(msgspec.Struct, frozen=True, tag=True):
+    """A resource claim, a device class or a resource slice was added or updated."""
+
+    object: DeviceObject
+
+
+class DeviceObjectGone(msgspec.Struct, frozen=True, tag=True):
+    """Such an object was deleted; `kind` is the name of a member of `DeviceObject`."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
 class DisruptionBudgetSeen(msgspec.Struct, frozen=True, tag=True):
     """A PodDisruptionBudget was added or updated."""
 
@@ -223,6 +266,27 @@ class DisruptionBudgetGone(msgspec.Struct, frozen=True, tag=True):
 
     namespace: str
     name: str
+
+
+class CustomObjectSeen(msgspec.Struct, frozen=True, tag=True):
+    """An object of a resource that a plugin registered was added or updated."""
+
+    resource: str
+    object: dict[str, Any]
+
+
+class CustomObjectGone(msgspec.Struct, frozen=True, tag=True):
+    """An object of a resource that a plugin registered was deleted."""
+
+    resource: str
+    namespace: str
+    name: str
+
+
+class CustomResourceGone(msgspec.Struct, frozen=True, tag=True):
+    """A resource that a plugin registered is not served, or no plugin registers it any more."""
+
+    resource: str
 
 
 class ObjectInvalid(msgspec.Struct, frozen=True, tag=True):
@@ -263,6 +327,24 @@ class VolumesWritten(msgspec.Struct, frozen=True, tag=True):
     uid: str
     volumes: dict[str, str] = msgspec.field(default_factory=dict)
     claims: dict[str, str] = msgspec.field(default_factory=dict)
+    error: str = ""
+
+
+class ClaimsWritten(msgspec.Struct, frozen=True, tag=True):
+    """The operator executed a ``BindClaims``, or failed to.
+
+    Attributes:
+        uid: The UID of the pod.
+        number: The number of the instruction.
+        claims: The claims that were written, as the API server returned them.
+        extended: The claim that was created, in its last version; None if none was.
+        error: Why not all were written; empty if they were.
+    """
+
+    uid: str
+    number: int = 0
+    claims: tuple[ResourceClaim, ...] = ()
+    extended: ResourceClaim | None = None
     error: str = ""
 
 
@@ -386,11 +468,20 @@ Event: TypeAlias = (
     | WorkloadGone
     | StorageSeen
     | StorageGone
+    | DeviceObjectSeen
+    | DeviceObjectGone
     | DisruptionBudgetSeen
     | DisruptionBudgetGone
+    | PodGroupSeen
+    | PodGroupGone
+    | PodGroupsServed
+    | CustomObjectSeen
+    | CustomObjectGone
+    | CustomResourceGone
     | ObjectInvalid
     | PreBindFinished
     | VolumesWritten
+    | ClaimsWritten
     | BindSucceeded
     | BindFailed
     | WaitingPodAllowed

@@ -13,6 +13,7 @@ from stowage.api.config.types import KubeSchedulerConfiguration
 #: Fields that apply from the next cycle on; all others are read only at the start.
 LIVE_FIELDS = frozenset(
     {
+        "enableProfiling",
         "percentageOfNodesToScore",
         "podInitialBackoffSeconds",
         "podMaxBackoffSeconds",

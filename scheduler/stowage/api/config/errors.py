@@ -39,11 +39,12 @@ class ConfigError(msgspec.Struct, frozen=True):
 
     @property
     def shown_value(self) -> str:
-        """The value on one line, shortened and without secrets."""
+        """The value on one line, without secrets; shortened unless it is that of a flag."""
         value = _NOT_SHOWN if self.path.endswith(f".{_PRIVATE}") else _without_keys(self.value)
         encoded = msgspec.json.encode(value, enc_hook=str).decode()
         text = _CREDENTIALS_IN_JSON.sub("//", encoded)
-        return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+        is_short = len(text) <= _SHOWN_CHARACTERS or self.path.startswith("--")
+        return text if is_short else f"{text[:_SHOWN_CHARACTERS]}..."
 
     def under(self, prefix: str) -> ConfigError:
         """The same error with a prefix to its path."""

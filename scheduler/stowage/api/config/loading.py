@@ -25,6 +25,7 @@ from stowage.api.config.types import (
     PluginSet,
     PluginSets,
     PluginSetting,
+    TracingConfiguration,
 )
 from stowage.api.config.validation import configuration_errors
 from stowage.api.decoding.strict_decoding import decode_struct
@@ -45,6 +46,7 @@ __all__ = [
     "PluginSet",
     "PluginSets",
     "PluginSetting",
+    "TracingConfiguration",
     "configuration_hash",
     "load_configuration",
     "settings_without_effect",
@@ -53,6 +55,7 @@ __all__ = [
 ]
 
 HASH_DIGITS = 12
+JSON_CONTENT_TYPE = "application/json"
 
 
 class InvalidFields(InvalidConfiguration):
@@ -94,11 +97,26 @@ def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
     return configuration
 
 
-def settings_without_effect(configuration: KubeSchedulerConfiguration) -> tuple[str, ...]:
-    """Fields that are accepted and have no effect, with the reason."""
+def settings_without_effect(
+    configuration: KubeSchedulerConfiguration, written: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
+    """Fields that ask for something that is not done, with the reason: ``field: reason``.
+
+    Args:
+        configuration: The configuration.
+        written: The document that it was loaded from, to name defaults that are written out, too.
+    """
+    texts = []
+    if written and written.get("enableContentionProfiling"):
+        texts.append("enableContentionProfiling: there are no locks to profile")
     if configuration.delay_cache_until_active:
-        return ("delayCacheUntilActive: a standby always keeps its cache warm",)
-    return ()
+        texts.append("delayCacheUntilActive: a standby always keeps its cache warm")
+    client = configuration.client_connection
+    types = {"contentType": client.content_type, "acceptContentTypes": client.accept_content_types}
+    for field, value in types.items():
+        if value and JSON_CONTENT_TYPE not in value:
+            texts.append(f"clientConnection.{field}: requests to the API server are in JSON")
+    return tuple(texts)
 
 
 def to_builtins(configuration: KubeSchedulerConfiguration) -> dict[str, Any]:

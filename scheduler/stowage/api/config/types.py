@@ -1,12 +1,18 @@
 """The types of kubescheduler.config.k8s.io/v1 and their defaults (v1.36).
 
 Fields that steer something Stowage does not have are kept so that a kube-scheduler configuration
-can be used as it is: ``enableProfiling`` and ``enableContentionProfiling`` (Go's profiler), and the
-content types of ``clientConnection`` (JSON is spoken always). ``parallelism`` limits how many pods
-may be with extenders at a time; the engine itself has nothing to parallelise.
+can be used as it is: ``enableContentionProfiling`` (there are no locks to profile), and the content
+types of ``clientConnection`` (JSON is spoken always). ``enableProfiling`` is off unless it is set,
+unlike in kube-scheduler. ``parallelism`` limits how many pods may be with extenders at a time;
+the engine itself has nothing to parallelise.
+
+``tracing`` is a field that kube-scheduler does not have. It is the ``TracingConfiguration`` of
+component-base, which the kubelet has in its configuration and kube-apiserver in a file. So are
+``tieBreaking``, ``alwaysCheckAllPredicates`` and ``disablePreemption`` of a profile, and the value
+``adaptive`` of ``percentageOfNodesToScore``.
 """
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -15,6 +21,10 @@ from stowage.api.values.duration import Duration
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME = "stowage"
+
+#: A share of the nodes; ``adaptive`` is the share that 0 stands for in kube-scheduler.
+Percentage: TypeAlias = int | Literal["adaptive"]
+TieBreakingType: TypeAlias = Literal["Random", "RoundRobin", "FixedOrder"]
 
 
 class ConfigStruct(msgspec.Struct, frozen=True, rename="camel"):
@@ -60,13 +70,37 @@ class PluginConfig(ConfigStruct, frozen=True, omit_defaults=True):
     args: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
+class TieBreakingPlugin(ConfigStruct, frozen=True, omit_defaults=True):
+    """A Score plugin that is asked about tied nodes; without `args` it has those of the profile."""
+
+    name: str = ""
+    args: dict[str, Any] | None = None
+
+
+class TieBreaking(ConfigStruct, frozen=True, omit_defaults=True):
+    """Which of several nodes with the highest total a pod goes to.
+
+    Attributes:
+        type: Decides among the nodes that the plugins leave.
+        seed: ``FixedOrder`` draws the order of the nodes from it.
+        score_plugins: Asked first, one after the other, each about the nodes that are still tied.
+    """
+
+    type: TieBreakingType = "Random"
+    seed: int = 0
+    score_plugins: tuple[TieBreakingPlugin, ...] = ()
+
+
 class KubeSchedulerProfile(ConfigStruct, frozen=True, omit_defaults=True):
     """How the pods of one ``spec.schedulerName`` are scheduled."""
 
     scheduler_name: str = ""
-    percentage_of_nodes_to_score: int | None = None
+    percentage_of_nodes_to_score: Percentage | None = None
     plugins: PluginSets = PluginSets()
     plugin_config: tuple[PluginConfig, ...] = ()
+    tie_breaking: TieBreaking = TieBreaking()
+    always_check_all_predicates: bool = False
+    disable_preemption: bool = False
 
 
 class LeaderElectionConfiguration(ConfigStruct, frozen=True):
@@ -89,6 +123,13 @@ class ClientConnectionConfiguration(ConfigStruct, frozen=True):
     content_type: str = "application/json"
     qps: float = 0.0
     burst: int = 100
+
+
+class TracingConfiguration(ConfigStruct, frozen=True):
+    """OpenTelemetry traces, as in component-base; ``sampling_rate_per_million`` 0 makes none."""
+
+    endpoint: str = "localhost:4317"
+    sampling_rate_per_million: int = 0
 
 
 class ExtenderTLSConfig(ConfigStruct, frozen=True, omit_defaults=True):
@@ -140,9 +181,9 @@ class KubeSchedulerConfiguration(ConfigStruct, frozen=True):
     parallelism: int = 16
     leader_election: LeaderElectionConfiguration = LeaderElectionConfiguration()
     client_connection: ClientConnectionConfiguration = ClientConnectionConfiguration()
-    enable_profiling: bool = True
+    enable_profiling: bool = False
     enable_contention_profiling: bool = True
-    percentage_of_nodes_to_score: int = 0
+    percentage_of_nodes_to_score: Percentage = 0
     pod_initial_backoff_seconds: int = 1
     pod_max_backoff_seconds: int = 10
     delay_cache_until_active: bool = False
@@ -150,6 +191,7 @@ class KubeSchedulerConfiguration(ConfigStruct, frozen=True):
         KubeSchedulerProfile(scheduler_name=DEFAULT_SCHEDULER_NAME),
     )
     extenders: tuple[Extender, ...] = ()
+    tracing: TracingConfiguration = TracingConfiguration()
 
 
 class UtilizationShapePoint(ConfigStruct, frozen=True):

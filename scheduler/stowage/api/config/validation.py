@@ -15,11 +15,15 @@ from stowage.api.config.types import (
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
     LeaderElectionConfiguration,
+    Percentage,
     PluginSet,
+    TracingConfiguration,
 )
 
 REMOVED_PLUGINS = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """Plugins that v1 of the configuration does not allow (``invalidPluginsByVersion``)."""
+
+_TRACING_SCHEMES = frozenset({"", "dns:", "unix:", "unix-abstract:"})
 
 
 def configuration_errors(configuration: KubeSchedulerConfiguration) -> list[ConfigError]:
@@ -29,6 +33,7 @@ def configuration_errors(configuration: KubeSchedulerConfiguration) -> list[Conf
         *_leader_election_errors(configuration.leader_election),
         *_profiles_errors(configuration.profiles),
         *extender_errors(configuration.extenders),
+        *_tracing_errors(configuration.tracing),
     ]
 
 
@@ -56,8 +61,8 @@ def _backoff_errors(configuration: KubeSchedulerConfiguration) -> Iterator[Confi
         yield ConfigError("podMaxBackoffSeconds", maximum, expectation)
 
 
-def _percentage_errors(prefix: str, percentage: int | None) -> Iterator[ConfigError]:
-    if percentage is not None and not 0 <= percentage <= 100:
+def _percentage_errors(prefix: str, percentage: Percentage | None) -> Iterator[ConfigError]:
+    if isinstance(percentage, int) and not 0 <= percentage <= 100:
         yield ConfigError(f"{prefix}percentageOfNodesToScore", percentage, "0 to 100")
 
 
@@ -86,6 +91,17 @@ def _leader_election_errors(election: LeaderElectionConfiguration) -> Iterator[C
     }.items():
         if not text:
             yield ConfigError(f"leaderElection.{name}", text, "a name")
+
+
+def _tracing_errors(tracing: TracingConfiguration) -> Iterator[ConfigError]:
+    """``ValidateTracingConfiguration`` of component-base."""
+    rate = tracing.sampling_rate_per_million
+    if not 0 <= rate <= 1_000_000:
+        yield ConfigError("tracing.samplingRatePerMillion", rate, "0 to 1000000")
+    scheme, has_scheme, _ = tracing.endpoint.partition("//")
+    if not tracing.endpoint or (has_scheme and scheme not in _TRACING_SCHEMES):
+        expectation = "HOST:PORT of a collector, or a dns://, unix:// or unix-abstract:// name"
+        yield ConfigError("tracing.endpoint", tracing.endpoint, expectation)
 
 
 def _profiles_errors(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[ConfigError]:

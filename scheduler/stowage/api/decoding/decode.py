@@ -18,10 +18,18 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from stowage.api.decoding.errors import InvalidObject, shown
+from stowage.api.objects.custom import CustomObject
+from stowage.api.objects.device import (
+    DeviceClass,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from stowage.api.objects.meta import ApiStruct, ListMeta
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
+from stowage.api.objects.pod_groups import CoschedulingPodGroup, PodGroup
 from stowage.api.objects.policy import PodDisruptionBudget, PriorityClass
 from stowage.api.objects.volume import (
     CSIDriver,
@@ -32,16 +40,11 @@ from stowage.api.objects.volume import (
     StorageClass,
     VolumeAttachment,
 )
-from stowage.api.objects.workloads import (
-    PodGroup,
-    ReplicaSet,
-    ReplicationController,
-    Service,
-    StatefulSet,
-)
+from stowage.api.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 
-ObjectT = TypeVar("ObjectT", bound=ApiStruct)
-StructT = TypeVar("StructT", bound=msgspec.Struct)
+#: A struct of `stowage.api.objects`, or `CustomObject`.
+ObjectT = TypeVar("ObjectT")
+StructT = TypeVar("StructT", bound=ApiStruct)
 
 KINDS: Mapping[str, type[ApiStruct]] = {
     kind.__name__: kind
@@ -63,9 +66,18 @@ KINDS: Mapping[str, type[ApiStruct]] = {
         ReplicaSet,
         StatefulSet,
         PodGroup,
+        DeviceClass,
+        ResourceClaim,
+        ResourceClaimTemplate,
+        ResourceSlice,
     )
 }
 """Kubernetes' name of a kind -> its struct."""
+
+#: Structs whose kind has another name than the class.
+_KIND_NAMES: Mapping[type[object], str] = {CoschedulingPodGroup: "PodGroup"}
+#: Kinds that keep parts of their JSON as it was sent; builtins are encoded for them first.
+_WITH_RAW_JSON = (DeviceClass, ResourceClaim, ResourceClaimTemplate)
 
 _REFUSAL = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?", re.DOTALL)
 _PATH_STEP = re.compile(r"\.([^.\[\]]+)|\[(\.\.\.|\d+)\]")
@@ -126,14 +138,14 @@ def decode_pod(data: bytes) -> Pod:
         return _convert_leniently(Pod, _lenient_json(Pod.__name__, data))
 
 
-def decode_object(kind: type[ObjectT], data: bytes) -> ObjectT:
+def decode_object(kind: type[StructT], data: bytes) -> StructT:
     """Decode an object of a kind, e.g. ``decode_object(Node, data)``.
 
     Raises:
         InvalidObject: The bytes are not JSON, or a field has the wrong type.
     """
     try:
-        decoded: ObjectT = _object_decoder(kind).decode(data)
+        decoded: StructT = _object_decoder(kind).decode(data)
         return decoded
     except _UNREADABLE:
         return _convert_leniently(kind, _lenient_json(kind.__name__, data))
@@ -146,7 +158,7 @@ def decode_watch_event(kind: type[ObjectT], line: bytes) -> WatchEvent[ObjectT] 
         InvalidObject: The line is not JSON, or a field of its object has the wrong type.
     """
     try:
-        event = _watch_decoder(kind).decode(line)
+        event = _watch_decoder(kind).decode(line)  # type: ignore[arg-type]  # classes are hashable
         if event.type != "ERROR":
             return event
     except _UNREADABLE:
@@ -183,7 +195,7 @@ def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
         InvalidObject: The page itself is invalid, or a list of another kind.
     """
     try:
-        page = _list_decoder(kind).decode(data)
+        page = _list_decoder(kind).decode(data)  # type: ignore[arg-type]  # classes are hashable
         _check_kind(kind, page.kind)
         return ObjectList(page.metadata, page.items)
     except _UNREADABLE:
@@ -204,10 +216,10 @@ def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
     return result
 
 
-def _check_kind(kind: type[ApiStruct], listed: str) -> None:
+def _check_kind(kind: type[object], listed: str) -> None:
     """Refuse a list of another kind; ``kind`` may be missing, as all fields are optional."""
-    expected = f"{kind.__name__}List"
-    if listed not in ("", "List", expected):
+    expected = f"{_KIND_NAMES.get(kind, kind.__name__)}List"
+    if kind is not CustomObject and listed not in ("", "List", expected):
         raise InvalidObject(expected, "", "kind", shown(listed), expected)
 
 
@@ -221,31 +233,38 @@ def check_is_versioned(page: ObjectList[ObjectT]) -> None:
         raise InvalidObject("List", "", "metadata.resourceVersion", '""', "a resource version")
 
 
-def convert_object(kind: type[ObjectT], builtins: Mapping[str, Any]) -> ObjectT:
+def convert_object(kind: type[StructT], builtins: Mapping[str, Any]) -> StructT:
     """Convert dicts and lists, as from Kopf and YAML files, to an object of a kind.
 
     Raises:
         InvalidObject: A field has the wrong type.
     """
     try:
+        if issubclass(kind, _WITH_RAW_JSON):
+            return decode_object(kind, msgspec.json.encode(builtins))
         return msgspec.convert(builtins, kind)
     except msgspec.ValidationError:
         return _convert_leniently(kind, builtins)
 
 
 @cache
-def _object_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[ObjectT]:
+def _object_decoder(kind: type[StructT]) -> msgspec.json.Decoder[StructT]:
     return msgspec.json.Decoder(kind)
 
 
 @cache
 def _watch_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[WatchEvent[ObjectT]]:
-    return msgspec.json.Decoder(WatchEvent[kind])  # type: ignore[valid-type]
+    return msgspec.json.Decoder(WatchEvent[kind], dec_hook=_custom)  # type: ignore[valid-type]
 
 
 @cache
 def _list_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[_ListPage[ObjectT]]:
-    return msgspec.json.Decoder(_ListPage[kind])  # type: ignore[valid-type]
+    return msgspec.json.Decoder(_ListPage[kind], dec_hook=_custom)  # type: ignore[valid-type]
+
+
+def _custom(kind: type[CustomObject], content: dict[str, Any]) -> CustomObject:
+    """Make a `CustomObject`, which msgspec does not know."""
+    return kind(content)
 
 
 def _lenient_json(kind: str, data: bytes) -> Any:
@@ -265,9 +284,12 @@ def _lenient_json(kind: str, data: bytes) -> Any:
         raise InvalidObject(kind, "", "$", text, f"JSON; {error}") from error
 
 
-def _convert_leniently(kind: type[StructT], builtins: Any, name: str = "") -> StructT:
+def _convert_leniently(kind: type[ObjectT], builtins: Any, name: str = "") -> ObjectT:
     try:
-        return msgspec.convert(_cleaned(builtins), kind)
+        cleaned = _cleaned(builtins)
+        if issubclass(kind, _WITH_RAW_JSON):
+            return msgspec.json.decode(msgspec.json.encode(cleaned), type=kind)
+        return msgspec.convert(cleaned, kind, dec_hook=_custom)
     except msgspec.ValidationError as error:
         raise _invalid(name or kind.__name__, builtins, error) from error
     except RecursionError as error:

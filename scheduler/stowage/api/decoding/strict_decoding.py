@@ -5,13 +5,13 @@ An unknown field is an error here, unlike in objects of the API server (`decode`
 
 import types
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
 from stowage.api.config.errors import ConfigError
+from stowage.api.decoding.suggestion import did_you_mean
 from stowage.api.values.duration import Duration, parse_duration
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -58,14 +58,14 @@ def decode_struct(
 
 def _unknown_field(key: str, known: Iterable[str]) -> str:
     names = list(known)
-    close = get_close_matches(key, names, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(names)}"
-    return f"no such field; {hint}"
+    hint = did_you_mean(key, names) or f"; known are {', '.join(names)}"
+    return f"no such field{hint}"
 
 
 def _decode(value: object, wanted: Any, path: str, errors: list[ConfigError]) -> Any:
     if get_origin(wanted) in (Union, types.UnionType):
-        wanted = next(kind for kind in get_args(wanted) if kind is not types.NoneType)
+        kinds = [kind for kind in get_args(wanted) if kind is not types.NoneType]
+        wanted = kinds[0] if len(kinds) == 1 else wanted
     if isinstance(wanted, type) and issubclass(wanted, msgspec.Struct):
         return decode_struct(value, wanted, path, errors)
     if get_origin(wanted) is tuple:
@@ -81,7 +81,11 @@ def _expectation(wanted: Any, refusal: Exception) -> str:
     if wanted in _EXPECTATIONS:
         return _EXPECTATIONS[wanted]
     if get_origin(wanted) is Literal:
-        return f"one of {', '.join(map(str, get_args(wanted)))}"
+        values = ", ".join(map(str, get_args(wanted)))
+        return values if len(get_args(wanted)) == 1 else f"one of {values}"
+    if get_origin(wanted) in (Union, types.UnionType):
+        kinds = [kind for kind in get_args(wanted) if kind is not types.NoneType]
+        return " or ".join(_expectation(kind, refusal) for kind in kinds)
     if isinstance(wanted, type) and issubclass(wanted, Enum):
         return f"one of {', '.join(str(member.value) for member in wanted)}"
     if get_origin(wanted) is Annotated:

@@ -41,6 +41,7 @@ class ObjectMeta(ApiStruct, frozen=True):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
 
     @property
     def namespaced_name(self) -> str:

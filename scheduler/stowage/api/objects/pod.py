@@ -187,6 +187,21 @@ class PodResourceClaimStatus(ApiStruct, frozen=True):
     resource_claim_name: str | None = None
 
 
+class ContainerExtendedResourceRequest(ApiStruct, frozen=True):
+    """The request of a claim by which a container gets an extended resource."""
+
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class PodExtendedResourceClaimStatus(ApiStruct, frozen=True):
+    """The claim for the extended resources of a pod that DRA serves."""
+
+    request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
+    resource_claim_name: str = ""
+
+
 class PodStatus(ApiStruct, frozen=True):
     """PodStatus."""
 
@@ -197,6 +212,7 @@ class PodStatus(ApiStruct, frozen=True):
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
     resources: ResourceRequirements | None = None
     allocated_resources: Quantities | None = None
     observed_generation: Int64 = 0

@@ -33,7 +33,7 @@ class AttachedVolume(NamedTuple):
     """A volume attached to a node; equal values are the same volume and count once.
 
     Attributes:
-        driver: The name of the CSI driver.
+        driver: The name of the CSI driver, or of a limit (`attach_limits`).
         handle: The driver's name for the volume.
     """
 

@@ -79,6 +79,19 @@ def test_fields_of_all_kinds_are_read() -> None:
     assert spreading.percentage_of_nodes_to_score is None
 
 
+@pytest.mark.parametrize(
+    "endpoint",
+    ["collector.monitoring:4317", "[::1]:4317", "dns:///collector:4317", "unix:///run/otlp.sock"],
+)
+def test_the_collector_of_traces_is_named_as_in_kube_apiserver(endpoint: str) -> None:
+    tracing = load(tracing={"endpoint": endpoint, "samplingRatePerMillion": 100}).tracing
+    assert (tracing.endpoint, tracing.sampling_rate_per_million) == (endpoint, 100)
+
+
+def test_no_traces_are_made_by_default() -> None:
+    assert load(tracing={"endpoint": "collector:4317"}).tracing.sampling_rate_per_million == 0
+
+
 def test_a_profile_is_decoded_for_the_framework() -> None:
     profile = {
         "schedulerName": "a",
@@ -125,6 +138,25 @@ def test_only_several_profiles_need_names() -> None:
         (
             {"podInitialBackoffSeconds": 20},
             "podMaxBackoffSeconds: 10 (expected at least podInitialBackoffSeconds, 20)",
+        ),
+        (
+            {"tracing": {"samplingRatePerMillion": -1}},
+            "tracing.samplingRatePerMillion: -1 (expected 0 to 1000000)",
+        ),
+        (
+            {"tracing": {"samplingRatePerMillion": 1_000_001}},
+            "tracing.samplingRatePerMillion: 1000001 (expected 0 to 1000000)",
+        ),
+        (
+            {"tracing": {"samplingRatePerMillion": 0.5}},
+            "tracing.samplingRatePerMillion: 0.5 (expected a whole number)",
+        ),
+        (
+            {"tracing": {"endpoint": "http://collector:4317"}},
+            (
+                'tracing.endpoint: "http://collector:4317" (expected HOST:PORT of a collector, '
+                "or a dns://, unix:// or unix-abstract:// name)"
+            ),
         ),
         ({"clientConnection": {"burst": -1}}, "clientConnection.burst: -1 (expected 0 or more)"),
         (
