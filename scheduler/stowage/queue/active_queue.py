@@ -20,6 +20,9 @@ class ActiveQueue:
     def __contains__(self, uid: str) -> bool:
         return uid in self._heap
 
+    def __iter__(self) -> Iterator[QueuedPod]:
+        return iter(self._heap)
+
     def get(self, uid: str) -> QueuedPod | None:
         """The pod, if it is active."""
         return self._heap.get(uid)

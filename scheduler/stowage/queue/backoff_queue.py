@@ -19,7 +19,9 @@ class BackoffQueue:
     """Two heaps ordered by the end of the backoff; podBackoffQ and podErrorBackoffQ of v1.36.
 
     A rejected pod may be popped before its backoff ends if no pod is active. A pod that failed
-    with an error may not: its backoff protects the API server.
+    with an error may not: its backoff protects the API server. A member of a pod group may not
+    either: an attempt of its group costs as much as attempts of all members, and kube-scheduler
+    v1.36 repeats it without pause while it is idle.
     """
 
     def __init__(self, initial_backoff_s: float, max_backoff_s: float) -> None:
@@ -72,7 +74,8 @@ class BackoffQueue:
         """
         expires_at = self._expires_at(queued) or 0.0
         # A pod stays in its heap: an update does not change why it failed.
-        if queued.uid in self._failed or not queued.was_rejected:
+        may_pop_early = queued.was_rejected and not queued.info.group
+        if queued.uid in self._failed or not (may_pop_early or queued.uid in self._rejected):
             self._failed.push(queued.uid, (expires_at,), queued)
         else:
             self._rejected.push(queued.uid, (expires_at, sort_key), queued)

@@ -39,7 +39,7 @@ Registrations: TypeAlias = Mapping[
 
 _EVERYTHING = (Registration(ClusterEvent(EventResource.WILDCARD, ActionType.ALL)),)
 
-_EventKind: TypeAlias = tuple[EventResource, ActionType]
+_EventKind: TypeAlias = tuple[EventResource | str, ActionType]
 
 # There are a few dozen kinds of events, and few plugins reject a pod together. The bound only
 # guards against unusual unions of actions.

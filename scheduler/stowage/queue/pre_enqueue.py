@@ -51,7 +51,11 @@ class GatedGroups:
 
 
 class PreEnqueueRunner:
-    """Runs PreEnqueue and gates the pods it rejects (``runPreEnqueuePlugins`` of v1.36)."""
+    """Runs PreEnqueue and gates the pods it rejects (``runPreEnqueuePlugins`` of v1.36).
+
+    Attributes:
+        gated: UID -> message of the pods that a plugin gates whose rejections are reported.
+    """
 
     def __init__(
         self,
@@ -65,6 +69,8 @@ class PreEnqueueRunner:
         self._pre_enqueue_again = rules.pre_enqueue_again or rules.pre_enqueue
         self._gates_per_pod = rules.gates_per_pod
         self._released = rules.released
+        self._reports = rules.reports
+        self.gated: dict[str, str] = {}
         self._registrations = registrations
         self._problems = problems
 
@@ -95,11 +101,13 @@ class PreEnqueueRunner:
         return GatedGroups(event, self._released)
 
     def _record(self, queued: QueuedPod, status: Status) -> bool:
+        self.gated.pop(queued.uid, None)
         if status.is_success:
             if queued.gating_plugin:
                 queued.ungate()
             return True
         plugin = status.plugin or _PRE_ENQUEUE
+        queued.last_message = status.message
         self._rejections.add_gate(queued, plugin)
         queued.gate(plugin, self._registrations.events_of((queued.scheduler_name, plugin)))
         if status.code is Code.ERROR:
@@ -107,6 +115,8 @@ class PreEnqueueRunner:
                 f"pod {queued.info.key}: PreEnqueue of plugin {plugin} failed: {status.message}; "
                 f"expected Success or a rejection, the pod is gated"
             )
+        elif self._reports((queued.scheduler_name, plugin)):
+            self.gated[queued.uid] = status.message
         return False
 
     def _run(self, pre_enqueue: Callable[[PodInfo], Status], queued: QueuedPod) -> Status:

@@ -12,6 +12,7 @@ from stowage.state.pods.pod_info import PodInfo
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF_QUEUE = "PopFromBackoffQ"
+POP_COMPANION = "PodGroupPop"
 
 UNSCHEDULED_POD_ADD = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD)
 UNSCHEDULED_POD_UPDATE = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE)
@@ -33,7 +34,7 @@ def event_label(event: ClusterEvent) -> str:
 
     ``ClusterEvent.Label`` of v1.36. An event with several kinds of update is an ``Update``.
     """
-    return event.label or f"{event.resource.value}{_action_name(event.action)}"
+    return event.label or f"{event.resource}{_action_name(event.action)}"
 
 
 def _action_name(action: ActionType) -> str:

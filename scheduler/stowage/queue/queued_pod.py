@@ -53,6 +53,9 @@ class QueuedPod(msgspec.Struct, eq=False):
         gating_events: The events that the gating plugin registered; no other event moves the pod.
         backoff_expires_at: Start of the one-second window in which the backoff ends; None until it
             is computed, and again after the next attempt.
+        last_message: Why the last attempt failed, or why PreEnqueue rejected the pod, whichever was
+            later; empty before.
+        was_flushed: Whether the pod left the unschedulable pods by timeout, not by an event.
     """
 
     info: PodInfo
@@ -66,6 +69,8 @@ class QueuedPod(msgspec.Struct, eq=False):
     gating_plugin: str = ""
     gating_events: tuple[ClusterEvent, ...] = ()
     backoff_expires_at: float | None = None
+    last_message: str = ""
+    was_flushed: bool = False
 
     @property
     def uid(self) -> str:
@@ -120,6 +125,7 @@ class QueuedPod(msgspec.Struct, eq=False):
             self.consecutive_errors += 1
         self.queued_at = now
         self.backoff_expires_at = None
+        self.was_flushed = False
 
     def gate(self, plugin: str, events: tuple[ClusterEvent, ...]) -> None:
         """Record that `plugin`'s PreEnqueue rejected the pod, and the events it registered."""

@@ -31,6 +31,7 @@ class QueueRules(msgspec.Struct, frozen=True):
             it would admit now, perhaps among others. None if the plugin must be asked about each
             pod.
         gates_per_pod: Whether `pre_enqueue_again` may reject a pod of this pod's class at all.
+        reports: Whether the pods that a PreEnqueue plugin gates are kept for `drain_gated`.
         keeps: Whether a waiting pod stays in the queue when these rules replace others.
     """
 
@@ -43,4 +44,5 @@ class QueueRules(msgspec.Struct, frozen=True):
     pre_enqueue_again: Callable[[PodInfo], Status] | None = None
     released: Callable[[PluginKey], Collection[str] | None] = lambda _plugin: None
     gates_per_pod: Callable[[PodInfo], bool] = lambda _pod: True
+    reports: Callable[[PluginKey], bool] = lambda _plugin: False
     keeps: Callable[[PodInfo], bool] = lambda _pod: True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from stowage.api.events import ClusterEvent
@@ -122,6 +123,21 @@ class SchedulingQueue:
         """Waiting pods by the (scheduler name, plugin) that rejected them last, or gates them."""
         return self._waiting.rejections.totals()
 
+    def oldest_attempt_at(self) -> float | None:
+        """When the longest waiting pod first became active; None if no such pod waits.
+
+        A pod that has been gated since its creation does not count.
+        """
+        waiting = self._waiting
+        return min(
+            (
+                queued.initial_attempt_at
+                for queued in chain(waiting.active, waiting.backoff, waiting.unschedulable)
+                if queued.initial_attempt_at is not None
+            ),
+            default=None,
+        )
+
     def contents(self) -> dict[QueueState, list[QueuedPod]]:
         """All pods by state, the active ones in order; for debugging."""
         return {
@@ -137,15 +153,39 @@ class SchedulingQueue:
         self.problems.clear()
         return drained
 
+    @property
+    def has_gated(self) -> bool:
+        """Whether `drain_gated` would return anything."""
+        return bool(self._waiting.gated)
+
+    def drain_gated(self) -> list[tuple[PodInfo, str]]:
+        """The pods whose gating is reported, with the plugin's message, since the last call."""
+        gated = self._waiting.gated
+        waiting = ((self._waiting.get(uid), message) for uid, message in gated.items())
+        drained = [(queued.info, message) for queued, message in waiting if queued is not None]
+        gated.clear()
+        return drained
+
     def validate(self) -> None:
         """Check the invariants.
 
         Raises:
             QueueInconsistentError: One is violated.
         """
-        found = list(self._inconsistencies())
-        if found:
-            raise QueueInconsistentError("; ".join(found))
+        for _ in self.validation_steps():
+            pass
+
+    def validation_steps(self) -> Iterator[None]:
+        """`validate` in shorter steps; the queue may change between two of them.
+
+        Raises:
+            QueueInconsistentError: An invariant is violated.
+        """
+        for check in self._checks():
+            found = list(check)
+            if found:
+                raise QueueInconsistentError("; ".join(found))
+            yield
 
     # Adding, updating and deleting pods
 
@@ -201,8 +241,18 @@ class SchedulingQueue:
         If no pod is active, a rejected pod is popped before its backoff is over.
         """
         queued = self._waiting.pop()
-        if queued is None:
-            return None
+        return None if queued is None else self._started(queued, now)
+
+    def pop_companion(self, uid: str, now: float) -> QueuedPod | None:
+        """Remove a waiting pod out of turn, for the attempt of its pod group.
+
+        ``PopSpecificPod`` of v1.36. Returns None if the pod does not wait, or if PreEnqueue rejects
+        it: then it is gated.
+        """
+        queued = self._waiting.take(uid)
+        return None if queued is None else self._started(queued, now)
+
+    def _started(self, queued: QueuedPod, now: float) -> QueuedPod:
         if queued.initial_attempt_at is None:
             queued.initial_attempt_at = now
         queued.start_attempt()
@@ -293,6 +343,15 @@ class SchedulingQueue:
             if queued is not None:
                 self._waiting.enter_active_admitted(queued, FORCE_ACTIVATE.label, now)
 
+    def examine_again(self, uids: Iterable[str], event: ClusterEvent, now: float) -> None:
+        """Make these waiting pods active, or gate them if PreEnqueue answers differently now.
+
+        A pod in flight does not become unschedulable when it returns.
+        """
+        for uid in uids:
+            self._record_force_activate(uid)
+            self._waiting.examine_again(uid, event_label(event), now)
+
     def flush(self, now: float) -> int:
         """Move pods whose backoff is over, or that timed out; returns how many."""
         completed = self._waiting.backoff.pop_completed(now)
@@ -300,7 +359,11 @@ class SchedulingQueue:
             self._waiting.enter_active_admitted(queued, BACKOFF_COMPLETE, now)
         overdue = self._waiting.unschedulable.overdue(now)
         timeout = ObjectEvent(UNSCHEDULABLE_TIMEOUT)
-        return len(completed) + self._moves.move_pods(overdue, timeout, now)
+        moved = self._moves.move_pods(overdue, timeout, now)
+        for queued in overdue:
+            # A pod that is gated again waits for an event, and that event moves it.
+            queued.was_flushed = not queued.is_gated
+        return len(completed) + moved
 
     def next_deadline(self) -> float | None:
         """When `flush` has work next, in seconds; None if never."""
@@ -349,10 +412,13 @@ class SchedulingQueue:
             self._in_flight.record(ObjectEvent(FORCE_ACTIVATE, None, flight.queued.info))
         return flight is not None
 
-    def _inconsistencies(self) -> Iterator[str]:
-        yield from self._waiting.inconsistencies()
-        yield from self._in_flight.inconsistencies()
-        yield from self.nominator.inconsistencies()
+    def _checks(self) -> Iterator[Iterator[str]]:
+        yield from self._waiting.checks()
+        yield self._in_flight.inconsistencies()
+        yield self.nominator.inconsistencies()
+        yield self._waiting_in_flight()
+
+    def _waiting_in_flight(self) -> Iterator[str]:
         for flight in self._in_flight:
             state = self._waiting.state_of(flight.queued.uid)
             if state is not None:

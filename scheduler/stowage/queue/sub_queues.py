@@ -11,7 +11,7 @@ from stowage.queue.backoff_queue import BackoffQueue
 from stowage.queue.event_registrations import EventRegistrations, Requeue
 from stowage.queue.heap import SortKey
 from stowage.queue.pre_enqueue import GatedGroups, PreEnqueueRunner
-from stowage.queue.queue_events import POP_FROM_BACKOFF_QUEUE
+from stowage.queue.queue_events import POP_COMPANION, POP_FROM_BACKOFF_QUEUE
 from stowage.queue.queued_pod import QueuedPod, QueueState
 from stowage.queue.rejections import RejectionCounts
 from stowage.queue.rules import QueueRules
@@ -86,7 +86,13 @@ class SubQueues:
         )
         if removed is not None:
             self.rejections.remove(removed)
+            self.gated.pop(uid, None)
         return removed
+
+    @property
+    def gated(self) -> dict[str, str]:
+        """UID -> message of the gated pods to report; see `PreEnqueueRunner`."""
+        return self._pre_enqueue.gated
 
     def can_pop(self) -> bool:
         """Whether `pop` would return a pod."""
@@ -102,6 +108,22 @@ class SubQueues:
         if queued is not None:
             self.rejections.remove(queued)
         return queued
+
+    def take(self, uid: str) -> QueuedPod | None:
+        """Remove and return a waiting pod that PreEnqueue admits; None if there is no such pod.
+
+        A pod that PreEnqueue rejects is gated, wherever it waited.
+        """
+        queued = self.get(uid)
+        if queued is None:
+            return None
+        if self._pre_enqueue.admits(queued):
+            return self.remove(uid)
+        if uid not in self.unschedulable:
+            self.active.remove(uid)
+            self.backoff.remove(uid)
+        self._enter_unschedulable(queued, POP_COMPANION)
+        return None
 
     def resort(self, queued: QueuedPod) -> None:
         """Order an active or backing off pod by its new sort key."""
@@ -186,6 +208,12 @@ class SubQueues:
         self.incoming_counts["active", label] += 1
         return QueueState.ACTIVE
 
+    def examine_again(self, uid: str, label: str, now: float) -> None:
+        """Make a waiting pod active if PreEnqueue admits it now; otherwise it is gated."""
+        queued = self.unschedulable.get(uid) or self.active.remove(uid) or self.backoff.remove(uid)
+        if queued is not None:
+            self.enter_active(queued, label, now)
+
     def take_over(
         self, others: SubQueues, keeps: Callable[[PodInfo], bool], label: str, now: float
     ) -> list[QueuedPod]:
@@ -237,11 +265,14 @@ class SubQueues:
         self.unschedulable.put(queued)
         return QueueState.UNSCHEDULABLE
 
-    def inconsistencies(self) -> Iterator[str]:
-        """Violated invariants, as text."""
+    def checks(self) -> Iterator[Iterator[str]]:
+        """The checks one by one; each finds violated invariants, as text."""
         for queue in (self.active, self.backoff, self.unschedulable):
-            yield from queue.inconsistencies()
-        yield from self.rejections.inconsistencies(self.in_order())
+            yield queue.inconsistencies()
+        yield self.rejections.inconsistencies(self.in_order())
+        yield self._misplaced()
+
+    def _misplaced(self) -> Iterator[str]:
         seen = Counter(queued.uid for queued in self.in_order())
         yield from (
             f"pod {uid} waits in {times} sub-queues" for uid, times in seen.items() if times > 1

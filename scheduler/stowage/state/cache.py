@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from stowage.api.decoding.errors import require_identity
 from stowage.api.events import ActionType
+from stowage.api.objects.device import DeviceObject, ResourceClaim
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
@@ -31,19 +32,25 @@ from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim, StorageObject
 from stowage.state.changes import (
     NOTHING_CHANGED,
+    DeviceObjectChange,
     NodeChange,
     PodChange,
     StorageChange,
     is_older,
     node_update_actions,
     pod_update_actions,
+    same_condition_statuses,
 )
 from stowage.state.cluster_state import ClusterState
+from stowage.state.custom_objects import JsonObject
+from stowage.state.devices.devices import ClaimAllocation
+from stowage.state.devices.features import ALL_FEATURES, DeviceFeatures
 from stowage.state.pods.pod_class import PodClass, PodClasses
+from stowage.state.pods.pod_groups import KnownGroup, PodGroups
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import LastAsked, Snapshot
 from stowage.state.storage.updater import StorageUpdater
-from stowage.state.validation import InvariantViolation, validate_state
+from stowage.state.validation import InvariantViolation, state_validation_steps
 
 __all__ = ["ClusterCache", "InvariantViolation"]
 
@@ -55,13 +62,16 @@ class ClusterCache:
 
     The ``update_`` methods add an unknown object. The ``remove_`` methods ignore one.
 
+    Args:
+        features: The parts of dynamic resource allocation that are switched on.
+
     Attributes:
         classes: The equivalence classes of all pods, an argument of `make_pod_info`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, features: DeviceFeatures = ALL_FEATURES) -> None:
         self.classes = PodClasses()
-        self._state = ClusterState()
+        self._state = ClusterState(features)
         self._assumed: set[str] = set()
         self._last = LastAsked()
         self._snapshot = Snapshot(self._state, self._last)
@@ -126,12 +136,14 @@ class ClusterCache:
             return self._update_pending_pod(old, pod)
         if old is None:
             self._add(pod)
+            self._state.pod_groups.see_assigned(pod)
             return PodChange(None, pod, ActionType.ADD)
         if is_older(pod.resource_version, old.resource_version):
             return PodChange(old, old, NOTHING_CHANGED, ignored=True)
         confirmed = pod.uid in self._assumed
         self._assumed.discard(pod.uid)
         self._replace(old, pod)
+        self._state.pod_groups.see_assigned(pod)
         moved = pod.node_name != old.node_name
         return PodChange(
             old,
@@ -164,11 +176,29 @@ class ClusterCache:
         placed = pod.on_node(node_name)
         self._add(placed)
         self._assumed.add(pod.uid)
+        self._state.pod_groups.see_assumed(placed)
         return placed
 
     def forget_pod(self, uid: str) -> PodInfo | None:
-        """Undo `assume_pod`; None if the pod is not assumed."""
-        return self.remove_pod(uid) if uid in self._assumed else None
+        """Undo `assume_pod`; None if the pod is not assumed. It counts as pending in its group."""
+        if uid not in self._assumed:
+            return None
+        pod = self.remove_pod(uid)
+        if pod is not None:
+            self._state.pod_groups.see_pending(pod)
+        return pod
+
+    def take_out(self, pod: PodInfo) -> None:
+        """Count a placed pod on no node until `bring_back`; to try what its end would change."""
+        self._remove(pod)
+
+    def bring_back(self, pod: PodInfo) -> None:
+        """Undo `take_out`; the pod is assumed or assigned as it was."""
+        self._add(pod)
+        if pod.uid in self._assumed:
+            self._state.pod_groups.see_assumed(pod)
+        else:
+            self._state.pod_groups.see_assigned(pod)
 
     def is_assumed(self, uid: str) -> bool:
         """Whether the pod is assumed, and not confirmed yet."""
@@ -236,6 +266,39 @@ class ClusterCache:
         """Assumed storage object -> UID of the pod that assumed it."""
         return self._storage.assumed()
 
+    def update_device_object(self, obj: DeviceObject) -> DeviceObjectChange:
+        """Add or update a claim, a device class or a slice.
+
+        Raises:
+            InvalidObject: A quantity cannot be parsed; the known version stays.
+        """
+        old, is_news = self._state.devices.put(obj)
+        self._changed(is_news)
+        return DeviceObjectChange(old, obj, ignored=not is_news)
+
+    def remove_device_object(self, kind: type[DeviceObject], key: str) -> object | None:
+        """Remove a claim, a device class or a slice; None if it is unknown."""
+        old = self._state.devices.drop(kind, key)
+        self._changed(old is not None)
+        return old
+
+    def begin_allocations(self, reserved: Iterable[ClaimAllocation]) -> None:
+        """Count devices as allocated that are to be written to claims."""
+        for each in reserved:
+            self._state.devices.begin(each)
+        self._state.generation += 1
+
+    def end_allocations(self, claim_uids: Iterable[str]) -> None:
+        """Stop to count devices as in flight: they were written to their claims, or given up."""
+        for uid in claim_uids:
+            self._state.devices.end(uid)
+        self._state.generation += 1
+
+    def assume_claim(self, claim: ResourceClaim) -> None:
+        """Take a claim as the API server returned it; see `Devices.assume`."""
+        self._state.devices.assume(claim)
+        self._state.generation += 1
+
     def update_budget(self, budget: PodDisruptionBudget) -> None:
         """Add or update a pod disruption budget."""
         self._state.budgets.update(budget)
@@ -244,6 +307,61 @@ class ClusterCache:
     def remove_budget(self, namespace: str, name: str) -> bool:
         """Remove a pod disruption budget; returns whether it was known."""
         return self._changed(self._state.budgets.remove(namespace, name))
+
+    def update_pod_group(self, known: KnownGroup) -> tuple[KnownGroup | None, bool]:
+        """Add or update a pod group; returns the group before, and whether this one is news."""
+        old, is_news = self._state.pod_groups.put(known)
+        self._changed(is_news)
+        return old, is_news
+
+    def remove_pod_group(self, key: str, source: str) -> KnownGroup | None:
+        """Remove a pod group; None if it is unknown."""
+        old = self._state.pod_groups.drop(key, source)
+        self._changed(old is not None)
+        return old
+
+    def see_pending_member(self, pod: PodInfo) -> None:
+        """Count a pending pod in its group, if it has one."""
+        self._state.pod_groups.see_pending(pod)
+
+    def forget_pending_member(self, uid: str) -> None:
+        """Do not count a pod as pending in its group any more; it is deleted, or not ours."""
+        self._state.pod_groups.forget_pending(uid)
+
+    @property
+    def pod_groups(self) -> PodGroups:
+        """The pod groups and their members, to read."""
+        return self._state.pod_groups
+
+    def update_custom_object(
+        self, resource: str, found: JsonObject
+    ) -> tuple[bool, JsonObject | None]:
+        """Add or update an object; returns whether it is news, and the object before."""
+        is_news, old = self._state.custom_objects.update(resource, found)
+        self._changed(is_news)
+        return is_news, old
+
+    def remove_custom_object(self, resource: str, key: str) -> JsonObject | None:
+        """Remove an object; returns it, or None if it was not known."""
+        old = self._state.custom_objects.remove(resource, key)
+        self._changed(old is not None)
+        return old
+
+    def remove_custom_resource(self, resource: str) -> list[JsonObject]:
+        """Remove all objects of a resource; returns them."""
+        gone = list(self._state.custom_objects.remove_all(resource))
+        self._changed(bool(gone))
+        return gone
+
+    def note_eviction(self, pod: PodInfo) -> None:
+        """A pod is about to be evicted; its budgets count it until they are updated."""
+        self._state.budgets.note_eviction(pod)
+        self._state.generation += 1
+
+    def forget_eviction(self, pod: PodInfo) -> None:
+        """A pod is not evicted after all."""
+        self._state.budgets.forget_eviction(pod)
+        self._state.generation += 1
 
     def pods(self) -> Iterator[PodInfo]:
         """All pods on nodes, including assumed ones."""
@@ -263,10 +381,20 @@ class ClusterCache:
         Raises:
             InvariantViolation: A value differs; the exception names it and both values.
         """
+        for _ in self.validation_steps():
+            pass
+
+    def validation_steps(self) -> Iterator[None]:
+        """`validate` in short steps; the state may change between two of them.
+
+        Raises:
+            InvariantViolation: A value differs; the exception names it and both values.
+        """
         stray = sorted(uid for uid in self._assumed if self._state.placed.get(uid) is None)
         if stray:
             raise InvariantViolation("assumed pods", "all on nodes", f"not on a node: {stray}")
-        validate_state(self._state)
+        yield from self._state.pod_groups.validation_steps(self._state.placed, self._assumed)
+        yield from state_validation_steps(self._state)
 
     def _update_terminal_pod(self, pod: PodInfo) -> PodChange:
         old = self.remove_pod(pod.uid)
@@ -302,6 +430,7 @@ class ClusterCache:
         if pod.volumes:
             state.volume_use.remove_pod(pod, row)
         state.placed.remove(pod.uid, row)
+        state.pod_groups.forget_placed(pod)
         state.columns.free_if_unused(row)
         state.generation += 1
 
@@ -312,6 +441,10 @@ class ClusterCache:
             return
         state = self._state
         row = state.columns.ensure_row(pod.node_name)
+        if old.group != pod.group:
+            state.pod_groups.forget_placed(old)
+            if pod.uid in self._assumed:
+                state.pod_groups.see_assumed(pod)
         if old.pod_class is not pod.pod_class or old.terminating != pod.terminating:
             # Add before remove: what the two versions share is not dropped in between.
             state.pods.add(pod, row)
@@ -333,7 +466,7 @@ class ClusterCache:
 
 
 def _same_columns(old: Node, new: Node) -> bool:
-    """Whether two versions of a node are equal in all columns."""
+    """Whether two versions of a node are equal in all that answers about a node depend on."""
     before, after = old.status, new.status
     return (
         old.metadata.labels == new.metadata.labels
@@ -342,6 +475,7 @@ def _same_columns(old: Node, new: Node) -> bool:
         and before.allocatable == after.allocatable
         and before.declared_features == after.declared_features
         and before.images == after.images
+        and same_condition_statuses(old, new)
     )
 
 

@@ -43,6 +43,11 @@ class Log(Generic[Item]):
             del items[: self._limit]
             self._forgotten += self._limit
 
+    def forget(self) -> None:
+        """Drop all changes: every reader reads everything."""
+        self._forgotten = self.generation + 1
+        self._items.clear()
+
     def tail(self, generation: int) -> Sequence[Item] | None:
         """The changes after `generation`, oldest first; None if some were dropped."""
         start = generation - self._forgotten

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from stowage.api.events import ActionType
+from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.node import Node
 from stowage.api.objects.volume import StorageObject
 from stowage.state.pods.pod_info import PodInfo
@@ -65,6 +66,20 @@ class StorageChange(msgspec.Struct, frozen=True):
     ignored: bool = False
 
 
+class DeviceObjectChange(msgspec.Struct, frozen=True):
+    """The effect of an event about a claim, a device class or a slice.
+
+    Attributes:
+        old: The object before, for a slice as it is stored; None if it is new.
+        new: The object now.
+        ignored: The event is older than the known version, or equal to it.
+    """
+
+    old: object | None
+    new: DeviceObject
+    ignored: bool = False
+
+
 def node_update_actions(old: Node, new: Node) -> ActionType:
     """The kinds of a node update (``NodeSchedulingPropertiesChange``)."""
     actions = 0
@@ -74,7 +89,7 @@ def node_update_actions(old: Node, new: Node) -> ActionType:
         actions |= ActionType.UPDATE_NODE_LABEL.value
     if old.spec.taints != new.spec.taints or old.spec.unschedulable > new.spec.unschedulable:
         actions |= ActionType.UPDATE_NODE_TAINT.value
-    if old.status.conditions != new.status.conditions and _statuses(old) != _statuses(new):
+    if not same_condition_statuses(old, new):
         actions |= ActionType.UPDATE_NODE_CONDITION.value
     if old.metadata.annotations != new.metadata.annotations:
         actions |= ActionType.UPDATE_NODE_ANNOTATION.value
@@ -109,6 +124,11 @@ def is_older(resource_version: str, known: str) -> bool:
     if resource_version == known or not (resource_version.isdecimal() and known.isdecimal()):
         return False
     return int(resource_version) < int(known)
+
+
+def same_condition_statuses(old: Node, new: Node) -> bool:
+    """Whether two versions of a node report the same statuses of conditions."""
+    return old.status.conditions == new.status.conditions or _statuses(old) == _statuses(new)
 
 
 def _statuses(node: Node) -> dict[str, str]:

@@ -16,13 +16,17 @@ from stowage.api.objects.node import Node, Taint
 from stowage.state.arrays import BoolArray, Int32Array, Int64Array, read_only
 from stowage.state.change_log import ChangeLog
 from stowage.state.cluster_state import ClusterState
+from stowage.state.custom_objects import CustomObjects
+from stowage.state.devices.devices import Devices
 from stowage.state.namespaces import Namespaces
 from stowage.state.nodes.image_states import ImageState
 from stowage.state.nodes.label_columns import LabelColumn
 from stowage.state.nodes.node_columns import Amounts
 from stowage.state.nodes.resource_index import ResourceIndex
+from stowage.state.nodes.search_order import SearchOrder
 from stowage.state.pods.disruption_budgets import DisruptionBudgets
 from stowage.state.pods.pod_class import HostPort, PodClass
+from stowage.state.pods.pod_groups import PodGroups
 from stowage.state.pods.pod_index import PodIndex
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.pods.pod_variants import PodVariant
@@ -62,9 +66,12 @@ class Snapshot:
         namespaces: Labels of namespaces.
         workloads: What Services and controllers select.
         budgets: The pod disruption budgets.
+        pod_groups: The pod groups and their members; the same in what-ifs.
         storage: Claims, volumes and what belongs to them; the same in what-ifs.
         volume_use: What pods take of storage on each node.
         csi_nodes: Volume limits and migrated plugins of nodes.
+        devices: Slices, classes, claims and allocated devices; the same in what-ifs.
+        custom_objects: The objects of the resources that plugins registered.
         is_what_if: Whether this is the cluster as it would be.
     """
 
@@ -74,8 +81,11 @@ class Snapshot:
         "_state",
         "budgets",
         "csi_nodes",
+        "custom_objects",
+        "devices",
         "generation",
         "namespaces",
+        "pod_groups",
         "pods",
         "storage",
         "volume_use",
@@ -93,9 +103,12 @@ class Snapshot:
         self.namespaces: Namespaces = state.namespaces
         self.workloads: Workloads = state.workloads
         self.budgets: DisruptionBudgets = state.budgets
+        self.pod_groups: PodGroups = state.pod_groups
         self.storage: Storage = state.storage
         self.volume_use: VolumeUse = state.volume_use
         self.csi_nodes: CSINodeColumns = state.csi_nodes
+        self.devices: Devices = state.devices
+        self.custom_objects: CustomObjects = state.custom_objects
 
     @property
     def is_current(self) -> bool:
@@ -180,6 +193,11 @@ class Snapshot:
     def resources(self) -> ResourceIndex:
         """The columns of resources."""
         return self._columns.resources
+
+    @property
+    def search_order(self) -> SearchOrder:
+        """The order in which a limited search visits the nodes; the same in what-ifs."""
+        return self._columns.search_order
 
     @property
     def node_changes(self) -> ChangeLog:

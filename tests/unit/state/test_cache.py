@@ -174,11 +174,19 @@ def test_pods_of_the_same_name_are_distinguished_by_uid(cache: ClusterCache) -> 
     assert [pod.uid for pod in cache.pods_on("n1")] == ["new"]
 
 
-def test_a_heartbeat_of_the_kubelet_changes_no_column(cache: ClusterCache) -> None:
+def test_a_changed_condition_of_a_node_renews_kept_answers(cache: ClusterCache) -> None:
     before = cache.snapshot().node_changes.generation
-    beat = make_node("n1", conditions=(Condition("Ready", "True"),))
-    change = cache.update_node(beat)
+    change = cache.update_node(make_node("n1", conditions=(Condition("Ready", "False"),)))
     assert change.actions == ActionType.UPDATE_NODE_CONDITION
+    assert cache.snapshot().node_changes.generation == before + 1
+
+
+def test_a_heartbeat_of_the_kubelet_changes_no_column(cache: ClusterCache) -> None:
+    cache.update_node(make_node("n1", conditions=(Condition("Ready", "True"),)))
+    before = cache.snapshot().node_changes.generation
+    beat = make_node("n1", conditions=(Condition("Ready", "True", message="posting status"),))
+    change = cache.update_node(beat)
+    assert not change.actions
     snapshot = cache.snapshot()
     assert snapshot.node_changes.generation == before
     row = snapshot.row_of("n1")

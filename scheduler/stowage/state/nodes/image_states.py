@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -38,6 +38,10 @@ class ImageState:
             self._mask[list(self._rows)] = True
         return read_only(self._mask)
 
+    def is_on(self, row: int) -> bool:
+        """Whether one node has the image; builds nothing."""
+        return row in self._rows if self._mask is None else bool(self._mask[row])
+
     def add(self, row: int) -> None:
         """Add a node that has the image."""
         self._rows.add(row)
@@ -70,9 +74,9 @@ class ImageStates:
         """The state of an image; None if no node has it."""
         return self._states.get(name)
 
-    def names(self) -> Iterable[str]:
-        """The names of all images."""
-        return self._states.keys()
+    def names_on(self, row: int) -> set[str]:
+        """The names of the images of a row; visits all images, so for checks only."""
+        return {name for name, state in self._states.items() if state.is_on(row)}
 
     def replace(
         self, row: int, old: Sequence[ContainerImage], new: Sequence[ContainerImage]

@@ -32,6 +32,7 @@ from stowage.state.nodes.host_ports import HostPorts
 from stowage.state.nodes.image_states import ImageStates
 from stowage.state.nodes.label_columns import LabelColumns
 from stowage.state.nodes.resource_index import ResourceIndex
+from stowage.state.nodes.search_order import SearchOrder
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.row_counts import RowCounts
 
@@ -60,6 +61,7 @@ class NodeColumns:
         unschedulable: ``bool[rows]``, ``spec.unschedulable``.
         taint_set: ``int32[rows]``, code in `taint_sets`; 0 is the empty set.
         feature_set: ``int32[rows]``, code in `feature_sets`; 0 is the empty set.
+        search_order: The order in which a limited search visits the nodes.
         node_changes: Rows whose node object was added, updated or removed.
         usage_changes: Rows whose pods changed.
         growth_observers: Called with the new number of rows after the arrays grew.
@@ -75,6 +77,7 @@ class NodeColumns:
         self.labels = LabelColumns(self._labels_of, rows, keeps_unused=True)
         self.images = ImageStates(rows)
         self.host_ports = HostPorts(rows)
+        self.search_order = SearchOrder(rows)
         self.taint_sets: Interner[TaintSet] = Interner()
         self.feature_sets: Interner[frozenset[str]] = Interner()
         self.taint_sets.acquire(())
@@ -113,16 +116,18 @@ class NodeColumns:
         return (self.resources.version, *[cells[row] for cells in self._amount_cells])
 
     def requested_by_name(self) -> list[dict[str, int]]:
-        """What the pods of each row request by resource, without zeros; for dumps and checks."""
-        names = self.resources.names
-        rows: list[dict[str, int]] = [
-            {name: amount for name, amount in zip(names, row, strict=True) if amount}
-            for row in self.requested.tolist()
-        ]
+        """What the pods of each row request by resource, without zeros; for dumps."""
+        return [self.requested_of(row) for row in range(self.num_rows)]
+
+    def requested_of(self, row: int) -> dict[str, int]:
+        """What the pods of a row request by resource, without zeros; for dumps and checks."""
+        amounts = zip(self.resources.names, self.requested[row].tolist(), strict=True)
+        requested = {name: amount for name, amount in amounts if amount}
         for name in self.requested_elsewhere:
-            for row, amount in self.requested_elsewhere.at(name).items():
-                rows[row][name] = amount
-        return rows
+            amount = self.requested_elsewhere.at(name).get(row)
+            if amount:
+                requested[name] = amount
+        return requested
 
     def ensure_row(self, name: str) -> int:
         """The row of a node; an unknown node gets an imaginary row."""
@@ -171,6 +176,7 @@ class NodeColumns:
             row, old.status.images if old else _NO_IMAGES, node.status.images
         )
         self.nodes[row] = _with_images(node, images)
+        self.search_order.put(row, node.metadata.labels)
         if old is None:
             self._exists[row] = True
             self.num_nodes += 1
@@ -195,6 +201,7 @@ class NodeColumns:
         self.labels.update(row, node.metadata.labels, _NO_LABELS)
         self.images.replace(row, node.status.images, _NO_IMAGES)
         self.nodes[row] = None
+        self.search_order.remove(row)
         self._exists[row] = False
         self.num_nodes -= 1
         self.node_changes.record(row)
@@ -294,6 +301,7 @@ class NodeColumns:
         self.labels.grow(rows)
         self.images.grow(rows)
         self.host_ports.grow(rows)
+        self.search_order.grow(rows)
         self._exists = extended(self._exists, rows)
         self._unschedulable = extended(self._unschedulable, rows)
         self._taint_set = extended(self._taint_set, rows)

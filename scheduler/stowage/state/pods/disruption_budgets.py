@@ -9,6 +9,7 @@ from stowage.api.decoding.errors import SelectorError
 from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.api.values.selectors import NOTHING, Selector, compile_label_selector
 from stowage.state.pods.pod_class import NamespacedLabels, PodClass
+from stowage.state.pods.pod_info import PodInfo
 
 _MAX_KINDS = 4096
 
@@ -20,11 +21,21 @@ class Budget(msgspec.Struct, eq=False):
         selector: The pods of its namespace that it covers; an empty selector covers none.
         allowed: ``status.disruptionsAllowed``.
         disrupted: Names of the pods in ``status.disruptedPods``, which are counted already.
+        evicting: Names of the pods whose eviction was decided since the last update; the status may
+            not count them yet.
+        version: ``metadata.resourceVersion``.
     """
 
     selector: Selector
     allowed: int = 0
     disrupted: frozenset[str] = frozenset()
+    evicting: frozenset[str] = frozenset()
+    version: str = ""
+
+    @property
+    def left(self) -> int:
+        """The allowed disruptions that no eviction has used up."""
+        return max(self.allowed - len(self.evicting - self.disrupted), 0)
 
 
 class DisruptionBudgets:
@@ -55,6 +66,8 @@ class DisruptionBudgets:
             self._covering.clear()
         known.allowed = status.disruptions_allowed
         known.disrupted = frozenset(status.disrupted_pods)
+        if known.version != metadata.resource_version:
+            known.version, known.evicting = metadata.resource_version, frozenset()
 
     def remove(self, namespace: str, name: str) -> bool:
         """Remove a budget; returns whether it was known."""
@@ -66,6 +79,16 @@ class DisruptionBudgets:
             del self.by_namespace[namespace]
         self._covering.clear()
         return True
+
+    def note_eviction(self, pod: PodInfo) -> None:
+        """The pod is about to be evicted: it uses up a disruption until the budget is updated."""
+        for budget in self.covering(pod.pod_class):
+            budget.evicting |= {pod.name}
+
+    def forget_eviction(self, pod: PodInfo) -> None:
+        """The pod is not evicted after all."""
+        for budget in self.covering(pod.pod_class):
+            budget.evicting -= {pod.name}
 
     def covering(self, pod_class: PodClass) -> tuple[Budget, ...]:
         """The budgets that cover the pods of a class.

@@ -63,7 +63,7 @@ class PodClass:
         namespace: The namespace of its pods.
         labels: The labels of its pods.
         namespaced_labels: Namespace and labels as one hashable value.
-        spec: The spec of its pods, without node name and without volumes other than images.
+        spec: The spec of its pods, without node name, group, and volumes other than images.
         priority: 0 if the spec has none.
         requests: Resource name -> amount; cpu in milli units, the rest in whole units.
         nonzero_cpu_milli: CPU requested, with a default per container that requests none.
@@ -195,6 +195,8 @@ class PodClasses:
 def class_spec(pod: Pod) -> PodSpec:
     """The spec without fields that differ between pods of a template and decide nothing."""
     spec = pod.spec
+    if spec.scheduling_group is not None:
+        spec = msgspec.structs.replace(spec, scheduling_group=None)
     if spec.volumes:
         volumes = tuple(each for each in spec.volumes if each.image is not None)
         spec = msgspec.structs.replace(spec, node_name="", volumes=volumes)

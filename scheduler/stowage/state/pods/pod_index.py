@@ -8,7 +8,7 @@ pods nor nodes are visited.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from stowage.api.values.selectors import Selector
 from stowage.state.arrays import Int64Array
 from stowage.state.namespaces import Namespaces
 from stowage.state.nodes.label_columns import LabelColumns
-from stowage.state.pods.affinity_terms import TermKind
+from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
 from stowage.state.pods.existing_terms import ExistingTerm, ExistingTerms
 from stowage.state.pods.label_groups import LabelGroup, LabelGroups
 from stowage.state.pods.pod_class import PodClass
@@ -130,9 +130,13 @@ class PodIndex:
         labels = self._namespaces.labels(pod.namespace)
         return self._terms[which].matching(pod.pod_class, labels)
 
-    def kept_counts(self) -> Iterable[tuple[PodQuery, PodCounts]]:
-        """The queries that are kept up to date, least recently used first."""
-        return self._counts.items()
+    def existing_term(self, which: TermKind, term: AffinityTerm) -> ExistingTerm | None:
+        """One term; None if no placed pod has it."""
+        return self._terms[which].terms.get(term)
+
+    def kept_counts(self) -> Mapping[PodQuery, PodCounts]:
+        """The counts that are kept up to date, least recently used first."""
+        return self._counts
 
     def zero_term_counts(self) -> TermCounts:
         """Counts without pods, which are not kept up to date."""

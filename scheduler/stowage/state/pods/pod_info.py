@@ -12,6 +12,7 @@ from stowage.api.decoding.errors import require_identity
 from stowage.api.instructions import PodReference
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.pod import Pod, PodResourceClaimStatus, PodSpec
+from stowage.api.objects.pod_groups import member_of
 from stowage.api.objects.volume import Volume
 from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
 from stowage.state.pods.pod_class import PodClass, PodClasses
@@ -45,6 +46,9 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
         is_leaving_for_preemption: Whether it is terminating because a scheduler preempted it.
         volumes: The volumes that scheduling reads. They are not part of the class: the pods of a
             StatefulSet differ only in their claims.
+        group: The name of its pod group; empty without one. It is not part of the class either:
+            equal gangs differ only in it.
+        group_source: The API group by which it names that group.
     """
 
     uid: str
@@ -62,6 +66,13 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
     is_leaving_for_preemption: bool = False
     volumes: tuple[Volume, ...] = ()
     generation: int = 0
+    group: str = ""
+    group_source: str = ""
+
+    @property
+    def group_key(self) -> str:
+        """``namespace/name`` of its pod group; empty without one."""
+        return f"{self.namespace}/{self.group}" if self.group else ""
 
     @property
     def key(self) -> str:
@@ -80,7 +91,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def spec(self) -> PodSpec:
-        """The spec of the class: without node name and volumes other than images."""
+        """The spec of the class: without node name, group, and volumes other than images."""
         return self.pod_class.spec
 
     @property
@@ -114,6 +125,7 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         require_identity("Pod", metadata.namespaced_name, metadata.name, metadata.uid)
     terminating = metadata.deletion_timestamp is not None
     pod_class = classes.class_of(pod)
+    group, group_source = member_of(pod)
     return PodInfo(
         metadata.uid,
         pod_class.namespace,
@@ -130,6 +142,8 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         terminating and _is_preempted(status.conditions),
         tuple(filter(_is_read, spec.volumes)) if spec.volumes else (),
         metadata.generation,
+        intern(group),
+        group_source if group else "",
     )
 
 

@@ -6,8 +6,6 @@ only marks the row. Values that depend on the variant of a pod are computed once
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 import numpy as np
 
@@ -85,12 +83,11 @@ class RankedPods:
             columns.variants[rows, :slots] != _NO_POD,
         )
 
-    def outdated(self) -> Iterator[int]:
-        """Rows that are wrongly ordered and not marked as changed; none if all is well."""
-        for row, pods in enumerate(self._columns.pods):
-            is_known = row not in self._pods.reordered
-            if is_known and list(pods) != sorted(self._pods.on_row(row), key=_rank_of):
-                yield row
+    def is_outdated(self, row: int) -> bool:
+        """Whether a row is wrongly ordered and not marked as changed."""
+        if row >= len(self._columns.pods) or row in self._pods.reordered:
+            return False
+        return list(self._columns.pods[row]) != sorted(self._pods.on_row(row), key=_rank_of)
 
     def _rank(self, row: int) -> None:
         columns = self._columns

@@ -57,6 +57,12 @@ class TermCounts:
         """``int64[rows]``."""
         return self._columns().per_node
 
+    def on_row(self, row: int) -> int:
+        """The number of pods on one row."""
+        if self._counts is None:
+            return self._few.counts.get(row, 0)
+        return int(self._counts.per_node[row])
+
     def per_domain(self, topology_key: str) -> Int64Array:
         """``int64[values]``; see `PodCounts.per_domain`."""
         return self._columns().per_domain(topology_key)

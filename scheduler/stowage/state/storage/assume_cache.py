@@ -1,12 +1,13 @@
 """Objects of the API server with assumed changes (``AssumeCache`` of v1.36).
 
-An assumption holds until the API server shows a newer version of the object, whatever its content,
-or until the pod that assumed it is unreserved.
+An assumption holds until the watch shows a newer version of the object, whatever its content, or
+until the pod that assumed it is unreserved. It is derived from a version that the watch has shown,
+or is the answer to a write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, KeysView
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -63,6 +64,14 @@ class AssumeCache(Generic[T]):
         """The object as last received from the API server."""
         return self._seen.get(key)
 
+    def keys(self) -> KeysView[str]:
+        """The keys of all objects."""
+        return self._seen.keys()
+
+    def assumption(self, key: str) -> Assumption[T] | None:
+        """What is assumed about an object."""
+        return self._assumed.get(key)
+
     def assumptions(self) -> Iterator[tuple[str, Assumption[T]]]:
         """All assumptions, by key."""
         return iter(self._assumed.items())
@@ -78,6 +87,8 @@ class AssumeCache(Generic[T]):
                 return old, False
         latest = self.get(key)
         self._seen[key] = obj
+        if self._is_outdated(obj):
+            return old, True
         self._assumed.pop(key, None)
         self._on_change(latest, obj)
         return old, True
@@ -120,6 +131,14 @@ class AssumeCache(Generic[T]):
         assumption = self._assumed.get(key)
         if assumption is not None and assumption.pod_uid == pod_uid:
             self._assumed[key] = Assumption(assumption.object, "")
+
+    def _is_outdated(self, seen: T) -> bool:
+        """Whether an assumption comes from a later version than the one that the watch shows."""
+        assumption = self._assumed.get(seen.metadata.namespaced_name)
+        if assumption is None or assumption.object.metadata.uid != seen.metadata.uid:
+            return False
+        assumed = assumption.object.metadata.resource_version
+        return is_older(seen.metadata.resource_version, assumed)
 
     def _latest(self, key: str, seen: T) -> T:
         assumption = self._assumed.get(key)

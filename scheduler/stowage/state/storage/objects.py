@@ -5,7 +5,7 @@ Only the cache writes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
@@ -132,14 +132,21 @@ class Storage:
             finish = self.claims.mark_written if key in written else self.claims.restore
             finish(key, pod_uid)
 
-    def objects(self) -> Iterator[StorageObject]:
-        """All objects as last received from the API server."""
-        for claim in self.claims:
-            yield self.claims.get_api_object(claim.metadata.namespaced_name) or claim
-        for volume in self.volumes:
-            yield self.volumes.get_api_object(volume.metadata.name) or volume
-        for by_name in self._plain.values():
-            yield from by_name.values()
+    def names(self) -> dict[type[StorageObject], tuple[str, ...]]:
+        """The names of all objects, by kind."""
+        return {
+            PersistentVolumeClaim: tuple(self.claims.keys()),
+            PersistentVolume: tuple(self.volumes.keys()),
+            **{kind: tuple(by_name) for kind, by_name in self._plain.items()},
+        }
+
+    def get_api_object(self, kind: type[StorageObject], name: str) -> StorageObject | None:
+        """An object as last received from the API server."""
+        if kind is PersistentVolumeClaim:
+            return self.claims.get_api_object(name)
+        if kind is PersistentVolume:
+            return self.volumes.get_api_object(name)
+        return cast("StorageObject | None", self._plain[kind].get(name))
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
         """A claim, as assumed if there is an assumption."""

@@ -2,16 +2,24 @@
 
 A node counts a volume once, however many of its pods use it. The volume of a claim may change while
 pods use the claim (it gets bound); then the rows of these pods are counted again.
+
+A volume is counted for its CSI driver, and as what kube-scheduler 1.12 counts it (`attach_limits`).
+Each of the two is an `AttachedVolume`, with the name of a driver or of a limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from stowage.api.objects.volume import Volume, VolumeAttachment
+from stowage.api.values.attach_limits import (
+    counted_as,
+    limited_volume_of,
+    limited_volume_of_pod,
+)
 from stowage.api.values.csi_migration import (
     AttachedVolume,
     csi_driver_of,
@@ -51,6 +59,10 @@ class DiskUse(NamedTuple):
     is_shared: bool
 
 
+Counted: TypeAlias = tuple[AttachedVolume, ...]
+"""A volume by its CSI driver, by the limit of 1.12, by both, or not counted."""
+
+
 class VolumeUse:
     """Per row: users of claims, attached volumes and disks.
 
@@ -70,7 +82,7 @@ class VolumeUse:
         self._attached: dict[str, Int64Array] = {}
         self._own: set[str] = set()
         self._is_copy = False
-        self._volumes: dict[ClaimUse, AttachedVolume | None] = {}
+        self._volumes: dict[ClaimUse, Counted] = {}
         self._uses_of: dict[str, set[ClaimUse]] = {}
         self._named: dict[str, set[str]] = {}
 
@@ -90,8 +102,8 @@ class VolumeUse:
                 continue
             self._volumes[use] = new
             for row in self._users.at(use):
-                self._count(self._by_pods, self._by_attachments, old, row, -1)
-                self._count(self._by_pods, self._by_attachments, new, row, 1)
+                self._count_all(old, row, -1)
+                self._count_all(new, row, 1)
 
     def add_attachment(self, volume: AttachedVolume, row: int) -> None:
         """Add a VolumeAttachment to a row; it counts whether or not pods use the volume."""
@@ -106,13 +118,16 @@ class VolumeUse:
         return any(bool(exists[row]) for row in self._users.at(ClaimUse(claim, "")))
 
     def volumes_of(self, pod: PodInfo) -> set[AttachedVolume]:
-        """The CSI volumes that a pod attaches."""
-        found = {self._volume_of(use) for use in claim_uses(pod)}
-        found |= {csi_volume_of_pod(volume) for volume in pod.volumes}
-        return {volume for volume in found if volume is not None}
+        """The volumes that a pod attaches, by CSI driver and by limit of 1.12."""
+        found = {volume for use in claim_uses(pod) for volume in self._volumes_of(use)}
+        return found.union(*map(_inline_volumes, pod.volumes))
 
     def attached(self, driver: str) -> Int64Array | None:
-        """``int64[rows]``: number of distinct volumes of a driver on each row; None if none."""
+        """``int64[rows]``: number of distinct volumes of a driver on each row; None if none.
+
+        Args:
+            driver: A CSI driver, or a limit of 1.12.
+        """
         return self._attached.get(driver)
 
     def rows_with(self, volume: AttachedVolume) -> Int64Array:
@@ -162,48 +177,45 @@ class VolumeUse:
             changed.remove_pod(pod, row)
         return changed
 
-    def counts(self) -> dict[str, dict[object, dict[int, int]]]:
-        """All counts, for validation."""
-        tables: dict[str, RowCounts[ClaimUse] | RowCounts[AttachedVolume] | RowCounts[Disk]] = {
+    def tables(self) -> Mapping[str, RowCounts[Any]]:
+        """The counts by key and row, for validation."""
+        return {
             "users of claims": self._users,
             "volumes of pods": self._by_pods,
             "volumes of attachments": self._by_attachments,
             "readers of disks": self._readers,
             "writers of disks": self._writers,
         }
-        counted: dict[str, dict[object, dict[int, int]]] = {
-            name: {key: dict(table.at(key)) for key in table}  # type: ignore[arg-type]
-            for name, table in tables.items()
-        }
-        counted["attached volumes"] = {
-            driver: {row: int(counts[row]) for row in np.flatnonzero(counts).tolist()}
+
+    def attached_counts(self) -> dict[tuple[str, int], int]:
+        """The number of attached volumes by driver and row, without zeros; for validation."""
+        return {
+            (driver, row): int(counts[row])
             for driver, counts in self._attached.items()
-            if counts.any()
+            for row in np.flatnonzero(counts).tolist()
         }
-        return counted
 
     def _change_pod(self, pod: PodInfo, row: int, sign: int) -> None:
         for use in claim_uses(pod):
             self._use(use, row, sign)
         for volume in pod.volumes:
-            named = csi_volume_of_pod(volume)
-            self._count(self._by_pods, self._by_attachments, named, row, sign)
+            self._count_all(_inline_volumes(volume), row, sign)
         for disk, is_shared in disk_uses(pod.volumes):
             (self._readers if is_shared else self._writers).add(disk, row, sign)
 
     def _use(self, use: ClaimUse, row: int, sign: int) -> None:
-        volume = self._volume_of(use)
+        volumes = self._volumes_of(use)
         before = row in self._users.at(use)
         after = self._users.add(use, row, sign) > 0
         if not self._is_copy:
-            self._index_use(use, volume)
+            self._index_use(use, volumes)
         if before != after:
-            self._count(self._by_pods, self._by_attachments, volume, row, sign)
+            self._count_all(volumes, row, sign)
 
-    def _index_use(self, use: ClaimUse, volume: AttachedVolume | None) -> None:
+    def _index_use(self, use: ClaimUse, volumes: Counted) -> None:
         if self._users.at(use):
             if use not in self._volumes:
-                self._volumes[use] = volume
+                self._volumes[use] = volumes
                 self._uses_of.setdefault(use.claim, set()).add(use)
                 self._named.setdefault(_name_of(use.claim), set()).add(use.claim)
             return
@@ -217,17 +229,20 @@ class VolumeUse:
             if not self._named[name]:
                 del self._named[name]
 
+    def _count_all(self, volumes: Counted, row: int, sign: int) -> None:
+        """Count the volumes of a pod."""
+        for volume in volumes:
+            self._count(self._by_pods, self._by_attachments, volume, row, sign)
+
     def _count(
         self,
         table: RowCounts[AttachedVolume],
         other: RowCounts[AttachedVolume],
-        volume: AttachedVolume | None,
+        volume: AttachedVolume,
         row: int,
         sign: int,
     ) -> None:
         """Count a volume of a row in `table`; it is attached while `table` or `other` has it."""
-        if volume is None:
-            return
         count = table.add(volume, row, sign)
         if row not in other.at(volume) and count == (1 if sign > 0 else 0):
             self._attached_of(volume.driver)[row] += sign
@@ -245,21 +260,24 @@ class VolumeUse:
         self._attached[driver] = counts
         return counts
 
-    def _volume_of(self, use: ClaimUse) -> AttachedVolume | None:
+    def _volumes_of(self, use: ClaimUse) -> Counted:
         return self._volumes[use] if use in self._volumes else self._resolve(use)
 
-    def _resolve(self, use: ClaimUse) -> AttachedVolume | None:
+    def _resolve(self, use: ClaimUse) -> Counted:
         """``getCSIDriverInfo``: the bound volume, or else a unique name with the class's driver."""
         claim = self._storage.claims.get_api_object(use.claim)
         if claim is None or (use.pod_uid and not is_generated_for(claim, use.pod_uid)):
-            return None
+            return ()
         volume = self._storage.volumes.get_api_object(claim.spec.volume_name)
         if volume is not None:
-            return csi_volume_of(volume)
+            return _present(csi_volume_of(volume), limited_volume_of(volume))
         storage_class = self._storage.classes.get(claim_class(claim))
-        driver = "" if storage_class is None else csi_driver_of(storage_class.provisioner)
+        if storage_class is None or not storage_class.provisioner:
+            return ()
+        provisioner = storage_class.provisioner
+        drivers = (csi_driver_of(provisioner), counted_as(provisioner))
         # No volume handle contains a zero byte, so the name is unique.
-        return AttachedVolume(driver, f"\0{use.claim}") if driver else None
+        return tuple(AttachedVolume(driver, f"\0{use.claim}") for driver in drivers if driver)
 
     def _copy(self) -> VolumeUse:
         twin = object.__new__(VolumeUse)
@@ -277,6 +295,16 @@ class VolumeUse:
 
 def _name_of(claim: str) -> str:
     return claim.partition("/")[2]
+
+
+def _inline_volumes(volume: Volume) -> Counted:
+    if volume.persistent_volume_claim is not None:
+        return ()  # a volume has one source
+    return _present(csi_volume_of_pod(volume), limited_volume_of_pod(volume))
+
+
+def _present(*volumes: AttachedVolume | None) -> Counted:
+    return tuple(volume for volume in volumes if volume is not None)
 
 
 def claim_uses(pod: PodInfo) -> Iterator[ClaimUse]:

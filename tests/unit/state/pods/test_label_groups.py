@@ -84,10 +84,10 @@ def test_queries_beyond_the_maximum_do_not_evict_kept_ones() -> None:
         for selector in selectors:
             counts = index.count_matching(selector, None, skip_terminating=False)
             assert counts.per_node[3] == 1
-    assert [query.selector for query, _ in index.kept_counts()] == selectors[:4]
+    assert [query.selector for query in index.kept_counts()] == selectors[:4]
     index.remove(pod, 3)
     assert index.count_matching(selectors[19], None, skip_terminating=False).total == 0
-    assert selectors[19] in [query.selector for query, _ in index.kept_counts()]
+    assert selectors[19] in [query.selector for query in index.kept_counts()]
 
 
 def test_labels_that_no_pod_has_any_more_have_no_column() -> None:
@@ -127,7 +127,7 @@ def test_fewer_selectors_are_kept_if_each_matches_very_many_groups(
         for selector in selectors[number:]:
             counts = index.count_matching(selector, None, skip_terminating=False)
             assert counts.total == len(pods)
-        assert len(list(index.kept_counts())) <= 5
+        assert len(index.kept_counts()) <= 5
         index.remove(pods.pop(), 0)
-    for _, counts in index.kept_counts():
+    for counts in index.kept_counts().values():
         assert counts.total == len(pods)

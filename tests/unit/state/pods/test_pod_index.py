@@ -121,7 +121,7 @@ def test_the_least_recently_used_selector_is_dropped_and_can_be_counted_again() 
     questions = [selector_from_labels({"app": app}) for app in "abc"]
     for selector in questions:
         index.count_matching(selector, None, skip_terminating=False)
-    assert len(list(index.kept_counts())) == 2
+    assert len(index.kept_counts()) == 2
     index.add(pod, 5)
     again = index.count_matching(questions[0], None, skip_terminating=False)
     assert again.per_node[5] == again.total == 1

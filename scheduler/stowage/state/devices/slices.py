@@ -1,0 +1,300 @@
+"""The slices in the cluster, by pool and by node, and the nodes whose devices changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from stowage.api.objects.device import ResourceSlice
+from stowage.state.arrays import BoolArray
+from stowage.state.change_log import ChangeLog
+from stowage.state.changes import is_older
+from stowage.state.devices.device_columns import DeviceColumns
+from stowage.state.devices.device_info import (
+    DeviceId,
+    DeviceInfo,
+    PoolId,
+    SliceInfo,
+    compile_slice,
+)
+from stowage.state.devices.features import ALL_FEATURES, DeviceFeatures
+from stowage.state.devices.pool import Pool, in_order, make_pool
+from stowage.state.nodes.node_columns import NodeColumns
+
+
+class PoolSlices(msgspec.Struct, eq=False):
+    """All slices of a pool.
+
+    Attributes:
+        slices: By name.
+        by_device: Device name -> the devices of that name; more than one while the driver updates
+            the pool.
+        pools: The pool as nodes see it, by the relevant slices; None if it is obsolete.
+        num_shared: How many slices are not for one node.
+        num_with_counters: How many slices have counters.
+    """
+
+    slices: dict[str, SliceInfo] = msgspec.field(default_factory=dict)
+    by_device: dict[str, list[DeviceInfo]] = msgspec.field(default_factory=dict)
+    pools: dict[tuple[int, ...], Pool | None] = msgspec.field(default_factory=dict)
+    num_shared: int = 0
+    num_with_counters: int = 0
+
+
+class DeviceSlices:
+    """All slices.
+
+    A slice for one node holds the row of the node, so it may arrive before the node and outlast it.
+
+    Attributes:
+        columns: The devices as columns.
+        changes: Rows of nodes whose devices, or their use, changed. Read the nodes' own changes
+            too where slices are shared.
+        serves_resources: Whether devices may count as resources of nodes; then their changes are
+            changes of the usage of nodes, too.
+    """
+
+    def __init__(self, nodes: NodeColumns, features: DeviceFeatures = ALL_FEATURES) -> None:
+        self._features = features
+        self.columns = DeviceColumns()
+        self.changes = ChangeLog()
+        self.serves_resources = False
+        self._nodes = nodes
+        self._by_name: dict[str, SliceInfo] = {}
+        self._pools: dict[PoolId, PoolSlices] = {}
+        self._local: dict[str, dict[str, SliceInfo]] = {}
+        self._shared: dict[str, SliceInfo] = {}
+        self._drivers_with_counters: dict[str, Counter[str]] = {}
+        # Pools with counters that are incomplete or invalid, as nodes see them that only get
+        # their counters. Every node gets the counters of every pool.
+        self._odd: dict[PoolId, Pool] = {}
+
+    def __iter__(self) -> Iterator[SliceInfo]:
+        return iter(self._by_name.values())
+
+    @property
+    def node_rows(self) -> int:
+        """Number of rows of nodes."""
+        return self._nodes.num_rows
+
+    @property
+    def has_ambiguous_counters(self) -> bool:
+        """Whether pools of one name and different drivers have counters.
+
+        The allocator then takes the counters of the pool that is asked first.
+        """
+        return any(len(drivers) > 1 for drivers in self._drivers_with_counters.values())
+
+    def get(self, name: str) -> SliceInfo | None:
+        """A slice by name."""
+        return self._by_name.get(name)
+
+    def put(self, given: ResourceSlice) -> tuple[SliceInfo | None, bool]:
+        """Store a slice; (the one known before, whether this one is newer).
+
+        Raises:
+            InvalidObject: A quantity cannot be parsed; the known version stays.
+        """
+        old = self._by_name.get(given.metadata.name)
+        if old is not None and old.uid == given.metadata.uid:
+            version = given.metadata.resource_version
+            if is_older(version, old.resource_version) or version == old.resource_version != "":
+                return old, False
+        new = compile_slice(given, self._features)
+        if old is not None:
+            self._remove(old)
+        self._add(new)
+        if old is not None:
+            self._release(old)
+        return old, True
+
+    def drop(self, name: str) -> SliceInfo | None:
+        """Remove a slice; None if it is unknown."""
+        old = self._by_name.get(name)
+        if old is not None:
+            self._remove(old)
+            self._release(old)
+        return old
+
+    def devices_of(self, device: DeviceId) -> Sequence[DeviceInfo]:
+        """The devices with an ID."""
+        pool = self._pools.get(PoolId(device.driver, device.pool))
+        return () if pool is None else pool.by_device.get(device.device, ())
+
+    def use_changed(self, device: DeviceId, is_in_use: bool) -> None:
+        """Note that a device was allocated or freed."""
+        pool = self._pools.get(PoolId(device.driver, device.pool))
+        if pool is None:
+            return
+        for found in pool.by_device.get(device.device, ()):
+            self.columns.in_use[found.row] = is_in_use
+        self._note(pool)
+
+    def pools_of(self, row: int) -> tuple[Pool, ...]:
+        """The pools that the node of a row can use, in the order in which they are tried.
+
+        Raises:
+            SelectorError: A node selector of a slice is invalid.
+        """
+        name, node = self._nodes.names[row], self._nodes.nodes[row]
+        labels = {} if node is None else node.metadata.labels
+        by_pool: dict[PoolId, list[SliceInfo]] = {}
+        for each in self._local.get(name, {}).values():
+            by_pool.setdefault(each.pool, []).append(each)
+        for each in self._shared.values():
+            if each.is_relevant(name, labels):
+                by_pool.setdefault(each.pool, []).append(each)
+        pools = [
+            self._pool(key, [*slices, *self._counters_elsewhere(key, name)])
+            for key, slices in by_pool.items()
+        ]
+        pools += [pool for key, pool in self._odd.items() if key not in by_pool]
+        return in_order(pool for pool in pools if pool is not None)
+
+    def shared(self) -> Iterator[tuple[SliceInfo, Iterator[int]]]:
+        """The slices that are not for one node, with the rows of the nodes that can use them."""
+        for each in self._shared.values():
+            yield each, self._rows_using(each)
+
+    def are_simple(self) -> BoolArray:
+        """``bool[rows]``: nodes whose pools are all their own, complete and valid."""
+        if self._odd:
+            return np.zeros(self._nodes.num_rows, dtype=np.bool_)
+        simple = np.ones(self._nodes.num_rows, dtype=np.bool_)
+        for row in self._rows_of_odd_pools():
+            simple[row] = False
+        for each in self._shared.values():
+            for row in self._rows_using(each):
+                simple[row] = False
+        return simple
+
+    def _rows_of_odd_pools(self) -> Iterator[int]:
+        for pool in self._pools.values():
+            slices = list(pool.slices.values())
+            if not pool.num_shared:
+                rows = {each.holds_row for each in slices}
+                seen = None if len(rows) > 1 else self._pool(slices[0].pool, _current(slices))
+                if seen is not None and seen.is_usable and len(seen.slices) == len(slices):
+                    continue
+            yield from (each.holds_row for each in slices if each.holds_row >= 0)
+
+    def _rows_using(self, info: SliceInfo) -> Iterator[int]:
+        for row, node in enumerate(self._nodes.nodes):
+            if node is not None and info.is_relevant(node.metadata.name, node.metadata.labels):
+                yield row
+
+    def _counters_elsewhere(self, key: PoolId, node_name: str) -> list[SliceInfo]:
+        """The slices with counters of a pool that are for another node."""
+        pool = self._pools[key]
+        if not pool.num_with_counters:
+            return []
+        return [
+            each
+            for each in pool.slices.values()
+            if each.counter_sets and each.node_name not in ("", node_name)
+        ]
+
+    def _watch_counters(self, key: PoolId) -> None:
+        """Note whether the counters of a pool are incomplete or invalid for all nodes."""
+        pool, before = self._pools.get(key), self._odd.pop(key, None)
+        seen = None
+        if pool is not None and pool.num_with_counters:
+            counters = [each for each in pool.slices.values() if each.counter_sets]
+            seen = self._pool(key, counters)
+        if seen is not None and not seen.is_usable:
+            self._odd[key] = seen
+        if before is not None or key in self._odd:
+            self.changes.forget()
+
+    def _pool(self, key: PoolId, relevant: list[SliceInfo]) -> Pool | None:
+        pool = self._pools[key]
+        current = _current(relevant)
+        ids = tuple(each.id for each in current)
+        if ids not in pool.pools:
+            pool.pools[ids] = make_pool(current, pool.slices.values())
+        return pool.pools[ids]
+
+    def _add(self, info: SliceInfo) -> None:
+        if info.node_name:
+            info.holds_row = self._nodes.hold(info.node_name)
+            self._local.setdefault(info.node_name, {})[info.name] = info
+        else:
+            self._shared[info.name] = info
+        self.columns.add(info)
+        self._by_name[info.name] = info
+        pool = self._pools.setdefault(info.pool, PoolSlices())
+        pool.slices[info.name] = info
+        pool.num_shared += not info.node_name
+        pool.num_with_counters += bool(info.counter_sets)
+        pool.pools.clear()
+        for device in info.devices:
+            pool.by_device.setdefault(device.id.device, []).append(device)
+        self._count_counters(info, 1)
+        self._watch_counters(info.pool)
+        self._note(pool)
+
+    def _remove(self, info: SliceInfo) -> None:
+        """Take a slice out, except for the row that it holds."""
+        pool = self._pools[info.pool]
+        self._note(pool)
+        del self._by_name[info.name]
+        del pool.slices[info.name]
+        pool.num_shared -= not info.node_name
+        pool.num_with_counters -= bool(info.counter_sets)
+        pool.pools.clear()
+        for device in info.devices:
+            alike = pool.by_device[device.id.device]
+            alike.remove(device)
+            if not alike:
+                del pool.by_device[device.id.device]
+        if not pool.slices:
+            del self._pools[info.pool]
+        if info.node_name:
+            del self._local[info.node_name][info.name]
+            if not self._local[info.node_name]:
+                del self._local[info.node_name]
+        else:
+            del self._shared[info.name]
+        self.columns.remove(info.devices)
+        self._count_counters(info, -1)
+        self._watch_counters(info.pool)
+
+    def _release(self, info: SliceInfo) -> None:
+        if info.holds_row >= 0:
+            self._nodes.release(info.holds_row)
+
+    def _count_counters(self, info: SliceInfo, sign: int) -> None:
+        if not info.counter_sets:
+            return
+        drivers = self._drivers_with_counters.setdefault(info.pool.pool, Counter())
+        drivers[info.pool.driver] += sign
+        if not drivers[info.pool.driver]:
+            del drivers[info.pool.driver]
+        if not drivers:
+            del self._drivers_with_counters[info.pool.pool]
+
+    def node_of(self, row: int) -> tuple[str, dict[str, str]]:
+        """Name and labels of the node of a row."""
+        node = self._nodes.nodes[row]
+        return self._nodes.names[row], {} if node is None else node.metadata.labels
+
+    def _note(self, pool: PoolSlices) -> None:
+        """Note a change of the nodes that can use a pool."""
+        logs = [self.changes]
+        if self.serves_resources:
+            logs.append(self._nodes.usage_changes)
+        rows = {each.holds_row for each in pool.slices.values()}
+        for log in logs:
+            if pool.num_shared:
+                log.forget()
+                continue
+            for row in rows:
+                log.record(row)
+
+
+def _current(slices: list[SliceInfo]) -> list[SliceInfo]:
+    newest = max(each.generation for each in slices)
+    return [each for each in slices if each.generation == newest]

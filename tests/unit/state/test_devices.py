@@ -1,0 +1,180 @@
+"""Classes that serve resources, claims laid over the watch, pools of nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from stowage.api.decoding.errors import InvalidObject
+from stowage.api.objects.device import DeviceClass, ResourceClaim, ResourceSlice
+from stowage.state import ClusterCache
+from tests.support.builders import make_node
+from tests.support.device_builders import (
+    allocated,
+    device,
+    make_claim,
+    make_class,
+    make_slice,
+    quantities,
+    with_version,
+)
+
+GPU = "example.com/gpu"
+
+
+def created(given: DeviceClass, timestamp: str) -> DeviceClass:
+    return replace(given, metadata=replace(given.metadata, creation_timestamp=timestamp))
+
+
+def serving(*classes: DeviceClass) -> str:
+    """The class that serves the resource after these classes arrived."""
+    cache = ClusterCache()
+    for each in classes:
+        cache.update_device_object(each)
+    found = cache.snapshot().devices.classes.serving(GPU)
+    return "" if found is None else found.metadata.name
+
+
+OLD = created(make_class("old", resource=GPU), "2026-01-01T00:00:00Z")
+NEW = created(make_class("new", resource=GPU), "2026-01-02T00:00:00Z")
+
+
+def test_the_newer_class_serves_a_resource_whatever_the_order() -> None:
+    assert serving(OLD, NEW) == "new"
+    assert serving(NEW, OLD) == "new"
+
+
+def test_of_equally_old_classes_the_lower_name_serves() -> None:
+    first, second = make_class("a", resource=GPU), make_class("b", resource=GPU)
+    assert serving(first, second) == serving(second, first) == "a"
+
+
+def test_a_class_serves_its_implicit_resource_unless_it_lost_at_its_arrival() -> None:
+    cache = ClusterCache()
+    for each in (NEW, OLD):
+        cache.update_device_object(each)
+    classes = cache.snapshot().devices.classes
+    assert classes.serving("deviceclass.resource.kubernetes.io/new") is not None
+    assert classes.serving("deviceclass.resource.kubernetes.io/old") is None
+    cache.remove_device_object(DeviceClass, "new")
+    assert classes.serving(GPU) is None
+
+
+def devices_of(cache: ClusterCache) -> set[str]:
+    return {str(each) for each in cache.snapshot().devices.allocated.whole}
+
+
+def test_what_was_written_counts_until_the_watch_shows_a_newer_version() -> None:
+    cache, claim = ClusterCache(), make_claim("c", version="1")
+    cache.update_device_object(claim)
+    cache.assume_claim(allocated(claim, "n", "gpu-0", version="5"))
+    assert devices_of(cache) == {"gpu.example.com/n/gpu-0"}
+    cache.update_device_object(with_version(claim, "3"))
+    assert devices_of(cache) == {"gpu.example.com/n/gpu-0"}
+    cache.update_device_object(with_version(claim, "6"))
+    assert devices_of(cache) == set()
+    cache.validate()
+
+
+def test_an_answer_that_the_watch_has_overtaken_is_not_believed() -> None:
+    cache, claim = ClusterCache(), make_claim("c", version="7")
+    cache.update_device_object(claim)
+    cache.assume_claim(allocated(claim, "n", "gpu-0", version="5"))
+    cache.assume_claim(allocated(make_claim("unknown"), "n", "gpu-1"))
+    assert devices_of(cache) == set()
+
+
+def test_shares_and_admin_access_do_not_take_a_device() -> None:
+    cache = ClusterCache()
+    share: dict[str, Any] = {"share_id": "s", "consumed_capacity": {"memory": "2Gi"}}
+    cache.update_device_object(allocated(make_claim("a"), "n", "gpu-0", **share))
+    cache.update_device_object(allocated(make_claim("b"), "n", "gpu-1", admin_access=True))
+    allocated_devices = cache.snapshot().devices.allocated
+    assert allocated_devices.whole == {}
+    assert [*allocated_devices.consumed.values()] == [{"memory": 2 * 2**30 * 10**9}]
+    cache.validate()
+    cache.remove_device_object(ResourceClaim, "default/a")
+    assert allocated_devices.consumed == {}
+
+
+def pools(*slices: ResourceSlice) -> list[tuple[str, bool, bool]]:
+    """(pool, is incomplete, is invalid) of node ``n``."""
+    cache = ClusterCache()
+    cache.update_node(make_node("n", labels={"zone": "a"}))
+    for each in slices:
+        cache.update_device_object(each)
+    snapshot = cache.snapshot()
+    row = snapshot.row_of("n")
+    assert row is not None
+    cache.validate()
+    return [
+        (pool.id.pool, pool.is_incomplete, pool.is_invalid)
+        for pool in snapshot.devices.slices.pools_of(row)
+    ]
+
+
+def part(name: str, generation: int, count: int, *devices: str, **fields: Any) -> ResourceSlice:
+    pool = {"name": "p", "generation": generation, "resourceSliceCount": count}
+    return make_slice("n", devices, name=name, pool=pool, **fields)
+
+
+def test_a_pool_is_incomplete_until_all_its_slices_are_there() -> None:
+    assert pools(part("a", 1, 2, "x")) == [("p", True, False)]
+    assert pools(part("a", 1, 2, "x"), part("b", 1, 2, "y")) == [("p", False, False)]
+
+
+def test_slices_on_other_nodes_complete_a_pool() -> None:
+    elsewhere = make_slice(
+        "m", ["y"], name="b", pool={"name": "p", "generation": 1, "resourceSliceCount": 2}
+    )
+    assert pools(part("a", 1, 2, "x"), elsewhere) == [("p", False, False)]
+
+
+def test_an_older_generation_is_dropped() -> None:
+    assert pools(part("a", 1, 1, "x"), part("b", 2, 1, "x")) == [("p", False, False)]
+    newer_elsewhere = make_slice(
+        "m", ["y"], name="b", pool={"name": "p", "generation": 2, "resourceSliceCount": 2}
+    )
+    assert pools(part("a", 1, 2, "x"), newer_elsewhere) == []
+
+
+def test_a_device_name_twice_makes_a_pool_invalid() -> None:
+    assert pools(part("a", 1, 2, "x"), part("b", 1, 2, "x")) == [("p", False, True)]
+
+
+def test_an_unknown_counter_makes_a_pool_invalid_for_every_node() -> None:
+    use = [{"counterSet": "set", "counters": quantities({"bogus": "1"})}]
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 2}
+    counters = [{"name": "set", "counters": quantities({"slots": "2"})}]
+    slices = (
+        make_slice("m", [], name="a", pool=pool, sharedCounters=counters),
+        make_slice("m", [device("x", consumesCounters=use)], name="b", pool=pool),
+    )
+    assert pools(*slices) == [("p", False, True)]
+
+
+def test_a_node_selector_says_which_nodes_share_a_slice() -> None:
+    for zone, expected in (("a", [("p", False, False)]), ("b", [])):
+        key = {"key": "zone", "operator": "In", "values": [zone]}
+        selector = {"nodeSelectorTerms": [{"matchExpressions": [key]}]}
+        assert pools(part("s", 1, 1, "x", nodeSelector=selector)) == expected
+
+
+def test_a_slice_with_an_invalid_quantity_is_refused_and_the_known_one_stays() -> None:
+    cache = ClusterCache()
+    cache.update_device_object(make_slice("n", ["gpu-0"], "1"))
+    capacity = quantities({"memory": "many"})
+    with pytest.raises(InvalidObject):
+        cache.update_device_object(make_slice("n", [device("gpu-0", capacity=capacity)], "2"))
+    slices = cache.snapshot().devices.slices
+    assert [each.resource_version for each in slices] == ["1"]
+    cache.validate()
+
+
+def test_a_claim_with_an_invalid_quantity_is_refused() -> None:
+    cache = ClusterCache()
+    share: dict[str, Any] = {"share_id": "s", "consumed_capacity": {"memory": "many"}}
+    with pytest.raises(InvalidObject):
+        cache.update_device_object(allocated(make_claim("a"), "n", "gpu-0", **share))
