@@ -43,15 +43,18 @@ from stowage.framework.extension_points import (
     PreBindProgress,
     PreFilterResult,
     ReservePlan,
+    SnapshotReader,
 )
 from stowage.framework.failure import PluginFailed
 from stowage.framework.filter_result import FilterResult, PreFilterOutcome
 from stowage.framework.handle import Handle, WaitingPod
 from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
+from stowage.framework.placements import PlacedMembers
 from stowage.framework.plugin_traits import PluginTraits, Reads
 from stowage.framework.preemption import (
     Candidate,
     Preemption,
+    PreemptionBarred,
     ReviewedVictims,
     VictimReview,
 )
@@ -67,18 +70,21 @@ from stowage.framework.runtime.dry_run import DryRun
 from stowage.framework.runtime.framework import Framework
 from stowage.framework.runtime.nominated_pods import NO_NOMINATIONS, Nominations
 from stowage.framework.runtime.post_filter_run import PostFilterOutcome
-from stowage.framework.runtime.score_run import PluginScores, ScoreResult
+from stowage.framework.runtime.score_result import PluginScores, ScoreResult
 from stowage.framework.scores import default_normalize_score
-from stowage.framework.timings import DurationObserver, Timings
+from stowage.framework.tie_policy import BrokenTie, Draw, TiePolicy
+from stowage.framework.timings import DurationObserver, Timings, TraceCycle
 from stowage.framework.verdict import ACCEPT_ALL, FilterVerdict, Rejection
 
 __all__ = [
     "ACCEPT_ALL",
     "NO_NOMINATIONS",
     "AdaptedPlugin",
+    "BrokenTie",
     "Candidate",
     "CycleState",
     "Diagnosis",
+    "Draw",
     "DryRun",
     "DurationObserver",
     "EventRegistration",
@@ -92,6 +98,7 @@ __all__ = [
     "NodeVerdicts",
     "Nominations",
     "PermitOutcome",
+    "PlacedMembers",
     "Plugin",
     "PluginFactory",
     "PluginFailed",
@@ -105,6 +112,7 @@ __all__ = [
     "PreFilterOutcome",
     "PreFilterResult",
     "Preemption",
+    "PreemptionBarred",
     "Profile",
     "Reads",
     "Registry",
@@ -112,7 +120,10 @@ __all__ = [
     "ReservePlan",
     "ReviewedVictims",
     "ScoreResult",
+    "SnapshotReader",
+    "TiePolicy",
     "Timings",
+    "TraceCycle",
     "VictimReview",
     "WaitingPod",
     "build_profile",

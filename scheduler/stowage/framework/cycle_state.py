@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar, cast
 
+from stowage.api.instructions import Instruction
 from stowage.framework.timings import Timings
 
 T = TypeVar("T")
@@ -17,18 +19,75 @@ class CycleState:
         skip_score: Names of plugins whose PreScore returned Skip.
         pods_to_activate: UIDs of pods to move to the active queue if this cycle succeeds, in
             order; see `activate`.
+        is_group_attempt: Whether all members of the pod's group are attempted together.
+        group_to_allow: The group, ``namespace/name``, and the plugin of `allow_group`; None if no
+            plugin asked for it.
+        uncached_scores: Names of plugins whose scores of this pod are not kept, whatever their
+            traits.
+        timer: A clock for time limits within the cycle, in seconds.
+        wall_clock: Returns the seconds since the epoch.
+        marks: The steps of the cycle that have ended, each with the time of its end by `timer`.
         timings: Observes the durations of plugins; None in a cycle that is not sampled.
             upstream: ``CycleState.ShouldRecordPluginMetrics``.
     """
 
-    __slots__ = ("_slots", "pods_to_activate", "skip_filter", "skip_score", "timings")
+    __slots__ = (
+        "_instructions",
+        "_slots",
+        "group_to_allow",
+        "is_group_attempt",
+        "marks",
+        "pods_to_activate",
+        "skip_filter",
+        "skip_score",
+        "timer",
+        "timings",
+        "uncached_scores",
+        "wall_clock",
+    )
 
-    def __init__(self, timings: Timings | None = None) -> None:
+    def __init__(
+        self,
+        timings: Timings | None = None,
+        timer: Callable[[], float] = lambda: 0.0,
+        wall_clock: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self.timings = timings
+        self.timer = timer
+        self.wall_clock = wall_clock
+        self.marks: list[tuple[str, float]] = []
+        self._instructions: tuple[Instruction, ...] = ()
+        self.uncached_scores: frozenset[str] = frozenset()
         self._slots: dict[type[object], object] = {}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
         self.pods_to_activate: dict[str, None] = {}
+        self.is_group_attempt = False
+        self.group_to_allow: tuple[str, str] | None = None
+
+    def mark(self, step: str) -> None:
+        """A step of the cycle has ended."""
+        self.marks.append((step, self.timer()))
+
+    def durations(self, started: float) -> tuple[tuple[str, float], ...]:
+        """The steps with their durations in seconds.
+
+        Args:
+            started: When the first step began.
+        """
+        begins = [started, *(ended for _, ended in self.marks)]
+        steps = zip(self.marks, begins, strict=False)
+        return tuple((step, ended - began) for (step, ended), began in steps)
+
+    def fork(self) -> CycleState:
+        """A copy to ask plugins again: what it is given is not in the original.
+
+        No plugin skips Score in it. upstream: ``CycleState.Clone``.
+        """
+        twin = CycleState(self.timings, self.timer, self.wall_clock)
+        twin._slots = dict(self._slots)
+        twin.skip_filter = set(self.skip_filter)
+        return twin
 
     def activate(self, uid: str) -> None:
         """Move another pod to the active queue when this pod has passed Permit.
@@ -42,6 +101,25 @@ class CycleState:
         """The pods to activate that were added since the last call."""
         taken = tuple(self.pods_to_activate)
         self.pods_to_activate.clear()
+        return taken
+
+    def allow_group(self, group_key: str, plugin: str) -> None:
+        """If this pod passes Permit, allow the pods of a group that wait there, for `plugin`.
+
+        upstream: ``WaitingPod.Allow`` for each of them.
+        """
+        self.group_to_allow = (group_key, plugin)
+
+    def instruct(self, instruction: Instruction) -> None:
+        """Have the shell carry out an instruction after the extension point in progress.
+
+        For PostFilter, Unreserve and a staged PreBind.
+        """
+        self._instructions += (instruction,)
+
+    def take_instructions(self) -> tuple[Instruction, ...]:
+        """The instructions that were added since the last call."""
+        taken, self._instructions = self._instructions, ()
         return taken
 
     def write(self, value: object) -> None:

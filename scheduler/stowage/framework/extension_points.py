@@ -13,13 +13,14 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from stowage.api.events import ClusterEvent, EventResource, QueueingHint, VolumesWritten
-from stowage.api.instructions import BindPod, BindVolumes
+from stowage.api.events import ClusterEvent, EventResource, QueueingHint
+from stowage.api.instructions import BindClaims, BindPod, BindVolumes
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.status import SUCCESS, Status
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.plugin_traits import PluginTraits
 from stowage.framework.verdict import FilterVerdict, Int64Array
+from stowage.state.devices.devices import ClaimAllocation
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 
@@ -41,10 +42,12 @@ class PreBindProgress(msgspec.Struct, frozen=True):
         status: Success ends PreBind, Wait continues it; with any other status the pod is requeued.
         awaited: With Wait, the objects whose change the plugin waits for: (resource,
             ``namespace/name`` or name).
+        within_s: With Wait, the seconds that are left if fewer than the time limit of the plugin.
     """
 
     status: Status
     awaited: frozenset[tuple[EventResource, str]] = frozenset()
+    within_s: float | None = None
 
 
 class EventRegistration(msgspec.Struct, frozen=True):
@@ -95,6 +98,15 @@ class PreemptionGate(Plugin, Protocol):
 
     def gate_by(self, is_preempting: Callable[[str], bool]) -> None:
         """Set the function that says whether evictions for a pod, by UID, are under way."""
+        ...
+
+
+@runtime_checkable
+class SnapshotReader(Plugin, Protocol):
+    """Reads the cluster outside the scheduling cycle, such as in PreEnqueue and in hints."""
+
+    def read_snapshots(self, snapshot: Callable[[], Snapshot]) -> None:
+        """Set the function that returns the cluster as it is now."""
         ...
 
 
@@ -187,7 +199,7 @@ class NormalizeScorePlugin(Plugin, Protocol):
 
 
 class ReservePlan(msgspec.Struct, frozen=True):
-    """Volumes and claims in the state they have once the pod is bound to its node.
+    """What a pod takes: volumes and claims as they are once the pod is bound, and devices.
 
     The engine assumes them for the pod, so that other pods do not get them, and takes the
     assumption back if the pod is not bound.
@@ -195,6 +207,7 @@ class ReservePlan(msgspec.Struct, frozen=True):
 
     volumes: tuple[PersistentVolume, ...] = ()
     claims: tuple[PersistentVolumeClaim, ...] = ()
+    allocations: tuple[ClaimAllocation, ...] = ()
 
 
 @runtime_checkable
@@ -246,6 +259,11 @@ class StagedPreBindPlugin(Plugin, Protocol):
     """
 
     @property
+    def pre_bind_target(self) -> type[BindVolumes | BindClaims]:
+        """The kind of the writes."""
+        ...
+
+    @property
     def pre_bind_timeout_s(self) -> float:
         """Time limit after the writes, in seconds."""
         ...
@@ -254,11 +272,13 @@ class StagedPreBindPlugin(Plugin, Protocol):
         """Skip if there is nothing to do for this pod."""
         ...
 
-    def pre_bind_writes(self, state: CycleState, pod: PodInfo, node_name: str) -> BindVolumes:
+    def pre_bind_writes(
+        self, state: CycleState, pod: PodInfo, node_name: str
+    ) -> BindVolumes | BindClaims:
         """The writes to make first."""
         ...
 
-    def pre_bind_written(self, state: CycleState, outcome: VolumesWritten) -> None:
+    def pre_bind_written(self, state: CycleState, outcome: Any) -> None:
         """Note the outcome of the writes; on an error a part of them may have been made."""
         ...
 
@@ -266,6 +286,10 @@ class StagedPreBindPlugin(Plugin, Protocol):
         self, state: CycleState, pod: PodInfo, node_name: str, snapshot: Snapshot
     ) -> PreBindProgress:
         """The progress; called after the writes and whenever an awaited object changes."""
+        ...
+
+    def pre_bind_timed_out(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> str:
+        """The text of the error if the time limit passes."""
         ...
 
 

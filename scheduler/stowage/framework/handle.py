@@ -40,6 +40,7 @@ class Handle:
     def __init__(self) -> None:
         self._post: Post = _refuse
         self._waiting_pods: Callable[[], Sequence[WaitingPod]] = tuple
+        self._report_exception: Callable[[str, str, Exception], None] | None = None
 
     def connect(self, post: Post, waiting_pods: Callable[[], Sequence[WaitingPod]]) -> None:
         """Connect the handle to a running engine; the composition root calls this.
@@ -50,6 +51,19 @@ class Handle:
         """
         self._post = post
         self._waiting_pods = waiting_pods
+
+    def report_exceptions_to(self, report: Callable[[str, str, Exception], None]) -> None:
+        """Pass the exceptions of plugins on; the composition root calls this.
+
+        Args:
+            report: Takes the plugin, the extension point and the exception.
+        """
+        self._report_exception = report
+
+    def report_exception(self, plugin: str, point: str, error: Exception) -> None:
+        """Pass on that a plugin has raised; the plugin itself need not call this."""
+        if self._report_exception is not None:
+            self._report_exception(plugin, point, error)
 
     def waiting_pods(self) -> Sequence[WaitingPod]:
         """The pods that wait at Permit now; ``IterateOverWaitingPods``.

@@ -1,7 +1,7 @@
 """Traits: promises of a plugin about its answers, by which the framework keeps and shares them.
 
 Every promise is optional. A promise that is not made costs time; one that is made and not kept
-gives wrong decisions.
+gives wrong decisions. `PluginTraits.reports_gated_pods` is no promise but a request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class Reads(Enum):
     - Its `normalize_score` gives equal raw scores equal results.
     """
 
-    #: The node object: labels, taints, spec, images, allocatable.
+    #: The node object: labels, annotations, taints, spec, images, allocatable, and the statuses of
+    #: its conditions (not their reasons, messages and times).
     NODE = "node"
     #: The node object and what its own pods take of it: requests, ports, volumes.
     USAGE = "usage"
@@ -81,8 +82,14 @@ class PluginTraits:
     gets the rejection of the last pod of its class as long as the cluster has not changed."""
 
     pre_enqueue_per_class: bool = False
-    """The answer of PreEnqueue depends on the pod's equivalence class only. Of many pods of a class
-    that an event moves at once, the plugin is asked about one."""
+    """For a pod without resource claims and pod group, the answer of PreEnqueue depends on the
+    pod's equivalence class only. Of many pods of a class that an event moves at once, the plugin is
+    asked about one."""
+
+    reports_gated_pods: bool = False
+    """No promise but a request: write the message of a rejection by the plugin's PreEnqueue to the
+    pod's PodScheduled condition, with the reason ``SchedulingGated``. The condition of a pod with
+    ``spec.schedulingGates`` is the API server's, and stays."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

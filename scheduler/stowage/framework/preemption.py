@@ -42,6 +42,16 @@ class Preemption(msgspec.Struct, frozen=True):
     refused_by: frozenset[str] = frozenset()
 
 
+class PreemptionBarred(msgspec.Struct, frozen=True):
+    """The pod must not preempt in this cycle; the engine leaves this in the cycle's state.
+
+    Attributes:
+        reason: Why not.
+    """
+
+    reason: str
+
+
 class ReviewedVictims(msgspec.Struct, frozen=True):
     """The victims on one node after the review by extenders."""
 

@@ -7,6 +7,10 @@ import numpy as np
 from stowage.framework.verdict import BoolArray, Int64Array
 
 MAX_NODE_SCORE = 100
+MAX_POINTS = 10
+"""The highest score of a priority of kube-scheduler 1.12, which knows whole points of 0..10."""
+POINT = MAX_NODE_SCORE // MAX_POINTS
+"""The score of one point. Weighted sums of multiples of it order nodes, and tie, as in 1.12."""
 
 
 def default_normalize_score(scores: Int64Array, *, reverse: bool = False) -> Int64Array:
@@ -35,6 +39,32 @@ def default_normalize_score(scores: Int64Array, *, reverse: bool = False) -> Int
         return np.full_like(scores, MAX_NODE_SCORE) if reverse else scores
     normalized: Int64Array = scores * MAX_NODE_SCORE // highest
     return MAX_NODE_SCORE - normalized if reverse else normalized
+
+
+def normalize_points(scores: Int64Array, *, reverse: bool = False) -> Int64Array:
+    """Scale scores to whole points in proportion to the highest one, each worth `POINT`.
+
+    ``score * 10 // highest`` points, and ``10`` minus that if `reverse`; if all are 0 they stay 0,
+    or become 10 points if `reverse` (``NormalizeReduce`` of 1.12).
+
+    Args:
+        scores: ``int64[nodes]``, not negative.
+        reverse: Whether a low raw score is good.
+
+    Returns:
+        ``int64[nodes]``, multiples of `POINT` in 0..100.
+
+    Examples:
+        >>> normalize_points(np.array([1, 2, 3, 4])).tolist()
+        [20, 50, 70, 100]
+        >>> normalize_points(np.array([1, 2, 3, 4]), reverse=True).tolist()
+        [80, 50, 30, 0]
+        >>> normalize_points(np.array([0, 0]), reverse=True).tolist()
+        [100, 100]
+    """
+    highest = int(scores.max(initial=0))
+    points = scores if highest == 0 else scores * MAX_POINTS // highest
+    return (MAX_POINTS - points if reverse else points) * POINT
 
 
 def out_of_range(scores: Int64Array) -> BoolArray:

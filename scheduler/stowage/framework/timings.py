@@ -7,7 +7,7 @@ one comparison per extension point and plugin.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, ParamSpec, Protocol, Self, TypeAlias, TypeVar
 
 from stowage.api.status import Code, Status
 
@@ -46,13 +46,18 @@ class DurationObserver(Protocol):
         ...
 
 
+TraceCycle: TypeAlias = Callable[[str], DurationObserver | None]
+"""Called with the pod's UID when a cycle begins; returns its observer if the cycle is traced."""
+
+
 class Timings:
     """Selects the cycles to sample, and times the extension points and plugins in them.
 
     Args:
         timer: Returns seconds.
-        observer: Receives every duration.
+        observer: Receives every duration, except those of traced cycles.
         one_in: One of this many cycles is sampled.
+        trace_cycle: Selects the cycles to trace, which are sampled too; None traces none.
     """
 
     def __init__(
@@ -60,11 +65,21 @@ class Timings:
         timer: Callable[[], float],
         observer: DurationObserver,
         one_in: int = SAMPLE_ONE_IN,
+        trace_cycle: TraceCycle | None = None,
     ) -> None:
         self.observer = observer
         self.timer = timer
         self._one_in = one_in
         self._cycles = 0
+        self._trace_cycle = trace_cycle
+
+    def of_cycle(self, uid: str) -> Timings | None:
+        """The timings of the pod's cycle that begins now; None if it is not sampled."""
+        is_sampled = self.is_sampled()
+        traced = None if self._trace_cycle is None else self._trace_cycle(uid)
+        if traced is not None:
+            return Timings(self.timer, traced)
+        return self if is_sampled else None
 
     def is_sampled(self) -> bool:
         """Whether to sample the cycle that begins now: the first, then every n-th."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import msgspec
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 Int64Array: TypeAlias = NDArray[np.int64]
+UInt8Array: TypeAlias = NDArray[np.uint8]
 
 
 class Rejection(msgspec.Struct, frozen=True):
@@ -27,21 +29,38 @@ class Rejection(msgspec.Struct, frozen=True):
     unresolvable: bool | BoolArray = False
 
 
+class FilterErrors(msgspec.Struct, frozen=True):
+    """The nodes about which a plugin failed to answer.
+
+    An error ends the attempt of the pod if no plugin before this one rejects the node.
+
+    Attributes:
+        mask: ``bool[nodes]``.
+        text: Returns the error of the node at a position.
+    """
+
+    mask: BoolArray
+    text: Callable[[int], str]
+
+
 class FilterVerdict(msgspec.Struct, frozen=True):
     """All rejections of one plugin; it accepts a node without a reason."""
 
     rejections: tuple[Rejection, ...] = msgspec.field(default=())
+    errors: FilterErrors | None = None
 
     @property
     def accepts_all(self) -> bool:
-        """Whether there is no rejection; cheaper than reading masks."""
-        return not self.rejections
+        """Whether there is no rejection and no error; cheaper than reading masks."""
+        return not self.rejections and self.errors is None
 
     def rejected(self, num_nodes: int) -> BoolArray:
-        """``bool[nodes]``: nodes with at least one reason."""
+        """``bool[nodes]``: nodes with at least one reason or an error."""
         mask = np.zeros(num_nodes, dtype=np.bool_)
         for rejection in self.rejections:
             mask |= rejection.mask
+        if self.errors is not None:
+            mask |= self.errors.mask
         return mask
 
     def unresolvable(self, num_nodes: int) -> BoolArray:

@@ -8,13 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from stowage.framework import CycleState, NoArgs, PluginTraits, Reads
-from stowage.framework.scores import MAX_NODE_SCORE
+from stowage.framework.scores import POINT
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
-
-#: One of the 10 points of 1.12, scaled to 0..100 so that weights keep their proportion.
-_POINT = MAX_NODE_SCORE // 10
 
 
 class EqualPriority:
@@ -29,4 +26,4 @@ class EqualPriority:
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
         """``int64[len(nodes)]``: 10, i.e. 1 of 10 points (``EqualPriorityMap`` of 1.12)."""
         del state, pod
-        return np.full(len(nodes), _POINT, dtype=np.int64)
+        return np.full(len(nodes), POINT, dtype=np.int64)

@@ -1,11 +1,16 @@
-"""Plugin ImageLocality: prefers nodes that have the pod's images."""
+"""Plugins ImageLocality and ImageLocalityPriority: prefer nodes that have the pod's images.
+
+ImageLocalityPriority is the priority of kube-scheduler 1.12.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from stowage.framework import CycleState, NoArgs, PluginTraits, Reads
-from stowage.framework.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE, MAX_POINTS, POINT
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
@@ -34,24 +39,53 @@ class ImageLocality:
         (``calculatePriority`` of v1.36).
         """
         del state
-        images, spec = pod.pod_class.images, pod.spec
-        snapshot = nodes.snapshot
-        sums = np.zeros(len(nodes), dtype=np.int64)
-        found = False
-        for name in images:
-            image = snapshot.image(normalized_image_name(name))
-            if image is None:
-                continue
-            found = True
-            spread = image.num_nodes / snapshot.num_nodes
-            sums += nodes.take(image.on_node) * int(image.size_bytes * spread)
-        if not found:
-            return sums
+        spec = pod.spec
         num_containers = len(spec.init_containers) + len(spec.containers)
         highest = MAX_CONTAINER_THRESHOLD_BYTES * num_containers
-        clipped = np.clip(sums, MIN_THRESHOLD_BYTES, highest) - MIN_THRESHOLD_BYTES
-        scores: Int64Array = MAX_NODE_SCORE * clipped // (highest - MIN_THRESHOLD_BYTES)
-        return scores
+        return _between_thresholds(nodes, pod.pod_class.images, highest, MAX_NODE_SCORE)
+
+
+class ImageLocalityPriority:
+    """Scores nodes by the sizes of the images of the pod's containers that they have."""
+
+    name = "ImageLocalityPriority"
+    traits = PluginTraits(score_reads=Reads.NODES, reads_only_node_demand=True)
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[len(nodes)]``: 10 times the points of ``ImageLocalityPriorityMap`` of 1.12.
+
+        Init containers and image volumes do not count, and the upper threshold is 1000 MiB
+        however many containers there are. Whole points of 0..10; times 10, weighted sums order
+        nodes as in 1.12.
+        """
+        del state
+        images = [container.image for container in pod.spec.containers]
+        points = _between_thresholds(nodes, images, MAX_CONTAINER_THRESHOLD_BYTES, MAX_POINTS)
+        return points * POINT
+
+
+def _between_thresholds(
+    nodes: NodeView, images: Sequence[str], highest: int, best: int
+) -> Int64Array:
+    """``int64[nodes]``: sums of scaled image sizes; `best` for `highest` bytes and more."""
+    snapshot = nodes.snapshot
+    sums = np.zeros(len(nodes), dtype=np.int64)
+    found = False
+    for name in images:
+        image = snapshot.image(normalized_image_name(name))
+        if image is None:
+            continue
+        found = True
+        spread = image.num_nodes / snapshot.num_nodes
+        sums += nodes.take(image.on_node) * int(image.size_bytes * spread)
+    if not found:
+        return sums
+    clipped = np.clip(sums, MIN_THRESHOLD_BYTES, highest) - MIN_THRESHOLD_BYTES
+    scores: Int64Array = best * clipped // (highest - MIN_THRESHOLD_BYTES)
+    return scores
 
 
 def normalized_image_name(name: str) -> str:

@@ -1,4 +1,7 @@
-"""Plugin NodeAffinity: node selector, required and preferred node affinity."""
+"""Plugin NodeAffinity: node selector, required and preferred node affinity.
+
+NodeAffinityPriority is the priority of kube-scheduler 1.12: the same sums in whole points.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,14 @@ from stowage.framework import (
     CycleState,
     EventRegistration,
     FilterVerdict,
+    NoArgs,
     PluginTraits,
     PreFilterResult,
     Reads,
     Rejection,
     default_normalize_score,
 )
+from stowage.framework.scores import normalize_points
 from stowage.framework.verdict import Int64Array
 from stowage.state.nodes.node_matching import (
     node_term_mask,
@@ -218,6 +223,40 @@ class NodeAffinity:
         if not names:
             return _Required(affinity, PreFilterResult(unresolvable(REASON_CONFLICT)))
         return _Required(affinity, PreFilterResult(SUCCESS, names))
+
+
+class _Sums(msgspec.Struct, frozen=True):
+    """The state of NodeAffinity as NodeAffinityPriority asks it; a profile may have both."""
+
+    state: CycleState
+
+
+class NodeAffinityPriority:
+    """Scores by preferred affinity, in points of 1.12."""
+
+    name = "NodeAffinityPriority"
+    traits = PluginTraits(score_reads=Reads.NODE, reads_only_node_demand=True)
+
+    def __init__(self, args: NoArgs) -> None:
+        del args
+        self._summing = NodeAffinity(NodeAffinityArgs())
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
+        """Skip without preferred terms; an error if a term of the pod is invalid."""
+        sums = _Sums(CycleState())
+        state.write(sums)
+        return self._summing.pre_score(sums.state, pod, nodes)
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[len(nodes)]``: sum of the weights of the preferred terms that match."""
+        return self._summing.score(state.read(_Sums).state, pod, nodes)
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        """Scale to whole points: the highest sum gets the highest score."""
+        del state, pod, nodes
+        return normalize_points(scores)
 
 
 def named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:

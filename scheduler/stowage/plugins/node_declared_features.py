@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import PodSpec
@@ -40,7 +41,8 @@ class _Required(msgspec.Struct, frozen=True):
 class NodeDeclaredFeatures:
     """Rejects nodes whose ``status.declaredFeatures`` lack a feature that the pod requires.
 
-    Nodes share few distinct sets of features; each set is judged once.
+    Nodes share few distinct sets of features; each set is judged once. With the feature gate
+    NodeDeclaredFeatures off, it skips every pod.
     """
 
     name = "NodeDeclaredFeatures"
@@ -48,13 +50,14 @@ class NodeDeclaredFeatures:
         filter_reads=Reads.NODE, reads_only_node_demand=True, rejects_per_class=True
     )
 
-    def __init__(self, args: NoArgs) -> None:
+    def __init__(self, args: NoArgs, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> None:
         del args
+        self._is_on = gates.enabled(self.name)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         """Skip for pods that require no feature."""
         del snapshot
-        required = required_features(pod.spec)
+        required = required_features(pod.spec) if self._is_on else None
         if not required:
             return _SKIPPED
         state.write(_Required(required))

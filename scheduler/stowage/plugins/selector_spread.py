@@ -1,7 +1,7 @@
 """Plugin SelectorSpread: spreads the pods of a service or controller over nodes and zones.
 
 A default priority of kube-scheduler 1.12; in v1.36 the default constraints of PodTopologySpread
-take its place.
+take its place. With services only, it is the ServiceSpreadingPriority of 1.12.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from stowage.api.config.types import ConfigStruct
 from stowage.api.decoding.errors import SelectorError
 from stowage.api.values.selectors import (
     NOTHING,
@@ -22,8 +23,8 @@ from stowage.api.values.selectors import (
     compile_label_selector,
     selector_from_labels,
 )
-from stowage.framework import CycleState, NoArgs, PluginTraits
-from stowage.framework.scores import MAX_NODE_SCORE
+from stowage.framework import CycleState, PluginTraits
+from stowage.framework.scores import MAX_POINTS, POINT
 from stowage.framework.verdict import Int64Array
 from stowage.state.change_log import ChangeLog
 from stowage.state.pods.pod_class import PodClass
@@ -31,18 +32,27 @@ from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 from stowage.state.workloads import Workloads
 
-MAX_PRIORITY = 10
-"""The highest score of 1.12."""
 ZONE_WEIGHTING = 2.0 / 3.0
 #: The current label of a region or zone and the one of 1.12; the first one present counts.
 _REGION_KEYS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
 _ZONE_KEYS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 #: Kinds whose selector is plain labels, and kinds with a label selector.
-_PLAIN_KINDS = ("Service", "ReplicationController")
+_SERVICE = "Service"
+_PLAIN_KINDS = (_SERVICE, "ReplicationController")
 _SET_KINDS = ("ReplicaSet", "StatefulSet")
 _NO_ZONE = -1
 
 Float64Array = NDArray[np.float64]
+
+
+class SelectorSpreadArgs(ConfigStruct, frozen=True):
+    """Arguments of SelectorSpread.
+
+    Attributes:
+        services_only: Whether controllers do not count, only services.
+    """
+
+    services_only: bool = False
 
 
 class SelectorSpread:
@@ -51,9 +61,8 @@ class SelectorSpread:
     name = "SelectorSpread"
     traits = PluginTraits()
 
-    def __init__(self, args: NoArgs) -> None:
-        del args
-        self._selectors_of = SpreadSelectors()
+    def __init__(self, args: SelectorSpreadArgs) -> None:
+        self._selectors_of = SpreadSelectors(services_only=args.services_only)
         self._zones = ZoneColumn()
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
@@ -109,14 +118,14 @@ def spread_score(counts: Int64Array, zones: Int64Array) -> Int64Array:
         sums = np.bincount(zones[zoned], weights=counts[zoned]).astype(np.int64)
         zone_points = _fewest_best(sums)[zones[zoned]]
         points[zoned] = points[zoned] * (1.0 - ZONE_WEIGHTING) + ZONE_WEIGHTING * zone_points
-    return points.astype(np.int64) * (MAX_NODE_SCORE // MAX_PRIORITY)
+    return points.astype(np.int64) * POINT
 
 
 def _fewest_best(counts: Int64Array) -> Float64Array:
     highest = int(counts.max(initial=0))
     if highest == 0:
-        return np.full(len(counts), float(MAX_PRIORITY))
-    points: Float64Array = float(MAX_PRIORITY) * ((highest - counts) / float(highest))
+        return np.full(len(counts), float(MAX_POINTS))
+    points: Float64Array = float(MAX_POINTS) * ((highest - counts) / float(highest))
     return points
 
 
@@ -180,22 +189,27 @@ class SpreadSelectors:
     cluster, so its workloads are always the same object.
     """
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "_services_only")
 
-    def __init__(self) -> None:
+    def __init__(self, *, services_only: bool = False) -> None:
+        self._services_only = services_only
         self._known: WeakKeyDictionary[PodClass, _Known] = WeakKeyDictionary()
 
     def any_of(self, pod_class: PodClass, workloads: Workloads) -> Selector | None:
         """A selector of the pods that any of them selects; None if none selects the pod."""
         known = self._known.get(pod_class)
         if known is None or known.generation != workloads.generation:
-            selectors = frozenset(spread_selectors(pod_class, workloads))
+            selectors = frozenset(
+                spread_selectors(pod_class, workloads, services_only=self._services_only)
+            )
             selector = AnySelector.of(selectors) if selectors else None
             known = self._known[pod_class] = _Known(workloads.generation, selector)
         return known.selector
 
 
-def spread_selectors(pod_class: PodClass, workloads: Workloads) -> Iterator[Selector]:
+def spread_selectors(
+    pod_class: PodClass, workloads: Workloads, *, services_only: bool = False
+) -> Iterator[Selector]:
     """The selectors of all services and controllers that select a pod (``getSelectors``, 1.12).
 
     It does not matter whether a controller owns the pod. An empty selector selects nothing, and
@@ -204,11 +218,11 @@ def spread_selectors(pod_class: PodClass, workloads: Workloads) -> Iterator[Sele
     labels = pod_class.labels
     if not labels:
         return
-    for kind in _PLAIN_KINDS:
+    for kind in (_SERVICE,) if services_only else _PLAIN_KINDS:
         for plain in workloads.in_namespace(kind, pod_class.namespace).values():
             if plain is not None and plain.match_labels and _has(labels, plain):
                 yield selector_from_labels(plain.match_labels)
-    for kind in _SET_KINDS:
+    for kind in () if services_only else _SET_KINDS:
         for written in workloads.in_namespace(kind, pod_class.namespace).values():
             if written is not None and _has(labels, written):
                 selector = _compiled(written)

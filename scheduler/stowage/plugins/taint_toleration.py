@@ -1,4 +1,7 @@
-"""Plugin TaintToleration: rejects or scores down nodes with taints that a pod does not tolerate."""
+"""Plugin TaintToleration: rejects or scores down nodes with taints that a pod does not tolerate.
+
+TaintTolerationPriority is the priority of kube-scheduler 1.12: the same counts in whole points.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from stowage.framework import (
     Rejection,
     default_normalize_score,
 )
+from stowage.framework.scores import normalize_points
 from stowage.framework.verdict import Int64Array
 from stowage.state.nodes.node_matching import tolerated_taint_sets, untolerated_taint_counts
 from stowage.state.pods.pod_info import PodInfo
@@ -82,6 +86,27 @@ class TaintToleration:
             ),
             EventRegistration(toleration, after_toleration_change),
         )
+
+
+class TaintTolerationPriority:
+    """Scores by PreferNoSchedule taints, in points of 1.12."""
+
+    name = "TaintTolerationPriority"
+    traits = PluginTraits(score_reads=Reads.NODE, reads_only_node_demand=True)
+
+    def __init__(self, args: NoArgs) -> None:
+        self._counting = TaintToleration(args)
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[len(nodes)]``: number of PreferNoSchedule taints that are not tolerated."""
+        return self._counting.score(state, pod, nodes)
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        """Scale to whole points, reversed: the fewest untolerated taints get the highest score."""
+        del state, pod, nodes
+        return normalize_points(scores, reverse=True)
 
 
 def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:

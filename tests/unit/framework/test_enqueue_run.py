@@ -58,12 +58,12 @@ PER_CLASS = PluginTraits(pre_enqueue_per_class=True)
 
 def test_a_pre_enqueue_plugin_per_class_runs_once_per_class(pod: PodInfo) -> None:
     by_class = framework_of(Gate("A", unresolvable("shut"), traits=PER_CLASS))
-    assert not by_class.gates_per_pod
+    assert not by_class.gates_per_pod(pod)
     assert by_class.run_pre_enqueue_again(pod).is_success
     mixed = framework_of(
         Gate("A", unresolvable("shut"), traits=PER_CLASS), Gate("B", unresolvable("no"))
     )
-    assert mixed.gates_per_pod
+    assert mixed.gates_per_pod(pod)
     assert mixed.run_pre_enqueue_again(pod).plugin == "B"
 
 

@@ -5,9 +5,18 @@ from typing import Any
 
 import pytest
 
+from stowage.api.config.feature_gates import FeatureGates, parse_feature_gates
 from stowage.api.config.loading import ConfigError, InvalidConfiguration, KubeSchedulerProfile
 from stowage.api.decoding.strict_decoding import decode_struct
-from stowage.framework import CycleState, ExtensionPoint, Profile, Registry, build_profile
+from stowage.engine import make_engine
+from stowage.framework import (
+    CycleState,
+    ExtensionPoint,
+    Framework,
+    Profile,
+    Registry,
+    build_profile,
+)
 from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, PROTOCOLS, takes_part
 from stowage.plugins import in_tree_registry
 from tests.support.builders import make_node, make_pod
@@ -41,6 +50,27 @@ def test_an_empty_profile_has_the_default_plugins_in_order() -> None:
     assert filters[-1] == "NodeDeclaredFeatures"
     assert _names(profile, ExtensionPoint.QUEUE_SORT) == ["PrioritySort"]
     assert _names(profile, ExtensionPoint.BIND) == ["DefaultBinder"]
+
+
+def test_a_default_plugin_whose_gate_is_off_is_in_no_default_profile() -> None:
+    off = in_tree_registry(parse_feature_gates(["AllBeta=false"]))
+    profile = _profile(off)
+    assert "NodeDeclaredFeatures" not in profile.instances
+    assert _profile().instances.keys() - profile.instances.keys() == {"NodeDeclaredFeatures"}
+    named = _profile(off, plugins={"multiPoint": {"enabled": [{"name": "NodeDeclaredFeatures"}]}})
+    assert "NodeDeclaredFeatures" in named.instances
+
+
+def test_the_engine_knows_the_gates_of_its_plugins() -> None:
+    gates = parse_feature_gates(["GenericWorkload=true"])
+    engine = make_engine([Framework(_profile(in_tree_registry(gates)))], lambda _ties: 0)
+    assert engine.state.gates.enabled("GenericWorkload")
+    assert make_engine([Framework(_profile())], lambda _ties: 0).state.gates == FeatureGates()
+
+
+def test_out_of_tree_plugins_leave_the_gates_as_they_are() -> None:
+    gates = parse_feature_gates(["GenericWorkload=true"])
+    assert in_tree_registry(gates).merged_with().gates == gates
 
 
 def test_default_weights_are_those_of_kube_scheduler() -> None:
@@ -239,3 +269,38 @@ def test_a_plugin_runs_only_at_points_whose_protocol_it_implements() -> None:
         assert answer == isinstance(plugin, PROTOCOLS[point]), (plugin.name, point)
         seen[answer] += 1
     assert all(seen.values())
+
+
+def test_a_tie_breaking_plugin_need_not_be_in_the_profile() -> None:
+    ties = {"type": "FixedOrder", "seed": 3, "scorePlugins": [{"name": "EqualPriority"}]}
+    profile = _profile(tieBreaking=ties)
+    assert (profile.ties.type, profile.ties.seed) == ("FixedOrder", 3)
+    assert [each.name for each in profile.ties.plugins] == ["EqualPriority"]
+    assert "EqualPriority" not in profile.instances
+
+
+def test_a_tie_breaking_plugin_without_arguments_is_that_of_the_profile() -> None:
+    ties = {
+        "scorePlugins": [{"name": "NodeResourcesFit"}, {"name": "NodeResourcesFit", "args": {}}]
+    }
+    profile = _profile(tieBreaking=ties)
+    fit = profile.instances["NodeResourcesFit"]
+    assert [each is fit for each in profile.ties.plugins] == [True, False]
+
+
+def test_errors_of_tie_breaking_have_their_path() -> None:
+    ties = {
+        "scorePlugins": [
+            {"name": "NodeResourceFit"},
+            {"name": "NodeName"},
+            {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "Best"}}},
+        ]
+    }
+    wrong = _errors(tieBreaking=ties)
+    path = "profiles[0].tieBreaking.scorePlugins"
+    known = "the name of a known plugin; did you mean NodeResourcesFit?"
+    assert wrong[0] == f'{path}[0].name: "NodeResourceFit" (expected {known})'
+    taking_part = "a plugin that takes part in score"
+    assert wrong[1] == f'{path}[1].name: "NodeName" (expected {taking_part})'
+    assert wrong[2].startswith(f'{path}[2].args.scoringStrategy.type: "Best"')
+    assert len(wrong) == 3

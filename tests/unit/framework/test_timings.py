@@ -53,6 +53,20 @@ def test_every_cycle_can_be_sampled() -> None:
     assert all(timings.is_sampled() for _ in range(5))
 
 
+def test_a_traced_cycle_is_observed_by_its_trace_alone() -> None:
+    observed, traced = RecordedDurations(), RecordedDurations()
+    seconds = count()
+    timings = Timings(
+        lambda: float(next(seconds)),
+        observed,
+        one_in=3,
+        trace_cycle=lambda uid: traced if uid == "traced" else None,
+    )
+    cycles = [timings.of_cycle(uid) for uid in ("a", "traced", "b", "traced", "c")]
+    assert [each is not None for each in cycles] == [True, True, False, True, False]
+    assert [each.observer for each in cycles if each is not None] == [observed, traced, traced]
+
+
 @pytest.mark.parametrize(
     ("answer", "status"),
     [(unschedulable("no"), "Unschedulable"), (SKIP, "Skip"), (3, "Success")],

@@ -28,6 +28,7 @@ from stowage.framework import (
     build_profile,
     plugin_factory,
 )
+from stowage.framework.profile.profile import decode_args
 from stowage.plugins import in_tree_registry
 from stowage.plugins.default_preemption import DefaultPreemptionArgs
 from stowage.plugins.default_preemption.plugin import WAITING, DefaultPreemption
@@ -44,6 +45,13 @@ def test_the_number_of_candidates_is_a_percentage_with_a_minimum(
     percentage: int, absolute: int, nodes: int, wanted: int
 ) -> None:
     assert DefaultPreemptionArgs(percentage, absolute).num_candidates(nodes) == wanted
+
+
+def test_the_treatment_of_disruption_budgets_is_one_of_two_words() -> None:
+    _, errors = decode_args(DefaultPreemptionArgs, {"disruptionBudgets": "respect"}, "args")
+    assert [str(error) for error in errors] == [
+        'args.disruptionBudgets: "respect" (expected BestEffort or Respect)'
+    ]
 
 
 def _framework(*factories: PluginFactory, **args: int) -> Framework:

@@ -1,15 +1,82 @@
 from __future__ import annotations
 
-from stowage.api.objects.pod import PodResourceClaim
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from stowage.api.instructions import DeallocateClaim, DeleteClaim
+from stowage.api.objects.device import (
+    AllocatedDeviceStatus,
+    ResourceClaim,
+    ResourceClaimConsumerReference,
+)
+from stowage.api.objects.meta import Condition, OwnerReference
+from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from stowage.api.objects.pod import Pod, PodResourceClaim, PodResourceClaimStatus, PodStatus
 from stowage.api.status import Code
+from stowage.api.values.claim_writes import EXTENDED_RESOURCE_CLAIM
 from stowage.api.values.duration import Duration
-from stowage.framework import CycleState, Diagnosis
+from stowage.engine.scheduling import (
+    Failed,
+    SchedulingOutcome,
+    SchedulingRequest,
+    TieBreaker,
+    Unschedulable,
+    schedule_pod,
+)
+from stowage.framework import CycleState, Diagnosis, Framework
 from stowage.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
+from stowage.state import ClusterCache, make_pod_info
 from tests.support.builders import make_node, make_pod
+from tests.support.device_builders import (
+    allocated,
+    device,
+    make_claim,
+    make_class,
+    make_slice,
+    pod_with_claims,
+    request,
+)
+from tests.support.engines import of_type
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
+from tests.support.plugins.small_plugins import framework_of
 from tests.unit.plugins.single_plugin import pre_filter
 
 PLUGIN = DynamicResources(DynamicResourcesArgs())
+
+
+def cluster_of(*objects: Any) -> ClusterCache:
+    """A cluster of nodes, slices, classes and claims."""
+    cache = ClusterCache()
+    for each in objects:
+        if hasattr(each.spec, "unschedulable"):
+            cache.update_node(each)
+        else:
+            cache.update_device_object(each)
+    return cache
+
+
+def framework_for(cache: ClusterCache, **args: Any) -> Framework:
+    framework = framework_of(DynamicResources(DynamicResourcesArgs(**args)))
+    framework.read_snapshots(cache.snapshot)
+    return framework
+
+
+def schedule(
+    cache: ClusterCache, pod: Pod, state: CycleState | None = None, **args: Any
+) -> SchedulingOutcome:
+    """The decision about a pod with this plugin alone."""
+    info, cycle = make_pod_info(pod, cache.classes), state or CycleState()
+    ties = TieBreaker(lambda _: 0)
+    return schedule_pod(
+        SchedulingRequest(framework_for(cache, **args), cache.snapshot(), info, cycle, ties)
+    )
+
+
+def reason(outcome: SchedulingOutcome) -> str:
+    assert isinstance(outcome, Unschedulable)
+    return outcome.message
 
 
 def test_a_pod_without_claims_passes_with_equal_scores() -> None:
@@ -19,13 +86,6 @@ def test_a_pod_without_claims_passes_with_equal_scores() -> None:
     assert pre_filter(PLUGIN, cluster, pod).status.is_skip
     nodes = existing_nodes(cluster.snapshot())
     assert PLUGIN.score(CycleState(), cluster.info(pod), nodes).tolist() == [0, 0]
-
-
-def test_a_pod_with_claims_is_rejected_because_they_are_not_allocated() -> None:
-    cluster = MirroredCluster([make_node("n0")])
-    status = pre_filter(PLUGIN, cluster, make_pod("p", resource_claims=(PodResourceClaim("gpu"),)))
-    assert status.status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-    assert "resource claims" in status.status.message
 
 
 def test_post_filter_has_nothing_to_deallocate() -> None:
@@ -42,3 +102,262 @@ def test_post_filter_has_nothing_to_deallocate() -> None:
 def test_timeouts_must_not_be_negative() -> None:
     errors = DynamicResourcesArgs(filter_timeout=Duration(-1)).validate()
     assert [error.path for error in errors] == ["filterTimeout"]
+
+
+TEMPLATE = PodResourceClaim("gpu", resource_claim_template_name="t")
+
+
+@pytest.mark.parametrize(
+    ("entry", "statuses", "claims", "problem"),
+    [
+        (
+            PodResourceClaim("gpu"),
+            (),
+            (),
+            'pod "default/p", spec.resourceClaim "gpu": none of the supported fields are set',
+        ),
+        (TEMPLATE, (), (), 'pod "default/p": ResourceClaim not created yet'),
+        (
+            PodResourceClaim("gpu", "c"),
+            (),
+            (),
+            'could not find ResourceClaim "default/c"',
+        ),
+        (
+            TEMPLATE,
+            (PodResourceClaimStatus("gpu", "c"),),
+            (make_claim("c"),),
+            "ResourceClaim default/c was not created for Pod default/p (Pod is not owner)",
+        ),
+    ],
+    ids=["no field", "not generated", "missing", "not owned"],
+)
+def test_a_pod_whose_claims_are_not_there_is_gated(
+    entry: PodResourceClaim,
+    statuses: tuple[PodResourceClaimStatus, ...],
+    claims: tuple[ResourceClaim, ...],
+    problem: str,
+) -> None:
+    cache = cluster_of(*claims)
+    pod = replace(
+        make_pod("p", resource_claims=(entry,)), status=PodStatus(resource_claim_statuses=statuses)
+    )
+    status = framework_for(cache).run_pre_enqueue(make_pod_info(pod, cache.classes))
+    assert (status.code, status.message) == (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, problem)
+
+
+def test_a_claim_that_is_being_deleted_gates_its_pod() -> None:
+    claim = make_claim("c")
+    meta = replace(claim.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    cache = cluster_of(replace(claim, metadata=meta))
+    status = framework_for(cache).run_pre_enqueue(
+        make_pod_info(pod_with_claims("p", "c"), cache.classes)
+    )
+    assert status.message == 'resourceclaim "c" is being deleted'
+
+
+def test_an_entry_that_needs_no_claim_is_skipped() -> None:
+    cache = cluster_of(make_node("n"))
+    status = PodStatus(resource_claim_statuses=(PodResourceClaimStatus("gpu"),))
+    pod = replace(make_pod("p", resource_claims=(TEMPLATE,)), status=status)
+    state = CycleState()
+    assert getattr(schedule(cache, pod, state), "node_name", "") == "n"
+    assert state.skip_filter == {"DynamicResources"}
+
+
+def test_a_pod_goes_to_the_node_with_a_free_device() -> None:
+    cache = cluster_of(
+        make_node("a"),
+        make_node("b"),
+        make_class(),
+        make_slice("a", ["gpu-0"]),
+        make_slice("b", ["gpu-0"]),
+        make_claim("c"),
+        allocated(make_claim("other"), "a", "gpu-0"),
+    )
+    outcome = schedule(cache, pod_with_claims("p", "c"))
+    assert getattr(outcome, "node_name", "") == "b"
+
+
+def test_a_claim_in_flight_is_not_allocated_again() -> None:
+    cache = cluster_of(make_node("a"), make_class(), make_slice("a", ["gpu-0"]), make_claim("c"))
+    state, pod = CycleState(), pod_with_claims("p", "c")
+    framework, info = framework_for(cache), make_pod_info(pod, cache.classes)
+    snapshot = cache.snapshot()
+    framework.run_pre_filter(state, info, snapshot)
+    framework.run_filter(state, info, snapshot)
+    (plan,) = framework.run_reserve(state, info, "a").plans.values()
+    cache.begin_allocations(plan.allocations)
+    text = "resource claim default/c is in the process of being allocated"
+    assert text in reason(schedule(cache, pod_with_claims("q", "c")))
+    cache.validate()
+    cache.end_allocations([each.claim_uid for each in plan.allocations])
+    assert getattr(schedule(cache, pod_with_claims("q", "c")), "node_name", "") == "a"
+
+
+def test_a_class_that_does_not_exist_is_named() -> None:
+    cache = cluster_of(make_node("a"), make_claim("c"))
+    text = "request r: device class gpu does not exist"
+    assert text in reason(schedule(cache, pod_with_claims("p", "c")))
+
+
+def test_a_failing_selector_ends_the_attempt_only_where_the_device_is_free() -> None:
+    objects = (
+        make_node("a"),
+        make_class(expression='device.attributes["gpu.example.com"].nosuch == 1'),
+        make_slice("a", ["gpu-0"]),
+        make_claim("c"),
+    )
+    failed = schedule(cluster_of(*objects), pod_with_claims("p", "c"))
+    assert isinstance(failed, Failed)
+    prefix = 'running "DynamicResources" filter plugin: class gpu: selector #0: CEL runtime error:'
+    assert failed.status.message.startswith(prefix)
+    cache = cluster_of(*objects, allocated(make_claim("other"), "a", "gpu-0"))
+    assert "cannot allocate all claims" in reason(schedule(cache, pod_with_claims("p", "c")))
+
+
+def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
+    devices = [device(f"gpu-{index}", model=f"m{index}") for index in range(24)]
+    claim = make_claim(
+        "c",
+        request("r", count=9),
+        constraints=[
+            {"requests": ["r"], "matchAttribute": "gpu.example.com/model"},
+        ],
+    )
+    several = make_claim("d", *(request(f"r{index}") for index in range(5)))
+    cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), several, claim)
+    times = iter(range(10_000))
+    state = CycleState(timer=lambda: float(next(times)))
+    failed = schedule(cache, pod_with_claims("p", "d", "c"), state, filter_timeout=Duration(10))
+    assert isinstance(failed, Failed)
+    assert failed.status.message.endswith("node a: timed out trying to allocate devices")
+
+
+def on_node(claim: ResourceClaim, node_name: str) -> ResourceClaim:
+    return allocated(claim, node_name, "gpu-0")
+
+
+def used_by(claim: ResourceClaim, *pods: str) -> ResourceClaim:
+    consumers = tuple(
+        ResourceClaimConsumerReference(resource="pods", name=each, uid=f"uid-{each}")
+        for each in pods
+    )
+    return replace(claim, status=replace(claim.status, reserved_for=consumers))
+
+
+def pinned(claim: ResourceClaim, node_name: str) -> ResourceClaim:
+    """The claim, available on one node only."""
+    here = NodeSelectorRequirement("metadata.name", "In", (node_name,))
+    allocation = claim.status.allocation
+    assert allocation is not None
+    selector = NodeSelector((NodeSelectorTerm(match_fields=(here,)),))
+    allocation = replace(allocation, node_selector=selector)
+    return replace(claim, status=replace(claim.status, allocation=allocation))
+
+
+def test_an_allocated_claim_brings_its_pod_to_its_node() -> None:
+    claim = pinned(on_node(make_claim("c"), "b"), "b")
+    cache = cluster_of(make_node("a"), make_node("b"), make_class(), claim)
+    assert getattr(schedule(cache, pod_with_claims("p", "c")), "node_name", "") == "b"
+
+
+@pytest.mark.parametrize(
+    ("consumers", "is_deallocated"), [((), True), (("p",), True), (("q",), False)]
+)
+def test_an_unavailable_claim_that_nobody_else_uses_is_deallocated(
+    consumers: tuple[str, ...], is_deallocated: bool
+) -> None:
+    claim = used_by(pinned(on_node(make_claim("c"), "b"), "gone"), *consumers)
+    cache, state = cluster_of(make_node("a"), make_class(), claim), CycleState()
+    pod = pod_with_claims("p", "c")
+    pod = replace(pod, metadata=replace(pod.metadata, uid="uid-p"))
+    outcome = schedule(cache, pod, state)
+    text = "deallocation of ResourceClaim completed" if is_deallocated else "still not schedulable"
+    assert reason(outcome).endswith(f"resourceclaim not available on the node. {text}")
+    released = of_type(DeallocateClaim, state.take_instructions())
+    assert [each.claim.name for each in released] == (["c"] if is_deallocated else [])
+
+
+@pytest.mark.parametrize(
+    ("conditions", "node_name"),
+    [({"ready": "True"}, "a"), ({}, "a"), ({"ready": "True", "broken": "True"}, "")],
+)
+def test_a_claim_whose_device_failed_is_unavailable(
+    conditions: dict[str, str], node_name: str
+) -> None:
+    claim = allocated(
+        make_claim("c"),
+        "a",
+        "gpu-0",
+        binding_conditions=("ready",),
+        binding_failure_conditions=("broken",),
+    )
+    listed = tuple(Condition(name, value) for name, value in conditions.items())
+    status = AllocatedDeviceStatus("gpu.example.com", "a", "gpu-0", conditions=listed)
+    claim = replace(claim, status=replace(claim.status, devices=(status,)))
+    outcome = schedule(cluster_of(make_node("a"), make_class(), claim), pod_with_claims("p", "c"))
+    assert getattr(outcome, "node_name", "") == node_name
+
+
+@pytest.mark.parametrize(("passed_s", "node_name"), [(599.0, "a"), (601.0, "")])
+def test_a_claim_whose_device_is_not_ready_in_time_is_unavailable(
+    passed_s: float, node_name: str
+) -> None:
+    claim = allocated(make_claim("c"), "a", "gpu-0", binding_conditions=("ready",))
+    allocation = claim.status.allocation
+    assert allocation is not None
+    allocation = replace(allocation, allocation_timestamp="1970-01-01T00:00:00Z")
+    claim = replace(claim, status=replace(claim.status, allocation=allocation))
+    cache, state = (
+        cluster_of(make_node("a"), make_class(), claim),
+        CycleState(wall_clock=lambda: passed_s),
+    )
+    assert getattr(schedule(cache, pod_with_claims("p", "c"), state), "node_name", "") == node_name
+
+
+def test_a_stale_claim_for_extended_resources_is_deleted() -> None:
+    claim = make_claim("p-extended-resources-x")
+    owner = OwnerReference("Pod", "p", "uid-p", "v1", controller=True)
+    meta = replace(
+        claim.metadata, annotations={EXTENDED_RESOURCE_CLAIM: "true"}, owner_references=(owner,)
+    )
+    cache, state = (
+        cluster_of(
+            make_node("a"),
+            make_class(resource="example.com/gpu"),
+            make_slice("a", ["gpu-0"]),
+            replace(claim, metadata=meta),
+        ),
+        CycleState(),
+    )
+    pod = make_pod("p", requests={"example.com/gpu": "1"})
+    pod = replace(pod, metadata=replace(pod.metadata, uid="uid-p"))
+    assert reason(schedule(cache, pod, state)).endswith("deletion of ResourceClaim completed")
+    (deletion,) = state.take_instructions()
+    assert isinstance(deletion, DeleteClaim)
+    assert deletion.claim.name == "p-extended-resources-x"
+
+
+def test_earlier_alternatives_score_more() -> None:
+    alternatives = [
+        {"name": name, "deviceClassName": name, "allocationMode": "ExactCount", "count": 1}
+        for name in ("big", "small")
+    ]
+    claim = make_claim("c", {"name": "r", "firstAvailable": alternatives})
+    cache = cluster_of(
+        make_node("a"),
+        make_node("b"),
+        make_class("big", 'device.attributes["gpu.example.com"].model == "big"'),
+        make_class("small", 'device.attributes["gpu.example.com"].model == "small"'),
+        make_slice("a", [device("gpu-0", model="small")]),
+        make_slice("b", [device("gpu-0", model="big")]),
+        claim,
+    )
+    pod, state, snapshot = pod_with_claims("p", "c"), CycleState(), cache.snapshot()
+    framework, info = framework_for(cache), make_pod_info(pod, cache.classes)
+    framework.run_pre_filter(state, info, snapshot)
+    rows = framework.run_filter(state, info, snapshot).rows
+    (scores,) = framework.run_score(state, info, snapshot, rows).per_plugin()
+    assert scores.raw.tolist() == [7, 8]
+    assert scores.normalized.tolist() == [87, 100]

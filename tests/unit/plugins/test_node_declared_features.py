@@ -3,6 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.events import QueueingHint
 from stowage.api.objects.pod import ContainerRestartRule, Pod
 from stowage.api.status import Code
@@ -48,6 +49,12 @@ def cluster() -> MirroredCluster:
 )
 def test_a_pod_without_required_features_is_skipped(cluster: MirroredCluster, pod: Pod) -> None:
     assert pre_filter(PLUGIN, cluster, pod).status.is_skip
+
+
+def test_every_pod_is_skipped_with_the_gate_off(cluster: MirroredCluster) -> None:
+    off = NodeDeclaredFeatures(NoArgs(), parse_feature_gates(["AllBeta=false"]))
+    pod = make_pod("p", host_network=True, host_users=False)
+    assert pre_filter(off, cluster, pod).status.is_skip
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from stowage.api.decoding.errors import SelectorError
 from stowage.api.events import ActionType, EventResource, QueueingHint
+from stowage.api.objects.device import DeviceClass
 from stowage.api.objects.node import (
     Node,
     NodeSelector,
@@ -38,6 +39,7 @@ from stowage.plugins.scheduling_gates import SchedulingGates
 from stowage.plugins.taint_toleration import TaintToleration
 from stowage.state.pods.pod_info import PodClasses, PodInfo, make_pod_info
 from tests.support.builders import make_node, make_pod
+from tests.support.device_builders import make_class
 
 Registered: TypeAlias = dict[EventResource, ActionType]
 
@@ -105,7 +107,7 @@ def ask(
             DynamicResources(DynamicResourcesArgs()),
             {
                 R.NODE: A.ADD | A.UPDATE_NODE_LABEL | A.UPDATE_NODE_ALLOCATABLE,
-                R.RESOURCE_CLAIM: A.ADD | A.UPDATE | A.DELETE,
+                R.RESOURCE_CLAIM: A.ADD | A.UPDATE,
                 R.POD: A.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
                 R.DEVICE_CLASS: A.ADD | A.UPDATE,
                 R.RESOURCE_SLICE: A.ADD | A.UPDATE,
@@ -120,6 +122,31 @@ def test_each_plugin_registers_for_the_events_upstream_names(
     registered = [each.event for each in plugin.events_to_register()]
     assert {event.resource: event.action for event in registered} == events
     assert len(registered) == len(events)
+
+
+# Device classes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "helps"),
+    [
+        (None, make_class("gpu", resource="example.com/gpu"), True),
+        (None, make_class("gpu", resource="example.com/other"), False),
+        (None, make_class("wanted"), True),
+        (make_class("wanted"), make_class("wanted"), False),
+        (make_class("gpu"), make_class("gpu", resource="example.com/gpu"), True),
+    ],
+    ids=["serves it", "serves another", "implicit", "implicit before", "serves it now"],
+)
+def test_a_class_requeues_pods_that_request_its_resource(
+    old: DeviceClass | None, new: DeviceClass, helps: bool
+) -> None:
+    implicit = "deviceclass.resource.kubernetes.io/wanted"
+    pod = info("p", requests={"example.com/gpu": "1", implicit: "1"})
+    hints = {each.event.resource: each.hint for each in FIT.events_to_register()}
+    hint = hints[R.DEVICE_CLASS]
+    assert hint is not None
+    assert hint(pod, old, new) is QueueingHint.when(helps)
 
 
 # SchedulingGates

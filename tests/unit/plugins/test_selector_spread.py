@@ -10,8 +10,8 @@ from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.values.selectors import NOTHING, Operator, Requirement, selector_from_labels
-from stowage.framework import CycleState, NoArgs
-from stowage.plugins.selector_spread import AnySelector, SelectorSpread
+from stowage.framework import CycleState
+from stowage.plugins.selector_spread import AnySelector, SelectorSpread, SelectorSpreadArgs
 from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 
@@ -42,7 +42,7 @@ def scored(
     cluster = MirroredCluster(nodes, placed)
     for index, (kind, selector) in enumerate(workloads):
         cluster.update_workload(kind, "default", f"w{index}", selector)
-    return scores_of(cluster, SelectorSpread(NoArgs()), pod or web(""))
+    return scores_of(cluster, SelectorSpread(SelectorSpreadArgs()), pod or web(""))
 
 
 def scores_of(
@@ -66,6 +66,12 @@ NODE_CASES: dict[str, tuple[list[Pod], list[Workload], list[tuple[int, int]]]] =
     # 10*(3-3)/3 = 0, 10*(3-1)/3 = 6.67 cut off to 6, 10*(3-0)/3 = 10; times 10
     "nodes with fewer pods score higher": (pods(a=3, b=1), [SERVICE], [(3, 0), (1, 60), (0, 100)]),
     "with equal counts all nodes get 0": (pods(a=2, b=2, c=2), [SERVICE], [(2, 0)] * 3),
+    # 10*(5-2)/5 = 6
+    "a node with two of at most five pods gets six points": (
+        pods(a=5, b=2),
+        [SERVICE],
+        [(5, 0), (2, 60), (0, 100)],
+    ),
     # 10*(7-6)/7 = 1.43, 10*(7-1)/7 = 8.57
     "scores are truncated, not rounded": (
         pods(a=7, b=6, c=1),
@@ -208,7 +214,7 @@ def test_scores_of_nodes_with_zones(
 def test_only_feasible_nodes_count_for_the_highest_count() -> None:
     cluster = MirroredCluster(bare("a", "b", "c"), pods(a=4, b=2, c=1))
     cluster.update_workload("Service", "default", "web", SERVICE[1])
-    plugin, state, info = SelectorSpread(NoArgs()), CycleState(), cluster.info(web(""))
+    plugin, state, info = SelectorSpread(SelectorSpreadArgs()), CycleState(), cluster.info(web(""))
     everywhere = existing_nodes(cluster.snapshot())
     without_a = cluster.snapshot().view(everywhere.rows[[name != "a" for name in everywhere.names]])
     raw = plugin.score(state, info, without_a)
@@ -218,7 +224,7 @@ def test_only_feasible_nodes_count_for_the_highest_count() -> None:
 
 def test_changed_workloads_change_the_selectors() -> None:
     cluster = MirroredCluster([in_zone("a", zone="x"), in_zone("b", zone="x")], pods(a=1))
-    plugin, pod = SelectorSpread(NoArgs()), web("")
+    plugin, pod = SelectorSpread(SelectorSpreadArgs()), web("")
     held = cluster.info(pod)  # keeps the class alive between the calls
     assert scores_of(cluster, plugin, pod) == {"a": (0, 100), "b": (0, 100)}
     cluster.update_workload("Service", "default", "web", SERVICE[1])
@@ -259,3 +265,13 @@ def test_restricting_a_union_equals_the_union_of_restricted_selectors() -> None:
     restricted = union.with_requirements([Requirement("track", Operator.EXISTS)])
     assert not restricted.matches({"app": "web", "tier": "front"})
     assert restricted.matches({"app": "web", "tier": "front", "track": "green"})
+
+
+def test_with_services_only_controllers_do_not_count() -> None:
+    """ServiceSpreadingPriority of 1.12."""
+    cluster = MirroredCluster(bare("a", "b"), pods(a=2))
+    cluster.update_workload(BLUE[0], "default", "rs", BLUE[1])
+    services_only = SelectorSpread(SelectorSpreadArgs(services_only=True))
+    assert scores_of(cluster, services_only, web("")) == {"a": (0, 100), "b": (0, 100)}
+    cluster.update_workload(SERVICE[0], "default", "svc", SERVICE[1])
+    assert scores_of(cluster, services_only, web("")) == {"a": (2, 0), "b": (0, 100)}

@@ -17,9 +17,10 @@ import msgspec
 from stowage.api.status import SUCCESS, Status
 from stowage.framework.authoring.checked_answers import checked, checked_registrations, unsortable
 from stowage.framework.authoring.declared_traits import declared_traits
+from stowage.framework.authoring.reported_exceptions import ReportException, reported
 from stowage.framework.authoring.scalar import filter_each, score_each
 from stowage.framework.cycle_state import CycleState
-from stowage.framework.extension_points import Plugin
+from stowage.framework.extension_points import EventRegistration, Plugin
 from stowage.framework.handle import Handle
 from stowage.framework.plugin_traits import PluginTraits
 from stowage.framework.profile.registry import NoArgs, PluginFactory, PluginUnusable
@@ -54,8 +55,16 @@ class PluginArgs(msgspec.Struct, rename="camel"):
     """
 
 
+def _report_nothing(_plugin: str, _point: str, _error: Exception) -> None:
+    """Default of `AdaptedPlugin`: the exceptions are errors of pods only."""
+
+
 class AdaptedPlugin:
     """An out-of-tree plugin with all members that the runtime expects.
+
+    Args:
+        authored: The author's object.
+        report: Receives the exceptions of its methods.
 
     Attributes:
         name: The plugin's name.
@@ -67,12 +76,12 @@ class AdaptedPlugin:
             traits wrongly, or mixes up coroutines and plain methods.
     """
 
-    def __init__(self, authored: Any) -> None:
+    def __init__(self, authored: Any, report: ReportException = _report_nothing) -> None:
         self.name: str = _name_of(authored)
         self.authored = authored
         self.traits = _traits_of(authored)
         # In the instance's own dictionary, where runtime-checkable protocols look for them.
-        vars(self).update(_members(authored))
+        vars(self).update(_members(authored, partial(reported, self.name, report=report)))
 
 
 def plugin_factory(
@@ -105,14 +114,14 @@ def plugin_factory(
         except (Exception, SystemExit) as problem:
             text = f"its constructor raised {type(problem).__name__}: {problem}"
             raise PluginUnusable(text) from problem
-        plugin = AdaptedPlugin(authored)
+        plugin = AdaptedPlugin(authored, offered.report_exception)
         _check_name(plugin.name, wanted)
         return plugin
 
     return PluginFactory(wanted, construct, args)
 
 
-def _members(authored: Any) -> dict[str, Any]:
+def _members(authored: Any, report: Callable[..., Any]) -> dict[str, Any]:
     """The members of the plugin by the names of the protocols, missing ones added."""
     found = {
         method: getattr(authored, method)
@@ -126,7 +135,7 @@ def _members(authored: Any) -> dict[str, Any]:
     for method, companion, default in _DEFAULTS:
         if method in found:
             found.setdefault(companion, default)
-    return found | _guarded(found)
+    return found | _guarded(found, report)
 
 
 def _traits_of(authored: Any) -> PluginTraits:
@@ -139,15 +148,28 @@ def _traits_of(authored: Any) -> PluginTraits:
     return traits
 
 
-def _guarded(members: Mapping[str, Any]) -> dict[str, Any]:
+def _guarded(members: Mapping[str, Any], report: Callable[..., Any]) -> dict[str, Any]:
     """The methods with checked answers: a wrong one is an error of the pod it is about."""
-    guarded = {name: checked(name, method) for name, method in members.items()}
+    guarded = {name: report(name, checked(name, method)) for name, method in members.items()}
     if "sort_key" in members:
-        guarded["unsortable"] = partial(unsortable, members["sort_key"])
+        # The checked sort_key never raises; `unsortable` returns what the author's raises.
+        guarded["unsortable"] = partial(unsortable, report("sort_key", members["sort_key"]))
     if "events_to_register" in members:
-        registered = checked_registrations(members["events_to_register"])
+        registered = tuple(
+            _with_reported_hint(each, report)
+            for each in checked_registrations(members["events_to_register"])
+        )
         guarded["events_to_register"] = lambda: registered
     return guarded
+
+
+def _with_reported_hint(
+    registration: EventRegistration, report: Callable[..., Any]
+) -> EventRegistration:
+    if registration.hint is None:
+        return registration
+    hint = report("queueing_hint", registration.hint)
+    return msgspec.structs.replace(registration, hint=hint)
 
 
 def _check(members: dict[str, Any]) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.api.config.loading import (
     ConfigError,
     InvalidConfiguration,
@@ -19,6 +20,8 @@ from stowage.api.config.loading import (
     PluginSet,
     PluginSetting,
 )
+from stowage.api.config.removed_names import known_plugin_hint
+from stowage.api.config.types import Percentage, TieBreaking, TieBreakingPlugin
 from stowage.api.decoding.strict_decoding import decode_struct
 from stowage.framework.extension_points import (
     BindPlugin,
@@ -36,9 +39,12 @@ from stowage.framework.extension_points import (
     ScorePlugin,
     StagedPreBindPlugin,
 )
-from stowage.framework.profile.registry import PluginUnusable, Registry
+from stowage.framework.profile.registry import PluginFactory, PluginUnusable, Registry
+from stowage.framework.tie_policy import TiePolicy
 
 ALL = "*"
+#: The plugin that ``disablePreemption`` takes out of a profile.
+PREEMPTION_PLUGIN = "DefaultPreemption"
 _TYPE_META = ("apiVersion", "kind")
 
 
@@ -115,7 +121,23 @@ DEFAULT_MULTI_POINT: tuple[tuple[str, int], ...] = (
     ("ImageLocality", 1),
     ("DefaultBinder", 0),
     ("NodeDeclaredFeatures", 0),
+    ("GangScheduling", 0),
+    ("PodGroupPodsCount", 0),
+    ("PlacementFragmentation", 0),
 )
+
+#: Default plugin -> the feature gate without which it is in no default profile
+#: (``applyFeatureGates`` of apis/config/v1/default_plugins.go).
+GATES_OF_DEFAULT_PLUGINS: Mapping[str, str] = {"NodeDeclaredFeatures": "NodeDeclaredFeatures"}
+
+
+#: Default plugin -> the feature gates of which none may be set to false by name. They are off by
+#: default in kube-scheduler; here pod groups are honoured wherever the API server serves them.
+GATES_OF_GROUP_PLUGINS: Mapping[str, tuple[str, ...]] = {
+    "GangScheduling": ("GenericWorkload", "GangScheduling"),
+    "PodGroupPodsCount": ("GenericWorkload", "TopologyAwareWorkloadScheduling"),
+    "PlacementFragmentation": ("GenericWorkload", "TopologyAwareWorkloadScheduling"),
+}
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -127,13 +149,20 @@ class Profile(msgspec.Struct, frozen=True):
         plugins: The plugins of each extension point, in the order in which they run.
         weights: Weights of the Score plugins, by name.
         percentage_of_nodes_to_score: None if the profile does not set it.
+        always_check_all_predicates: Whether each plugin that rejects a node counts in messages and
+            for requeueing, not the first one only.
+        ties: Which of several nodes with the highest total a pod goes to.
+        gates: The feature gates of the process.
     """
 
     scheduler_name: str
     instances: Mapping[str, Plugin]
     plugins: Mapping[ExtensionPoint, tuple[Plugin, ...]]
     weights: Mapping[str, int]
-    percentage_of_nodes_to_score: int | None = None
+    percentage_of_nodes_to_score: Percentage | None = None
+    always_check_all_predicates: bool = False
+    ties: TiePolicy = TiePolicy()
+    gates: FeatureGates = DEFAULT_FEATURE_GATES
 
 
 Enabled: TypeAlias = tuple[PluginSetting, ...]
@@ -147,18 +176,36 @@ class _Merged(msgspec.Struct):
     points: dict[ExtensionPoint, PluginSet]
     errors: list[ConfigError] = msgspec.field(default_factory=list)
 
+    def disable(self, plugin: str) -> None:
+        """Take a plugin out of all extension points, even if the profile enables it."""
+        self.multi_point = _without(self.multi_point, plugin)
+        for point, own in self.points.items():
+            enabled = _without(own.enabled, plugin)
+            self.points[point] = msgspec.structs.replace(own, enabled=enabled)
+
     def wrong(self, path: str, value: object, expectation: str) -> None:
         """Record an error at `path` below the profile."""
         self.errors.append(ConfigError(f"{self.path}.{path}", value, expectation))
 
 
+def _without(enabled: Enabled, plugin: str) -> Enabled:
+    return tuple(setting for setting in enabled if setting.name != plugin)
+
+
 def default_plugins(registry: Registry) -> Enabled:
-    """The default ``multiPoint`` plugins that `registry` has."""
+    """The default ``multiPoint`` plugins that `registry` has and whose feature gates are on."""
     return tuple(
         PluginSetting(name, weight or None)
         for name, weight in DEFAULT_MULTI_POINT
-        if name in registry
+        if name in registry and _gate_is_on(name, registry.gates)
     )
+
+
+def _gate_is_on(plugin: str, gates: FeatureGates) -> bool:
+    if any(gates.set_to(gate) is False for gate in GATES_OF_GROUP_PLUGINS.get(plugin, ())):
+        return False
+    gate = GATES_OF_DEFAULT_PLUGINS.get(plugin)
+    return gate is None or gates.enabled(gate)
 
 
 def build_profile(
@@ -175,7 +222,9 @@ def build_profile(
         InvalidConfiguration: The entry is invalid; it names all errors that were found.
     """
     merged = _merge(config, registry, path)
-    instances = _construct(config, merged, registry)
+    args = _decode_all(config, registry, merged)
+    instances = _construct(config, merged, registry, args)
+    ties = _tie_policy(config.tie_breaking, merged, registry, instances, args)
     plugins = {}
     for point, own in merged.points.items():
         names = _expand(point, own, merged, instances)
@@ -189,6 +238,9 @@ def build_profile(
         plugins,
         _weights(plugins[ExtensionPoint.SCORE], merged),
         config.percentage_of_nodes_to_score,
+        config.always_check_all_predicates,
+        ties,
+        registry.gates,
     )
 
 
@@ -220,6 +272,8 @@ def _merge(config: KubeSchedulerProfile, registry: Registry, path: str) -> _Merg
         merge_plugin_set(default_plugins(registry), config.plugins.multi_point),
         {point: sets[point] for point in ExtensionPoint},
     )
+    if config.disable_preemption:
+        merged.disable(PREEMPTION_PLUGIN)
     for name, plugins in sets.items():
         for error in _check_set(f"{path}.plugins.{name}", plugins, registry):
             merged.errors.append(error)
@@ -234,7 +288,8 @@ def _check_set(path: str, plugins: PluginSet, registry: Registry) -> Iterator[Co
             expectation = f"a plugin that works, but {registry.faults[setting.name]}"
             yield ConfigError(f"{where}.name", setting.name, expectation)
         elif setting.name not in registry:
-            yield ConfigError(f"{where}.name", setting.name, "the name of a known plugin")
+            expectation = f"the name of a known plugin{known_plugin_hint(setting.name, registry)}"
+            yield ConfigError(f"{where}.name", setting.name, expectation)
         if setting.name in seen:
             yield ConfigError(f"{where}.name", setting.name, "a plugin not enabled here already")
         if (setting.weight or 0) < 0:
@@ -243,9 +298,11 @@ def _check_set(path: str, plugins: PluginSet, registry: Registry) -> Iterator[Co
 
 
 def _construct(
-    config: KubeSchedulerProfile, merged: _Merged, registry: Registry
+    config: KubeSchedulerProfile,
+    merged: _Merged,
+    registry: Registry,
+    args: Mapping[str, msgspec.Struct],
 ) -> dict[str, Plugin]:
-    args = _decode_all(config, registry, merged)
     names = [setting.name for setting in merged.multi_point]
     for own in merged.points.values():
         names += [setting.name for setting in own.enabled]
@@ -254,11 +311,63 @@ def _construct(
         factory = registry.get(name)
         if factory is None:
             continue
-        try:
-            instances[name] = factory.construct(args.get(name) or factory.args())
-        except PluginUnusable as fault:
-            merged.wrong(_where_enabled(config, name), name, f"a plugin that works, but {fault}")
+        where = f"{merged.path}.{_where_enabled(config, name)}"
+        plugin = _constructed(factory, args.get(name) or factory.args(), merged, where)
+        if plugin is not None:
+            instances[name] = plugin
     return instances
+
+
+def _tie_policy(
+    config: TieBreaking,
+    merged: _Merged,
+    registry: Registry,
+    instances: Mapping[str, Plugin],
+    args: Mapping[str, msgspec.Struct],
+) -> TiePolicy:
+    """The policy of ``tieBreaking``; a plugin without arguments there is that of the profile."""
+    plugins: list[ScorePlugin] = []
+    for index, setting in enumerate(config.score_plugins):
+        path, name = f"tieBreaking.scorePlugins[{index}]", setting.name
+        plugin = instances.get(name)
+        if plugin is None or setting.args is not None:
+            plugin = _tie_plugin(setting, f"{merged.path}.{path}", merged, registry, args)
+        if plugin is not None and not takes_part(plugin, ExtensionPoint.SCORE):
+            merged.wrong(f"{path}.name", name, "a plugin that takes part in score")
+        plugins.append(cast("ScorePlugin", plugin))
+    return TiePolicy(config.type, config.seed, tuple(plugins))
+
+
+def _tie_plugin(
+    setting: TieBreakingPlugin,
+    path: str,
+    merged: _Merged,
+    registry: Registry,
+    args: Mapping[str, msgspec.Struct],
+) -> Plugin | None:
+    """A plugin with arguments of its own, or that the profile does not have; None if invalid."""
+    factory = registry.get(setting.name)
+    if factory is None:
+        expectation = f"the name of a known plugin{known_plugin_hint(setting.name, registry)}"
+        merged.errors.append(ConfigError(f"{path}.name", setting.name, expectation))
+        return None
+    if setting.args is None:
+        return _constructed(factory, args.get(setting.name) or factory.args(), merged, path)
+    own, errors = decode_args(factory.args, setting.args, f"{path}.args")
+    merged.errors += errors
+    return None if errors else _constructed(factory, own, merged, path)
+
+
+def _constructed(
+    factory: PluginFactory, args: msgspec.Struct, merged: _Merged, where: str
+) -> Plugin | None:
+    """The plugin; None if it cannot be constructed, which is recorded."""
+    try:
+        return factory.construct(args)
+    except PluginUnusable as fault:
+        expectation = f"a plugin that works, but {fault}"
+        merged.errors.append(ConfigError(where, factory.name, expectation))
+        return None
 
 
 def _where_enabled(config: KubeSchedulerProfile, name: str) -> str:
@@ -279,7 +388,7 @@ def _decode_all(
         kind = _args_of(entry.name, registry)
         if kind is None:
             if entry.name not in registry.faults:
-                expectation = "the name of a known plugin"
+                expectation = f"the name of a known plugin{known_plugin_hint(entry.name, registry)}"
                 merged.wrong(f"pluginConfig[{index}].name", entry.name, expectation)
             continue
         path = f"{merged.path}.pluginConfig[{index}].args"

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.framework.extension_points import Plugin
 
 
@@ -41,13 +42,23 @@ class Registry(Mapping[str, PluginFactory]):
         factories: The plugins.
         faults: Name -> error of a plugin that could not be loaded. Only a profile that names the
             plugin is rejected, with this error.
+        gates: The feature gates that the in-tree plugins were made with.
+
+    Attributes:
+        gates: See above; they also decide which plugins are in the default profile.
 
     Raises:
         ValueError: Two factories have the same name.
     """
 
-    def __init__(self, *factories: PluginFactory, faults: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *factories: PluginFactory,
+        faults: Mapping[str, str] | None = None,
+        gates: FeatureGates = DEFAULT_FEATURE_GATES,
+    ) -> None:
         self.faults: Mapping[str, str] = dict(faults or {})
+        self.gates = gates
         self._factories: dict[str, PluginFactory] = {}
         for factory in factories:
             self._add(factory)
@@ -61,7 +72,7 @@ class Registry(Mapping[str, PluginFactory]):
             ValueError: A plugin of that name exists.
         """
         known = {**self.faults, **(faults or {})}
-        return Registry(*self._factories.values(), *factories, faults=known)
+        return Registry(*self._factories.values(), *factories, faults=known, gates=self.gates)
 
     def _add(self, factory: PluginFactory) -> None:
         if factory.name in self._factories:

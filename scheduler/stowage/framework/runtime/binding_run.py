@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from stowage.api.events import VolumesWritten
-from stowage.api.instructions import BindPod, BindVolumes
+from stowage.api.events import ClaimsWritten, VolumesWritten
+from stowage.api.instructions import BindClaims, BindPod, BindVolumes
 from stowage.api.status import SUCCESS, Code, Status, error
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import (
@@ -96,6 +96,7 @@ def run_permit_plugins(
 ) -> PermitOutcome:
     """Run Permit of all plugins up to the first that rejects the pod or fails."""
     timeouts: dict[str, float] = {}
+    reasons: list[str] = []
     for plugin in plugins:
         doing = f'running Permit plugin "{plugin.name}"'
         try:
@@ -104,14 +105,15 @@ def run_permit_plugins(
             return PermitOutcome(failed(doing, plugin.name, problem).status)
         if status.code is Code.WAIT:
             timeouts[plugin.name] = min(timeout_s, MAX_PERMIT_WAIT_S)
+            reasons += status.reasons
         elif status.is_rejected:
             return PermitOutcome(status.by(plugin.name))
         elif not status.is_success:
             return PermitOutcome(failed(doing, plugin.name, status).status)
     if not timeouts:
         return _PERMITTED
-    text = f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"'
-    return PermitOutcome(Status(Code.WAIT, (text,)), timeouts)
+    text = "one or more plugins asked to wait and no plugin rejected pod"
+    return PermitOutcome(Status(Code.WAIT, (*reasons, text)), timeouts)
 
 
 def plan_pre_bind(
@@ -178,7 +180,7 @@ class StagedPreBind:
         self._node_name = node_name
         self._doing = f'running PreBind plugin "{plugin.name}"'
 
-    def writes(self) -> BindVolumes:
+    def writes(self) -> BindVolumes | BindClaims:
         """The instruction with the writes.
 
         Raises:
@@ -189,7 +191,7 @@ class StagedPreBind:
         except Exception as problem:
             raise failed(self._doing, self._plugin.name, problem) from problem
 
-    def written(self, outcome: VolumesWritten) -> None:
+    def written(self, outcome: VolumesWritten | ClaimsWritten) -> None:
         """The shell has made the writes, or some of them before one failed.
 
         Raises:
@@ -216,10 +218,10 @@ class StagedPreBind:
             return PreBindProgress(status.by(self._plugin.name))
         return PreBindProgress(failed(self._doing, self._plugin.name, status).status)
 
-    def timed_out(self) -> Status:
+    def timed_out(self, snapshot: Snapshot) -> Status:
         """The error after the timeout, in kube-scheduler's words."""
-        late = error("binding volumes: context deadline exceeded")
-        return failed(self._doing, self._plugin.name, late).status
+        text = self._plugin.pre_bind_timed_out(self._state, self._pod, snapshot)
+        return failed(self._doing, self._plugin.name, error(text)).status
 
 
 def run_bind_plugins(

@@ -12,14 +12,14 @@ amounts of its node: nodes that are alike pass through the same amounts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
 import numpy as np
 from cachetools import LRUCache
 
-from stowage.framework.verdict import BoolArray, Int64Array
+from stowage.framework.verdict import BoolArray, Int64Array, UInt8Array
 from stowage.state.change_log import ChangeLog
 from stowage.state.nodes.node_columns import Amounts
 from stowage.state.pods.pod_info import PodInfo
@@ -33,7 +33,7 @@ _FEW = 16
 #: Number of amounts whose answers are kept.
 _MAX_AMOUNTS = 512
 
-AnswerT = TypeVar("AnswerT", bound=int)
+AnswerT = TypeVar("AnswerT")
 AnswersT = TypeVar("AnswersT")
 
 
@@ -160,11 +160,13 @@ class RawScores(msgspec.Struct):
         scores: ``int64[rows]``.
         constant: The weighted, normalised score if all existing nodes have one raw score.
         uniform: That raw score; None if the raw scores differ.
+        normalized: The normalised score of `uniform`, if there is one.
     """
 
     scores: Int64Array
     constant: int | None = None
     uniform: int | None = None
+    normalized: int = 0
 
     def stays_uniform(self, changed: Int64Array) -> bool:
         """Whether all nodes still have one raw score after the scores of some rows changed."""
@@ -180,7 +182,12 @@ class ScoreAnswers(msgspec.Struct):
         fixed: ``int64[rows]``: weighted sum of the plugins that neither normalise nor read usage.
         total: `fixed` plus the weighted sum of the plugins that read usage and do not normalise.
         raw: Raw scores of each plugin that normalises.
-        by_amounts: Weighted sums of the plugins that read usage, if all read only amounts.
+        plain: ``uint8[plugins, rows]``: scores of the plugins that do not normalise, those that
+            read usage last. Of an invalid score the lowest byte is kept.
+        plain_of: Plugin -> its row of `plain`.
+        num_fixed: The number of plugins in `plain` that do not read usage.
+        by_amounts: Weighted sum and scores of the plugins that read usage; only if these read only
+            amounts.
         invalid: Per plugin, the rows with a score outside 0..100; an error if one is feasible.
     """
 
@@ -188,19 +195,35 @@ class ScoreAnswers(msgspec.Struct):
     seen: Seen
     fixed: Int64Array
     total: Int64Array
+    plain: UInt8Array
+    plain_of: dict[str, UInt8Array]
+    num_fixed: int
     raw: dict[str, RawScores] = msgspec.field(default_factory=dict)
-    by_amounts: AnswersByAmounts[int] = msgspec.field(default_factory=AnswersByAmounts)
+    by_amounts: AnswersByAmounts[tuple[int, list[int]]] = msgspec.field(
+        default_factory=AnswersByAmounts
+    )
     invalid: dict[str, BoolArray] = msgspec.field(default_factory=dict)
 
     @classmethod
-    def empty(cls, active: object, seen: Seen) -> ScoreAnswers:
+    def empty(
+        cls, active: object, seen: Seen, plain_names: Sequence[str], num_fixed: int
+    ) -> ScoreAnswers:
         """Answers before the first computation."""
-        fixed = np.zeros(seen.num_rows, dtype=np.int64)
-        return cls(active, seen, fixed, np.zeros(seen.num_rows, dtype=np.int64))
+        fixed, total = np.zeros((2, seen.num_rows), dtype=np.int64)
+        plain = np.zeros((len(plain_names), seen.num_rows), dtype=np.uint8)
+        by_name = dict(zip(plain_names, plain, strict=True))
+        return cls(active, seen, fixed, total, plain, by_name, num_fixed)
 
-    def note_usage(self, row: int, weighted: int) -> None:
-        """Set the weighted sum of the plugins that read usage for one row."""
+    def note_usage(self, row: int, known: tuple[int, list[int]]) -> None:
+        """Set the weighted sum and the scores of the plugins that read usage for one row."""
+        weighted, scores = known
         self.total[row] = self.fixed[row] + weighted
+        self.plain[self.num_fixed :, row] = scores
+
+    def usage_of(self, rows: Int64Array, weighted: Int64Array) -> Iterable[tuple[int, list[int]]]:
+        """Weighted sum and scores of some rows, as `note_usage` takes them."""
+        scores = self.plain[self.num_fixed :].take(rows, axis=1).T
+        return zip(weighted.tolist(), scores.tolist(), strict=True)
 
 
 def id_of(pod: PodInfo, *, per_demand: bool) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import numpy as np
 
+from stowage.api.status import error
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import FilterPlugin
 from stowage.framework.failure import failed
@@ -59,9 +60,17 @@ class FilterRun:
     Args:
         plugins: In order.
         cache: Answers per class; not shared.
+        counts_all: Whether every plugin that rejects a node counts; see `NodeVerdicts`.
     """
 
-    def __init__(self, plugins: Sequence[FilterPlugin], cache: ClassCache[FilterAnswers]) -> None:
+    def __init__(
+        self,
+        plugins: Sequence[FilterPlugin],
+        cache: ClassCache[FilterAnswers],
+        *,
+        counts_all: bool = False,
+    ) -> None:
+        self._counts_all = counts_all
         self._plugins = tuple(plugins)
         self._names = frozenset(plugin.name for plugin in plugins)
         self._cache = cache
@@ -93,11 +102,13 @@ class FilterRun:
         if node_names is not None:
             feasible = feasible & _mask(rows, snapshot.num_rows)
             asked = snapshot.view(rows)
-        feasible = _narrow(active.cluster, state, pod, snapshot, feasible)
+        feasible, failed_somewhere = _narrow(active.cluster, state, pod, snapshot, feasible)
+        if failed_somewhere:
+            _raise_first(self._verdicts(active, state, pod, asked))
         return FilterResult(
             feasible,
             asked,
-            lambda: NodeVerdicts(asked, self.judge(active.all, state, pod, asked)),
+            lambda: self._verdicts(active, state, pod, asked),
             rows=accepted.feasible_rows() if feasible is accepted.feasible else None,
         )
 
@@ -136,10 +147,16 @@ class FilterRun:
             PluginVerdict(plugin.name, verdict_of(plugin, state, pod, view)) for plugin in plugins
         ]
 
+    def _verdicts(
+        self, active: ActiveFilters, state: CycleState, pod: PodInfo, view: NodeView
+    ) -> NodeVerdicts:
+        return NodeVerdicts(view, self.judge(active.all, state, pod, view), self._counts_all)
+
     def _run_on(
         self, active: ActiveFilters, state: CycleState, pod: PodInfo, view: NodeView
     ) -> FilterResult:
-        verdicts = NodeVerdicts(view, self.judge(active.all, state, pod, view))
+        verdicts = self._verdicts(active, state, pod, view)
+        _raise_first(verdicts)
         accepted = verdicts.feasible()
         feasible = np.zeros(view.snapshot.num_rows, dtype=np.bool_)
         feasible[view.rows] = accepted
@@ -183,13 +200,26 @@ def _narrow(
     pod: PodInfo,
     snapshot: Snapshot,
     feasible: BoolArray,
-) -> BoolArray:
-    """The nodes of `feasible` that these plugins accept; `feasible` itself if they accept all."""
+) -> tuple[BoolArray, bool]:
+    """The nodes of `feasible` that these plugins accept, and whether one of them failed somewhere.
+
+    The mask is `feasible` itself if they accept all.
+    """
+    failed_somewhere = False
     for plugin in plugins:
         verdict = verdict_of(plugin, state, pod, snapshot.all_nodes)
         if not verdict.accepts_all:
             feasible = feasible & ~verdict.rejected(len(feasible))
-    return feasible
+            failed_somewhere |= verdict.errors is not None
+    return feasible, failed_somewhere
+
+
+def _raise_first(verdicts: NodeVerdicts) -> None:
+    """Raise if a plugin failed for a node that no plugin before it rejects."""
+    first = verdicts.first_error()
+    if first is not None:
+        plugin, text = first
+        raise failed(f'running "{plugin}" filter plugin', plugin, error(text))
 
 
 def _judge_again(

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
-from stowage.api.instructions import BindPod
+from stowage.api.config.feature_gates import FeatureGates
+from stowage.api.instructions import BindPod, BindVolumes
 from stowage.api.status import Code, Status
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.diagnosis import Diagnosis
@@ -25,10 +26,12 @@ from stowage.framework.extension_points import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    SnapshotReader,
     StagedPreBindPlugin,
 )
 from stowage.framework.failure import failed
 from stowage.framework.filter_result import FilterResult, PreFilterOutcome
+from stowage.framework.placements import PlacedMembers, PlacementRun
 from stowage.framework.preemption import VictimReview
 from stowage.framework.profile.profile import ExtensionPoint, Profile
 from stowage.framework.runtime import binding_run
@@ -52,7 +55,10 @@ from stowage.framework.runtime.post_filter_run import PostFilterOutcome, run_pos
 from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
 from stowage.framework.runtime.pre_score_run import run_pre_score_plugins
 from stowage.framework.runtime.row_filter import RowFilter
-from stowage.framework.runtime.score_run import ScoreResult, ScoreRun
+from stowage.framework.runtime.score_result import ScoreResult
+from stowage.framework.runtime.score_run import ScoreRun
+from stowage.framework.runtime.tie_run import TieRun
+from stowage.framework.tie_policy import BrokenTie, Draw
 from stowage.framework.timings import code_of
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
@@ -106,17 +112,27 @@ class Framework:
         self._pre_bind = cast(
             "tuple[PreBindPlugin | StagedPreBindPlugin, ...]", points[ExtensionPoint.PRE_BIND]
         )
+        # isinstance with a runtime-checkable protocol is slow.
+        self._staged = {
+            each.name: each for each in self._pre_bind if isinstance(each, StagedPreBindPlugin)
+        }
         self._bind = cast("tuple[BindPlugin, ...]", points[ExtensionPoint.BIND])
         self._post_bind = cast("tuple[PostBindPlugin, ...]", points[ExtensionPoint.POST_BIND])
         filters = cast("tuple[FilterPlugin, ...]", points[ExtensionPoint.FILTER])
-        self._filters = FilterRun(filters, ClassCache(class_cache_size))
+        self._filters = FilterRun(
+            filters,
+            ClassCache(class_cache_size),
+            counts_all=profile.always_check_all_predicates,
+        )
         scorers = cast("tuple[ScorePlugin, ...]", points[ExtensionPoint.SCORE])
         self._scorers = ScoreRun(scorers, profile.weights, ClassCache(class_cache_size))
+        self._ties = TieRun(profile.ties)
         self._rejects_per_class = self._unsortable is None and all(
             each.traits.rejects_per_class
             for each in (*self._pre_filter, *filters, *self._post_filter)
         )
         self._nominated = NominatedPods()
+        self._placements = PlacementRun(tuple(profile.instances.values()), dict(profile.weights))
         self._releasing: dict[str, Callable[[], Collection[str]]] = {}
         self.evaluations = Evaluations(
             {
@@ -132,23 +148,37 @@ class Framework:
         """The ``schedulerName`` of the profile's pods."""
         return self.profile.scheduler_name
 
+    @property
+    def gates(self) -> FeatureGates:
+        """The feature gates of the process."""
+        return self.profile.gates
+
     def run_pre_enqueue(self, pod: PodInfo) -> Status:
         """Whether the pod may enter the queue; a rejection names its plugin."""
         return run_pre_enqueue_plugins(self._pre_enqueue, pod)
 
-    @property
-    def gates_per_pod(self) -> bool:
-        """Whether PreEnqueue may now answer differently for pods of one class.
+    def gates_per_pod(self, pod: PodInfo) -> bool:
+        """Whether PreEnqueue may now answer differently for other pods of the pod's class.
 
-        While no preemption is under way, a preemption gate accepts every pod.
+        While no preemption is under way, a preemption gate accepts every pod. Pods with resource
+        claims differ in the claims that were made for them, members of pod groups in their groups.
         """
+        if pod.group or pod.spec.resource_claims:
+            return True
         if self._is_any_preempting():
             return bool(self._pre_enqueue_again)
         return self._has_gates_per_pod
 
+    def reports_gated_pods(self, plugin: str) -> bool:
+        """Whether the pods that a plugin gates get a condition that says so."""
+        known = self.profile.instances.get(plugin)
+        return known is not None and known.traits.reports_gated_pods
+
     def run_pre_enqueue_again(self, pod: PodInfo) -> Status:
         """`run_pre_enqueue` for a pod after another pod of its class was just accepted."""
-        return run_pre_enqueue_plugins(self._pre_enqueue_again, pod)
+        differs = pod.group or pod.spec.resource_claims
+        plugins = self._pre_enqueue if differs else self._pre_enqueue_again
+        return run_pre_enqueue_plugins(plugins, pod)
 
     def run_pre_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot
@@ -235,15 +265,17 @@ class Framework:
         run = self._timed(state, "PostFilter", run_post_filter_plugins)
         return run(self._post_filter, state, pod, snapshot, diagnosis)
 
-    def refuses_like_its_class(self, pod: PodInfo) -> bool:
+    def refuses_like_its_class(self, pod: PodInfo, snapshot: Snapshot) -> bool:
         """Whether the rejection of one pod of a class holds for this pod too.
 
-        All plugins must have the trait `PluginTraits.rejects_per_class`.
+        All plugins must have the trait `PluginTraits.rejects_per_class`. Extended resources that
+        device classes serve count as resource claims.
         """
         return (
             self._rejects_per_class
             and not pod.volumes
             and not pod.spec.resource_claims
+            and not snapshot.devices.serves(pod.requests)
             and not pod.nominated_node_name
             and not pod.node_name
         )
@@ -277,6 +309,12 @@ class Framework:
                 plugin.gate_by(is_preempting)
                 self._releasing[plugin.name] = released
 
+    def read_snapshots(self, snapshot: Callable[[], Snapshot]) -> None:
+        """Connect the plugins that read the cluster outside the scheduling cycle."""
+        for plugin in (*self.profile.instances.values(), *self.profile.ties.plugins):
+            if isinstance(plugin, SnapshotReader):
+                plugin.read_snapshots(snapshot)
+
     def released(self, plugin: str) -> Collection[str] | None:
         """The gated pods that a preemption gate accepts now; None if the plugin is no such gate."""
         released = self._releasing.get(plugin)
@@ -301,6 +339,27 @@ class Framework:
         """
         self.evaluations.add(SCORE, state.skip_score, len(rows))
         return self._timed(state, "Score", self._scorers.run)(state, pod, snapshot, rows)
+
+    def break_tie(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, rows: Int64Array, draw: Draw
+    ) -> tuple[int, BrokenTie]:
+        """Take one of several rows with the highest total; see `TieRun.run`.
+
+        Raises:
+            PluginFailed: A plugin that was asked about the tied nodes failed.
+        """
+        return self._ties.run(state, pod, snapshot, rows, draw)
+
+    def best_placements(self, snapshot: Snapshot, placements: Sequence[PlacedMembers]) -> list[int]:
+        """The indices of the best of the feasible placements of a pod group; at least one.
+
+        Raises:
+            PluginFailed: A plugin raised.
+        """
+        try:
+            return self._placements.best(snapshot, placements)
+        except Exception as problem:
+            raise failed("running PlacementScore plugins", "", problem) from problem
 
     def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> ReserveOutcome:
         """Run Reserve; if it fails, all plugins have been unreserved."""
@@ -342,20 +401,17 @@ class Framework:
             stopwatch.code = status.code
             return status
 
-    def has_staged_pre_bind(self, plugin: str) -> bool:
-        """Whether a plugin's PreBind runs in stages."""
-        return any(
-            each.name == plugin and isinstance(each, StagedPreBindPlugin) for each in self._pre_bind
-        )
+    def binds_volumes(self, plugin: str) -> bool:
+        """Whether a plugin's PreBind binds volumes."""
+        staged = self._staged.get(plugin)
+        return staged is not None and staged.pre_bind_target is BindVolumes
 
     def staged_pre_bind(
         self, state: CycleState, pod: PodInfo, node_name: str, plugin: str
     ) -> StagedPreBind | None:
         """The staged PreBind of a plugin; None if its PreBind is a coroutine."""
-        for each in self._pre_bind:
-            if each.name == plugin and isinstance(each, StagedPreBindPlugin):
-                return StagedPreBind(each, state, pod, node_name)
-        return None
+        staged = self._staged.get(plugin)
+        return None if staged is None else StagedPreBind(staged, state, pod, node_name)
 
     def run_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[str, BindPod]:
         """Run Bind: the plugin that binds the pod, and its instruction.
@@ -370,7 +426,8 @@ class Framework:
         return self._nominated.problems(nominated, snapshot)
 
     def _row_filter(self, state: CycleState, pod: PodInfo) -> RowFilter:
-        return RowFilter(self._filters.active(state).all, state, pod)
+        filters = self._filters.active(state).all
+        return RowFilter(filters, state, pod, counts_all=self.profile.always_check_all_predicates)
 
     def run_post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Run PostBind.

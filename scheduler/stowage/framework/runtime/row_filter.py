@@ -39,9 +39,18 @@ class RowFilter:
         plugins: The plugins that PreFilter did not skip, in order.
         state: The cycle's state.
         pod: The pod being scheduled.
+        counts_all: Whether every plugin that rejects a node counts; see `NodeVerdicts`.
     """
 
-    def __init__(self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo) -> None:
+    def __init__(
+        self,
+        plugins: Sequence[FilterPlugin],
+        state: CycleState,
+        pod: PodInfo,
+        *,
+        counts_all: bool = False,
+    ) -> None:
+        self._counts_all = counts_all
         self._plugins = plugins
         self._by_pods = [plugin for plugin in plugins if reads_pods(plugin)]
         self._state = state
@@ -79,8 +88,9 @@ class RowFilter:
                 verdict = self._one_by_one(plugin, what_if, positions, added, accepted)
             if not verdict.accepts_all:
                 answers.append(PluginVerdict(plugin.name, verdict))
-                accepted &= ~verdict.rejected(len(accepted))
-        return NodeVerdicts(view, answers)
+                if not self._counts_all:
+                    accepted &= ~verdict.rejected(len(accepted))
+        return NodeVerdicts(view, answers, self._counts_all)
 
     def _one_by_one(
         self,

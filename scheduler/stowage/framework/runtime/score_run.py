@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
 
-from stowage.api.config.extenders import EXTENDER_PLUGIN
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import ScorePlugin
 from stowage.framework.failure import PluginFailed
@@ -20,66 +20,16 @@ from stowage.framework.runtime.class_cache import (
     Seen,
     id_of,
 )
+from stowage.framework.runtime.score_result import NodeScores, PluginScores, ScoreResult
 from stowage.framework.runtime.weighted_plugin import WeightedPlugin
 from stowage.framework.scores import any_out_of_range, out_of_range, uniform_score
-from stowage.framework.verdict import Int64Array
+from stowage.framework.verdict import Int64Array, UInt8Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 
 #: Scoring at most this many feasible nodes costs less than keeping scores.
 _FEW = 32
-
-
-class PluginScores(msgspec.Struct, frozen=True):
-    """One plugin's scores of the feasible nodes, ``int64[rows]`` each."""
-
-    plugin: str
-    weight: int
-    raw: Int64Array
-    normalized: Int64Array
-
-    @property
-    def weighted(self) -> Int64Array:
-        """``normalized * weight``."""
-        return self.normalized * self.weight
-
-
-class ScoreResult:
-    """Total scores of the feasible nodes and, on demand, the scores of each plugin.
-
-    Args:
-        rows: The feasible rows, ascending.
-        total: ``int64[rows]``, sum of the weighted scores.
-        explain: Runs all Score plugins again; valid while the snapshot is current.
-    """
-
-    __slots__ = ("_explain", "_per_plugin", "rows", "total")
-
-    def __init__(
-        self, rows: Int64Array, total: Int64Array, explain: Callable[[], tuple[PluginScores, ...]]
-    ) -> None:
-        self.rows = rows
-        self.total = total
-        self._explain = explain
-        self._per_plugin: tuple[PluginScores, ...] | None = None
-
-    def per_plugin(self) -> tuple[PluginScores, ...]:
-        """The scores of every Score plugin that took part, in order.
-
-        Raises:
-            PluginFailed: A plugin failed.
-        """
-        if self._per_plugin is None:
-            self._per_plugin = self._explain()
-        return self._per_plugin
-
-    def with_extender_scores(self, scores: Int64Array) -> ScoreResult:
-        """The same result plus the scores of extenders, ``int64[rows]``, listed last."""
-
-        def explain() -> tuple[PluginScores, ...]:
-            return (*self.per_plugin(), PluginScores(EXTENDER_PLUGIN, 1, scores, scores))
-
-        return ScoreResult(self.rows, self.total + scores, explain)
+_NO_SCORES: UInt8Array = np.empty((0, 0), dtype=np.uint8)
 
 
 class KeptScorers(msgspec.Struct, frozen=True, eq=False):
@@ -92,6 +42,7 @@ class KeptScorers(msgspec.Struct, frozen=True, eq=False):
         reads_all_nodes: Whether a changed node may change the scores of other nodes.
         per_demand: Whether all of them read only the pod's node demand.
         by_amounts: Whether all plugins of `usage` read only amounts.
+        plain_names: The plugins of `fixed` and `usage`; the rows of `ScoreAnswers.plain`.
     """
 
     fixed: tuple[WeightedPlugin, ...]
@@ -100,19 +51,22 @@ class KeptScorers(msgspec.Struct, frozen=True, eq=False):
     reads_all_nodes: bool
     per_demand: bool
     by_amounts: bool
+    plain_names: tuple[str, ...]
 
     @classmethod
     def of(cls, kept: Sequence[WeightedPlugin]) -> KeptScorers:
         """Group the plugins `kept`."""
         plain = [each for each in kept if not each.normalizes]
         usage = tuple(each for each in plain if each.traits.score_reads is Reads.USAGE)
+        fixed = tuple(each for each in plain if each.traits.score_reads is not Reads.USAGE)
         return cls(
-            fixed=tuple(each for each in plain if each.traits.score_reads is not Reads.USAGE),
+            fixed=fixed,
             usage=usage,
             normalizing=tuple(each for each in kept if each.normalizes),
             reads_all_nodes=any(each.traits.score_reads is Reads.NODES for each in kept),
             per_demand=all(each.traits.reads_only_node_demand for each in kept),
             by_amounts=all(each.traits.reads_only_amounts for each in usage),
+            plain_names=tuple(each.name for each in (*fixed, *usage)),
         )
 
 
@@ -123,11 +77,13 @@ class ActiveScorers(msgspec.Struct, frozen=True, eq=False):
         all: All of them, in order.
         kept: Those whose raw scores are kept.
         cluster: Those that are asked in each cycle.
+        weights: Name and weight of all of them, in order.
     """
 
     all: tuple[WeightedPlugin, ...]
     kept: KeptScorers
     cluster: tuple[WeightedPlugin, ...]
+    weights: tuple[tuple[str, int], ...]
 
 
 class ScoreRun:
@@ -148,7 +104,7 @@ class ScoreRun:
         self._scorers = tuple(WeightedPlugin(plugin, weights[plugin.name]) for plugin in plugins)
         self._names = frozenset(scorer.name for scorer in self._scorers)
         self._cache = cache
-        self._by_skip: dict[frozenset[str], ActiveScorers] = {}
+        self._by_skip: dict[tuple[frozenset[str], frozenset[str]], ActiveScorers] = {}
         self._kept: dict[tuple[str, ...], KeptScorers] = {}
 
     def run(
@@ -170,30 +126,41 @@ class ScoreRun:
             total = np.zeros(len(rows), dtype=np.int64)
             for scores in scored:
                 total += scores.weighted
-            return ScoreResult(rows, total, lambda: scored)
+            by_name = {each.plugin: each for each in scored}
+            pick = partial(_pick, active, by_name, None, rows)
+            return ScoreResult(rows, total, lambda: scored, pick)
         answers = self._answers(active.kept, state, pod, snapshot)
         _refuse_invalid(answers, active.kept, rows)
         total = view.copied(answers.total)
+        computed: dict[str, PluginScores] = {}
         for scorer in active.kept.normalizing:
             kept = answers.raw[scorer.name]
-            if kept.constant is not None:
-                total += kept.constant
-            else:
+            if kept.constant is None:
                 raw = view.take(kept.scores)
-                total += scorer.normalized(state, pod, view, raw) * scorer.weight
+                computed[scorer.name] = scores = _normalized(scorer, state, pod, view, raw)
+                total += scores.weighted
+            elif kept.constant:
+                total += kept.constant
         for scorer in active.cluster:
-            total += _score(scorer, state, pod, view).weighted
-        return ScoreResult(rows, total, explain)
+            computed[scorer.name] = scores = _score(scorer, state, pod, view)
+            total += scores.weighted
+        return ScoreResult(rows, total, explain, partial(_pick, active, computed, answers, rows))
 
     def _active(self, state: CycleState) -> ActiveScorers:
         skipped = self._names.intersection(state.skip_score)
-        active = self._by_skip.get(skipped)
+        asked = state.uncached_scores & self._names
+        active = self._by_skip.get((skipped, asked))
         if active is None:
             running = tuple(each for each in self._scorers if each.name not in skipped)
-            kept = [each for each in running if each.traits.score_reads is not Reads.CLUSTER]
-            cluster = tuple(each for each in running if each.traits.score_reads is Reads.CLUSTER)
-            active = ActiveScorers(running, self._keep(kept), cluster)
-            self._by_skip[skipped] = active
+            cluster = tuple(
+                each
+                for each in running
+                if each.traits.score_reads is Reads.CLUSTER or each.name in asked
+            )
+            kept = [each for each in running if each not in cluster]
+            weights = tuple((each.name, each.weight) for each in running)
+            active = ActiveScorers(running, self._keep(kept), cluster, weights)
+            self._by_skip[skipped, asked] = active
         return active
 
     def _keep(self, scorers: Sequence[WeightedPlugin]) -> KeptScorers:
@@ -218,7 +185,7 @@ class ScoreRun:
                     self._cache.drop(key)
                     raise
                 return answers
-        answers = ScoreAnswers.empty(kept, Seen.now(snapshot))
+        answers = ScoreAnswers.empty(kept, Seen.now(snapshot), kept.plain_names, len(kept.fixed))
         every_row = snapshot.all_rows
         view = snapshot.all_nodes
         answers.fixed[:] = _weighted_sum(kept.fixed, answers, state, pod, view, every_row)
@@ -233,8 +200,46 @@ class ScoreRun:
 
 
 def _score(scorer: WeightedPlugin, state: CycleState, pod: PodInfo, view: NodeView) -> PluginScores:
-    raw = scorer.raw(state, pod, view)
+    return _normalized(scorer, state, pod, view, scorer.raw(state, pod, view))
+
+
+def _normalized(
+    scorer: WeightedPlugin, state: CycleState, pod: PodInfo, view: NodeView, raw: Int64Array
+) -> PluginScores:
     return PluginScores(scorer.name, scorer.weight, raw, scorer.normalized(state, pod, view, raw))
+
+
+def _pick(
+    active: ActiveScorers,
+    computed: Mapping[str, PluginScores],
+    answers: ScoreAnswers | None,
+    rows: Int64Array,
+    positions: Int64Array,
+) -> NodeScores:
+    """The scores of a few of the feasible nodes, without asking a plugin again.
+
+    Args:
+        active: The plugins.
+        computed: The scores of all feasible nodes that this cycle computed.
+        answers: The answers that have the scores of the other plugins; None if there are none.
+        rows: The feasible rows.
+        positions: The nodes, as indices in `rows`.
+    """
+    others = {
+        name: (_picked(scores.raw, positions), _picked(scores.normalized, positions))
+        for name, scores in computed.items()
+    }
+    if answers is None:
+        return NodeScores(active.weights, (), _NO_SCORES, others)
+    for name, kept in answers.raw.items():
+        if name not in others:
+            others[name] = ((int(kept.scores[rows[positions[0]]]),), (kept.normalized,))
+    plain = answers.plain.take(rows.take(positions), axis=1)
+    return NodeScores(active.weights, active.kept.plain_names, plain, others)
+
+
+def _picked(scores: Int64Array, positions: Int64Array) -> tuple[int, ...]:
+    return tuple(scores.take(positions).tolist())
 
 
 def _score_again(
@@ -269,7 +274,7 @@ def _score_again(
         total = _weighted_sum(kept.usage, answers, state, pod, view, rows)
         answers.total[rows] = total + answers.fixed[rows]
         if kept.by_amounts and not answers.invalid:
-            answers.by_amounts.learn(snapshot, rows, total.tolist())
+            answers.by_amounts.learn(snapshot, rows, answers.usage_of(rows, total))
 
 
 def _score_fixed_again(
@@ -299,6 +304,7 @@ def _weighted_sum(
     for scorer in scorers:
         raw = scorer.raw(state, pod, view)
         total += raw * scorer.weight if scorer.weight != 1 else raw
+        answers.plain_of[scorer.name][rows] = raw
         if any_out_of_range(raw) or scorer.name in answers.invalid:
             known = answers.invalid.setdefault(
                 scorer.name, np.zeros(len(answers.total), dtype=np.bool_)
@@ -322,7 +328,8 @@ def _note_uniform(
         return
     one = snapshot.view(exists[:1])
     normalized = scorer.normalized(state, pod, one, np.array([uniform], dtype=np.int64))
-    kept.constant, kept.uniform = int(normalized[0]) * scorer.weight, uniform
+    kept.normalized, kept.uniform = int(normalized[0]), uniform
+    kept.constant = kept.normalized * scorer.weight
 
 
 def _refuse_invalid(answers: ScoreAnswers, kept: KeptScorers, rows: Int64Array) -> None:

@@ -7,15 +7,31 @@ from collections.abc import Iterator
 from stowage.api.config.loading import ConfigError
 from stowage.api.config.types import ConfigStruct
 
+BEST_EFFORT = "BestEffort"
+RESPECT = "Respect"
+
 
 class DefaultPreemptionArgs(ConfigStruct, frozen=True):
-    """The number of candidate nodes that preemption looks for; ``DefaultPreemptionArgs``."""
+    """``DefaultPreemptionArgs`` of kubescheduler.config.k8s.io/v1, and `disruption_budgets`.
+
+    Attributes:
+        min_candidate_nodes_percentage: Percentage of the nodes to find as candidates.
+        min_candidate_nodes_absolute: The least number of candidates to find.
+        disruption_budgets: ``BestEffort`` prefers victims whose eviction violates no disruption
+            budget, as kube-scheduler does; ``Respect`` evicts no others.
+    """
 
     min_candidate_nodes_percentage: int = 10
     min_candidate_nodes_absolute: int = 100
+    disruption_budgets: str = BEST_EFFORT
+
+    @property
+    def respects_budgets(self) -> bool:
+        """Whether preemption may not violate a disruption budget."""
+        return self.disruption_budgets == RESPECT
 
     def validate(self) -> Iterator[ConfigError]:
-        """Yield an error for each value out of bounds, and if both values are 0."""
+        """Yield an error for each value out of bounds, and if both numbers are 0."""
         percentage, absolute = (
             self.min_candidate_nodes_percentage,
             self.min_candidate_nodes_absolute,
@@ -28,6 +44,9 @@ class DefaultPreemptionArgs(ConfigStruct, frozen=True):
             yield ConfigError(
                 "minCandidateNodesAbsolute", 0, "above 0 where minCandidateNodesPercentage is 0"
             )
+        if self.disruption_budgets not in (BEST_EFFORT, RESPECT):
+            expectation = f"{BEST_EFFORT} or {RESPECT}"
+            yield ConfigError("disruptionBudgets", self.disruption_budgets, expectation)
 
     def num_candidates(self, num_nodes: int) -> int:
         """The number of candidates to find among `num_nodes` (``calculateNumCandidates``)."""

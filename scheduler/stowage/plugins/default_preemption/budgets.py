@@ -1,11 +1,15 @@
-"""Finds the potential victims whose eviction would violate a disruption budget."""
+"""Finds the pods whose eviction would violate a disruption budget."""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
 from stowage.framework.verdict import BoolArray, Int64Array
-from stowage.state.pods.disruption_budgets import Budget
+from stowage.state.pods.disruption_budgets import Budget, DisruptionBudgets
+from stowage.state.pods.pod_info import PodInfo
 from stowage.state.what_if.row_local import RowWhatIf
 
 
@@ -21,27 +25,65 @@ def violating_pods(what_if: RowWhatIf, potential: BoolArray) -> BoolArray | None
         what_if: The rows.
         potential: ``bool[rows, slots]``, the potential victims.
     """
-    budgets = what_if.snapshot.budgets
-    sorts, values = what_if.ranked.variants, what_if.snapshot.pod_variants
-    if not len(budgets):
-        return None
-    covered: dict[Budget, list[int]] = {}
-    for code in np.unique(sorts[potential]).tolist():
-        sort = values[code]
-        for budget in budgets.covering(sort[0]) if sort is not None else ():
-            covered.setdefault(budget, []).append(code)
     violating: BoolArray | None = None
-    for budget, codes in covered.items():
-        counted = potential & np.isin(sorts, codes)
-        if budget.disrupted:
-            _leave_out_disrupted(counted, what_if, budget)
+    for budget, counted in _covered(what_if, potential):
+        _leave_out(counted, what_if, budget.disrupted)
         beyond = counted & (np.cumsum(counted, axis=1) > budget.allowed)
         violating = beyond if violating is None else violating | beyond
     return violating
 
 
-def _leave_out_disrupted(counted: BoolArray, what_if: RowWhatIf, budget: Budget) -> None:
+def rows_beyond_budgets(what_if: RowWhatIf, victims: BoolArray) -> BoolArray:
+    """``bool[rows]``: rows where evicting all victims would violate a budget.
+
+    Unlike `violating_pods` it counts the victims alone, and not the reprieved pods. Pods that
+    terminate already are no further disruption, and evictions that the budget's status does not
+    show yet use up its allowed disruptions.
+
+    Args:
+        what_if: The rows.
+        victims: ``bool[rows, slots]``, the pods to evict.
+    """
+    beyond: BoolArray = np.zeros(len(what_if), dtype=np.bool_)
+    running = [sort is not None and not sort[1] for sort in what_if.snapshot.pod_variants]
+    disrupted = victims & np.isin(what_if.ranked.variants, np.flatnonzero(running))
+    for budget, counted in _covered(what_if, disrupted):
+        _leave_out(counted, what_if, budget.disrupted | budget.evicting)
+        beyond |= counted.sum(axis=1) > budget.left
+    return beyond
+
+
+def is_beyond_budgets(victims: Sequence[PodInfo], budgets: DisruptionBudgets) -> bool:
+    """Whether evicting all these pods would violate a budget; see `rows_beyond_budgets`."""
+    counts = Counter(
+        budget
+        for victim in victims
+        if not victim.terminating
+        for budget in budgets.covering(victim.pod_class)
+        if victim.name not in budget.disrupted | budget.evicting
+    )
+    return any(count > budget.left for budget, count in counts.items())
+
+
+def _covered(what_if: RowWhatIf, pods: BoolArray) -> Iterator[tuple[Budget, BoolArray]]:
+    """Each budget that covers some of the pods, and ``bool[rows, slots]``, those it covers."""
+    budgets = what_if.snapshot.budgets
+    if not len(budgets):
+        return
+    sorts, values = what_if.ranked.variants, what_if.snapshot.pod_variants
+    covered: dict[Budget, list[int]] = {}
+    for code in np.unique(sorts[pods]).tolist():
+        sort = values[code]
+        for budget in budgets.covering(sort[0]) if sort is not None else ():
+            covered.setdefault(budget, []).append(code)
+    for budget, codes in covered.items():
+        yield budget, pods & np.isin(sorts, codes)
+
+
+def _leave_out(counted: BoolArray, what_if: RowWhatIf, names: Collection[str]) -> None:
+    if not names:
+        return
     cells: Int64Array = np.argwhere(counted)
     for row, slot in cells.tolist():
-        if what_if.ranked.pods_at(row)[slot].name in budget.disrupted:
+        if what_if.ranked.pods_at(row)[slot].name in names:
             counted[row, slot] = False

@@ -11,6 +11,7 @@ import numpy as np
 
 from stowage.framework import Candidate, DryRun, Preemption, VictimReview
 from stowage.framework.verdict import BoolArray, Int64Array
+from stowage.plugins.default_preemption.budgets import rows_beyond_budgets
 from stowage.plugins.default_preemption.ranking import cheapest, costs, costs_of
 from stowage.plugins.default_preemption.victims import (
     Stripped,
@@ -19,6 +20,8 @@ from stowage.plugins.default_preemption.victims import (
     strip,
 )
 from stowage.state.snapshot import Snapshot
+
+PROTECTED = "Preemption would violate a PodDisruptionBudget"
 
 #: A pass over fewer nodes costs as much as one over this many.
 _LEAST_NODES_AT_ONCE = 64
@@ -32,12 +35,14 @@ class Search(msgspec.Struct):
         num_found: Number of candidates.
         looked_at: The rows that were tried, without their potential victims.
         needless: Nodes that take the pod without any eviction.
+        num_protected: Number of rows left out because their victims violate a budget.
     """
 
     found: list[VictimsByNode] = msgspec.field(default_factory=list)
     num_found: int = 0
     looked_at: list[Stripped] = msgspec.field(default_factory=list)
     needless: list[str] = msgspec.field(default_factory=list)
+    num_protected: int = 0
 
     def count_reasons(self) -> tuple[Counter[str], set[str]]:
         """Reasons why tried rows are no candidates, with row counts, and the rejecting plugins."""
@@ -47,15 +52,25 @@ class Search(msgspec.Struct):
             more_counts, more_plugins = each.count_reasons()
             counts += more_counts
             plugins |= more_plugins
+        if self.num_protected:
+            counts[PROTECTED] += self.num_protected
         return counts, plugins
 
 
-def find_candidates(dry_run: DryRun, snapshot: Snapshot, rows: Int64Array, wanted: int) -> Search:
+def find_candidates(
+    dry_run: DryRun,
+    snapshot: Snapshot,
+    rows: Int64Array,
+    wanted: int,
+    *,
+    respects_budgets: bool = False,
+) -> Search:
     """Try `rows`, in that order, until there are enough candidates (``DryRunPreemption``).
 
     The search ends when there are `wanted` candidates and at least one of them violates no budget.
     At most `wanted` candidates that violate a budget are kept. kube-scheduler tries nodes in
-    parallel and may find a few more.
+    parallel and may find a few more. With `respects_budgets` a node whose victims violate a budget
+    is no candidate.
     """
     search = Search()
     num_clean = start = 0
@@ -66,6 +81,8 @@ def find_candidates(dry_run: DryRun, snapshot: Snapshot, rows: Int64Array, wante
             break
         found = select_victims(stripped)
         search.needless += found.needless
+        if respects_budgets:
+            found = _without_protected(found, search)
         kept, num_clean = _enough(found, wanted, num_clean, search.num_found - num_clean)
         found = msgspec.structs.replace(found, positions=found.positions[kept])
         search.found.append(found)
@@ -73,6 +90,17 @@ def find_candidates(dry_run: DryRun, snapshot: Snapshot, rows: Int64Array, wante
         if num_clean and search.num_found >= wanted:
             break
     return search
+
+
+def _without_protected(found: VictimsByNode, search: Search) -> VictimsByNode:
+    """The candidates whose victims violate no budget; `search` counts the others."""
+    beyond = rows_beyond_budgets(found.trial.what_if, found.victims)[found.positions]
+    search.num_protected += int(np.count_nonzero(beyond))
+    return msgspec.structs.replace(
+        found,
+        positions=found.positions[~beyond],
+        num_violations=np.zeros_like(found.num_violations),
+    )
 
 
 def _promising(

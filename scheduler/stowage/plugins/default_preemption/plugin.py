@@ -17,11 +17,14 @@ from stowage.framework import (
     EventRegistration,
     PluginTraits,
     Preemption,
+    PreemptionBarred,
     VictimReview,
     fit_error_message,
 )
 from stowage.plugins.default_preemption.args import DefaultPreemptionArgs
+from stowage.plugins.default_preemption.budgets import is_beyond_budgets
 from stowage.plugins.default_preemption.candidates import (
+    PROTECTED,
     ReviewInvalid,
     choose_candidate,
     choose_reviewed,
@@ -40,6 +43,9 @@ from stowage.state.snapshot import Snapshot
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_CANDIDATE = "no candidate node for preemption"
 WAITING = "waiting for the preemption for this pod to be finished"
+_BUDGET_CHANGED = ClusterEvent(
+    EventResource.POD_DISRUPTION_BUDGET, ActionType.UPDATE | ActionType.DELETE
+)
 _HELD = unresolvable(WAITING)
 Outcome = tuple[Status, str | None]
 
@@ -66,15 +72,22 @@ class DefaultPreemption:
         """Deleted assigned pods, so that the queue runs PreEnqueue again after them.
 
         The hint is always Skip: the plugins that rejected the pod decide whether the event helps.
+        If budgets are respected, every change of a budget may help.
         """
         gone = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
-        return (EventRegistration(gone, _skip, per_class=True),)
+        registrations = (EventRegistration(gone, _skip, per_class=True),)
+        if not self._args.respects_budgets:
+            return registrations
+        return (*registrations, EventRegistration(_BUDGET_CHANGED, per_class=True))
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
     ) -> Outcome:
         """The node to nominate, or the reason why there is none; ``Evaluator.Preempt`` of v1.36."""
         state.write(Preemption())
+        barred = state.get(PreemptionBarred)
+        if barred is not None:
+            return _rejected(barred.reason), None
         review = state.get(VictimReview)
         if review is not None:
             return self._take_review(state, snapshot, review)
@@ -90,11 +103,19 @@ class DefaultPreemption:
         dry_run = state.read(DryRun)
         offset = dry_run.choose(len(rows))
         wanted = self._args.num_candidates(len(rows))
-        search = find_candidates(dry_run, snapshot, np.roll(rows, -offset), wanted)
+        search = find_candidates(
+            dry_run,
+            snapshot,
+            np.roll(rows, -offset),
+            wanted,
+            respects_budgets=self._args.respects_budgets,
+        )
         if not search.num_found:
             if search.needless:
                 return error(f"preemption: {_needless(search.needless)}"), None
             reasons, refused_by = search.count_reasons()
+            if search.num_protected:
+                refused_by.add(self.name)
             state.write(Preemption(refused_by=frozenset(refused_by)))
             return _not_helpful(snapshot, len(rows), reasons)
         preemption = choose_candidate(search, dry_run)
@@ -114,6 +135,14 @@ class DefaultPreemption:
             return error(f"preemption: {invalid}"), None
         if not candidates:
             return _rejected(NO_CANDIDATE), ""
+        if self._args.respects_budgets:
+            budgets = snapshot.budgets
+            candidates = [
+                each for each in candidates if not is_beyond_budgets(each.victims, budgets)
+            ]
+        if not candidates:
+            state.write(Preemption(refused_by=frozenset({self.name})))
+            return _rejected(PROTECTED), ""
         return _nominate(state, choose_reviewed(candidates, state.read(DryRun)))
 
 

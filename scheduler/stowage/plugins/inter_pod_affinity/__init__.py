@@ -22,5 +22,6 @@ key, so two nodes that wrongly share a hostname are one domain, as in v1.36.
 
 from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from stowage.plugins.inter_pod_affinity.priority import InterPodAffinityPriority
 
-__all__ = ["InterPodAffinity", "InterPodAffinityArgs"]
+__all__ = ["InterPodAffinity", "InterPodAffinityArgs", "InterPodAffinityPriority"]

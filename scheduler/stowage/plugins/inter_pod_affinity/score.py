@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from stowage.framework.scores import MAX_NODE_SCORE
+from stowage.framework.scores import MAX_NODE_SCORE, MAX_POINTS, POINT
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.domain_sums import DomainSums
@@ -83,8 +83,37 @@ def normalized_between_extremes(scores: Int64Array) -> Int64Array:
     return _share_of(span, np.arange(span + 1)).take(above)
 
 
-def _share_of(span: int, above: Int64Array) -> Int64Array:
-    shares: Int64Array = (MAX_NODE_SCORE * (above / span)).astype(np.int64)
+def normalized_from_zero(scores: Int64Array) -> Int64Array:
+    """Scale scores to points of 0..10 between the extremes, 0 among them, and multiply by 10.
+
+    ``10 * ((score - lowest) / (highest - lowest))``, truncated, where lowest is at most 0 and
+    highest at least 0; all 0 if both are 0 (``CalculateInterPodAffinityPriority`` of 1.12). So
+    nodes that are all drawn to equally get 100, not 0. Times 10, weighted sums order nodes as in
+    1.12.
+
+    Args:
+        scores: ``int64[nodes]``, of the feasible nodes.
+
+    Returns:
+        ``int64[nodes]``, multiples of 10 in 0..100.
+
+    Examples:
+        >>> normalized_from_zero(np.array([7, 7])).tolist()
+        [100, 100]
+        >>> normalized_from_zero(np.array([-3, 0, 4])).tolist()
+        [0, 40, 100]
+        >>> normalized_from_zero(np.array([5, 8])).tolist()
+        [60, 100]
+    """
+    lowest = int(scores.min(initial=0))
+    span = int(scores.max(initial=0)) - lowest
+    if span == 0:
+        return np.zeros_like(scores)
+    return _share_of(span, scores - lowest, MAX_POINTS) * POINT
+
+
+def _share_of(span: int, above: Int64Array, best: int = MAX_NODE_SCORE) -> Int64Array:
+    shares: Int64Array = (best * (above / span)).astype(np.int64)
     return shares
 
 

@@ -18,12 +18,14 @@ from stowage.api.values.resource_names import (
 from stowage.api.values.resources import PodUsage, pod_usage
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.node_resources.args import ResourceSpec
+from stowage.state.devices.classes import DeviceClasses, is_dra_resource_name
 from stowage.state.nodes.resource_index import CPU as CPU_COLUMN
 from stowage.state.nodes.resource_index import MEMORY as MEMORY_COLUMN
 from stowage.state.nodes.resource_index import ResourceIndex
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.snapshot import NodeView
 
+_NO_COLUMN = -1
 _CPU_AND_MEMORY = slice(CPU_COLUMN, MEMORY_COLUMN + 1)
 
 
@@ -56,19 +58,29 @@ class ScoredColumns(msgspec.Struct, frozen=True):
 
 
 class _Wanted(msgspec.Struct, frozen=True):
-    """The columns that count for a class of pods, and what its pods request of each."""
+    """The columns that count for a class of pods, and what its pods request of each.
 
-    version: int
+    Attributes:
+        version: The versions of resources and device classes for which this is right.
+        columns: The columns; -1 for a resource that no node has itself.
+        requests: ``int64[resources]``.
+        weights: ``int64[resources]``.
+        served: (position, device class) of resources that DRA serves where nodes lack them.
+    """
+
+    version: tuple[int, int]
     columns: slice | Int64Array
     requests: Int64Array
     weights: Int64Array
+    served: tuple[tuple[int, str], ...] = ()
 
 
 class ScoredResources:
     """Picks the columns of the scored resources for a pod, and scores nodes by them.
 
     Extended and other scalar resources count only if the pod requests them. Resources that no node
-    has do not count. (``calculateResourceAllocatableRequest``)
+    has do not count. (``calculateResourceAllocatableRequest``) Where a node lacks a resource that a
+    device class serves, the devices of the class count.
 
     Args:
         resources: The scored resources.
@@ -92,19 +104,26 @@ class ScoredResources:
         self._with_defaults = with_defaults
         self._wanted: WeakKeyDictionary[PodClass, _Wanted] = WeakKeyDictionary()
 
+    @property
+    def may_count_devices(self) -> bool:
+        """Whether devices may count: then amounts of nodes do not tell everything."""
+        return any(is_dra_resource_name(each.name) for each in self._resources)
+
     def requests_any(self, pod_class: PodClass) -> bool:
         """Whether a pod of the class requests any of the resources."""
         return any(self._request_of(pod_class, each.name) for each in self._resources)
 
     def scores(self, nodes: NodeView, pod_class: PodClass) -> Int64Array:
         """``int64[nodes]`` for a pod of the class, by the formula."""
-        index = nodes.snapshot.resources
+        index, classes = nodes.snapshot.resources, nodes.snapshot.devices.classes
         wanted = self._wanted.get(pod_class)
-        if wanted is None or wanted.version != index.version:
-            wanted = self._want(index, pod_class)
+        if wanted is None or wanted.version != (index.version, classes.version):
+            wanted = self._want(index, classes, pod_class)
             self._wanted[pod_class] = wanted
         allocatable = nodes.allocatable[:, wanted.columns]
         taken = self._taken(nodes, wanted.columns)
+        if wanted.served:
+            allocatable, taken = _with_devices(nodes, wanted, allocatable, taken)
         return self._formula(ScoredColumns(allocatable, taken, wanted.requests, wanted.weights))
 
     def _taken(self, nodes: NodeView, columns: slice | Int64Array) -> Int64Array:
@@ -118,22 +137,44 @@ class ScoredResources:
             taken[:, at] = nodes.nonzero_requested[:, [column]]
         return taken
 
-    def _want(self, index: ResourceIndex, pod_class: PodClass) -> _Wanted:
-        columns, requests, weights = [], [], []
+    def _want(self, index: ResourceIndex, classes: DeviceClasses, pod_class: PodClass) -> _Wanted:
+        columns: list[int] = []
+        requests: list[int] = []
+        weights: list[int] = []
+        served: list[tuple[int, str]] = []
         for resource in self._resources:
             request = self._request_of(pod_class, resource.name)
             column = index.index_of(resource.name)
-            if column is not None and _counts(resource.name, request):
-                columns.append(column)
+            serving = classes.serving(resource.name)
+            if (column is not None or serving is not None) and _counts(resource.name, request):
+                if serving is not None:
+                    served.append((len(columns), serving.metadata.name))
+                columns.append(_NO_COLUMN if column is None else column)
                 requests.append(request)
                 weights.append(resource.effective_weight)
         both = columns == [CPU_COLUMN, MEMORY_COLUMN]
         return _Wanted(
-            index.version,
+            (index.version, classes.version),
             _CPU_AND_MEMORY if both else np.array(columns, dtype=np.int64),
             np.array(requests, dtype=np.int64),
             np.array(weights, dtype=np.int64),
+            tuple(served),
         )
+
+
+def _with_devices(
+    nodes: NodeView, wanted: _Wanted, allocatable: Int64Array, taken: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """The columns with devices where nodes lack a resource that a class serves."""
+    allocatable, taken = allocatable.copy(), taken.copy()
+    missing = np.asarray(wanted.columns) == _NO_COLUMN
+    allocatable[:, missing] = taken[:, missing] = 0
+    for position, name in wanted.served:
+        devices = nodes.snapshot.devices.of_class(name)
+        lacks = allocatable[:, position] == 0
+        allocatable[lacks, position] = nodes.take(devices.total)[lacks]
+        taken[lacks, position] = nodes.take(devices.used)[lacks]
+    return allocatable, taken
 
 
 def container_usage(pod_class: PodClass) -> PodUsage:

@@ -1,4 +1,4 @@
-"""Arguments of NodeResourcesFit and NodeResourcesBalancedAllocation, with v1.36's defaults."""
+"""Arguments of the plugins of this package, with kube-scheduler's defaults."""
 
 from __future__ import annotations
 
@@ -93,6 +93,21 @@ class NodeResourcesBalancedAllocationArgs(ConfigStruct, frozen=True):
             seen.add(resource.name)
 
 
+class RequestedToCapacityRatioPriorityArgs(ConfigStruct, frozen=True):
+    """Arguments of RequestedToCapacityRatioPriority: the shape, by default that of 1.12."""
+
+    shape: tuple[UtilizationShapePoint, ...] = (
+        UtilizationShapePoint(0, MAX_SHAPE_SCORE),
+        UtilizationShapePoint(MAX_UTILIZATION, 0),
+    )
+
+    def validate(self) -> Iterator[ConfigError]:
+        """Yield an error for each point out of bounds or out of order."""
+        if not self.shape:
+            yield ConfigError("shape", [], "at least one point")
+        yield from _shape_errors(self.shape)
+
+
 def _strategy_errors(strategy: ScoringStrategy) -> Iterator[ConfigError]:
     if strategy.type not in _STRATEGIES:
         yield ConfigError("type", strategy.type, f"one of {', '.join(_STRATEGIES)}")
@@ -108,13 +123,14 @@ def _strategy_errors(strategy: ScoringStrategy) -> Iterator[ConfigError]:
             path = "requestedToCapacityRatio.shape"
             yield ConfigError(path, [], "at least one point")
         else:
-            yield from _shape_errors(ratio.shape)
+            for error in _shape_errors(ratio.shape):
+                yield error.under("requestedToCapacityRatio")
 
 
 def _shape_errors(shape: Sequence[UtilizationShapePoint]) -> Iterator[ConfigError]:
     last = -1
     for index, point in enumerate(shape):
-        path = f"requestedToCapacityRatio.shape[{index}]"
+        path = f"shape[{index}]"
         if not 0 <= point.utilization <= MAX_UTILIZATION:
             yield ConfigError(f"{path}.utilization", point.utilization, "0 to 100")
         elif point.utilization <= last:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,6 +31,8 @@ class BalancedAllocation:
         self._scored = ScoredResources(
             args.scored_resources, plain_request, _scores, with_defaults=False
         )
+        if self._scored.may_count_devices:
+            self.traits = replace(self.traits, reads_only_amounts=False)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
         """Skip for pods that request none of the resources: they change no balance."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.api.values.resource_names import is_extended_resource_name
 from stowage.framework import (
     ACCEPT_ALL,
     CycleState,
     EventRegistration,
     FilterVerdict,
+    PlacedMembers,
     PluginTraits,
     PreFilterResult,
     Reads,
@@ -34,6 +37,7 @@ from stowage.plugins.node_resources.args import (
 from stowage.plugins.node_resources.hints import FitHints
 from stowage.plugins.node_resources.least_allocated import least_allocated_score
 from stowage.plugins.node_resources.most_allocated import most_allocated_score
+from stowage.plugins.node_resources.placement_score import most_allocated_placements
 from stowage.plugins.node_resources.requested_to_capacity_ratio import (
     requested_to_capacity_ratio_score,
     utilization_scores,
@@ -44,6 +48,7 @@ from stowage.state.snapshot import NodeView, Snapshot
 
 TOO_MANY_PODS = "Too many pods"
 _PASSED = PreFilterResult()
+_FIT_OF = {LEAST_ALLOCATED: "worst fit", MOST_ALLOCATED: "best fit"}
 
 ScoreFormula: TypeAlias = Callable[[ScoredColumns], Int64Array]
 
@@ -61,13 +66,25 @@ class NodeResourcesFit:
         rejects_per_class=True,
     )
 
-    def __init__(self, args: NodeResourcesFitArgs) -> None:
+    def __init__(
+        self, args: NodeResourcesFitArgs, gates: FeatureGates = DEFAULT_FEATURE_GATES
+    ) -> None:
+        self._classes_serve = gates.enabled("DRAExtendedResource")
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         strategy = args.scoring_strategy
+        self._strategy = strategy.type
         self._scored = ScoredResources(
             strategy.scored_resources, request_with_defaults, _formula(strategy), with_defaults=True
         )
+        self._placement_resources = strategy.scored_resources
+        if self._scored.may_count_devices:
+            self.traits = replace(self.traits, reads_only_amounts=False)
+
+    @property
+    def title(self) -> str:
+        """The name and what the strategy is called: MostAllocated is best fit."""
+        return " ".join(filter(None, (self.name, _FIT_OF.get(self._strategy))))
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         """Success for every pod: each takes at least one pod slot of its node."""
@@ -82,21 +99,28 @@ class NodeResourcesFit:
         """
         del state
         allocatable, requested = nodes.allocatable, nodes.requested
+        classes = nodes.snapshot.devices.classes
         rejections = []
         full = nodes.num_pods >= allocatable[:, PODS]
         if np.count_nonzero(full):
             rejections.append(Rejection(TOO_MANY_PODS, full))
         index_of, everywhere = nodes.snapshot.resources.index_of, None
         for resource, request in pod.pod_class.requests.items():
-            if request <= 0 or self._ignores(resource):
+            if request <= 0 or self.ignores(resource):
                 continue
             column = index_of(resource)
+            is_served = classes.serves_any and classes.serving(resource) is not None
+            if column is None and is_served:
+                continue
             if column is None:
                 everywhere = np.ones_like(full) if everywhere is None else everywhere
                 rejections.append(Rejection(f"Insufficient {resource}", everywhere, True))
                 continue
             have = allocatable[:, column]
             short = have - requested[:, column] < request
+            if is_served:
+                # DynamicResources decides about nodes that have none of it themselves.
+                short &= have > 0
             if np.count_nonzero(short):
                 reason = f"Insufficient {resource}"
                 rejections.append(Rejection(reason, short, unresolvable=have < request))
@@ -107,11 +131,19 @@ class NodeResourcesFit:
         del state
         return self._scored.scores(nodes, pod.pod_class)
 
+    def score_placements(
+        self, snapshot: Snapshot, placements: Sequence[PlacedMembers]
+    ) -> Int64Array:
+        """``int64[placements]`` in 0..100: how much of each would be taken, for pod groups."""
+        return most_allocated_placements(snapshot, placements, self._placement_resources)
+
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Deleted or scaled-down pods, added or larger nodes, device classes."""
-        return FitHints(self._ignores).events_to_register()
+        hints = FitHints(self.ignores, classes_serve=self._classes_serve)
+        return hints.events_to_register()
 
-    def _ignores(self, resource: str) -> bool:
+    def ignores(self, resource: str) -> bool:
+        """Whether Filter does not look at the resource."""
         if not self._ignored and not self._ignored_groups:
             return False
         if not is_extended_resource_name(resource):

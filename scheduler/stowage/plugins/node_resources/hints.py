@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.objects.device import DeviceClass
 from stowage.api.objects.node import Node
 from stowage.api.values.resource_names import PODS
 from stowage.api.values.resources import node_allocatable
 from stowage.framework.extension_points import EventRegistration
+from stowage.state.devices.classes import IMPLICIT_PREFIX
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -25,30 +27,31 @@ class FitHints:
 
     Args:
         ignores: Whether the plugin ignores a resource.
+        classes_serve: Whether device classes may serve resources.
     """
 
-    def __init__(self, ignores: Callable[[str], bool]) -> None:
+    def __init__(self, ignores: Callable[[str], bool], *, classes_serve: bool = True) -> None:
+        self._classes_serve = classes_serve
         self._ignores = ignores
         self._read: tuple[tuple[Node, Mapping[str, int]], ...] = ()
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
-        """Deleted or scaled-down pods, added or larger nodes, device classes.
-
-        A device class may map an extended resource to devices. There is no hint for it: every
-        added or updated device class requeues the pod.
-        """
+        """Deleted or scaled-down pods, added or larger nodes, device classes."""
         pods = ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN
         nodes = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE
         classes = ActionType.ADD | ActionType.UPDATE
-        return (
+        own = (
             EventRegistration(
                 ClusterEvent(EventResource.POD, pods), after_pod_change, per_class=True
             ),
             EventRegistration(
                 ClusterEvent(EventResource.NODE, nodes), self.after_node_change, per_class=True
             ),
-            EventRegistration(ClusterEvent(EventResource.DEVICE_CLASS, classes)),
         )
+        if not self._classes_serve:
+            return own
+        served = ClusterEvent(EventResource.DEVICE_CLASS, classes)
+        return (*own, EventRegistration(served, after_class_change, per_class=True))
 
     def after_node_change(self, pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
         """``isSchedulableAfterNodeChange``: Queue if the pod fits a node that is new or larger.
@@ -103,6 +106,14 @@ def after_pod_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> 
             for name, amount in pod.requests.items()
         )
     )
+
+
+def after_class_change(pod: PodInfo, old: DeviceClass | None, new: DeviceClass) -> QueueingHint:
+    """``isSchedulableAfterDeviceClassEvent``: Queue if the class may serve a requested resource."""
+    served = {new.spec.extended_resource_name}
+    if old is None:
+        served.add(f"{IMPLICIT_PREFIX}{new.metadata.name}")
+    return QueueingHint.when(any(pod.requests.get(name) for name in served if name))
 
 
 def _has_more_for(pod: PodInfo, before: Mapping[str, int], after: Mapping[str, int]) -> bool:

@@ -12,8 +12,10 @@ from stowage.framework.verdict import Int64Array
 from stowage.plugins.node_resources.args import MAX_SHAPE_SCORE, MAX_UTILIZATION
 
 
-def utilization_scores(shape: Sequence[UtilizationShapePoint]) -> Int64Array:
-    """``int64[101]``: the score, 0..100, at each whole percentage of utilization.
+def utilization_scores(
+    shape: Sequence[UtilizationShapePoint], highest: int = MAX_NODE_SCORE
+) -> Int64Array:
+    """``int64[101]``: the score, 0..highest, at each whole percentage of utilization.
 
     Linear between the points of `shape` and constant outside them; divisions round towards zero as
     in Go (``BuildBrokenLinearFunction``).
@@ -23,7 +25,7 @@ def utilization_scores(shape: Sequence[UtilizationShapePoint]) -> Int64Array:
         >>> utilization_scores(points)[[0, 33, 100]].tolist()
         [100, 67, 0]
     """
-    factor = MAX_NODE_SCORE // MAX_SHAPE_SCORE
+    factor = highest // MAX_SHAPE_SCORE
     points = [(point.utilization, point.score * factor) for point in shape]
     return np.array(
         [_score_at(percentage, points) for percentage in range(MAX_UTILIZATION + 1)],

@@ -95,6 +95,7 @@ class VolumeBinding:
 
     name = "VolumeBinding"
     traits = PluginTraits(reads_placed_pods=False, rejects_per_class=True)
+    pre_bind_target = BindVolumes
 
     def __init__(self, args: VolumeBindingArgs) -> None:
         self.pre_bind_timeout_s = float(args.bind_timeout_seconds)
@@ -192,6 +193,11 @@ class VolumeBinding:
         """Whether the claims are bound, still to be bound, or cannot be bound on this node."""
         del pod
         return check_plan(_plan(state), node_name, snapshot, self._topology)
+
+    def pre_bind_timed_out(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> str:
+        """The text of the error if the claims are not bound in time."""
+        del state, pod, snapshot
+        return "binding volumes: context deadline exceeded"
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Events of storage objects and nodes that may make a volume reachable or free."""

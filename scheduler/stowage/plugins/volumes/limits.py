@@ -66,7 +66,8 @@ class NodeVolumeLimits:
         for driver, volumes in by_driver.items():
             limits = nodes.snapshot.csi_nodes.limits(driver)
             if limits is not None:
-                exceeded |= _exceeded(nodes, driver, volumes, limits)
+                new, left = new_and_left(nodes, driver, volumes, limits)
+                exceeded |= (new > left) & (new > 0)
         if not exceeded.any():
             return ACCEPT_ALL
         return FilterVerdict((Rejection(REASON, exceeded),))
@@ -143,10 +144,20 @@ def _missing_claim(pod: PodInfo, snapshot: Snapshot) -> str:
     return ""
 
 
-def _exceeded(
+def new_and_left(
     nodes: NodeView, driver: str, wanted: Set[AttachedVolume], limits: Int64Array
-) -> BoolArray:
-    """``bool[nodes]``: where a driver's ``limits[rows]`` do not allow some more volumes."""
+) -> tuple[Int64Array, Int64Array]:
+    """Volumes that are not in use on a node, and how many more its limit allows.
+
+    Args:
+        nodes: The nodes.
+        driver: The CSI driver, or a limit of 1.12.
+        wanted: The volumes of a pod.
+        limits: ``int64[rows]``.
+
+    Returns:
+        Two arrays ``int64[nodes]``.
+    """
     use = nodes.snapshot.volume_use
     new = np.full(nodes.snapshot.num_rows, len(wanted), dtype=np.int64)
     for volume in wanted:
@@ -159,8 +170,7 @@ def _exceeded(
         # Where all new volumes fit, changes to other volumes do not matter.
         more, shared = nodes.changes.volumes(driver, wanted, left < len(wanted))
         new_here, left_here = new_here - shared, left_here - more
-    exceeded: BoolArray = (new_here > left_here) & (new_here > 0)
-    return exceeded
+    return new_here, left_here
 
 
 def _limits(csi_node: CSINode) -> dict[str, int]:

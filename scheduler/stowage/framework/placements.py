@@ -1,0 +1,80 @@
+"""Placements: the topology domains that a pod group may go to, and the plugins that rank them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import msgspec
+import numpy as np
+
+from stowage.framework.extension_points import Plugin
+from stowage.framework.verdict import Int64Array
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
+
+
+class PlacedMembers(msgspec.Struct, frozen=True):
+    """A feasible placement: the members of a group on nodes of one topology domain.
+
+    Attributes:
+        rows: ``int64[nodes]``: the rows of the domain's nodes.
+        placed: The members that would be placed, each with its row.
+        num_scheduled: Number of members that are bound or assumed already.
+    """
+
+    rows: Int64Array
+    placed: tuple[tuple[PodInfo, int], ...]
+    num_scheduled: int
+
+
+@runtime_checkable
+class PlacementScorePlugin(Plugin, Protocol):
+    """Scores the feasible placements of a pod group; ``PlacementScorePlugin`` of v1.36."""
+
+    def score_placements(
+        self, snapshot: Snapshot, placements: Sequence[PlacedMembers]
+    ) -> Int64Array:
+        """``int64[placements]`` in 0..100; the placed members are not in the snapshot."""
+        ...
+
+
+@runtime_checkable
+class PlacementTieBreaker(Plugin, Protocol):
+    """Chooses among placements with the highest sum of scores."""
+
+    def rank_placements(
+        self, snapshot: Snapshot, placements: Sequence[PlacedMembers]
+    ) -> Int64Array:
+        """``int64[placements]``: the highest rank wins; equal ranks leave it to chance."""
+        ...
+
+
+class PlacementRun:
+    """Runs the plugins that rank placements.
+
+    Args:
+        plugins: All plugins of a profile.
+        weights: Weights of Score plugins, which hold here too; 1 for others.
+    """
+
+    def __init__(self, plugins: Sequence[Plugin], weights: dict[str, int]) -> None:
+        self._scorers = [
+            (each, weights.get(each.name, 1))
+            for each in plugins
+            if isinstance(each, PlacementScorePlugin)
+        ]
+        self._tie_breakers = [each for each in plugins if isinstance(each, PlacementTieBreaker)]
+
+    def best(self, snapshot: Snapshot, placements: Sequence[PlacedMembers]) -> list[int]:
+        """The indices of the placements that no plugin prefers another to; at least one."""
+        totals = np.zeros(len(placements), dtype=np.int64)
+        for scorer, weight in self._scorers:
+            totals += scorer.score_placements(snapshot, placements) * weight
+        best = np.flatnonzero(totals == totals.max())
+        for breaker in self._tie_breakers:
+            if len(best) > 1:
+                tied = [placements[index] for index in best.tolist()]
+                ranks = breaker.rank_placements(snapshot, tied)
+                best = best[ranks == ranks.max()]
+        return [int(index) for index in best.tolist()]

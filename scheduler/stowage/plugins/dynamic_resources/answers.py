@@ -1,0 +1,211 @@
+"""On which nodes claims can be allocated, kept per template.
+
+The answers of a template are arrays over all rows. The next pod of the template updates them: it
+searches again only on nodes whose devices changed since. Where many nodes are asked, plain requests
+are decided for all at once, and nodes with the same pools are searched once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+
+from stowage.api.decoding.errors import SelectorError
+from stowage.framework.verdict import Int64Array
+from stowage.plugins.dynamic_resources.allocator import (
+    AllocationError,
+    Counters,
+    NodeSearch,
+    OutOfTime,
+    Solution,
+)
+from stowage.plugins.dynamic_resources.plain_requests import has_enough_devices
+from stowage.plugins.dynamic_resources.templates import Template
+from stowage.state.devices.pool import Pool
+from stowage.state.snapshot import Snapshot
+
+FITS, DOES_NOT_FIT, HAS_INVALID_POOL, FAILED = range(4)
+
+MAX_ALTERNATIVES = 8
+_MAX_TEMPLATES = 256
+#: Searching on 1/4 of the nodes costs as much as deciding all of them at once.
+_TOO_MANY = 4
+
+
+class Answers(msgspec.Struct, eq=False):
+    """The answers about all rows.
+
+    Attributes:
+        codes: ``int8[rows]``: `FITS`, `DOES_NOT_FIT`, `HAS_INVALID_POOL` or `FAILED`.
+        scores: ``int64[rows]``: what the chosen alternatives are worth; None without alternatives.
+        errors: The error of rows that failed.
+        available: The free counters of pools; shared by all searches of an attempt.
+        devices_seen: The position in the log of changed devices.
+        nodes_seen: The position in the log of changed nodes.
+    """
+
+    codes: NDArray[np.int8]
+    scores: Int64Array | None
+    errors: dict[int, str]
+    available: Counters
+    devices_seen: int = 0
+    nodes_seen: int = 0
+
+
+class Attempt(msgspec.Struct, frozen=True, eq=False):
+    """One attempt to allocate the claims of a pod.
+
+    Attributes:
+        snapshot: The cluster.
+        template: What to allocate.
+        names: ``namespace/name`` of the claims.
+        start_clock: Starts the clock for one node; the result says whether the time limit passed.
+    """
+
+    snapshot: Snapshot
+    template: Template
+    names: tuple[str, ...]
+    start_clock: Callable[[], Callable[[], bool]]
+
+    def search(self, row: int, available: Counters) -> Solution | None:
+        """The exact search on the node of a row.
+
+        Raises:
+            AllocationError: A claim cannot be allocated at all, or a selector fails.
+            OutOfTime: The time limit has passed.
+        """
+        try:
+            return self.search_pools(self.snapshot.devices.slices.pools_of(row), row, available)
+        except SelectorError as error:
+            raise AllocationError(f"gather pool information: {error}") from error
+
+    def search_pools(
+        self, pools: tuple[Pool, ...], row: int, available: Counters
+    ) -> Solution | None:
+        """`search` with the pools of the node."""
+        node = self.snapshot.node(row)
+        labels = {} if node is None else node.metadata.labels
+        search = NodeSearch(
+            self.snapshot.devices, self.template.claims, self.names, available, self.start_clock()
+        )
+        return search.run(pools, self.snapshot.node_names[row], labels)
+
+
+class AnswerCache:
+    """The answers of templates; the least recently used are dropped first."""
+
+    def __init__(self) -> None:
+        self._answers: LRUCache[tuple[bytes, ...], Answers] = LRUCache(_MAX_TEMPLATES)
+        self._devices: object = None
+
+    def find(self, attempt: Attempt) -> Answers:
+        """The answers for an attempt, brought up to date."""
+        snapshot = attempt.snapshot
+        slices, key = snapshot.devices.slices, attempt.template.key
+        if self._devices is not snapshot.devices:
+            self._answers.clear()
+            self._devices = snapshot.devices
+        known = self._answers.get(key)
+        if known is None or len(known.codes) != snapshot.num_rows:
+            known = None
+        rows = None if known is None else _changed_rows(known, snapshot)
+        if known is None or rows is None or slices.has_ambiguous_counters:
+            answers = _compute(attempt)
+        else:
+            answers = known
+            answers.available.clear()
+            _search_on(attempt, answers, rows.tolist())
+        answers.devices_seen = slices.changes.generation
+        answers.nodes_seen = snapshot.node_changes.generation
+        if answers.errors:
+            self._answers.pop(key, None)
+        else:
+            self._answers[key] = answers
+        return answers
+
+
+def _changed_rows(known: Answers, snapshot: Snapshot) -> Int64Array | None:
+    """The rows to search again; None for all."""
+    by_devices = snapshot.devices.slices.changes.since(known.devices_seen)
+    by_nodes = snapshot.node_changes.since(known.nodes_seen)
+    if by_devices is None or by_nodes is None:
+        return None
+    rows = np.union1d(by_devices, by_nodes) if len(by_nodes) else by_devices
+    return None if len(rows) * _TOO_MANY > snapshot.num_rows else rows
+
+
+def _compute(attempt: Attempt) -> Answers:
+    num_rows = attempt.snapshot.num_rows
+    answers = Answers(
+        np.full(num_rows, DOES_NOT_FIT, dtype=np.int8),
+        np.zeros(num_rows, dtype=np.int64) if attempt.template.has_lists else None,
+        {},
+        {},
+    )
+    plain = has_enough_devices(attempt.template, attempt.snapshot.devices, num_rows)
+    is_open = attempt.snapshot.exists
+    if plain is not None:
+        answers.codes[plain.has_enough] = FITS
+        is_open = is_open & plain.is_open
+    _search_on(attempt, answers, np.flatnonzero(is_open).tolist())
+    return answers
+
+
+def _search_on(attempt: Attempt, answers: Answers, rows: Iterable[int]) -> None:
+    """Search on some rows; nodes with the same pools are searched once."""
+    found: dict[tuple[int, ...], tuple[int, int]] = {}
+    slices, is_late = attempt.snapshot.devices.slices, False
+    keeps = not slices.has_ambiguous_counters
+    for row in rows:
+        if is_late:
+            _fail(attempt, answers, row)
+            continue
+        try:
+            pools = slices.pools_of(row)
+            key = tuple(map(id, pools))
+            alike = keeps and not any(each.is_per_device for pool in pools for each in pool.slices)
+            decided = found.get(key) if alike else None
+            if decided is None:
+                decided = _decide(attempt, answers, row, pools)
+                found[key] = decided
+            answers.codes[row] = decided[0]
+            if answers.scores is not None:
+                answers.scores[row] = decided[1]
+        except (AllocationError, SelectorError) as error:
+            answers.codes[row] = FAILED
+            answers.errors[row] = str(error)
+        except OutOfTime:
+            is_late = True
+            _fail(attempt, answers, row)
+
+
+def _decide(
+    attempt: Attempt, answers: Answers, row: int, pools: tuple[Pool, ...]
+) -> tuple[int, int]:
+    """(code, score) of one row."""
+    solution = attempt.search_pools(pools, row, answers.available)
+    if solution is None:
+        is_invalid = any(pool.is_invalid for pool in pools)
+        return (HAS_INVALID_POOL if is_invalid else DOES_NOT_FIT), 0
+    return FITS, _score(attempt.template, solution.chosen)
+
+
+def _fail(attempt: Attempt, answers: Answers, row: int) -> None:
+    """A search has used up its time: the attempt ends, so the other nodes are not searched."""
+    answers.codes[row] = FAILED
+    name = attempt.snapshot.node_names[row]
+    answers.errors[row] = f"node {name}: timed out trying to allocate devices"
+
+
+def _score(template: Template, chosen: Sequence[Sequence[int]]) -> int:
+    """The earlier the chosen alternatives of requests, the more."""
+    return sum(
+        MAX_ALTERNATIVES - index
+        for claim, indices in zip(template.claims, chosen, strict=True)
+        for has_list, index in zip(claim.has_list, indices, strict=True)
+        if has_list
+    )

@@ -1,0 +1,143 @@
+"""All nodes at once, for requests that ask for a number of devices and nothing else.
+
+A node has enough devices if as many of them are free and selected as requested. That is exact for
+nodes whose pools are their own, complete and valid, and whose selected devices are plain; the
+others are left to the exact search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+
+from stowage.api.values.device_capacity import consumed_capacity
+from stowage.api.values.tolerations import first_untolerated_taint
+from stowage.plugins.dynamic_resources.allocator import MAX_RESULTS
+from stowage.plugins.dynamic_resources.requests import Request, expressions_of
+from stowage.plugins.dynamic_resources.templates import Template
+from stowage.state.arrays import BoolArray
+from stowage.state.devices.device_columns import DeviceColumns
+from stowage.state.devices.devices import Devices
+from stowage.state.devices.selection import FAILS, YES, SelectionTable
+
+#: Class, selectors, tolerations and capacity: requests that select the same devices.
+_Key: TypeAlias = tuple[object, ...]
+
+
+class PlainAnswer(msgspec.Struct, frozen=True, eq=False):
+    """The nodes that have enough devices.
+
+    Attributes:
+        has_enough: ``bool[rows]``.
+        is_open: ``bool[rows]``: nodes that only the exact search can decide.
+    """
+
+    has_enough: BoolArray
+    is_open: BoolArray
+
+
+class _Selected(msgspec.Struct, frozen=True, eq=False):
+    """The devices that a request selects, ``bool[devices]`` each.
+
+    Attributes:
+        plain: Free plain devices that it can get.
+        odd: Free devices that it may get under further conditions, or for which a selector fails.
+    """
+
+    plain: BoolArray
+    odd: BoolArray
+
+
+def has_enough_devices(template: Template, devices: Devices, num_rows: int) -> PlainAnswer | None:
+    """The nodes that have enough devices for a template; None if the question is not plain."""
+    if not template.is_plain or not _is_valid(template, devices):
+        return None
+    wanted: dict[_Key, tuple[Request, int]] = {}
+    for claim in template.claims:
+        for request in claim.all_requests:
+            number = wanted.get(_key(request), (request, 0))[1]
+            wanted[_key(request)] = (request, number + request.count)
+    columns = devices.slices.columns
+    has_enough = np.ones(num_rows, dtype=np.bool_)
+    is_open = ~devices.slices.are_simple()
+    several = np.zeros(columns.num_rows, dtype=np.int64)
+    for request, number in wanted.values():
+        selected = _select(request, devices)
+        has_enough &= _per_node(selected.plain, columns, num_rows) >= number
+        is_open |= _per_node(selected.odd, columns, num_rows) > 0
+        several += selected.plain
+    overlaps = _per_node(several > 1, columns, num_rows) > 0
+    return PlainAnswer(has_enough, is_open | (has_enough & overlaps))
+
+
+def _is_valid(template: Template, devices: Devices) -> bool:
+    """Whether the search would begin without an error."""
+    return all(
+        sum(request.count for request in claim.all_requests) <= MAX_RESULTS
+        and all(
+            devices.classes.get(request.class_name) is not None and None not in request.selectors
+            for request in claim.all_requests
+        )
+        for claim in template.claims
+    )
+
+
+def _key(request: Request) -> _Key:
+    capacity = tuple(sorted((name, each.nano) for name, each in request.capacity.items()))
+    tolerations = tuple(
+        (each.key, each.operator, each.value, each.effect) for each in request.tolerations
+    )
+    return request.class_name, request.selectors, tolerations, capacity
+
+
+def _select(request: Request, devices: Devices) -> _Selected:
+    columns = devices.slices.columns
+    device_class = devices.classes.get(request.class_name)
+    selectors = () if device_class is None else device_class.spec.selectors
+    own = tuple(each for each in request.selectors if each is not None)
+    table = SelectionTable(devices.selectors, (*expressions_of(selectors), *own))
+    verdict = table.verdicts(columns)
+    if not len(verdict):
+        nothing = np.zeros(columns.num_rows, dtype=np.bool_)
+        return _Selected(nothing, nothing)
+    verdict = verdict[columns.signature]
+    is_free = ~columns.in_use & (columns.node_row >= 0)
+    is_selected = is_free & (verdict == YES)
+    fits = _fitting_signatures(request, columns)[columns.signature]
+    fits &= _tolerated_taints(request, columns)[columns.taints]
+    odd = (is_selected & ~columns.is_plain) | (is_free & (verdict == FAILS))
+    return _Selected(is_selected & columns.is_plain & fits, odd)
+
+
+def _fitting_signatures(request: Request, columns: DeviceColumns) -> BoolArray:
+    """``bool[signatures]``: whether the capacity suffices."""
+    return _table(
+        [
+            each is not None and consumed_capacity(each.capacity, request.capacity, {}) is not None
+            for each in columns.signatures.values
+        ]
+    )
+
+
+def _tolerated_taints(request: Request, columns: DeviceColumns) -> BoolArray:
+    """``bool[taint sets]``: whether the request tolerates all taints."""
+    return _table(
+        [
+            each is not None and first_untolerated_taint(each, request.tolerations) is None
+            for each in columns.taint_sets.values
+        ]
+    )
+
+
+def _table(verdicts: Sequence[bool]) -> BoolArray:
+    return np.array(verdicts, dtype=np.bool_)
+
+
+def _per_node(mask: BoolArray, columns: DeviceColumns, num_rows: int) -> np.ndarray:
+    counts: np.ndarray = np.bincount(
+        columns.node_row[mask & (columns.node_row >= 0)], minlength=num_rows
+    )
+    return counts

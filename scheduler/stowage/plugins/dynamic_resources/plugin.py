@@ -1,0 +1,469 @@
+"""DynamicResources: a pod goes to a node where its claims are available or can be allocated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from uuid import NAMESPACE_OID, uuid5
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
+from stowage.api.events import ClaimsWritten
+from stowage.api.instructions import (
+    BindClaims,
+    ClaimReference,
+    DeallocateClaim,
+    DeleteClaim,
+    ReleaseClaims,
+)
+from stowage.api.objects.device import ResourceClaim
+from stowage.api.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
+from stowage.api.values.claim_writes import is_reserved_for
+from stowage.framework import (
+    ACCEPT_ALL,
+    CycleState,
+    Diagnosis,
+    EventRegistration,
+    FilterVerdict,
+    PluginTraits,
+    PreBindProgress,
+    PreFilterResult,
+    Reads,
+    Rejection,
+    ReservePlan,
+    default_normalize_score,
+)
+from stowage.framework.verdict import BoolArray, FilterErrors, Int64Array
+from stowage.plugins.dynamic_resources import hints, node_filter, pre_bind
+from stowage.plugins.dynamic_resources.allocation_result import allocation_result
+from stowage.plugins.dynamic_resources.allocator import Solution
+from stowage.plugins.dynamic_resources.answers import (
+    DOES_NOT_FIT,
+    FAILED,
+    FITS,
+    HAS_INVALID_POOL,
+    MAX_ALTERNATIVES,
+    AnswerCache,
+    Attempt,
+)
+from stowage.plugins.dynamic_resources.args import DynamicResourcesArgs, check_limits
+from stowage.plugins.dynamic_resources.pod_claims import ClaimProblem, pod_claims
+from stowage.plugins.dynamic_resources.pod_devices import SPECIAL_CLAIM, PodDevices, Variant
+from stowage.plugins.dynamic_resources.releases import Releases
+from stowage.plugins.dynamic_resources.templates import Templates
+from stowage.state.devices.devices import ClaimAllocation, Devices
+from stowage.state.devices.features import DeviceFeatures, device_features
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView, Snapshot
+
+CANNOT_ALLOCATE = "cannot allocate all claims"
+INVALID_POOLS = "invalid resource pools were encountered"
+NOT_AVAILABLE = "resourceclaim not available on the node"
+STALE_SPECIAL_CLAIM = "cannot schedule extended resource claim"
+CANNOT_FIT = "cannot fit resource"
+_SKIPPED = PreFilterResult(SKIP)
+#: Shared by all pods without claims; never changed.
+_NO_DEVICES = PodDevices()
+
+
+class DynamicResources:
+    """Allocates devices for the claims of pods (``dynamicresources`` of v1.36)."""
+
+    name = "DynamicResources"
+    traits = PluginTraits(
+        score_reads=Reads.NODE,
+        reads_only_node_demand=True,
+        reads_placed_pods=False,
+        rejects_per_class=True,
+        pre_enqueue_per_class=True,
+    )
+    pre_bind_target = BindClaims
+
+    def __init__(
+        self, args: DynamicResourcesArgs, gates: FeatureGates = DEFAULT_FEATURE_GATES
+    ) -> None:
+        self._features = device_features(gates)
+        check_limits(args, self._features)
+        self.pre_bind_timeout_s = float(args.binding_timeout)
+        self._filter_timeout_s = float(args.filter_timeout) if self._features.filter_timeout else 0
+        self._snapshot: Callable[[], Snapshot] | None = None
+        self._templates = Templates(self._features)
+        self._answers = AnswerCache()
+        self._releases = Releases()
+
+    def read_snapshots(self, snapshot: Callable[[], Snapshot]) -> None:
+        """Read claims from here in PreEnqueue and in hints."""
+        self._snapshot = snapshot
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """Gate a pod whose claims are not there yet."""
+        if not pod.spec.resource_claims:
+            return SUCCESS
+        try:
+            pod_claims(pod, self._devices())
+        except ClaimProblem as problem:
+            return unresolvable(str(problem))
+        return SUCCESS
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        """Skip a pod without claims; reject one whose claims are missing or in flight."""
+        devices = snapshot.devices
+        needs_extended = devices.classes.serves_any and devices.serves(pod.requests)
+        if not needs_extended and not pod.spec.resource_claims:
+            state.write(_NO_DEVICES)
+            return _SKIPPED
+        found = PodDevices()
+        state.write(found)
+        if needs_extended:
+            found.extended = node_filter.extended_resources(pod)
+            found.stale = devices.special_claim(pod.uid, pod.name)
+        try:
+            found.claims = pod_claims(pod, devices)
+            for claim in found.unallocated:
+                _check_requests(claim, devices, self._features)
+        except ClaimProblem as problem:
+            return PreFilterResult(unresolvable(str(problem)))
+        if not found.claims and not found.extended:
+            return _SKIPPED
+        state.uncached_scores |= {self.name}
+        return PreFilterResult()
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        """Reject nodes where a claim is unavailable or cannot be allocated."""
+        found = state.read(PodDevices)
+        if found.stale is not None:
+            everywhere = np.ones(len(nodes), dtype=np.bool_)
+            return FilterVerdict((Rejection(STALE_SPECIAL_CLAIM, everywhere, unresolvable=True),))
+        snapshot = nodes.snapshot
+        if found.variants is None:
+            found.variants = self._variants(state, pod, found, snapshot)
+            limit_s = self.pre_bind_timeout_s if self._features.binding_conditions else None
+            found.unavailable = dict(
+                node_filter.unavailable(found, snapshot, limit_s, state.wall_clock)
+            )
+        codes, errors = node_filter.merged(found.variants, snapshot.num_rows)
+        unfit = node_filter.lacking(found, pod, snapshot)
+        masks = {CANNOT_FIT: unfit} if found.extended else {}
+        if codes.any():
+            masks[CANNOT_ALLOCATE] = codes == DOES_NOT_FIT
+            masks[INVALID_POOLS] = codes == HAS_INVALID_POOL
+        if found.unavailable:
+            masks[NOT_AVAILABLE] = np.logical_or.reduce([*found.unavailable.values()])
+            masks[NOT_AVAILABLE] &= codes == FITS
+        return _verdict(masks, codes, errors, nodes, unfit)
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
+    ) -> tuple[Status, str | None]:
+        """Deallocate a claim that is unavailable, or delete a stale one for extended resources.
+
+        As upstream, an error if PreFilter did not run.
+        """
+        del snapshot
+        found = state.get(PodDevices)
+        if found is None:
+            return error("not found"), None
+        if not (found.claims or found.extended) or diagnosis.filtered is None:
+            return unschedulable("no new claims to deallocate"), None
+        claim = next(iter(self.deallocation_candidates(state, pod, diagnosis)), None)
+        if claim is not None:
+            state.instruct(DeallocateClaim(pod.reference, _reference(claim)))
+            return unschedulable("deallocation of ResourceClaim completed"), None
+        if found.stale is not None:
+            state.instruct(DeleteClaim(pod.reference, _reference(found.stale)))
+            return unschedulable("deletion of ResourceClaim completed"), None
+        return unschedulable("still not schedulable"), None
+
+    def deallocation_candidates(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+    ) -> list[ResourceClaim]:
+        """The unavailable claims that only this pod uses, sorted by name."""
+        found = state.read(PodDevices)
+        if diagnosis.filtered is None or not found.unavailable:
+            return []
+        verdicts = diagnosis.filtered.verdicts
+        rows = verdicts.view.rows[verdicts.decided_by(self.name)]
+        codes, _ = node_filter.merged(found.variants or (), verdicts.view.snapshot.num_rows)
+        rows = rows[codes[rows] == FITS]
+        candidates = [
+            claim
+            for claim in found.claims
+            if (where := found.unavailable.get(claim.metadata.namespaced_name)) is not None
+            and bool(where[rows].any())
+            and all(each.uid == pod.uid for each in claim.status.reserved_for)
+            and len(claim.status.reserved_for) <= 1
+        ]
+        return sorted(candidates, key=lambda claim: claim.metadata.namespaced_name)
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        """``int64[len(nodes)]``: more for earlier alternatives; 0 without an allocation here."""
+        del pod
+        found = state.get(PodDevices)
+        scores = np.zeros(len(nodes), dtype=np.int64)
+        if found is None or not self._features.prioritized_list:
+            return scores
+        fixed = sum(map(_score_of_allocated, found.claims))
+        if not found.variants or not (fixed or _has_lists(found.variants)):
+            return scores
+        whole = np.zeros(nodes.snapshot.num_rows, dtype=np.int64)
+        for variant in found.variants:
+            if variant.answers is None:
+                continue
+            own = fixed if variant.answers.scores is None else variant.answers.scores + fixed
+            where = variant.answers.codes == FITS
+            whole = np.where(where if variant.nodes is None else where & variant.nodes, own, whole)
+        return nodes.take(whole)
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        """``int64[len(nodes)]`` in 0..100: the highest raw score becomes 100."""
+        del state, pod, nodes
+        return default_normalize_score(scores)
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> ReservePlan | Status:
+        """Take devices on the node, so that other pods do not get them."""
+        found = state.get(PodDevices)
+        if found is None or not found.variants or self._snapshot is None:
+            return SUCCESS
+        snapshot = self._snapshot()
+        row = snapshot.row_of(node_name)
+        variant = None if row is None else variant_at(found.variants, row)
+        if row is None or variant is None or variant.answers is None:
+            return SUCCESS
+        allocations = self.allocations_on(row, state, pod, snapshot)
+        if allocations is None:
+            return error("claim allocation not found for node")
+        found.reserved = allocations
+        if variant.extended is not None:
+            found.mappings = variant.extended.mappings
+            found.extended_spec = variant.extended.spec
+        return ReservePlan(allocations=found.reserved)
+
+    def allocations_on(
+        self, row: int, state: CycleState, pod: PodInfo, snapshot: Snapshot
+    ) -> tuple[ClaimAllocation, ...] | None:
+        """What the pod's claims would get on a node after Filter; None if they get nothing there.
+
+        Raises:
+            AllocationError: A claim cannot be allocated at all, or a selector fails.
+        """
+        found = state.read(PodDevices)
+        variant = variant_at(found.variants or (), row)
+        if variant is None or variant.answers is None or variant.answers.codes[row] != FITS:
+            return None
+        attempt = self._attempt(state, pod, found, snapshot, variant)
+        solution = attempt.search(row, variant.answers.available)
+        if solution is None:
+            return None
+        return tuple(self._allocations(pod, found, variant, solution, snapshot, row))
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Give reservations back that PreBind has written; the engine frees the devices."""
+        del node_name
+        found = state.get(PodDevices)
+        if found is None or self._snapshot is None:
+            return
+        claims = pre_bind.latest(found, self._snapshot().devices)
+        reserved = [
+            claim
+            for claim in claims
+            if claim.status.allocation is not None and is_reserved_for(claim, pod.uid)
+        ]
+        self._releases.note(pod.uid, reserved)
+        if reserved:
+            state.instruct(ReleaseClaims(pod.reference, tuple(map(_reference, reserved))))
+        if found.special is not None:
+            state.instruct(DeleteClaim(pod.reference, _reference(found.special)))
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        """Skip if the pod has no claims."""
+        del pod, node_name
+        found = state.get(PodDevices)
+        return SKIP if found is None or not (found.claims or found.reserved) else SUCCESS
+
+    def pre_bind_writes(self, state: CycleState, pod: PodInfo, node_name: str) -> BindClaims:
+        """The writes: allocations, reservations, and the claim for extended resources."""
+        found, devices = state.read(PodDevices), self._devices()
+        claims = self._releases.applied(pod.uid, pre_bind.latest(found, devices))
+        written = pre_bind.writes(found, pod, node_name, claims)
+        return replace(written, sets_time=self._features.binding_conditions)
+
+    def pre_bind_written(self, state: CycleState, outcome: ClaimsWritten) -> None:
+        """Note what the shell has written."""
+        pre_bind.note(state.read(PodDevices), outcome)
+
+    def pre_bind_progress(
+        self, state: CycleState, pod: PodInfo, node_name: str, snapshot: Snapshot
+    ) -> PreBindProgress:
+        """Whether the devices are ready, still to be made ready, or have failed."""
+        limit_s = self.pre_bind_timeout_s if self._features.binding_conditions else None
+        wait = pre_bind.Wait(limit_s, state.wall_clock())
+        return pre_bind.progress(state, pod, node_name, snapshot, wait)
+
+    def pre_bind_timed_out(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> str:
+        """The text of the error if devices did not become ready in time."""
+        pre_bind.note_end(state, pod, snapshot.devices, pre_bind.TIMEOUT)
+        return pre_bind.timeout_text(state.read(PodDevices), snapshot)
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        """Events that may add devices or claims, or free devices."""
+        return hints.ClaimHints(self._devices).events_to_register()
+
+    def _devices(self) -> Devices:
+        if self._snapshot is None:
+            raise ValueError("the plugin is not connected to a cluster")
+        return self._snapshot().devices
+
+    def _variants(
+        self, state: CycleState, pod: PodInfo, found: PodDevices, snapshot: Snapshot
+    ) -> list[Variant]:
+        """What is to be allocated where, with the answers."""
+        specs = [claim.spec for claim in found.unallocated]
+        variants = []
+        for nodes, extended in node_filter.by_provided_resources(found, pod, snapshot):
+            own = specs if extended is None else [*specs, extended.spec]
+            template = self._templates.of(own)
+            variant = Variant(nodes, template, extended, None)
+            if own:
+                answers = self._answers.find(self._attempt(state, pod, found, snapshot, variant))
+                variant = Variant(nodes, template, extended, answers)
+            variants.append(variant)
+        return variants
+
+    def _attempt(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        found: PodDevices,
+        snapshot: Snapshot,
+        variant: Variant,
+    ) -> Attempt:
+        names = [claim.metadata.namespaced_name for claim in found.unallocated]
+        if variant.extended is not None:
+            names.append(f"{pod.namespace}/{SPECIAL_CLAIM}")
+        start = partial(_start_clock, state.timer, self._filter_timeout_s)
+        return Attempt(snapshot, variant.template, tuple(names), start)
+
+    def _allocations(
+        self,
+        pod: PodInfo,
+        found: PodDevices,
+        variant: Variant,
+        solution: Solution,
+        snapshot: Snapshot,
+        row: int,
+    ) -> Iterator[ClaimAllocation]:
+        claims: list[ResourceClaim | None] = [*found.unallocated]
+        if variant.extended is not None:
+            claims.append(None)
+        parts = zip(claims, variant.template.claims, solution.taken, solution.chosen, strict=True)
+        for claim, requests, taken, chosen in parts:
+            if claim is None:
+                uid = version = f"{pod.uid}/{SPECIAL_CLAIM}"
+                key = f"{pod.namespace}/{SPECIAL_CLAIM}"
+            else:
+                uid, key = claim.metadata.uid, claim.metadata.namespaced_name
+                version = claim.metadata.resource_version
+            allocation = allocation_result(
+                requests,
+                taken,
+                chosen,
+                snapshot.devices.classes,
+                snapshot.node_names[row],
+                partial(_share_id, f"{uid}/{version}"),
+            )
+            yield ClaimAllocation(uid, key, allocation)
+
+
+def _start_clock(timer: Callable[[], float], limit_s: float) -> Callable[[], bool]:
+    if not limit_s:
+        return lambda: False
+    deadline = timer() + limit_s
+    return lambda: timer() > deadline
+
+
+def _share_id(claim: str, index: int) -> str:
+    """A share ID: a claim version gets each share only once, so it need not be random."""
+    return str(uuid5(NAMESPACE_OID, f"{claim}/{index}"))
+
+
+def _has_lists(variants: Sequence[Variant]) -> bool:
+    return any(each.answers is not None and each.answers.scores is not None for each in variants)
+
+
+def variant_at(variants: Sequence[Variant], row: int) -> Variant | None:
+    """The variant of the node in a row."""
+    return next((each for each in variants if each.nodes is None or bool(each.nodes[row])), None)
+
+
+def _reference(claim: ResourceClaim) -> ClaimReference:
+    meta = claim.metadata
+    return ClaimReference(meta.namespace, meta.name, meta.uid, meta.resource_version)
+
+
+def _verdict(
+    masks: dict[str, BoolArray],
+    codes: NDArray[np.int8],
+    errors: dict[int, str],
+    nodes: NodeView,
+    unfit: BoolArray,
+) -> FilterVerdict:
+    rejections = []
+    for reason, mask in masks.items():
+        applies = mask if reason == CANNOT_FIT else mask & ~unfit
+        if applies.any():
+            rejections.append(Rejection(reason, nodes.take(applies), unresolvable=True))
+    if not errors:
+        return FilterVerdict(tuple(rejections)) if rejections else ACCEPT_ALL
+    rows = nodes.rows
+    failed = FilterErrors(nodes.take((codes == FAILED) & ~unfit), lambda at: errors[int(rows[at])])
+    return FilterVerdict(tuple(rejections), failed)
+
+
+def _score_of_allocated(claim: ResourceClaim) -> int:
+    """What the alternatives are worth that an allocated claim got."""
+    allocation = claim.status.allocation
+    if allocation is None:
+        return 0
+    got = {each.request for each in allocation.devices.results}
+    score = 0
+    for request in claim.spec.devices.requests:
+        for index, alternative in enumerate(request.first_available):
+            if f"{request.name}/{alternative.name}" in got:
+                score += MAX_ALTERNATIVES - index
+                break
+    return score
+
+
+def _check_requests(claim: ResourceClaim, devices: Devices, features: DeviceFeatures) -> None:
+    """Check that a claim that is to be allocated is not in flight and its classes exist.
+
+    Raises:
+        ClaimProblem: It is in flight, a class does not exist, or it has alternatives while they
+            are switched off.
+        ValueError: A request is of an unknown kind.
+    """
+    key = claim.metadata.namespaced_name
+    if claim.metadata.uid in devices.in_flight:
+        raise ClaimProblem(f"resource claim {key} is in the process of being allocated")
+    for request in claim.spec.devices.requests:
+        if request.exactly is not None:
+            _check_class(request.name, request.exactly.device_class_name, devices)
+        elif not request.first_available:
+            raise ValueError(f"resource claim {key}, request {request.name}: unknown request type")
+        elif not features.prioritized_list:
+            text = "has subrequests, but the DRAPrioritizedList feature is disabled"
+            raise ClaimProblem(f"resource claim {key}, request {request.name}: {text}")
+        for each in request.first_available:
+            _check_class(f"{request.name}/{each.name}", each.device_class_name, devices)
+
+
+def _check_class(request: str, class_name: str, devices: Devices) -> None:
+    if not class_name:
+        raise ValueError(f"request {request}: unsupported request type")
+    if devices.classes.get(class_name) is None:
+        raise ClaimProblem(f"request {request}: device class {class_name} does not exist")

@@ -1,0 +1,170 @@
+"""PreBind: the writes that give a pod its claims, and the wait until their devices are ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from stowage.api.events import ClaimsWritten, EventResource
+from stowage.api.instructions import (
+    BindClaims,
+    BindingConditionsAwaited,
+    ClaimToBind,
+    EmitEvent,
+    ExtendedClaimToBind,
+)
+from stowage.api.objects.device import ResourceClaim
+from stowage.api.status import SUCCESS, WAIT, Status, error
+from stowage.api.values.claim_writes import is_reserved_for
+from stowage.framework import CycleState, PreBindProgress
+from stowage.plugins.dynamic_resources.conditions import (
+    Readiness,
+    condition_state,
+    has_binding_conditions,
+    seconds_left,
+)
+from stowage.plugins.dynamic_resources.pod_devices import PodDevices
+from stowage.state.devices.devices import Devices
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
+
+_CLAIM = EventResource.RESOURCE_CLAIM
+
+#: How a wait for binding conditions ends, as in the metrics.
+SUCCEEDED, FAILED, TIMEOUT = "success", "failed", "timeout"
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """The time that devices have to become ready.
+
+    Attributes:
+        timeout_s: The longest time after the allocation; None if binding conditions do not matter.
+        now: Seconds since the epoch.
+    """
+
+    timeout_s: float | None
+    now: float
+
+
+def writes(
+    found: PodDevices, pod: PodInfo, node_name: str, claims: Sequence[ResourceClaim]
+) -> BindClaims:
+    """Those of the pod's claims that are not reserved for it, with the allocations of Reserve."""
+    reserved = {each.claim_uid: each.allocation for each in found.reserved}
+    wanted = tuple(
+        ClaimToBind(claim, reserved.get(claim.metadata.uid))
+        for claim in claims
+        if not is_reserved_for(claim, pod.uid)
+    )
+    extended = None
+    if found.mappings is not None and found.extended_spec is not None:
+        allocation = found.reserved[-1].allocation
+        extended = ExtendedClaimToBind(found.extended_spec, allocation, found.mappings)
+    return BindClaims(pod.reference, node_name, wanted, extended)
+
+
+def note(found: PodDevices, outcome: ClaimsWritten) -> None:
+    """Note the outcome of the writes; the claim for extended resources may have been created."""
+    found.special = outcome.extended
+    found.is_written = not outcome.error
+
+
+def latest(found: PodDevices, devices: Devices) -> list[ResourceClaim]:
+    """The claims that the pod names, as they are now; as they were if they are gone."""
+    return [devices.claims.get(each.metadata.namespaced_name) or each for each in found.claims]
+
+
+def progress(
+    state: CycleState, pod: PodInfo, node_name: str, snapshot: Snapshot, wait: Wait
+) -> PreBindProgress:
+    """Whether the watch shows the created claim, and all devices are ready."""
+    found = state.read(PodDevices)
+    awaited: set[tuple[EventResource, str]] = set()
+    if found.special is not None and not _is_shown(found.special, snapshot.devices):
+        awaited.add((_CLAIM, found.special.metadata.namespaced_name))
+    limits: list[float] = []
+    timeout_s = wait.timeout_s
+    if timeout_s is None:
+        return PreBindProgress(WAIT, frozenset(awaited)) if awaited else PreBindProgress(SUCCESS)
+    claims = [each for each in _all(found, snapshot.devices) if has_binding_conditions(each)]
+    if claims and not found.has_announced_wait:
+        found.has_announced_wait = True
+        found.waits_since = state.timer()
+        state.instruct(_pending_event(pod, node_name))
+    for claim in claims:
+        failure = _failure(claim, timeout_s, wait.now)
+        if failure is not None:
+            has_failed = condition_state(claim).readiness is Readiness.FAILED
+            note_end(state, pod, snapshot.devices, FAILED if has_failed else TIMEOUT)
+            return PreBindProgress(failure)
+        if condition_state(claim).readiness is not Readiness.READY:
+            awaited.add((_CLAIM, claim.metadata.namespaced_name))
+            left = seconds_left(claim, timeout_s, wait.now)
+            limits += [] if left is None else [left]
+    if not awaited:
+        note_end(state, pod, snapshot.devices, SUCCEEDED)
+        return PreBindProgress(SUCCESS)
+    return PreBindProgress(WAIT, frozenset(awaited), min(limits, default=None))
+
+
+def note_end(state: CycleState, pod: PodInfo, devices: Devices, status: str) -> None:
+    """Report the end of the wait for binding conditions, if there was one."""
+    found = state.read(PodDevices)
+    if found.waits_since is None:
+        return
+    drivers = {
+        result.driver
+        for claim in _all(found, devices)
+        if claim.status.allocation is not None
+        for result in claim.status.allocation.devices.results
+        if result.binding_conditions
+    }
+    waited_s, found.waits_since = state.timer() - found.waits_since, None
+    names = tuple(sorted(drivers))
+    state.instruct(
+        BindingConditionsAwaited(pod.reference, pod.scheduler_name, names, status, waited_s)
+    )
+
+
+def timeout_text(found: PodDevices, snapshot: Snapshot) -> str:
+    """The text of the error if the devices of a claim did not become ready in time."""
+    for claim in _all(found, snapshot.devices):
+        if condition_state(claim).readiness is not Readiness.READY:
+            return f"device binding timeout: claim={claim.metadata.name}"
+    return "the claim for extended resources was created, but the watch did not show it in time"
+
+
+def _failure(claim: ResourceClaim, timeout_s: float, now: float) -> Status | None:
+    state, name = condition_state(claim), claim.metadata.name
+    if state.readiness is Readiness.FAILED:
+        why = f'reason={state.reason}, message="{state.message}"'
+        return error(f"device binding failed: claim={name}, {why}")
+    if state.readiness is Readiness.WAITING:
+        left = seconds_left(claim, timeout_s, now)
+        if left is not None and left < 0:
+            return error(f"device binding timeout: claim={name}")
+    return None
+
+
+def _all(found: PodDevices, devices: Devices) -> Iterator[ResourceClaim]:
+    yield from latest(found, devices)
+    if found.special is not None:
+        yield devices.claims.get(found.special.metadata.namespaced_name) or found.special
+
+
+def _is_shown(claim: ResourceClaim, devices: Devices) -> bool:
+    known = devices.claims.get(claim.metadata.namespaced_name)
+    return known is not None and known.metadata.uid == claim.metadata.uid
+
+
+def _pending_event(pod: PodInfo, node_name: str) -> EmitEvent:
+    return EmitEvent(
+        pod=pod.reference,
+        event_type="Normal",
+        reason="BindingConditionsPending",
+        action="Scheduling",
+        note=f"waiting for binding conditions for device on node {node_name}",
+        scheduler_name=pod.scheduler_name,
+        resource_version=pod.resource_version,
+    )

@@ -1,0 +1,103 @@
+"""Scores of placements equal those of plain Python, placement by placement."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stowage.framework import NoArgs, PlacedMembers
+from stowage.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
+from stowage.plugins.placement_fragmentation import PlacementFragmentation
+from stowage.plugins.pod_group_pods_count import PodGroupPodsCount
+from stowage.state import ClusterCache, PodInfo
+from stowage.state.pods.pod_info import make_pod_info
+from tests.support.builders import make_node, make_pod
+
+#: CPU of the node, of running pods and of members placed, in tenths of a core.
+Node: TypeAlias = tuple[int, list[int], list[int]]
+_pods = st.lists(st.integers(0, 30), max_size=3)
+nodes = st.tuples(st.integers(1, 80), _pods, _pods)
+placements = st.lists(st.lists(nodes, min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+def _pod(cache: ClusterCache, name: str, tenths: int, node: str = "") -> PodInfo:
+    cpu = {"cpu": f"{tenths * 100}m"} if tenths else {}
+    return make_pod_info(make_pod(name, requests=cpu, node=node), cache.classes)
+
+
+def _build(
+    wanted: list[list[Node]],
+) -> tuple[ClusterCache, list[PlacedMembers]]:
+    cache = ClusterCache()
+    members: list[list[tuple[PodInfo, str]]] = []
+    for index, domain in enumerate(wanted):
+        members.append([])
+        for number, (cpu, running, placed) in enumerate(domain):
+            node = f"n-{index}-{number}"
+            cache.update_node(make_node(node, cpu=f"{cpu * 100}m", memory="4Gi"))
+            for each, tenths in enumerate(running):
+                cache.update_pod(_pod(cache, f"r-{node}-{each}", tenths, node))
+            members[-1] += [
+                (_pod(cache, f"m-{node}-{each}", tenths), node)
+                for each, tenths in enumerate(placed)
+            ]
+    snapshot = cache.snapshot()
+    found = []
+    for index, domain in enumerate(wanted):
+        rows = [snapshot.row_of(f"n-{index}-{number}") for number in range(len(domain))]
+        placed_rows = tuple((pod, snapshot.row_of(node) or 0) for pod, node in members[index])
+        found.append(PlacedMembers(np.array(rows, dtype=np.int64), placed_rows, index))
+    return cache, found
+
+
+def _defaulted(tenths: int) -> tuple[int, int]:
+    """CPU and memory of a pod, with the defaults of scoring."""
+    return (tenths * 100 or 100, 200 * 1024**2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(wanted=placements)
+def test_node_resources_fit_scores_how_full_a_placement_gets(
+    wanted: list[list[Node]],
+) -> None:
+    cache, found = _build(wanted)
+    scores = NodeResourcesFit(NodeResourcesFitArgs()).score_placements(cache.snapshot(), found)
+    for score, domain in zip(scores.tolist(), wanted, strict=True):
+        pods = [_defaulted(each) for _, running, placed in domain for each in (*running, *placed)]
+        cpu_have = sum(cpu * 100 for cpu, _, _ in domain)
+        memory_have = len(domain) * 4 * 1024**3
+        cpu = min(sum(pod[0] for pod in pods), cpu_have) * 100 // cpu_have
+        memory = min(sum(pod[1] for pod in pods), memory_have) * 100 // memory_have
+        assert score == (cpu + memory) // 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(wanted=placements)
+def test_the_placement_with_most_pods_scores_100(
+    wanted: list[list[Node]],
+) -> None:
+    cache, found = _build(wanted)
+    scores = PodGroupPodsCount(NoArgs()).score_placements(cache.snapshot(), found).tolist()
+    counts = [
+        index + sum(len(placed) for _, _, placed in domain) for index, domain in enumerate(wanted)
+    ]
+    assert scores == [count * 100 // max(*counts, 1) for count in counts]
+
+
+@settings(max_examples=60, deadline=None)
+@given(wanted=placements)
+def test_fragments_are_what_stays_free_on_nodes_in_use(
+    wanted: list[list[Node]],
+) -> None:
+    cache, found = _build(wanted)
+    ranks = PlacementFragmentation(NoArgs()).rank_placements(cache.snapshot(), found).tolist()
+    for rank, domain in zip(ranks, wanted, strict=True):
+        fragments = 0
+        for cpu, running, placed in domain:
+            if running or placed:
+                # No pod requests memory, so cpu has the smaller free share.
+                fragments += max(cpu - sum(running) - sum(placed), 0) * 1000 // cpu
+        assert rank == -fragments
