@@ -9,6 +9,8 @@ Start reading at `schedule_one`: it lists the steps of one attempt with the func
     engine                       dispatches events to handlers, and the time to timeouts
       event_handlers, ...        update cache and queue, and move waiting pods
       schedule_one               one attempt of one pod
+        pod_groups/              one attempt of a pod group: all of its members or none
+        scheduling_cycle         choose a node, assume, reserve, permit
         scheduling/              the algorithm: one pod and one snapshot in, one decision out
         extenders/               questions to extenders, and their answers
         preemption/              evictions, and the gate of the preemptor
@@ -45,15 +47,24 @@ cannot be replayed. Callbacks into the shell cannot be compared in tests; instru
 
 from stowage.engine.assembly import make_engine
 from stowage.engine.engine import Engine
-from stowage.engine.journal import IncompleteJournal, Journal, ReplayDiverged, replay
+from stowage.engine.journal import (
+    CallRecorder,
+    IncompleteJournal,
+    Journal,
+    Replay,
+    ReplayDiverged,
+    replay,
+)
 from stowage.engine.settings import Configure, EngineSettings
 
 __all__ = [
+    "CallRecorder",
     "Configure",
     "Engine",
     "EngineSettings",
     "IncompleteJournal",
     "Journal",
+    "Replay",
     "ReplayDiverged",
     "make_engine",
     "replay",

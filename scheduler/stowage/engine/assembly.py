@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from stowage.api.config.extenders import NO_EXTENDERS, Extenders
 from stowage.engine.engine import Engine
-from stowage.engine.journal import Journal
+from stowage.engine.journal import CallRecorder
 from stowage.engine.queue_rules import queue_rules
 from stowage.framework import Framework
 from stowage.queue.scheduling_queue import SchedulingQueue
@@ -18,8 +18,9 @@ def make_engine(
     *,
     queue_settings: Mapping[str, float] | None = None,
     timer: Callable[[], float] = lambda: 0.0,
-    journal: Journal | None = None,
+    journal: CallRecorder | None = None,
     extenders: Extenders = NO_EXTENDERS,
+    wall_clock: Callable[[], float] = lambda: 0.0,
 ) -> Engine:
     """Make an engine with an empty cache.
 
@@ -30,7 +31,16 @@ def make_engine(
         timer: A clock for durations in results.
         journal: Records the calls; None records nothing.
         extenders: The configured extenders.
+        wall_clock: Returns the seconds since the epoch.
     """
     by_name = {framework.scheduler_name: framework for framework in frameworks}
     queue = SchedulingQueue(queue_rules(frameworks, queue_settings or {}))
-    return Engine(by_name, queue, choose, timer=timer, journal=journal, extenders=extenders)
+    return Engine(
+        by_name,
+        queue,
+        choose,
+        timer=timer,
+        journal=journal,
+        extenders=extenders,
+        wall_clock=wall_clock,
+    )

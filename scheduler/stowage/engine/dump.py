@@ -69,6 +69,8 @@ def _queued(queued: QueuedPod) -> dict[str, Any]:
         "pod": queued.info.key,
         "attempts": queued.attempts,
         "queued_at": queued.queued_at,
+        "initial_attempt_at": queued.initial_attempt_at,
         "unschedulable_plugins": sorted(queued.unschedulable_plugins),
         "gated_by": queued.gating_plugin,
+        "last_message": queued.last_message,
     }

@@ -12,20 +12,28 @@ from stowage.api.config.extenders import NO_EXTENDERS, Extenders
 from stowage.api.events import ClusterEvent, Event
 from stowage.api.instructions import Instruction
 from stowage.api.status import Status
-from stowage.engine import event_handlers, storage_event_handlers
+from stowage.engine import custom_event_handlers as custom
+from stowage.engine import (
+    device_event_handlers,
+    event_handlers,
+    pod_group_event_handlers,
+    storage_event_handlers,
+)
 from stowage.engine.binding import event_handlers as binding
 from stowage.engine.binding.steps import run_pre_bind
 from stowage.engine.dump import dump_state
 from stowage.engine.extenders.consulting import extenders_answered, victims_reviewed
-from stowage.engine.invariants import check_invariants
-from stowage.engine.journal import HandleCall, Journal, ScheduleCall
-from stowage.engine.preemption.evictions import eviction_finished
+from stowage.engine.invariants import invariant_steps
+from stowage.engine.journal import CallRecorder, HandleCall, ScheduleCall
+from stowage.engine.pod_groups.group_preemption import eviction_finished
 from stowage.engine.preemption.gate import gate_preemptors
 from stowage.engine.reconfiguration import configuration_changed
 from stowage.engine.schedule_one import schedule_one
 from stowage.engine.scheduling import TieBreaker
+from stowage.engine.scheduling_failure import report_gated_pods
 from stowage.engine.settings import Configure
 from stowage.engine.state.engine_state import EngineState
+from stowage.engine.state.wall_clock import WallClock
 from stowage.framework import Framework, Timings, WaitingPod
 from stowage.queue.queue_events import event_label
 from stowage.queue.scheduling_queue import SchedulingQueue
@@ -47,10 +55,19 @@ _HANDLERS: Mapping[type[Any], Handler] = {
     events.WorkloadGone: event_handlers.workload_gone,
     events.StorageSeen: storage_event_handlers.storage_seen,
     events.StorageGone: storage_event_handlers.storage_gone,
+    events.DeviceObjectSeen: device_event_handlers.device_object_seen,
+    events.DeviceObjectGone: device_event_handlers.device_object_gone,
     events.DisruptionBudgetSeen: event_handlers.disruption_budget_seen,
     events.DisruptionBudgetGone: event_handlers.disruption_budget_gone,
+    events.PodGroupSeen: pod_group_event_handlers.pod_group_seen,
+    events.PodGroupGone: pod_group_event_handlers.pod_group_gone,
+    events.PodGroupsServed: pod_group_event_handlers.pod_groups_served,
+    events.CustomObjectSeen: custom.custom_object_seen,
+    events.CustomObjectGone: custom.custom_object_gone,
+    events.CustomResourceGone: custom.custom_resource_gone,
     events.ObjectInvalid: event_handlers.object_invalid,
     events.VolumesWritten: binding.instruction_finished,
+    events.ClaimsWritten: binding.claims_written,
     events.PreBindFinished: binding.instruction_finished,
     events.BindSucceeded: binding.instruction_finished,
     events.BindFailed: binding.instruction_finished,
@@ -75,9 +92,11 @@ class Engine:
         frameworks: One per profile, by scheduler name.
         queue: Made with the rules of these frameworks.
         choose: ``choose(n)`` returns an index below n; breaks ties between best nodes.
-        timer: A clock for durations in results; the default measures nothing.
+        timer: A clock for durations in results and for time limits of plugins; the default
+            measures nothing.
         journal: Records the calls; None records nothing.
         extenders: The configured extenders.
+        wall_clock: Returns the seconds since the epoch, which API objects carry as timestamps.
 
     Attributes:
         state: What the engine knows; tests read it.
@@ -91,13 +110,17 @@ class Engine:
         choose: Callable[[int], int],
         *,
         timer: Callable[[], float] = lambda: 0.0,
-        journal: Journal | None = None,
+        journal: CallRecorder | None = None,
         extenders: Extenders = NO_EXTENDERS,
+        wall_clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        self.state = EngineState(frameworks, queue, TieBreaker(choose), timer, extenders)
+        ties = TieBreaker(choose)
+        clock = WallClock(wall_clock)
+        self.state = EngineState(frameworks, queue, ties, timer, clock, extenders)
         self.journal = journal
         for framework in frameworks.values():
             gate_preemptors(self.state, framework)
+            framework.read_snapshots(self.state.cache.snapshot)
 
     def follow_configuration(self, configuration: str, configure: Configure) -> None:
         """Let ``ConfigurationChanged`` change the configuration; without this it is an error.
@@ -121,25 +144,30 @@ class Engine:
         An exception in the handling of one event is reported and stops no other event.
         """
         arrived = tuple(arrived)
+        self.state.wall_clock.clear()
         self._advance_time(now)
         for event in arrived:
             self._handle_event(event, now)
         answer = self._answer()
         if self.journal is not None:
-            self.journal.record(HandleCall(now, arrived, tuple(answer)))
+            readings = tuple(self.state.wall_clock.readings)
+            self.journal.record(HandleCall(now, arrived, tuple(answer), readings))
         return answer
 
     def schedule(self, now: float, budget: int) -> list[Instruction]:
-        """Attempt up to `budget` pods, in the order of the queue."""
+        """Attempt up to `budget` pods, in the order of the queue, and report gated pods."""
         self.state.ties.clear()
+        self.state.wall_clock.clear()
         self._advance_time(now)
+        report_gated_pods(self.state)
         for _ in range(budget):
             if not schedule_one(self.state, now):
                 break
         answer = self._answer()
         if self.journal is not None:
             choices = tuple(self.state.ties.choices)
-            self.journal.record(ScheduleCall(now, budget, choices, tuple(answer)))
+            readings = tuple(self.state.wall_clock.readings)
+            self.journal.record(ScheduleCall(now, budget, choices, tuple(answer), readings))
         return answer
 
     def pre_bind(self, uid: str, plugin: str) -> Coroutine[Any, Any, Status] | None:
@@ -160,6 +188,10 @@ class Engine:
         """The pods that wait for Permit plugins."""
         return binding.waiting_pods(self.state)
 
+    def custom_resources(self) -> frozenset[str]:
+        """The resources to watch because plugins registered events of theirs."""
+        return custom.custom_resources(self.state.frameworks.values())
+
     def next_deadline(self) -> float | None:
         """When to call `handle` even if no event arrives; None if no timeout is pending."""
         deadlines = (
@@ -169,8 +201,9 @@ class Engine:
         return min((each for each in deadlines if each is not None), default=None)
 
     def has_ready_pods(self) -> bool:
-        """Whether `schedule` would attempt a pod."""
-        return self.state.consultations.has_ready or self.state.queue.has_ready_pods()
+        """Whether `schedule` would attempt a pod, or report a gated one."""
+        queue = self.state.queue
+        return self.state.consultations.has_ready or queue.has_ready_pods() or queue.has_gated
 
     def in_flight(self) -> int:
         """The number of pods that are being bound."""
@@ -179,6 +212,10 @@ class Engine:
     def pending_counts(self) -> Mapping[str, int]:
         """The number of waiting pods by queue: active, backoff, unschedulable, gated."""
         return self.state.queue.pending_counts()
+
+    def oldest_attempt_at(self) -> float | None:
+        """When the longest waiting pod first became active; None if none waits."""
+        return self.state.queue.oldest_attempt_at()
 
     def incoming_counts(self) -> Counter[tuple[str, str]]:
         """How often pods entered a queue, by queue and event label."""
@@ -243,7 +280,16 @@ class Engine:
         Raises:
             InvariantViolation: Naming what is wrong.
         """
-        check_invariants(self.state)
+        for _ in self.validation_steps():
+            pass
+
+    def validation_steps(self) -> Iterator[None]:
+        """`validate` in short steps; `handle` and `schedule` may be called between two of them.
+
+        Raises:
+            InvariantViolation: Naming what is wrong.
+        """
+        return invariant_steps(self.state)
 
     def _answer(self) -> list[Instruction]:
         for problem in self.state.queue.drain_problems():

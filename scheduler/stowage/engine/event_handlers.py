@@ -32,10 +32,12 @@ from stowage.api.instructions import PodReference
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.pod import Pod
-from stowage.engine.binding.event_handlers import storage_changed
+from stowage.engine.binding.event_handlers import object_changed
 from stowage.engine.binding.failure import ASSIGNED_POD_DELETE, retry_after_victim
 from stowage.engine.binding.state_machine import BindingEvent, advance_binding
 from stowage.engine.extenders.consulting import drop_consultation
+from stowage.engine.pod_groups.held_nominations import clear_nominations_if_held
+from stowage.engine.pod_groups.quorum import release_complete_gang
 from stowage.engine.scheduling_failure import report_invalid_pod
 from stowage.engine.state.bindings import LastSeen
 from stowage.engine.state.engine_state import EngineState
@@ -51,6 +53,8 @@ ClusterEvents: TypeAlias = Sequence[ClusterEvent]
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NAMESPACE_UPDATE = ClusterEvent(EventResource.NAMESPACE, ActionType.UPDATE_OTHER)
+BUDGET_UPDATE = ClusterEvent(EventResource.POD_DISRUPTION_BUDGET, ActionType.UPDATE)
+BUDGET_DELETE = ClusterEvent(EventResource.POD_DISRUPTION_BUDGET, ActionType.DELETE)
 NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
 ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
 
@@ -69,6 +73,7 @@ def pending_pod_seen(state: EngineState, event: PendingPodSeen, now: float) -> C
     if info is None:
         drop_consultation(state, event.pod.metadata.uid)
         state.queue.delete(event.pod.metadata.uid)
+        state.cache.forget_pending_member(event.pod.metadata.uid)
         return ()
     if info.scheduler_name not in state.frameworks:
         return ()
@@ -80,7 +85,10 @@ def pending_pod_seen(state: EngineState, event: PendingPodSeen, now: float) -> C
         # The watch of pending pods lags behind the one of assigned pods.
         return ()
     elif state.queue.get(info.uid) is None:
+        state.cache.see_pending_member(info)
         state.queue.add(info, now)
+        if info.group:
+            release_complete_gang(state, info, UNSCHEDULED_POD_ADD, now)
         return (UNSCHEDULED_POD_ADD,)
     else:
         _update_waiting(state, info, now)
@@ -96,9 +104,12 @@ def pending_pod_gone(state: EngineState, event: PendingPodGone, now: float) -> C
         return (UNSCHEDULED_POD_DELETE,)
     drop_consultation(state, event.uid)
     old = state.queue.delete(event.uid)
+    state.cache.forget_pending_member(event.uid)
     state.statuses.forget(event.uid)
     if old is not None and old.nominated_node_name:
         _release_nomination(state, old, now)
+    if old is not None and old.group:
+        clear_nominations_if_held(state, old.group_key, now)
     return (UNSCHEDULED_POD_DELETE,)
 
 
@@ -122,6 +133,8 @@ def assigned_pod_seen(state: EngineState, event: AssignedPodSeen, now: float) ->
             f"Pod {info.key}", f"assumed on node {change.moved_from}, but bound to {info.node_name}"
         )
     if change.actions & ActionType.ADD:
+        if info.group and change.old is None:
+            release_complete_gang(state, info, ASSIGNED_POD_ADD, now)
         state.queue.move_on_event(ASSIGNED_POD_ADD, None, info, now)
         return (ASSIGNED_POD_ADD,)
     updates = [each for each in ASSIGNED_POD_UPDATES if each.action & change.actions]
@@ -141,6 +154,8 @@ def assigned_pod_gone(state: EngineState, event: AssignedPodGone, now: float) ->
         state.preemptions.victim_leaves(event.uid)
         state.queue.move_on_event(ASSIGNED_POD_DELETE, info, None, now)
         retry_after_victim(state, event.uid, now)
+        if info.group:
+            clear_nominations_if_held(state, info.group_key, now)
     return (ASSIGNED_POD_DELETE,)
 
 
@@ -152,7 +167,7 @@ def node_seen(state: EngineState, event: NodeSeen, now: float) -> ClusterEvents:
         state.outbox.report(f"Node {event.node.metadata.name}", str(invalid))
         return ()
     if change.actions:
-        storage_changed(state, EventResource.NODE, event.node.metadata.name, now)
+        object_changed(state, EventResource.NODE, event.node.metadata.name, now)
     if change.actions & ActionType.ADD:
         state.queue.move_on_event(NODE_ADD, None, event.node, now)
         return (NODE_ADD,)
@@ -166,7 +181,7 @@ def node_gone(state: EngineState, event: NodeGone, now: float) -> ClusterEvents:
     """A node was deleted; its pods stay in the cache until they are deleted."""
     node = state.cache.remove_node(event.name)
     if node is not None:
-        storage_changed(state, EventResource.NODE, event.name, now)
+        object_changed(state, EventResource.NODE, event.name, now)
         state.queue.move_on_event(NODE_DELETE, node, None, now)
     return (NODE_DELETE,)
 
@@ -205,14 +220,19 @@ def workload_gone(state: EngineState, event: WorkloadGone, _now: float) -> None:
     state.cache.remove_workload(event.kind, event.namespace, event.name)
 
 
-def disruption_budget_seen(state: EngineState, event: DisruptionBudgetSeen, _now: float) -> None:
-    """A pod disruption budget was added or updated."""
+def disruption_budget_seen(state: EngineState, event: DisruptionBudgetSeen, now: float) -> None:
+    """A pod disruption budget was added or updated.
+
+    kube-scheduler moves no pods on this event, nor when a budget is deleted.
+    """
     state.cache.update_budget(event.budget)
+    state.queue.move_on_event(BUDGET_UPDATE, None, event.budget, now)
 
 
-def disruption_budget_gone(state: EngineState, event: DisruptionBudgetGone, _now: float) -> None:
+def disruption_budget_gone(state: EngineState, event: DisruptionBudgetGone, now: float) -> None:
     """A pod disruption budget was deleted."""
-    state.cache.remove_budget(event.namespace, event.name)
+    if state.cache.remove_budget(event.namespace, event.name):
+        state.queue.move_on_event(BUDGET_DELETE, None, None, now)
 
 
 def object_invalid(state: EngineState, event: ObjectInvalid, _now: float) -> None:
@@ -223,12 +243,14 @@ def object_invalid(state: EngineState, event: ObjectInvalid, _now: float) -> Non
     if event.kind == "Pod" and event.uid:
         drop_consultation(state, event.uid)
         state.queue.delete(event.uid)
+        state.cache.forget_pending_member(event.uid)
         reference = PodReference(event.namespace, event.name, event.uid)
         report_invalid_pod(state, reference, text, event.scheduler_name)
 
 
 def _update_waiting(state: EngineState, info: PodInfo, now: float) -> None:
     old = state.queue.latest(info.uid)
+    state.cache.see_pending_member(info)
     state.queue.update(info, now)
     if old is not None and old.nominated_node_name not in ("", info.nominated_node_name):
         _release_nomination(state, old, now)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from stowage.engine.preemption.evictions import preemption_inconsistencies
 from stowage.engine.state.bindings import BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
+from stowage.queue.scheduling_queue import QueueInconsistentError
 from stowage.state.cache import InvariantViolation
 
 
-def check_invariants(state: EngineState) -> None:
-    """Check that no pod is lost, bound twice or in two places.
+def invariant_steps(state: EngineState) -> Iterator[None]:
+    """Check that no pod is lost, bound twice or in two places, one step between two values.
+
+    The state may change between two steps.
 
     That the engine overcommits no node follows from Filter and from the cache being equal to a
     rebuild. Other clients may overcommit a node by their bindings, so it is no invariant.
@@ -20,18 +25,28 @@ def check_invariants(state: EngineState) -> None:
     Raises:
         InvariantViolation: Names what is wrong, and the pods.
     """
-    state.cache.validate()
-    state.queue.validate()
-    for problem in state.bindings.inconsistencies():
-        raise InvariantViolation("bindings", "consistent", problem)
-    _check_bindings(state)
-    _check_in_flight(state)
-    for problem in state.consultations.inconsistencies():
-        raise InvariantViolation("consultations", "consistent", problem)
-    _check_assumed_storage(state)
-    for problem in preemption_inconsistencies(state):
-        raise InvariantViolation("preemptions", "consistent", problem)
-    _check_nominations(state)
+    yield from state.cache.validation_steps()
+    yield from _queue_steps(state)
+    for check in _CHECKS:
+        check(state)
+        yield
+
+
+def _queue_steps(state: EngineState) -> Iterator[None]:
+    try:
+        yield from state.queue.validation_steps()
+    except QueueInconsistentError as error:
+        raise InvariantViolation("scheduling queue", "consistent", str(error)) from error
+
+
+def _check_parts(state: EngineState) -> None:
+    for part, problems in (
+        ("bindings", state.bindings.inconsistencies()),
+        ("consultations", state.consultations.inconsistencies()),
+        ("preemptions", preemption_inconsistencies(state)),
+    ):
+        for problem in problems:
+            raise InvariantViolation(part, "consistent", problem)
 
 
 def _check_bindings(state: EngineState) -> None:
@@ -60,9 +75,28 @@ def _check_nominations(state: EngineState) -> None:
             raise InvariantViolation("nominations", "equal to the queue's", problem)
 
 
+def _check_devices_in_flight(state: EngineState) -> None:
+    """Devices are in flight for pods that are being bound, or whose claims are being written."""
+    cycles = (*state.bindings, *state.bindings.abandoned_writes.values())
+    expected = {uid for cycle in cycles for uid in cycle.allocated_claims}
+    found = state.cache.snapshot().devices.in_flight.keys()
+    if not found <= expected:
+        raise InvariantViolation("claims in flight", sorted(expected), sorted(found))
+
+
 def _check_assumed_storage(state: EngineState) -> None:
     for assumed, uid in state.cache.assumed_storage().items():
         if uid and uid not in state.bindings:
             raise InvariantViolation(
                 f"{assumed} assumed", "for a pod being bound", f"for pod {uid}"
             )
+
+
+_CHECKS: tuple[Callable[[EngineState], None], ...] = (
+    _check_parts,
+    _check_bindings,
+    _check_in_flight,
+    _check_assumed_storage,
+    _check_devices_in_flight,
+    _check_nominations,
+)

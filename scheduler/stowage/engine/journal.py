@@ -1,7 +1,9 @@
-"""A record of the engine's calls and answers, and their replay; for tests and simulations.
+"""A record of the engine's calls and answers, and their replay.
 
-A running scheduler keeps no journal. A replay needs all calls since the start. A checkpoint to
-begin from is not possible: the cluster's objects could be kept, but not the decisions about them.
+Tests and simulations keep a journal in memory; ``stowage run --record`` writes the same calls to a
+file (`stowage.recording`). A replay that compares decisions needs all calls since the start. A
+checkpoint to begin it from is not possible: the cluster's objects can be kept, as the segments of a
+recording do, but not the decisions about them.
 
 - A pod that is being bound has a cycle state that plugins write, a framework that may belong to an
   earlier configuration, and the state of its volume PreBind.
@@ -19,33 +21,45 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeAlias
+from itertools import zip_longest
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from stowage.api.events import Event
-from stowage.api.instructions import AttemptResult, Instruction
+from stowage.api.instructions import (
+    AttemptResult,
+    BindingConditionsAwaited,
+    Instruction,
+    PodReference,
+)
 
 
 class HandleCall(msgspec.Struct, frozen=True):
-    """A call of ``Engine.handle``."""
+    """A call of ``Engine.handle``; `wall_times` are the readings of the wall clock."""
 
     now: float
     events: tuple[Event, ...]
     instructions: tuple[Instruction, ...]
+    wall_times: tuple[float, ...] = ()
 
 
 class ScheduleCall(msgspec.Struct, frozen=True):
-    """A call of ``Engine.schedule``; `choices` are the results of ties."""
+    """A call of ``Engine.schedule``.
+
+    `choices` are the results of ties, `wall_times` the readings of the wall clock.
+    """
 
     now: float
     budget: int
     choices: tuple[int, ...]
     instructions: tuple[Instruction, ...]
+    wall_times: tuple[float, ...] = ()
 
 
 Entry: TypeAlias = HandleCall | ScheduleCall
+EngineT = TypeVar("EngineT", bound="Replayable")
 
 
 class ReplayDiverged(AssertionError):  # noqa: N818 - it names the finding
@@ -54,6 +68,14 @@ class ReplayDiverged(AssertionError):  # noqa: N818 - it names the finding
 
 class IncompleteJournal(ValueError):  # noqa: N818 - it names the finding
     """The journal has dropped its first calls, so it cannot be replayed."""
+
+
+class CallRecorder(Protocol):
+    """Receives every call of an engine."""
+
+    def record(self, entry: Entry) -> None:
+        """Append a call."""
+        ...
 
 
 class Journal:
@@ -98,13 +120,84 @@ class Replayable(Protocol):
         ...
 
 
-def replay(journal: Journal, make_engine: Callable[[Callable[[int], int]], Replayable]) -> None:
+#: Makes an engine from its ``choose`` and its ``wall_clock``.
+MakeEngine: TypeAlias = Callable[[Callable[[int], int], Callable[[], float]], EngineT]
+
+
+class Replay(Generic[EngineT]):
+    """Repeats recorded calls on a fresh engine, one by one, and compares the answers.
+
+    Args:
+        make_engine: Makes the engine with the ``choose`` and the ``wall_clock`` that it is passed,
+            which repeat what was recorded.
+
+    Attributes:
+        engine: The engine.
+        num_calls: Number of repeated calls.
+    """
+
+    def __init__(self, make_engine: MakeEngine[EngineT]) -> None:
+        self._choices: deque[int] = deque()
+        self._wall_times: deque[float] = deque()
+        self.engine = make_engine(lambda _num_ties: self._choices.popleft(), self._wall_time)
+        self.num_calls = 0
+
+    def repeat(self, entry: Entry) -> None:
+        """Repeat a call.
+
+        Raises:
+            ReplayDiverged: An answer differs; durations do not count.
+        """
+        self._wall_times.extend(entry.wall_times)
+        if isinstance(entry, HandleCall):
+            answer = self.engine.handle(entry.events, entry.now)
+        else:
+            self._choices.extend(entry.choices)
+            answer = self.engine.schedule(entry.now, entry.budget)
+        self._compare(entry, answer)
+
+    def repeat_until_attempt(self, entry: ScheduleCall, pod: str) -> None:
+        """Repeat a call attempt by attempt, up to the attempt of `pod` (``namespace/name``).
+
+        Raises:
+            ReplayDiverged: The result of this attempt differs.
+        """
+        self._choices.extend(entry.choices)
+        self._wall_times.extend(entry.wall_times)
+        recorded = _attempts_of(pod, entry.instructions)
+        replayed: list[Instruction] = []
+        for _ in range(entry.budget):
+            replayed = _attempts_of(pod, self.engine.schedule(entry.now, 1))
+            if replayed:
+                break
+        self._choices.clear()
+        self._wall_times.clear()
+        self._compare(replace(entry, instructions=tuple(recorded[:1])), replayed[:1])
+
+    def _compare(self, entry: Entry, answer: Sequence[Instruction]) -> None:
+        difference = _difference(_timeless(entry.instructions), _timeless(answer))
+        if not difference and self._choices:
+            difference = f"{len(self._choices)} of the recorded ties between nodes did not occur"
+        if not difference and self._wall_times:
+            difference = f"the wall clock was read {len(self._wall_times)} times more"
+        if difference:
+            method = "handle" if isinstance(entry, HandleCall) else "schedule"
+            raise ReplayDiverged(
+                f"call {self.num_calls} ({method} at {entry.now:.6f} s) differs: {difference}"
+            )
+        self.num_calls += 1
+
+    def _wall_time(self) -> float:
+        """The next recorded reading; 0 between two calls, when nothing is recorded."""
+        return self._wall_times.popleft() if self._wall_times else 0.0
+
+
+def replay(journal: Journal, make_engine: MakeEngine[Replayable]) -> None:
     """Repeat all calls of `journal` on a fresh engine and compare every answer.
 
     Args:
         journal: A complete journal.
-        make_engine: Makes the engine with the ``choose`` that it is passed, which repeats the
-            recorded choices.
+        make_engine: See `Replay`.
 
     Raises:
         IncompleteJournal: The journal has dropped calls.
@@ -114,23 +207,38 @@ def replay(journal: Journal, make_engine: Callable[[Callable[[int], int]], Repla
         raise IncompleteJournal(
             f"the journal kept the last {len(journal)} calls only; replay needs all since the start"
         )
-    choices: deque[int] = deque()
-    engine = make_engine(lambda _num_ties: choices.popleft())
-    for number, entry in enumerate(journal.entries):
-        if isinstance(entry, HandleCall):
-            answer = engine.handle(entry.events, entry.now)
-        else:
-            choices.extend(entry.choices)
-            answer = engine.schedule(entry.now, entry.budget)
-        if _timeless(answer) != _timeless(entry.instructions):
-            raise ReplayDiverged(
-                f"call {number} answered {_timeless(answer)}, recorded {entry.instructions}"
-            )
+    calls = Replay(make_engine)
+    for entry in journal.entries:
+        calls.repeat(entry)
+
+
+def _attempts_of(pod: str, instructions: Iterable[Instruction]) -> list[Instruction]:
+    return [
+        each for each in instructions if isinstance(each, AttemptResult) and each.pod.key == pod
+    ]
 
 
 def _timeless(instructions: Iterable[Instruction]) -> list[Instruction]:
     """The instructions without measured durations."""
-    return [
-        replace(each, duration_s=0.0) if isinstance(each, AttemptResult) else each
-        for each in instructions
-    ]
+    return [_without_durations(each) for each in instructions]
+
+
+def _without_durations(instruction: Instruction) -> Instruction:
+    if isinstance(instruction, AttemptResult):
+        return replace(instruction, duration_s=0.0, steps=())
+    if isinstance(instruction, BindingConditionsAwaited):
+        return replace(instruction, duration_s=0.0)
+    return instruction
+
+
+def _difference(recorded: Sequence[Instruction], replayed: Sequence[Instruction]) -> str:
+    """The first instruction that differs, with its pod; empty if all are equal."""
+    for number, (one, other) in enumerate(zip_longest(recorded, replayed)):
+        if one != other:
+            return f"instruction {number}{_pod_of(one or other)}: recorded {one}, replayed {other}"
+    return ""
+
+
+def _pod_of(instruction: Instruction | None) -> str:
+    pod = getattr(instruction, "pod", None) or getattr(instruction, "victim", None)
+    return f" about pod {pod.key}" if isinstance(pod, PodReference) else ""

@@ -29,12 +29,14 @@ def configuration_changed(state: EngineState, event: ConfigurationChanged, now: 
     frameworks = {framework.scheduler_name: framework for framework in settings.frameworks}
     for framework in settings.frameworks:
         gate_preemptors(state, framework)
+        framework.read_snapshots(state.cache.snapshot)
     waiting = state.queue.reconfigure(
         queue_rules(settings.frameworks, settings.queue_settings), now
     )
     dropped = Counter(queued.scheduler_name for queued in waiting)
     for queued in waiting:
         state.statuses.forget(queued.uid)
+        state.cache.forget_pending_member(queued.uid)
     dropped.update(_drop_consultations(state, frameworks))
     state.frameworks = frameworks
     state.configuration = event.hash
@@ -51,4 +53,5 @@ def _drop_consultations(state: EngineState, frameworks: Mapping[str, Framework])
         if name not in frameworks:
             drop_consultation(state, consultation.queued.uid)
             state.statuses.forget(consultation.queued.uid)
+            state.cache.forget_pending_member(consultation.queued.uid)
             yield name

@@ -13,6 +13,7 @@ from stowage.state.pods.pod_info import PodInfo
 #: Reasons of the PodScheduled condition.
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
+SCHEDULING_GATED = "SchedulingGated"
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -39,13 +40,15 @@ def handle_scheduling_failure(
 ) -> None:
     """Requeue the pod, note its nomination, and write event and condition.
 
-    ``handleSchedulingFailure`` of v1.36.
+    ``handleSchedulingFailure`` of v1.36. The caller has emitted the result of the attempt.
     """
     queued.info = info
+    queued.last_message = failure.message
     if info.scheduler_name not in state.frameworks:
         # The pod's profile was removed while the pod was being bound.
         state.queue.done(info.uid)
         state.statuses.forget(info.uid)
+        state.cache.forget_pending_member(info.uid)
         state.outbox.report(f"Pod {info.key}", f"not tried again, no profile: {failure.message}")
         return
     nominated_before = state.queue.nominator.node_of(info.uid)
@@ -64,7 +67,7 @@ def handle_scheduling_failure(
     if nominated_before is not None:
         # The nomination is at the API server or on its way, even if the watch has not shown it.
         info = replace(info, nominated_node_name=nominated_before)
-    state.outbox.emit(failed_scheduling_event(info, failure.message))
+    state.outbox.emit(failed_scheduling_event(info, failure.message, state.last_decision))
     reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
     patch = state.statuses.unschedulable(
         info.reference, info.generation, (reason, failure.message), failure.nominated_node_name
@@ -73,8 +76,8 @@ def handle_scheduling_failure(
         state.outbox.emit(patch)
 
 
-def failed_scheduling_event(info: PodInfo, message: str) -> EmitEvent:
-    """The Event that tells the pod's owner why it was not scheduled."""
+def failed_scheduling_event(info: PodInfo, message: str, decision: int = 0) -> EmitEvent:
+    """The Event that tells the pod's owner why it was not scheduled; `decision` 0 is no attempt."""
     return EmitEvent(
         pod=info.reference,
         event_type="Warning",
@@ -83,6 +86,7 @@ def failed_scheduling_event(info: PodInfo, message: str) -> EmitEvent:
         note=message,
         scheduler_name=info.scheduler_name,
         resource_version=info.resource_version,
+        decision=decision,
     )
 
 
@@ -105,3 +109,18 @@ def report_invalid_pod(
             EmitEvent(pod, "Warning", "FailedScheduling", "Scheduling", message, scheduler_name)
         )
         state.outbox.emit(patch)
+
+
+def report_gated_pods(state: EngineState) -> None:
+    """Write the condition of pods gated by a plugin that asks for it.
+
+    Only a replica that schedules calls this. The API server writes the condition of pods with
+    scheduling gates.
+    """
+    for info, message in state.queue.drain_gated():
+        if info.pod_class.scheduling_gates:
+            continue
+        condition = (SCHEDULING_GATED, message)
+        patch = state.statuses.unschedulable(info.reference, info.generation, condition, None)
+        if patch is not None:
+            state.outbox.emit(patch)

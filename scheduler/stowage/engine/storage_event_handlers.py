@@ -15,7 +15,7 @@ from stowage.api.objects.volume import (
     StorageObject,
     VolumeAttachment,
 )
-from stowage.engine.binding.event_handlers import storage_changed
+from stowage.engine.binding.event_handlers import object_changed
 from stowage.engine.state.engine_state import EngineState
 
 RESOURCES: Mapping[type[StorageObject], EventResource] = {
@@ -41,7 +41,7 @@ def storage_seen(state: EngineState, event: StorageSeen, now: float) -> None:
     if change.ignored:
         return
     resource = RESOURCES[type(event.object)]
-    storage_changed(state, resource, metadata.namespaced_name, now)
+    object_changed(state, resource, metadata.namespaced_name, now)
     action = ActionType.ADD if change.old is None else ActionType.UPDATE
     state.queue.move_on_event(ClusterEvent(resource, action), change.old, change.new, now)
 
@@ -63,5 +63,5 @@ def storage_gone(state: EngineState, event: StorageGone, now: float) -> None:
     if old is None:
         return
     resource = RESOURCES[kind]
-    storage_changed(state, resource, key, now)
+    object_changed(state, resource, key, now)
     state.queue.move_on_event(ClusterEvent(resource, ActionType.DELETE), old, None, now)

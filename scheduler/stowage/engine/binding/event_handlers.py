@@ -1,4 +1,4 @@
-"""Events, timeouts and changes of storage objects, for the pods that are being bound."""
+"""Events, timeouts and changes of objects, for the pods that are being bound."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TypeAlias
 from stowage.api.events import (
     BindFailed,
     BindSucceeded,
+    ClaimsWritten,
     EventResource,
     PodsActivated,
     PreBindFinished,
@@ -16,8 +17,18 @@ from stowage.api.events import (
     WaitingPodRejected,
 )
 from stowage.api.instructions import ReadPod
+from stowage.api.objects.device import ResourceClaim
 from stowage.api.status import unschedulable
-from stowage.engine.binding.state_machine import BindingEvent, advance_binding
+from stowage.engine.binding.freed_devices import (
+    CLAIM_UPDATE,
+    end_reservations,
+    move_pods_to_freed_devices,
+)
+from stowage.engine.binding.state_machine import (
+    BindingEvent,
+    advance_binding,
+    allow_waiting_pod,
+)
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import WaitingPod
 
@@ -26,7 +37,7 @@ Finished: TypeAlias = PreBindFinished | VolumesWritten | BindSucceeded | BindFai
 
 _FINISHED: Mapping[type[Finished], BindingEvent] = {
     PreBindFinished: BindingEvent.PRE_BIND_FINISHED,
-    VolumesWritten: BindingEvent.VOLUMES_WRITTEN,
+    VolumesWritten: BindingEvent.WRITTEN,
     BindSucceeded: BindingEvent.BIND_SUCCEEDED,
     BindFailed: BindingEvent.BIND_FAILED,
 }
@@ -34,8 +45,7 @@ _FINISHED: Mapping[type[Finished], BindingEvent] = {
 
 def waiting_pod_allowed(state: EngineState, event: WaitingPodAllowed, now: float) -> None:
     """A Permit plugin allows a pod; when all have, the pod goes on."""
-    if state.bindings.permit_waits.allow(event.uid, event.plugin):
-        advance_binding(state, event.uid, BindingEvent.ALLOWED, now)
+    allow_waiting_pod(state, event.uid, event.plugin, now)
 
 
 def waiting_pod_rejected(state: EngineState, event: WaitingPodRejected, now: float) -> None:
@@ -54,10 +64,40 @@ def instruction_finished(state: EngineState, event: Finished, now: float) -> Non
     advance_binding(state, event.uid, _FINISHED[type(event)], now, event)
 
 
-def storage_changed(state: EngineState, resource: EventResource, key: str, now: float) -> None:
-    """A storage object or a node has changed that pods may wait for."""
-    for uid in state.bindings.volume_waits.pods_awaiting(resource, key):
-        advance_binding(state, uid, BindingEvent.STORAGE_CHANGED, now)
+def claims_written(state: EngineState, event: ClaimsWritten, now: float) -> None:
+    """The shell has written claims: take them as they are now, and go on with the pod.
+
+    If its cycle has ended, the claims stay as written: they are the pod's when it is tried again,
+    and the claim controller takes them back if it is gone.
+    """
+    for claim in event.claims:
+        _assume_claim(state, claim, now)
+    abandoned = state.bindings.abandoned_writes.pop(event.number, None)
+    if abandoned is not None:
+        end_reservations(state, abandoned)
+        move_pods_to_freed_devices(state, abandoned, now)
+        return
+    cycle = state.bindings.get(event.uid)
+    if cycle is not None and cycle.claims_number == event.number:
+        state.cache.end_allocations([claim.metadata.uid for claim in event.claims])
+        advance_binding(state, event.uid, BindingEvent.WRITTEN, now, event)
+
+
+def _assume_claim(state: EngineState, claim: ResourceClaim, now: float) -> None:
+    """Take a claim as the API server returned it; pods may wait for it."""
+    key, claims = claim.metadata.namespaced_name, state.cache.snapshot().devices.claims
+    old = claims.get(key)
+    state.cache.assume_claim(claim)
+    new = claims.get(key)
+    if new is not None and new is not old:
+        object_changed(state, EventResource.RESOURCE_CLAIM, key, now)
+        state.queue.move_on_event(CLAIM_UPDATE, old, new, now)
+
+
+def object_changed(state: EngineState, resource: EventResource, key: str, now: float) -> None:
+    """An object has changed that pods may wait for."""
+    for uid in state.bindings.object_waits.pods_awaiting(resource, key):
+        advance_binding(state, uid, BindingEvent.OBJECT_CHANGED, now)
 
 
 def expire_binding_timeouts(state: EngineState, now: float) -> None:
@@ -65,8 +105,8 @@ def expire_binding_timeouts(state: EngineState, now: float) -> None:
     bindings = state.bindings
     for uid, status in bindings.permit_waits.expire(now):
         advance_binding(state, uid, BindingEvent.REJECTED, now, status)
-    for uid in bindings.volume_waits.expire(now):
-        advance_binding(state, uid, BindingEvent.VOLUMES_TIMED_OUT, now)
+    for uid in bindings.object_waits.expire(now):
+        advance_binding(state, uid, BindingEvent.WAIT_TIMED_OUT, now)
     for pod in bindings.unconfirmed.take_overdue(now, state.cache.is_assumed):
         state.outbox.emit(ReadPod(pod))
 

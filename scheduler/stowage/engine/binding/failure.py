@@ -8,6 +8,7 @@ from collections.abc import Callable
 from stowage.api.events import ActionType, ClusterEvent, EventResource
 from stowage.api.instructions import AttemptResult
 from stowage.api.status import Code, Status
+from stowage.engine.binding.freed_devices import end_reservations, move_pods_to_freed_devices
 from stowage.engine.scheduling_failure import Failure, handle_scheduling_failure
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
@@ -17,7 +18,7 @@ ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE
 
 _IN_SCHEDULING_CYCLE = frozenset({BindingPhase.RESERVING, BindingPhase.PERMITTING})
 _UP_TO_PERMIT = _IN_SCHEDULING_CYCLE | {BindingPhase.WAITING_ON_PERMIT}
-_BINDING_VOLUMES = frozenset({BindingPhase.WRITING_VOLUMES, BindingPhase.WAITING_FOR_VOLUMES})
+_IN_STAGED_PRE_BIND = frozenset({BindingPhase.WRITING, BindingPhase.WAITING_FOR_OBJECTS})
 
 
 def fail_binding_cycle(
@@ -36,11 +37,13 @@ def fail_binding_cycle(
     """
     uid = cycle.info.uid
     waiting_since = state.bindings.remove(uid)
-    volume_stage = "bind" if cycle.phase in _BINDING_VOLUMES else "assume"
+    volume_stage = "bind" if cycle.phase in _IN_STAGED_PRE_BIND else "assume"
     state.errors.count(status, cycle.framework, volume_stage)
     observe_permit_wait(state, waiting_since, status.code, now)
     if cycle.phase is not BindingPhase.RESERVING:
         unreserve(state, cycle)
+        if cycle.allocated_claims and not _may_write_claims(cycle):
+            move_pods_to_freed_devices(state, cycle, now)
     state.cache.forget_pod(uid)
     failure = _failure(cycle.phase, status, is_preempted)
     if cycle.phase in _IN_SCHEDULING_CYCLE:
@@ -59,11 +62,29 @@ def fail_binding_cycle(
 
 
 def unreserve(state: EngineState, cycle: BindingCycle) -> None:
-    """Run Unreserve in reverse order, and take back the plans of Reserve."""
+    """Run Unreserve in reverse order, and take back the plans of Reserve.
+
+    Devices that the shell may be writing to claims stay in flight until it reports.
+    """
     run = cycle.framework.run_unreserve
     tell_plugins(state, cycle, lambda: run(cycle.cycle_state, cycle.info, cycle.node_name))
+    emit_instructions(state, cycle)
     for plan in cycle.reserve_plans.values():
         state.cache.forget_storage(plan.volumes, plan.claims, cycle.info.uid, cycle.written)
+    if _may_write_claims(cycle):
+        state.bindings.abandoned_writes[cycle.claims_number] = cycle
+    elif cycle.allocated_claims:
+        end_reservations(state, cycle)
+
+
+def _may_write_claims(cycle: BindingCycle) -> bool:
+    return cycle.phase is BindingPhase.WRITING and bool(cycle.claims_number)
+
+
+def emit_instructions(state: EngineState, cycle: BindingCycle) -> None:
+    """Emit the instructions that plugins have left in the cycle's state."""
+    for instruction in cycle.cycle_state.take_instructions():
+        state.outbox.emit(instruction)
 
 
 def tell_plugins(state: EngineState, cycle: BindingCycle, tell: Callable[[], None]) -> None:
@@ -103,11 +124,13 @@ def _requeue(state: EngineState, cycle: BindingCycle, failure: Failure, now: flo
             message=failure.message,
             unschedulable_plugins=tuple(sorted(failure.rejected_by)),
             configuration=state.configuration,
+            decision=state.next_decision(),
         )
     )
     if cycle.last_seen is not LastSeen.PENDING or state.cache.get_pod(uid) is not None:
         state.queue.done(uid)
         state.statuses.forget(uid)
+        state.cache.forget_pending_member(uid)
         return
     handle_scheduling_failure(state, cycle.queued, cycle.info, failure, now)
 

@@ -6,13 +6,13 @@
 
     next step, the first that applies:
       a PreBind coroutine is left      PRE_BINDING --- PRE_BIND_FINISHED ---> next step
-      the PreBind of volumes is left   WRITING_VOLUMES --- VOLUMES_WRITTEN ---> WAITING_FOR_VOLUMES
-                                       WAITING_FOR_VOLUMES --- STORAGE_CHANGED ---> next step,
-                                                               when all claims are bound
+      a PreBind of volumes or claims   WRITING --- WRITTEN ---> WAITING_FOR_OBJECTS
+      is left                          WAITING_FOR_OBJECTS --- OBJECT_CHANGED ---> next step,
+                                                when volumes are bound and devices are ready
       no PreBind plugin is left        BINDING --- BIND_SUCCEEDED ---> bound
 
     back to the queue:
-      from every phase but BINDING     a step fails; REJECTED; VOLUMES_TIMED_OUT; PREEMPTED
+      from every phase but BINDING     a step fails; REJECTED; WAIT_TIMED_OUT; PREEMPTED
                                        NOT_PENDING: another client deleted or bound the pod
       from BINDING                     BIND_FAILED only: once the Binding is sent, the answer of
                                        the API server decides
@@ -27,10 +27,20 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any, TypeAlias
 
-from stowage.api.events import BindFailed, BindSucceeded, PreBindFinished, VolumesWritten
+from stowage.api.events import (
+    BindFailed,
+    BindSucceeded,
+    ClaimsWritten,
+    PreBindFinished,
+    VolumesWritten,
+)
 from stowage.api.instructions import EmitEvent, PodBound, StopPreBind
 from stowage.api.status import Code, Status, error, unschedulable
-from stowage.engine.binding.failure import fail_binding_cycle, observe_permit_wait
+from stowage.engine.binding.failure import (
+    emit_instructions,
+    fail_binding_cycle,
+    observe_permit_wait,
+)
 from stowage.engine.binding.steps import (
     run_next_pre_bind,
     run_post_bind,
@@ -48,9 +58,9 @@ class BindingEvent(Enum):
     ALLOWED = auto()
     REJECTED = auto()
     PRE_BIND_FINISHED = auto()
-    VOLUMES_WRITTEN = auto()
-    STORAGE_CHANGED = auto()
-    VOLUMES_TIMED_OUT = auto()
+    WRITTEN = auto()
+    OBJECT_CHANGED = auto()
+    WAIT_TIMED_OUT = auto()
     BIND_SUCCEEDED = auto()
     BIND_FAILED = auto()
     NOT_PENDING = auto()
@@ -68,6 +78,8 @@ def binding_cycle(state: EngineState, cycle: BindingCycle, now: float) -> None:
     (``NominatedNodeNameForExpectation`` of v1.36).
     """
     activate_pods(state, cycle, now)
+    if cycle.cycle_state.group_to_allow is not None:
+        _allow_group(state, *cycle.cycle_state.group_to_allow, now)
     if not run_step(state, cycle, run_pre_bind_pre_flight, now):
         return
     if cycle.permit_timeouts or cycle.pre_binds:
@@ -97,6 +109,20 @@ def advance_binding(
     return True
 
 
+def allow_waiting_pod(state: EngineState, uid: str, plugin: str, now: float) -> None:
+    """A Permit plugin allows a pod; when all have, the pod goes on."""
+    if state.bindings.permit_waits.allow(uid, plugin):
+        advance_binding(state, uid, BindingEvent.ALLOWED, now)
+
+
+def _allow_group(state: EngineState, group_key: str, plugin: str, now: float) -> None:
+    """Allow the pods of a group that wait at Permit, on behalf of a plugin."""
+    for uid in list(state.bindings.permit_waits.uids()):
+        waiting = state.bindings.get(uid)
+        if waiting is not None and waiting.info.group_key == group_key:
+            allow_waiting_pod(state, uid, plugin, now)
+
+
 def activate_pods(state: EngineState, cycle: BindingCycle, now: float) -> None:
     """Activate the pods that plugins named in this cycle (``PodsToActivate``)."""
     if cycle.cycle_state.pods_to_activate:
@@ -123,40 +149,48 @@ def _pre_bind_finished(
     _finish_pre_bind(state, cycle, Status(event.code, event.reasons, event.plugin), now)
 
 
-def _volumes_written(
-    state: EngineState, cycle: BindingCycle, event: VolumesWritten, now: float
+def _written(
+    state: EngineState, cycle: BindingCycle, event: VolumesWritten | ClaimsWritten, now: float
 ) -> None:
-    """The shell has written claims and volumes: wait until the claims are bound."""
-    volume_pre_bind = cycle.volume_pre_bind
-    if volume_pre_bind is None:
+    """The shell has written volumes or claims: wait until they have taken effect."""
+    staged_pre_bind = cycle.staged_pre_bind
+    if staged_pre_bind is None:
         return
-    cycle.written = frozenset((*event.volumes, *event.claims))
+    if isinstance(event, VolumesWritten):
+        cycle.written = frozenset((*event.volumes, *event.claims))
+    # What follows ends a failed cycle as one whose writes have ended.
+    cycle.phase = BindingPhase.WAITING_FOR_OBJECTS
     try:
-        volume_pre_bind.written(event)
+        staged_pre_bind.written(event)
     except PluginFailed as failure:
         fail_binding_cycle(state, cycle, failure.status, now)
         return
-    cycle.phase = BindingPhase.WAITING_FOR_VOLUMES
-    state.bindings.volume_waits.start(cycle.info.uid, now + volume_pre_bind.timeout_s)
-    _check_volumes(state, cycle, None, now)
+    state.bindings.object_waits.start(cycle.info.uid, now + staged_pre_bind.timeout_s)
+    _check_objects(state, cycle, None, now)
 
 
-def _check_volumes(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:
-    """Go on if the claims are bound, fail if they cannot be bound any more, else wait."""
-    if cycle.volume_pre_bind is None:
+def _check_objects(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:
+    """Go on if the writes have taken effect, fail if they cannot any more, else wait."""
+    if cycle.staged_pre_bind is None:
         return
-    waits, uid = state.bindings.volume_waits, cycle.info.uid
-    progress = cycle.volume_pre_bind.progress(state.cache.snapshot())
+    waits, uid = state.bindings.object_waits, cycle.info.uid
+    progress = cycle.staged_pre_bind.progress(state.cache.snapshot())
+    emit_instructions(state, cycle)
     if progress.status.code is Code.WAIT:
         waits.set_awaited(uid, progress.awaited)
+        if progress.within_s is not None:
+            waits.shorten(uid, now + progress.within_s)
         return
     waits.end(uid)
+    if progress.status.is_success and cycle.claims_number:
+        state.cache.end_allocations(cycle.allocated_claims)
     _finish_pre_bind(state, cycle, progress.status, now)
 
 
-def _volumes_timed_out(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:
-    if cycle.volume_pre_bind is not None:
-        fail_binding_cycle(state, cycle, cycle.volume_pre_bind.timed_out(), now)
+def _wait_timed_out(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:
+    if cycle.staged_pre_bind is not None:
+        late = cycle.staged_pre_bind.timed_out(state.cache.snapshot())
+        fail_binding_cycle(state, cycle, late, now)
 
 
 def _finish_pre_bind(state: EngineState, cycle: BindingCycle, status: Status, now: float) -> None:
@@ -184,13 +218,19 @@ def _bind_succeeded(
             note=f"Successfully assigned {info.key} to {cycle.node_name}",
             scheduler_name=info.scheduler_name,
             resource_version=info.resource_version,
+            decision=cycle.decision,
         )
     )
     first = queued.initial_attempt_at
     since_first = 0.0 if first is None else now - first
     state.outbox.emit(
         PodBound(
-            cycle.reference, cycle.node_name, info.scheduler_name, queued.attempts, since_first
+            cycle.reference,
+            cycle.node_name,
+            info.scheduler_name,
+            queued.attempts,
+            since_first,
+            queued.was_flushed,
         )
     )
     run_post_bind(state, cycle)
@@ -258,13 +298,13 @@ TRANSITIONS: Mapping[BindingPhase, Mapping[BindingEvent, Transition]] = {
         BindingEvent.PRE_BIND_FINISHED: _pre_bind_finished,
         **_UNTIL_BIND,
     },
-    BindingPhase.WRITING_VOLUMES: {
-        BindingEvent.VOLUMES_WRITTEN: _volumes_written,
+    BindingPhase.WRITING: {
+        BindingEvent.WRITTEN: _written,
         **_UNTIL_BIND,
     },
-    BindingPhase.WAITING_FOR_VOLUMES: {
-        BindingEvent.STORAGE_CHANGED: _check_volumes,
-        BindingEvent.VOLUMES_TIMED_OUT: _volumes_timed_out,
+    BindingPhase.WAITING_FOR_OBJECTS: {
+        BindingEvent.OBJECT_CHANGED: _check_objects,
+        BindingEvent.WAIT_TIMED_OUT: _wait_timed_out,
         **_UNTIL_BIND,
     },
     BindingPhase.BINDING: {

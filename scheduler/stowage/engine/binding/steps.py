@@ -6,7 +6,16 @@ from collections.abc import Callable, Coroutine
 from itertools import takewhile
 from typing import Any, TypeAlias
 
-from stowage.api.instructions import BindByExtender, BindPod, Instruction, RunPreBind
+from msgspec.structs import replace
+
+from stowage.api.instructions import (
+    BindByExtender,
+    BindClaims,
+    BindPod,
+    BindVolumes,
+    Instruction,
+    RunPreBind,
+)
 from stowage.api.status import SUCCESS, Code, Status, error
 from stowage.engine.binding.failure import fail_binding_cycle, tell_plugins
 from stowage.engine.state.bindings import BindingCycle, BindingPhase
@@ -20,17 +29,22 @@ Step: TypeAlias = Callable[[EngineState, BindingCycle], Status]
 
 def run_step(state: EngineState, cycle: BindingCycle, step: Step, now: float) -> bool:
     """Run a step; if it fails the binding cycle ends, and the answer is False."""
-    try:
-        status = step(state, cycle)
-    except PluginFailed as failed:
-        status = failed.status
-    except Exception as fault:
-        text = f"binding cycle: {fault!r}"
-        state.outbox.report(f"Pod {cycle.info.key}", text)
-        status = error(text)
+    status = status_of_step(state, cycle, step)
     if not status.is_success:
         fail_binding_cycle(state, cycle, status, now)
     return status.is_success
+
+
+def status_of_step(state: EngineState, cycle: BindingCycle, step: Step) -> Status:
+    """Run a step; an exception is an error status."""
+    try:
+        return step(state, cycle)
+    except PluginFailed as failed:
+        return failed.status
+    except Exception as fault:
+        text = f"binding cycle: {fault!r}"
+        state.outbox.report(f"Pod {cycle.info.key}", text)
+        return error(text)
 
 
 def run_reserve(state: EngineState, cycle: BindingCycle) -> Status:
@@ -45,6 +59,8 @@ def run_reserve(state: EngineState, cycle: BindingCycle) -> Status:
             state.cache.assume_storage(plan.volumes, plan.claims, cycle.info.uid)
         except ValueError as problem:
             raise reserve_failed(plugin, problem) from problem
+        if plan.allocations:
+            state.cache.begin_allocations(plan.allocations)
     return SUCCESS
 
 
@@ -54,7 +70,7 @@ def run_permit(state: EngineState, cycle: BindingCycle) -> Status:
     permit = cycle.framework.run_permit(cycle.cycle_state, cycle.info, cycle.node_name)
     if permit.status.code is not Code.WAIT and not permit.status.is_success:
         return permit.status
-    cycle.permit_timeouts = permit.timeouts
+    cycle.permit_status, cycle.permit_timeouts = permit.status, permit.timeouts
     return SUCCESS
 
 
@@ -70,21 +86,21 @@ def run_pre_bind_pre_flight(state: EngineState, cycle: BindingCycle) -> Status:
 def run_next_pre_bind(state: EngineState, cycle: BindingCycle) -> Status:
     """Run the next PreBind plugins, or Bind if none is left.
 
-    PreBind coroutines run in the shell, several after one another. The PreBind of volumes consists
-    of writes by the shell and of a wait for storage objects.
+    PreBind coroutines run in the shell, several after one another. The PreBind of volumes, and that
+    of claims, consists of writes by the shell and of a wait for objects.
     """
     cycle.phase = BindingPhase.PRE_BINDING
-    cycle.volume_pre_bind = None
+    cycle.staged_pre_bind = None
     if not cycle.pre_binds:
         return run_bind(state, cycle)
-    volume_pre_bind = _volume_pre_bind(cycle, cycle.pre_binds[0])
-    if volume_pre_bind is not None:
-        cycle.volume_pre_bind = volume_pre_bind
+    staged_pre_bind = _staged_pre_bind(cycle, cycle.pre_binds[0])
+    if staged_pre_bind is not None:
+        cycle.staged_pre_bind = staged_pre_bind
         cycle.pre_binds = cycle.pre_binds[1:]
-        cycle.phase = BindingPhase.WRITING_VOLUMES
-        state.outbox.emit(volume_pre_bind.writes())
+        cycle.phase = BindingPhase.WRITING
+        state.outbox.emit(_numbered(state, cycle, staged_pre_bind.writes()))
         return SUCCESS
-    run = tuple(takewhile(lambda name: _volume_pre_bind(cycle, name) is None, cycle.pre_binds))
+    run = tuple(takewhile(lambda name: _staged_pre_bind(cycle, name) is None, cycle.pre_binds))
     cycle.pre_binds = cycle.pre_binds[len(run) :]
     scheduler_name = cycle.framework.scheduler_name
     state.outbox.emit(RunPreBind(cycle.reference, cycle.node_name, scheduler_name, run))
@@ -124,7 +140,17 @@ def run_post_bind(state: EngineState, cycle: BindingCycle) -> None:
     tell_plugins(state, cycle, lambda: run(cycle.cycle_state, cycle.info, cycle.node_name))
 
 
-def _volume_pre_bind(cycle: BindingCycle, plugin: str) -> StagedPreBind | None:
+def _numbered(
+    state: EngineState, cycle: BindingCycle, writes: BindVolumes | BindClaims
+) -> BindVolumes | BindClaims:
+    """The writes; those of claims get a number, by which the report is recognised."""
+    if isinstance(writes, BindVolumes):
+        return writes
+    cycle.claims_number = state.bindings.next_number()
+    return replace(writes, number=cycle.claims_number)
+
+
+def _staged_pre_bind(cycle: BindingCycle, plugin: str) -> StagedPreBind | None:
     return cycle.framework.staged_pre_bind(cycle.cycle_state, cycle.info, cycle.node_name, plugin)
 
 

@@ -63,6 +63,8 @@ def eviction_finished(state: EngineState, event: EvictionFinished, now: float) -
         preemption.failed = True
         text = f"not evicted for {preemption.preemptor.key}: {event.error}"
         state.outbox.report(f"Pod {event.victim.key}", text)
+        for uid in {event.victim.uid, preemption.last_victim.uid}:
+            _forget_eviction(state, uid)
     elif event.was_deleted:
         _emit_preempted_event(state, preemption, event.victim)
     _evict_last_victim(state, preemption, now)
@@ -94,6 +96,9 @@ def _evict_victims(
     )
     state.preemptions.start(preemption)
     _clear_lower_nominations(state, info, chosen.node_name)
+    for victim in victims:
+        if victim.uid not in state.bindings:
+            state.cache.note_eviction(victim)
     for victim in victims[:-1]:
         _evict(state, preemption, victim, now)
     _evict_last_victim(state, preemption, now)
@@ -107,6 +112,8 @@ def _evict_last_victim(state: EngineState, preemption: OngoingPreemption, now: f
         state.preemptions.start_last_eviction(preemption)
         if state.queue.get(preemption.preemptor.uid) is not None:
             _evict(state, preemption, preemption.last_victim, now)
+        else:
+            _forget_eviction(state, preemption.last_victim.uid)
     if not preemption.unanswered:
         _finish(state, preemption, now)
 
@@ -124,6 +131,13 @@ def _evict(state: EngineState, preemption: OngoingPreemption, victim: PodInfo, n
             victim.reference, preemption.preemptor, preemption.scheduler_name, known.generation
         )
     )
+
+
+def _forget_eviction(state: EngineState, uid: str) -> None:
+    """A victim stays: it uses up no disruption of its budgets."""
+    victim = state.cache.get_pod(uid)
+    if victim is not None:
+        state.cache.forget_eviction(victim)
 
 
 def _finish(state: EngineState, preemption: OngoingPreemption, now: float) -> None:

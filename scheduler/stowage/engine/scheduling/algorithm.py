@@ -45,7 +45,7 @@ def schedule_pod(
         request: The pod, the cluster and the rules of the search.
         refusals: Answers pods like earlier pods of their class; None evaluates every pod.
     """
-    if not request.snapshot.num_nodes:
+    if not request.num_nodes:
         return Unschedulable(Diagnosis(0), NO_NODES_AVAILABLE, nominated_node_name="")
     try:
         if refusals is None or request.involves_extenders:
@@ -66,8 +66,9 @@ def _run_plugins(request: SchedulingRequest) -> SchedulingOutcome:
     """PreFilter to Score; PostFilter if no node is left."""
     snapshot = request.snapshot
     pre_filtered = request.framework.run_pre_filter(request.cycle_state, request.pod, snapshot)
+    request.cycle_state.mark("PreFilter")
     if pre_filtered.status.is_rejected:
-        return _run_post_filter(request, diagnose_pre_filter(pre_filtered, snapshot.num_nodes), 0)
+        return _run_post_filter(request, diagnose_pre_filter(pre_filtered, request.num_nodes), 0)
     if not pre_filtered.status.is_success:
         return Failed(pre_filtered.status)
     found = find_nodes_that_fit_pod(request, pre_filtered)
@@ -78,17 +79,20 @@ def _run_plugins(request: SchedulingRequest) -> SchedulingOutcome:
         if isinstance(passed, ExtendersNeeded):
             return passed
         found = passed
+    request.cycle_state.mark("Filter")
     num_feasible = len(found.rows)
     if not num_feasible:
         diagnosis = diagnose_filter(
-            pre_filtered, found.filtered, snapshot.num_nodes, found.failed_nomination
+            pre_filtered, found.filtered, request.num_nodes, found.failed_nomination
         )
         return _run_post_filter(request, diagnosis, found.num_evaluated)
-    scores, row = None, int(found.rows[0])
+    scores, chosen, tie = None, 0, None
     if num_feasible > 1:
         scores = prioritize_nodes(request, found)
-        row = select_host(scores, request.ties)
-    return Scheduled(snapshot.node_names[row], found.num_evaluated, num_feasible, found, scores)
+        chosen, tie = select_host(request, scores)
+        request.cycle_state.mark("Score")
+    node_name = snapshot.node_names[int(found.rows[chosen])]
+    return Scheduled(node_name, found.num_evaluated, num_feasible, found, scores, chosen, tie)
 
 
 def _run_post_filter(
@@ -100,6 +104,7 @@ def _run_post_filter(
         state, pod, request.nominated, request.ties, request.victim_review
     )
     outcome = framework.run_post_filter(state, pod, request.snapshot, diagnosis)
+    state.mark("PostFilter")
     preemption = state.get(Preemption)
     if (
         preemption is not None

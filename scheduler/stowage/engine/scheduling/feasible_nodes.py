@@ -5,12 +5,14 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from stowage.api.config.types import Percentage
 from stowage.api.status import Status
 from stowage.engine.scheduling.request import SchedulingRequest
 from stowage.framework import FilterResult, PreFilterOutcome
 from stowage.framework.verdict import Int64Array
 
 MIN_FEASIBLE_NODES_TO_FIND = 100
+MIN_ADAPTIVE_PERCENTAGE = 5
 
 
 class FeasibleNodes(msgspec.Struct, frozen=True):
@@ -20,7 +22,6 @@ class FeasibleNodes(msgspec.Struct, frozen=True):
         rows: The feasible rows that are scored, ascending.
         num_evaluated: The number of nodes that count as filtered.
         filtered: The complete result of the Filter plugins.
-        next_start_row: The first row of the next limited search.
         via_nomination: Whether the pod fits on its nominated node, so that no other was searched.
         failed_nomination: The row of the nominated node and the reason why the pod does not fit
             there; None if the pod has no nominated node or fits on it.
@@ -30,7 +31,6 @@ class FeasibleNodes(msgspec.Struct, frozen=True):
     rows: Int64Array
     num_evaluated: int
     filtered: FilterResult
-    next_start_row: int
     via_nomination: bool = False
     failed_nomination: tuple[int, Status] | None = None
     extender_scores: Int64Array | None = None
@@ -54,23 +54,27 @@ def find_nodes_that_fit_pod(
             return evaluated
         failed_nomination = evaluated
     filtered = request.framework.run_filter(
-        request.cycle_state, pod, request.snapshot, pre_filtered.node_names, request.nominated
+        request.cycle_state,
+        pod,
+        request.snapshot,
+        request.nodes_left_by(pre_filtered.node_names),
+        request.nominated,
     )
     rows = filtered.rows
     wanted = num_feasible_nodes_to_find(request.percentage, filtered.num_evaluated)
-    if len(rows) <= wanted:
-        return FeasibleNodes(
-            rows,
-            filtered.num_evaluated,
-            filtered,
-            request.start_row,
-            failed_nomination=failed_nomination,
-        )
-    return _limited(filtered, wanted, request.start_row)
+    num_evaluated = filtered.num_evaluated
+    if len(rows) > wanted:
+        rows, num_evaluated = _first_feasible(filtered, wanted, request.start)
+    return FeasibleNodes(rows, num_evaluated, filtered, failed_nomination=failed_nomination)
 
 
-def num_feasible_nodes_to_find(percentage: int | None, num_nodes: int) -> int:
-    """The number of feasible nodes that end a search: at least 100; all without a percentage."""
+def num_feasible_nodes_to_find(percentage: Percentage | None, num_nodes: int) -> int:
+    """The number of feasible nodes that end a search: at least 100; all without a percentage.
+
+    ``numFeasibleNodesToFind`` of v1.36, where 0 stands for ``adaptive``.
+    """
+    if percentage == "adaptive":
+        percentage = max(50 - num_nodes // 125, MIN_ADAPTIVE_PERCENTAGE)
     if not percentage or percentage >= 100 or num_nodes < MIN_FEASIBLE_NODES_TO_FIND:
         return num_nodes
     return max(num_nodes * percentage // 100, MIN_FEASIBLE_NODES_TO_FIND)
@@ -87,7 +91,7 @@ def _evaluate_nominated_node(
     """The nominated node if the pod fits there, else its row and the reason; None if unknown."""
     pod, snapshot = request.pod, request.snapshot
     row = snapshot.row_of(pod.nominated_node_name)
-    if row is None:
+    if row is None or not request.has_node(pod.nominated_node_name):
         return None
     name = frozenset((pod.nominated_node_name,))
     filtered = request.framework.run_filter(
@@ -95,20 +99,21 @@ def _evaluate_nominated_node(
     )
     if not len(filtered.rows):
         return row, filtered.status(row)
-    return FeasibleNodes(filtered.rows, 1, filtered, request.start_row, via_nomination=True)
+    return FeasibleNodes(filtered.rows, 1, filtered, via_nomination=True)
 
 
-def _limited(filtered: FilterResult, wanted: int, start_row: int) -> FeasibleNodes:
-    """The first `wanted` feasible rows from `start_row` on, wrapping around."""
-    rows = filtered.rows
-    turned = np.roll(rows, -int(np.searchsorted(rows, start_row)))[:wanted]
-    last = int(turned[-1])
-    exists = filtered.asked.snapshot.exists
-    all_rows = np.arange(len(exists))
-    inside = (
-        (all_rows >= start_row) & (all_rows <= last)
-        if last >= start_row
-        else (all_rows >= start_row) | (all_rows <= last)
-    )
-    evaluated = int(np.count_nonzero(exists & inside))
-    return FeasibleNodes(np.sort(turned), evaluated, filtered, (last + 1) % len(exists))
+def _first_feasible(filtered: FilterResult, wanted: int, start: int) -> tuple[Int64Array, int]:
+    """The first `wanted` feasible rows, ascending, and the number of nodes visited to find them.
+
+    Args:
+        filtered: The result about all nodes that were asked, more than `wanted` of them feasible.
+        wanted: At least 1.
+        start: The position in the search order of the node to begin with; the search wraps around.
+    """
+    asked = filtered.asked
+    order = asked.snapshot.search_order.rows
+    if len(asked) != asked.snapshot.num_rows:
+        order = order[np.isin(order, asked.rows, assume_unique=True)]
+    order = np.roll(order, -(start % len(order)))
+    places = np.flatnonzero(filtered.feasible[order])[:wanted]
+    return np.sort(order[places]), int(places[-1]) + 1

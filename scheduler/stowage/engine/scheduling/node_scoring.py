@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from stowage.api.decisions import BestNodes
 from stowage.engine.scheduling.feasible_nodes import FeasibleNodes
 from stowage.engine.scheduling.request import SchedulingRequest
-from stowage.engine.scheduling.tie_breaker import TieBreaker
-from stowage.framework import PluginFailed, ScoreResult
+from stowage.framework import BrokenTie, Draw, PluginFailed, ScoreResult
+
+#: Number of nodes whose scores are recorded.
+NUM_RECORDED = 10
+_LOWEST = np.iinfo(np.int64).min
 
 
 def prioritize_nodes(request: SchedulingRequest, found: FeasibleNodes) -> ScoreResult:
@@ -24,13 +32,63 @@ def prioritize_nodes(request: SchedulingRequest, found: FeasibleNodes) -> ScoreR
     return scores
 
 
-def select_host(scores: ScoreResult, ties: TieBreaker) -> int:
-    """The row of a node with the highest total; ``selectHost`` of v1.36.
+def select_host(request: SchedulingRequest, scores: ScoreResult) -> tuple[int, BrokenTie | None]:
+    """The position of a node with the highest total, and how a tie was broken.
 
     Args:
+        request: The pod, and the policy for ties of its profile.
         scores: Of at least one node.
-        ties: Picks one of several nodes with the same total.
+
+    Returns:
+        An index in ``scores.rows``; None if no other node has the highest total.
+
+    Raises:
+        PluginFailed: A plugin that was asked about tied nodes failed.
     """
-    total = scores.total
-    tied = (total == total[total.argmax()]).nonzero()[0]
-    return int(scores.rows[tied[ties(len(tied)) if len(tied) > 1 else 0]])
+    tied = scores.tied()
+    if len(tied) == 1:
+        return int(tied[0]), None
+    if request.framework.profile.ties.is_random:
+        return int(tied[request.ties(len(tied))]), BrokenTie(len(tied), (), "Random")
+    rows = scores.rows[tied]
+    draw = Draw(request.ties, request.turn, request.start)
+    row, tie = request.framework.break_tie(
+        request.cycle_state, request.pod, request.snapshot, rows, draw
+    )
+    if tie.last_resort == "RoundRobin":
+        request.ties.note(tie.num_nodes)
+    return int(tied[np.searchsorted(rows, row)]), tie
+
+
+def best_nodes(scores: ScoreResult, chosen: int, names: Sequence[str]) -> BestNodes:
+    """The chosen node and the best others, by falling total and ascending row.
+
+    Args:
+        scores: As `select_host` got them; valid until the next cycle.
+        chosen: The position of the chosen node.
+        names: Row -> node name.
+    """
+    positions = np.array(_best_positions(scores, chosen))
+    of_plugins = scores.pick(positions)
+    return BestNodes(
+        tuple([names[row] for row in scores.rows.take(positions).tolist()]),
+        tuple(scores.total.take(positions).tolist()),
+        of_plugins.weights,
+        of_plugins.plain_plugins,
+        of_plugins.plain.tobytes(),
+        of_plugins.others,
+    )
+
+
+def _best_positions(scores: ScoreResult, chosen: int) -> list[int]:
+    total, tied = scores.total, scores.tied()
+    if len(tied) >= NUM_RECORDED:
+        others = [position for position in tied[:NUM_RECORDED].tolist() if position != chosen]
+        return [chosen, *others[: NUM_RECORDED - 1]]
+    left = total.copy()
+    found = [chosen]
+    # Nine passes over the totals cost less than one partition of them.
+    for _ in range(min(NUM_RECORDED, len(total)) - 1):
+        left[found[-1]] = _LOWEST
+        found.append(int(left.argmax()))
+    return found

@@ -6,9 +6,11 @@ from typing import TypeAlias
 
 import msgspec
 
+from stowage.api.decisions import BestNodes
 from stowage.api.status import SUCCESS, Status
 from stowage.engine.scheduling.feasible_nodes import FeasibleNodes
-from stowage.framework import Candidate, Diagnosis, Preemption, ScoreResult
+from stowage.engine.scheduling.node_scoring import best_nodes
+from stowage.framework import BrokenTie, Candidate, Diagnosis, Preemption, ScoreResult
 
 
 class Scheduled(msgspec.Struct, frozen=True):
@@ -20,6 +22,8 @@ class Scheduled(msgspec.Struct, frozen=True):
         feasible_nodes: The number of nodes that passed.
         feasible: The search behind it; for explanations, as long as the snapshot is current.
         scores: None if only one node was feasible, which is then taken without scoring.
+        chosen: The position of the node in ``feasible.rows``.
+        tie: How one of several nodes with the highest total was chosen; None without a tie.
     """
 
     node_name: str
@@ -27,11 +31,20 @@ class Scheduled(msgspec.Struct, frozen=True):
     feasible_nodes: int
     feasible: FeasibleNodes
     scores: ScoreResult | None = None
+    chosen: int = 0
+    tie: BrokenTie | None = None
+
+    def best_nodes(self) -> BestNodes | None:
+        """The best nodes with their scores, before the next cycle; None if none was scored."""
+        if self.scores is None:
+            return None
+        names = self.feasible.filtered.asked.snapshot.node_names
+        return best_nodes(self.scores, self.chosen, names)
 
     @property
-    def next_start_row(self) -> int:
-        """The first row of the next search, if searches are limited."""
-        return self.feasible.next_start_row
+    def searched_nodes(self) -> int:
+        """The number of nodes after which the next limited search begins."""
+        return 0 if self.feasible.via_nomination else self.evaluated_nodes
 
 
 class Unschedulable(msgspec.Struct, frozen=True):
@@ -53,6 +66,11 @@ class Unschedulable(msgspec.Struct, frozen=True):
     nominated_node_name: str | None = None
     preemption: Preemption | None = None
     post_filter_status: Status = SUCCESS
+
+    @property
+    def searched_nodes(self) -> int:
+        """The number of nodes after which the next limited search begins."""
+        return self.evaluated_nodes
 
     @property
     def unschedulable_plugins(self) -> frozenset[str]:

@@ -56,7 +56,7 @@ class RefusalCache:
         known = self._refusals.get(pod.pod_class.id)
         if known is None or known.profile is not framework.profile:
             return None
-        if not framework.refuses_like_its_class(pod):
+        if not framework.refuses_like_its_class(pod, request.snapshot):
             return None
         framework.count_refusal(known.skipped, known.outcome.evaluated_nodes)
         for num_candidates in known.tie_sizes:
@@ -74,7 +74,8 @@ class RefusalCache:
             tie_sizes: The sizes of the ties that were broken on the way, in order.
         """
         framework, pod = request.framework, request.pod
-        if not _holds_for_class(outcome) or not framework.refuses_like_its_class(pod):
+        alike = framework.refuses_like_its_class(pod, request.snapshot)
+        if not alike or not _holds_for_class(outcome):
             return
         if not self._is_current(request) or len(self._refusals) >= MAX_CLASSES:
             self._refusals.clear()

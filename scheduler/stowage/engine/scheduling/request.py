@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from stowage.api.config.types import Percentage
 from stowage.engine.scheduling.extender_answers import ExtenderAnswers
 from stowage.engine.scheduling.tie_breaker import TieBreaker
 from stowage.framework import (
@@ -31,11 +32,16 @@ class SchedulingRequest(msgspec.Struct, frozen=True):
         ties: Picks one of several nodes with equal scores.
         nominated: The nominated pods of all nodes.
         percentage: ``percentageOfNodesToScore``: the search ends when this share of the nodes is
-            feasible. None and 0 search all nodes.
-        start_row: The first row of a limited search: `next_start_row` of the last result.
+            feasible. None and 0 search all nodes, ``adaptive`` a share that shrinks with the
+            number of nodes.
+        start: The position in the search order at which a limited search begins, at least 0; it
+            may be beyond the last node. ``nextStartNodeIndex`` of v1.36.
+        turn: The number of pods of the profile that were placed by scores before this one.
         extender_answers: None if no extender filters or prioritizes nodes for this pod.
         reviews_victims: Whether an extender processes preemption for this pod.
         victim_review: The extenders' answer about the victims; None before they have answered.
+        node_names: The only nodes that exist for this pod; None for all. It is for pod groups in
+            one topology domain. What plugins count over all nodes they count over the cluster.
     """
 
     framework: Framework
@@ -44,11 +50,28 @@ class SchedulingRequest(msgspec.Struct, frozen=True):
     cycle_state: CycleState
     ties: TieBreaker
     nominated: Nominations = NO_NOMINATIONS
-    percentage: int | None = None
-    start_row: int = 0
+    percentage: Percentage | None = None
+    start: int = 0
+    turn: int = 0
     extender_answers: ExtenderAnswers | None = None
     reviews_victims: bool = False
     victim_review: VictimReview | None = None
+    node_names: frozenset[str] | None = None
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes that exist for this pod."""
+        return self.snapshot.num_nodes if self.node_names is None else len(self.node_names)
+
+    def has_node(self, name: str) -> bool:
+        """Whether a node exists for this pod."""
+        return self.node_names is None or name in self.node_names
+
+    def nodes_left_by(self, pre_filter: frozenset[str] | None) -> frozenset[str] | None:
+        """The nodes to filter, given those that PreFilter left; None for all."""
+        if self.node_names is None or pre_filter is None:
+            return pre_filter if self.node_names is None else self.node_names
+        return self.node_names & pre_filter
 
     @property
     def involves_extenders(self) -> bool:

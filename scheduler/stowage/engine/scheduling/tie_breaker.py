@@ -13,7 +13,7 @@ class TieBreaker:
 
     Attributes:
         sizes: The number of candidates of each tie since `clear`, in order.
-        choices: The index picked in each of them.
+        choices: The index picked in each draw.
     """
 
     __slots__ = ("_choose", "choices", "sizes")
@@ -29,6 +29,10 @@ class TieBreaker:
         self.sizes.append(num_candidates)
         self.choices.append(choice)
         return choice
+
+    def note(self, num_candidates: int) -> None:
+        """Record a tie that is broken without a draw, by what was decided before."""
+        self.sizes.append(num_candidates)
 
     def clear(self) -> None:
         """Drop the record."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
+from itertools import count
 
 import msgspec
 
 from stowage.api.config.extenders import BindingExtender
 from stowage.api.instructions import PodReference
+from stowage.api.status import SUCCESS, Status
+from stowage.engine.state.object_waits import ObjectWaits
 from stowage.engine.state.permit_waits import PermitWaits
 from stowage.engine.state.unconfirmed_bindings import UnconfirmedBindings
-from stowage.engine.state.volume_waits import VolumeWaits
 from stowage.framework import CycleState, Framework, ReservePlan
 from stowage.framework.runtime.binding_run import StagedPreBind
 from stowage.queue.queued_pod import QueuedPod
@@ -30,8 +32,8 @@ class BindingPhase(Enum):
     PRE_FLIGHT = "pre-flight"
     WAITING_ON_PERMIT = "waiting on permit"
     PRE_BINDING = "pre-binding"
-    WRITING_VOLUMES = "writing volumes"
-    WAITING_FOR_VOLUMES = "waiting for volumes"
+    WRITING = "writing objects"
+    WAITING_FOR_OBJECTS = "waiting for objects"
     BINDING = "binding"
 
 
@@ -55,14 +57,17 @@ class BindingCycle(msgspec.Struct):
         framework: The profile that chose the node; it stays the same if the configuration changes.
         cycle_state: What the plugins noted in this cycle.
         extender: Binds the pod instead of the Bind plugins; None if no extender does.
+        decision: Number of the attempt that chose the node.
         phase: Where the pod is.
         last_seen: What the watches showed.
+        permit_status: The status of Permit: Success, or Wait with the reasons.
         permit_timeouts: The timeouts of the Permit plugins that make the pod wait, in seconds.
         bind_plugin: The Bind plugin that binds the pod; empty before Bind.
         pre_binds: The PreBind plugins that have not run yet.
         reserve_plans: What the engine assumed for the pod, by plugin.
         written: Names of the volumes and claims that the shell has written.
-        volume_pre_bind: The PreBind of volumes in progress; None if none is.
+        staged_pre_bind: The PreBind of volumes or claims in progress; None if none is.
+        claims_number: The number of the instruction that writes claims; 0 if there is none.
     """
 
     queued: QueuedPod
@@ -71,14 +76,23 @@ class BindingCycle(msgspec.Struct):
     framework: Framework
     cycle_state: CycleState
     extender: BindingExtender | None = None
+    decision: int = 0
     phase: BindingPhase = BindingPhase.RESERVING
     last_seen: LastSeen = LastSeen.PENDING
+    permit_status: Status = SUCCESS
     permit_timeouts: Mapping[str, float] | None = None
     bind_plugin: str = ""
     pre_binds: tuple[str, ...] = ()
     reserve_plans: Mapping[str, ReservePlan] = {}
     written: frozenset[str] = frozenset()
-    volume_pre_bind: StagedPreBind | None = None
+    staged_pre_bind: StagedPreBind | None = None
+    claims_number: int = 0
+
+    @property
+    def allocated_claims(self) -> tuple[str, ...]:
+        """UIDs of the claims that have devices in flight."""
+        plans = self.reserve_plans.values()
+        return tuple(each.claim_uid for plan in plans for each in plan.allocations)
 
     @property
     def reference(self) -> PodReference:
@@ -96,14 +110,18 @@ class Bindings:
 
     Attributes:
         permit_waits: Pods that wait for Permit plugins.
-        volume_waits: Pods that wait for their claims to be bound.
+        object_waits: Pods that wait until their volumes are bound or their devices are ready.
+        abandoned_writes: Ended cycles whose claims are still being written, by the number of the
+            instruction. Their devices stay in flight until the shell reports.
         unconfirmed: Pods whose cycle has ended well and that the watch has not shown as bound.
     """
 
     def __init__(self) -> None:
         self._cycles: dict[str, BindingCycle] = {}
         self.permit_waits = PermitWaits()
-        self.volume_waits = VolumeWaits()
+        self.object_waits = ObjectWaits()
+        self.abandoned_writes: dict[int, BindingCycle] = {}
+        self._numbers = count(1)
         self.unconfirmed = UnconfirmedBindings()
 
     def __len__(self) -> int:
@@ -120,6 +138,10 @@ class Bindings:
         """The pods that are being bound."""
         return self._cycles.keys()
 
+    def next_number(self) -> int:
+        """A number for an instruction that writes claims."""
+        return next(self._numbers)
+
     def get(self, uid: str) -> BindingCycle | None:
         """The pod's binding cycle, if it has one."""
         return self._cycles.get(uid)
@@ -135,12 +157,12 @@ class Bindings:
             When the pod began to wait for Permit; None if it did not wait.
         """
         self._cycles.pop(uid, None)
-        self.volume_waits.end(uid)
+        self.object_waits.end(uid)
         return self.permit_waits.end(uid)
 
     def next_deadline(self) -> float | None:
         """When the first wait times out, or the first unconfirmed binding is due."""
-        waits = (self.permit_waits, self.volume_waits, self.unconfirmed)
+        waits = (self.permit_waits, self.object_waits, self.unconfirmed)
         deadlines = (each.next_deadline() for each in waits)
         return min((each for each in deadlines if each is not None), default=None)
 
@@ -151,8 +173,8 @@ class Bindings:
             if is_waiting is not (cycle.phase is BindingPhase.WAITING_ON_PERMIT):
                 expected = "no permit wait" if is_waiting else "a permit wait"
                 yield f"pod {cycle.info.key} {cycle.phase.value}: expected {expected}"
-        for uid in sorted(set(self.volume_waits.uids()) - self._cycles.keys()):
-            yield f"pod {uid} waits for volumes and is not being bound"
+        for uid in sorted(set(self.object_waits.uids()) - self._cycles.keys()):
+            yield f"pod {uid} waits for objects and is not being bound"
         for pod in self.unconfirmed:
             if pod.uid in self._cycles:
                 yield f"pod {pod.key} is bound and being bound"

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from stowage.api.config.extenders import NO_EXTENDERS, Extenders
+from stowage.api.config.feature_gates import FeatureGates
 from stowage.engine.scheduling import RefusalCache, TieBreaker
 from stowage.engine.settings import Configure, not_configurable
 from stowage.engine.state.bindings import Bindings
 from stowage.engine.state.consultations import Consultations
 from stowage.engine.state.error_counts import ErrorCounts
+from stowage.engine.state.group_evictions import GroupEvictions
 from stowage.engine.state.outbox import Outbox
+from stowage.engine.state.pod_group_statuses import PodGroupStatuses
 from stowage.engine.state.pod_statuses import PodStatuses
 from stowage.engine.state.preemptions import Preemptions
+from stowage.engine.state.wall_clock import WallClock
 from stowage.framework import CycleState, Framework, Timings
 from stowage.queue.scheduling_queue import SchedulingQueue
 from stowage.state.cache import ClusterCache
+from stowage.state.devices.features import device_features
 
 
 @dataclass(slots=True)
@@ -27,12 +33,15 @@ class EngineState:
         frameworks: One per profile, by scheduler name.
         queue: The pods that wait to be scheduled.
         ties: Picks one of several equally good nodes.
-        timer: A clock for durations.
+        timer: A clock for durations and for time limits of plugins.
+        wall_clock: Returns the seconds since the epoch, and keeps what it returned.
         extenders: The configured extenders.
         cache: The cluster.
         bindings: Pods that are assumed and not bound yet.
         preemptions: Evictions in progress.
         consultations: Pods that wait for extenders.
+        group_evictions: Evictions for pod groups in progress.
+        group_statuses: The conditions of pod groups at the API server.
         statuses: The statuses of pending pods at the API server.
         refusals: Refusals by equivalence class.
         errors: Error counts.
@@ -40,19 +49,24 @@ class EngineState:
         timings: Records durations of sampled cycles; None records none.
         configuration: Hash of the active configuration; empty if it is not known.
         configure: Makes frameworks and queue settings from a configuration.
-        next_start_row: Where the next search starts if ``percentageOfNodesToScore`` limits it, so
-            that every node gets its turn.
+        next_start: The position in the search order at which the next search begins if
+            ``percentageOfNodesToScore`` limits it, so that every node gets its turn.
+        turns: Number of pods of each profile that were placed by scores, by scheduler name.
+        last_decision: Number of attempts that have ended; the number of the last one.
     """
 
     frameworks: Mapping[str, Framework]
     queue: SchedulingQueue
     ties: TieBreaker
     timer: Callable[[], float]
+    wall_clock: WallClock
     extenders: Extenders = NO_EXTENDERS
-    cache: ClusterCache = field(default_factory=ClusterCache)
+    cache: ClusterCache = field(init=False)
     bindings: Bindings = field(default_factory=Bindings)
     preemptions: Preemptions = field(default_factory=Preemptions)
     consultations: Consultations = field(init=False)
+    group_evictions: GroupEvictions = field(default_factory=GroupEvictions)
+    group_statuses: PodGroupStatuses = field(default_factory=PodGroupStatuses)
     statuses: PodStatuses = field(default_factory=PodStatuses)
     refusals: RefusalCache = field(default_factory=RefusalCache)
     errors: ErrorCounts = field(default_factory=ErrorCounts)
@@ -60,12 +74,25 @@ class EngineState:
     timings: Timings | None = None
     configuration: str = ""
     configure: Configure = not_configurable
-    next_start_row: int = 0
+    next_start: int = 0
+    turns: Counter[str] = field(default_factory=Counter)
+    last_decision: int = 0
 
     def __post_init__(self) -> None:
+        self.cache = ClusterCache(device_features(self.gates))
         self.consultations = Consultations(self.extenders.max_consultations)
 
-    def new_cycle_state(self) -> CycleState:
-        """The state of a cycle that begins; sampled cycles get timings."""
-        timings = self.timings
-        return CycleState(timings if timings is not None and timings.is_sampled() else None)
+    @property
+    def gates(self) -> FeatureGates:
+        """The feature gates of the process; those of all frameworks."""
+        return next(iter(self.frameworks.values())).gates
+
+    def next_decision(self) -> int:
+        """The number of the attempt that ends."""
+        self.last_decision += 1
+        return self.last_decision
+
+    def new_cycle_state(self, uid: str) -> CycleState:
+        """The state of the pod's cycle that begins; sampled cycles get timings."""
+        timings = None if self.timings is None else self.timings.of_cycle(uid)
+        return CycleState(timings, self.timer, self.wall_clock)

@@ -27,5 +27,5 @@ class ErrorCounts:
             return
         if status.plugin:
             self.by_plugin[status.plugin] += 1
-        if framework.has_staged_pre_bind(status.plugin):
+        if framework.binds_volumes(status.plugin):
             self.by_volume_stage[volume_stage] += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from heapq import heappop, heappush
 
 from stowage.api.status import Status, unschedulable
@@ -51,6 +51,10 @@ class PermitWaits:
         """
         self._deadlines.pop(uid, None)
         return self._since.pop(uid, None)
+
+    def uids(self) -> Collection[str]:
+        """The pods that wait."""
+        return self._deadlines.keys()
 
     def plugins(self) -> dict[str, frozenset[str]]:
         """The plugins that each pod waits for, by UID."""

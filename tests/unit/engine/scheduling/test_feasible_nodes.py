@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from stowage.api.config.types import Percentage
 from stowage.engine.scheduling import SchedulingRequest, TieBreaker
 from stowage.engine.scheduling.feasible_nodes import (
     FeasibleNodes,
@@ -13,14 +16,15 @@ from stowage.framework.extension_points import Plugin
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.plugins.small_plugins import Refuses, framework_of
+from tests.support.scalar.search_order import first_feasible, nodes_zone_by_zone
 
 
 def _find(
     cluster: MirroredCluster,
     *plugins: Plugin,
     nominated: str = "",
-    percentage: int | None = None,
-    start_row: int = 0,
+    percentage: Percentage | None = None,
+    start: int = 0,
 ) -> FeasibleNodes:
     request = SchedulingRequest(
         framework_of(*plugins),
@@ -29,7 +33,7 @@ def _find(
         CycleState(),
         TieBreaker(lambda _: 0),
         percentage=percentage,
-        start_row=start_row,
+        start=start,
     )
     return find_nodes_that_fit_pod(request, PreFilterOutcome())
 
@@ -43,10 +47,15 @@ def _find(
         (50, 99, 99),
         (10, 200, 100),
         (40, 5000, 2000),
+        ("adaptive", 99, 99),
+        ("adaptive", 100, 100),
+        ("adaptive", 400, 188),
+        ("adaptive", 1000, 420),
+        ("adaptive", 6000, 300),
     ],
 )
 def test_all_nodes_are_searched_unless_a_percentage_is_set(
-    percentage: int | None, nodes: int, want: int
+    percentage: Percentage | None, nodes: int, want: int
 ) -> None:
     assert num_feasible_nodes_to_find(percentage, nodes) == want
 
@@ -56,12 +65,33 @@ def test_a_limited_search_starts_after_the_last_searched_node() -> None:
     refuses = Refuses("A", {"n000", "n001"})
     first = _find(cluster, refuses, percentage=40)
     assert (first.rows[0], first.rows[-1], len(first.rows)) == (2, 101, 100)
-    assert (first.num_evaluated, first.next_start_row) == (102, 102)
-    second = _find(cluster, refuses, percentage=40, start_row=200)
+    assert first.num_evaluated == 102
+    second = _find(cluster, refuses, percentage=40, start=200)
     assert len(second.rows) == 100
     assert second.rows[0] == 2
     assert second.rows[-1] == 249
-    assert (second.num_evaluated, second.next_start_row) == (102, 52)
+    assert second.num_evaluated == 102
+
+
+@given(
+    st.lists(st.sampled_from("abc"), min_size=101, max_size=130),
+    st.sets(st.integers(0, 129)),
+    st.sampled_from([None, 1, 90, "adaptive"]),
+    st.integers(0, 200),
+)
+def test_a_limited_search_equals_its_scalar_twin(
+    zones: list[str], refused: set[int], percentage: Percentage | None, start: int
+) -> None:
+    nodes = [make_node(f"n{index}", zone=zone) for index, zone in enumerate(zones)]
+    names = {f"n{index}" for index in refused}
+    found = _find(MirroredCluster(nodes), Refuses("A", names), percentage=percentage, start=start)
+    order = nodes_zone_by_zone([(node.metadata.name, node.metadata.labels) for node in nodes])
+    wanted = num_feasible_nodes_to_find(percentage, len(nodes))
+    feasible, visited = first_feasible(order, lambda name: name not in names, wanted, start)
+    assert {found.filtered.asked.names[row] for row in found.rows.tolist()} == set(feasible)
+    if len(feasible) < wanted or wanted == len(nodes):
+        visited = len(nodes)
+    assert found.num_evaluated == visited
 
 
 def test_a_feasible_nominated_node_ends_the_search() -> None:

@@ -3,25 +3,66 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stowage.engine.scheduling import TieBreaker
-from stowage.engine.scheduling.node_scoring import select_host
-from stowage.framework import ScoreResult
+from stowage.engine.scheduling import SchedulingRequest, TieBreaker
+from stowage.engine.scheduling.node_scoring import best_nodes, select_host
+from stowage.framework import BrokenTie, CycleState, ScoreResult
+from stowage.framework.runtime.score_result import NodeScores
+from stowage.framework.verdict import Int64Array
+from tests.support.builders import make_pod
+from tests.support.mirrored_cluster import MirroredCluster
+from tests.support.plugins.small_plugins import framework_of
+
+
+def _pick(positions: Int64Array) -> NodeScores:
+    """A plugin whose raw score of a node is its position."""
+    raw = positions.tolist()
+    scores = {"Position": (tuple(raw), tuple(2 * each for each in raw))}
+    return NodeScores((("Position", 2),), (), np.empty((0, 0), dtype=np.uint8), scores)
 
 
 def _scores(rows: list[int], total: list[int]) -> ScoreResult:
-    return ScoreResult(np.array(rows, dtype=np.int64), np.array(total, dtype=np.int64), lambda: ())
+    return ScoreResult(
+        np.array(rows, dtype=np.int64), np.array(total, dtype=np.int64), tuple, _pick
+    )
+
+
+def _request(ties: TieBreaker) -> SchedulingRequest:
+    cluster = MirroredCluster()
+    pod = cluster.info(make_pod("p"))
+    return SchedulingRequest(framework_of(), cluster.snapshot(), pod, CycleState(), ties)
 
 
 def test_the_node_with_the_highest_score_is_picked() -> None:
     def never(ties: int) -> int:
         raise AssertionError(f"asked about {ties} ties")
 
-    assert select_host(_scores([3, 5, 8], [10, 30, 20]), TieBreaker(never)) == 5
+    request = _request(TieBreaker(never))
+    assert select_host(request, _scores([3, 5, 8], [10, 30, 20])) == (1, None)
 
 
-@pytest.mark.parametrize(("choice", "want"), [(0, 3), (1, 8)])
+@pytest.mark.parametrize(("choice", "want"), [(0, 0), (1, 2)])
 def test_a_tie_is_broken_by_the_callers_choice(choice: int, want: int) -> None:
     scores = _scores([3, 5, 8], [30, 10, 30])
     ties = TieBreaker(lambda _: choice)
-    assert select_host(scores, ties) == want
+    assert select_host(_request(ties), scores) == (want, BrokenTie(2, (), "Random"))
     assert (ties.sizes, ties.choices) == ([2], [choice])
+
+
+def test_the_best_nodes_are_the_chosen_one_and_the_next_totals_by_row() -> None:
+    best = best_nodes(_scores([1, 2, 4, 5], [30, 50, 30, 50]), 3, list("abcdef"))
+
+    assert (best.names, best.totals) == (("f", "c", "b", "e"), (50, 50, 30, 30))
+    scores = [each.scores[0] for each in best.scored_nodes()]
+    assert [(each.raw, each.normalized, each.weighted) for each in scores] == [
+        (3, 6, 12),
+        (1, 2, 4),
+        (0, 0, 0),
+        (2, 4, 8),
+    ]
+
+
+def test_of_many_equal_nodes_the_chosen_one_is_among_the_ten() -> None:
+    names = [f"n{row}" for row in range(50)]
+    best = best_nodes(_scores(list(range(50)), [7] * 50), 30, names)
+
+    assert best.names == ("n30", *names[:9])

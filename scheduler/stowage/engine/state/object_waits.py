@@ -1,4 +1,7 @@
-"""Pods that wait until their claims are bound: the objects each waits for, and its deadline."""
+"""Pods that wait for other objects before they are bound: which ones, and until when.
+
+They wait until their volumes are bound, and until their devices are ready.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ AwaitedObjects: TypeAlias = frozenset[tuple[EventResource, str]]
 _NOTHING: AwaitedObjects = frozenset()
 
 
-class VolumeWaits:
+class ObjectWaits:
     """Which pods wait for which objects, by pod UID and by object."""
 
     def __init__(self) -> None:
@@ -30,6 +33,11 @@ class VolumeWaits:
         """A pod starts to wait."""
         self._deadlines[uid] = deadline
         heappush(self._earliest, (deadline, uid))
+
+    def shorten(self, uid: str, deadline: float) -> None:
+        """Let a pod that waits time out at `deadline`, if that is earlier."""
+        if deadline < self._deadlines.get(uid, deadline):
+            self.start(uid, deadline)
 
     def set_awaited(self, uid: str, awaited: AwaitedObjects) -> None:
         """Replace the objects that a pod waits for."""

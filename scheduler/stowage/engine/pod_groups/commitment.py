@@ -1,0 +1,193 @@
+"""Carrying out the result of a pod group's attempt: bind the members, or put them back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.instructions import AttemptResult
+from stowage.engine.binding.state_machine import binding_cycle
+from stowage.engine.binding.steps import run_permit, run_step
+from stowage.engine.pod_groups.outcome import (
+    UNSCHEDULABLE_TEXT,
+    GroupOutcome,
+    GroupResult,
+    MemberResult,
+)
+from stowage.engine.preemption.evictions import start_preemption
+from stowage.engine.scheduling import Failed, Scheduled, Unschedulable
+from stowage.engine.scheduling_failure import Failure, handle_scheduling_failure
+from stowage.engine.state.attempt import Attempt
+from stowage.engine.state.bindings import BindingCycle
+from stowage.engine.state.engine_state import EngineState
+from stowage.framework import Diagnosis, Preemption, fit_error_message
+
+#: A member that did not fit beside its companions is tried again alone.
+SURPLUS_AGAIN = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "PodGroupScheduled")
+
+
+def bind_members(
+    state: EngineState, outcome: GroupOutcome, now: float, *, retries_rest: bool
+) -> None:
+    """Start the binding cycles of the members that fit, and put the others back.
+
+    All of them are assumed, so Permit lets the first one pass. A Permit plugin may still reject a
+    member; then the others wait for it and time out.
+
+    Args:
+        state: The engine's state.
+        outcome: The try; its members are on their nodes.
+        now: The time.
+        retries_rest: Whether the others are tried again after their backoff without any event:
+            alone they may preempt, which they could not beside members that fit.
+    """
+    for member in outcome.members:
+        if member.cycle is not None:
+            _bind(state, member, member.cycle, now)
+            continue
+        _fail(state, member, own_failure(member), now)
+        if retries_rest:
+            state.queue.try_again((member.attempt.queued.uid,), SURPLUS_AGAIN, now)
+
+
+def put_back(
+    state: EngineState, outcome: GroupOutcome, attempts: Sequence[Attempt], now: float
+) -> None:
+    """Put all members back into the queue, after the try was taken back.
+
+    If the group fits after evictions, these begin now.
+    """
+    is_waiting = outcome.result is GroupResult.WAITING_ON_PREEMPTION
+    _start_preemptions(state, outcome.members, is_waiting, now)
+    rejected_by = outcome.rejecting_plugins
+    for member in outcome.members:
+        failure = _failure_in_group(member, outcome, rejected_by)
+        _fail(state, member, failure, now)
+    for attempt in attempts[len(outcome.members) :]:
+        is_error = outcome.result is GroupResult.ERROR
+        untried = Failure(outcome.message, is_error=is_error, rejected_by=rejected_by)
+        result = AttemptResult(
+            attempt.info.reference,
+            "error" if is_error else "unschedulable",
+            attempt.info.scheduler_name,
+            attempt.queued.attempts,
+            configuration=state.configuration,
+        )
+        _emit(state, result, untried)
+        handle_scheduling_failure(state, attempt.queued, attempt.info, untried, now)
+
+
+def own_failure(member: MemberResult) -> Failure:
+    """Why a member is on no node."""
+    if isinstance(member.outcome, Failed):
+        return Failure(member.outcome.status.message, is_error=True)
+    if isinstance(member.outcome, Scheduled) or member.outcome.nominated_node_name:
+        rejection = member.rejection
+        if rejection.is_success and isinstance(member.outcome, Unschedulable):
+            return _unschedulable(member.outcome)
+        if not rejection.is_rejected:
+            return Failure(rejection.message, is_error=True)
+        by = frozenset({rejection.plugin}) if rejection.plugin else frozenset[str]()
+        text = fit_error_message(Diagnosis(1, Counter(rejection.reasons)))
+        return Failure(text, rejected_by=by)
+    return _unschedulable(member.outcome)
+
+
+def _unschedulable(outcome: Unschedulable) -> Failure:
+    return Failure(
+        outcome.message,
+        rejected_by=outcome.requeueing_plugins,
+        pending=outcome.pending_plugins,
+        nominated_node_name=outcome.nominated_node_name,
+    )
+
+
+def _failure_in_group(
+    member: MemberResult, outcome: GroupOutcome, rejected_by: frozenset[str]
+) -> Failure:
+    """The failure of a member of a group that is not bound now."""
+    if outcome.result is GroupResult.ERROR:
+        failure = own_failure(member) if member.cycle is None else None
+        if failure is not None and failure.is_error:
+            return failure
+        return Failure(outcome.message, is_error=True)
+    if outcome.result is GroupResult.WAITING_ON_PREEMPTION and member.fits:
+        assert member.cycle is not None  # noqa: S101 - a member that fits is on a node
+        node_name = member.cycle.node_name
+        return Failure(outcome.message, rejected_by=rejected_by, nominated_node_name=node_name)
+    if outcome.result is GroupResult.UNSCHEDULABLE and member.cycle is not None:
+        text = f"{UNSCHEDULABLE_TEXT}, {member.permit.message}"
+        return Failure(text, rejected_by=rejected_by)
+    failure = own_failure(member)
+    return failure if failure.is_error else _widened(failure, rejected_by)
+
+
+def _widened(failure: Failure, rejected_by: frozenset[str]) -> Failure:
+    """The failure, with the events of all members: what helps one may help the others."""
+    return replace(failure, rejected_by=failure.rejected_by | rejected_by)
+
+
+def _bind(state: EngineState, member: MemberResult, cycle: BindingCycle, now: float) -> None:
+    result = replace(member.attempt_result, decision=state.next_decision())
+    state.outbox.emit(result)
+    cycle.decision = result.decision
+    if run_step(state, cycle, run_permit, now):
+        binding_cycle(state, cycle, now)
+
+
+def _start_preemptions(
+    state: EngineState, members: Sequence[MemberResult], is_waiting: bool, now: float
+) -> None:
+    """Evict the victims of each member once, if the group fits without them.
+
+    kube-scheduler v1.36 evicts them before it knows that.
+    """
+    evicted: set[str] = set()
+    for member in members:
+        outcome = member.outcome
+        if not isinstance(outcome, Unschedulable) or outcome.preemption is None:
+            continue
+        preemption = outcome.preemption
+        if preemption.chosen is None:
+            start_preemption(state, member.attempt.info, preemption, now)
+        elif is_waiting and member.cycle is not None:
+            own = _without(preemption, evicted)
+            start_preemption(state, member.attempt.info, own, now)
+            evicted.update(victim.uid for victim in preemption.chosen.victims)
+
+
+def _without(preemption: Preemption, evicted: set[str]) -> Preemption:
+    """The preemption without victims of companions; if none is left, the pod waits for one."""
+    assert preemption.chosen is not None  # noqa: S101 - the caller asked
+    victims = preemption.chosen.victims
+    left = tuple(victim for victim in victims if victim.uid not in evicted)
+    if left:
+        return replace(preemption, chosen=replace(preemption.chosen, victims=left))
+    return Preemption(awaited=victims[-1].uid)
+
+
+def _fail(state: EngineState, member: MemberResult, failure: Failure, now: float) -> None:
+    attempt = member.attempt
+    if isinstance(member.outcome, Failed):
+        framework = state.frameworks[attempt.info.scheduler_name]
+        state.errors.count(member.outcome.status, framework, "predicate")
+    _emit(state, member.attempt_result, failure)
+    handle_scheduling_failure(state, attempt.queued, attempt.info, failure, now)
+
+
+def _emit(state: EngineState, result: AttemptResult, failure: Failure) -> None:
+    """Emit the result of a member's attempt as a failure."""
+    state.outbox.emit(
+        replace(
+            result,
+            result="error" if failure.is_error else "unschedulable",
+            node_name="",
+            message=failure.message,
+            nominated_node_name=failure.nominated_node_name or "",
+            best=None,
+            decision=state.next_decision(),
+        )
+    )

@@ -1,0 +1,191 @@
+"""Workload-aware preemption: a group evicts for all of its members at once.
+
+upstream: ``PodGroupPostFilter`` of the plugin DefaultPreemption (v1.36), behind the feature gate
+WorkloadAwarePreemption. Members then do not preempt for themselves.
+
+All pods that the group may evict are taken out of the cluster, and the group is tried. If it fits,
+the victims are brought back one unit after the other, the most important first, and those stay
+without which the group still fits. The rest is evicted; the group waits for their end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stowage.api.events import EvictionFinished
+from stowage.api.instructions import POD_GROUP, EmitEvent, EvictPod, PodReference
+from stowage.engine.binding.state_machine import BindingEvent, advance_binding
+from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
+from stowage.engine.pod_groups.placements import try_group
+from stowage.engine.pod_groups.placing import Try, take_back
+from stowage.engine.pod_groups.quorum import release_members
+from stowage.engine.pod_groups.victims import VictimUnit, pods_of, victim_units
+from stowage.engine.preemption import evictions
+from stowage.engine.scheduling import TieBreaker
+from stowage.engine.state.attempt import Attempt
+from stowage.engine.state.engine_state import EngineState
+from stowage.engine.state.group_evictions import GroupEviction
+from stowage.queue.queue_events import FORCE_ACTIVATE
+from stowage.state.pods.pod_groups import KnownGroup
+from stowage.state.pods.pod_info import PodInfo
+
+BARRED = "not eligible due to workload aware preemption enabled"
+HAS_CONSTRAINTS = (
+    "workload aware preemption is not supported for pod groups with scheduling constraints"
+)
+NEVER = "not eligible due to preemptionPolicy=Never."
+NO_VICTIMS = "No preemption victims found for incoming preemptor"
+_CLUSTER = "cluster"
+_HOW = Try(barred=BARRED)
+
+
+def preempts_as_group(state: EngineState) -> bool:
+    """Whether groups preempt instead of their members; off by default, as in kube-scheduler."""
+    return state.gates.enabled("WorkloadAwarePreemption")
+
+
+def preempt_for_group(
+    state: EngineState, outcome: GroupOutcome, attempts: Sequence[Attempt], now: float
+) -> None:
+    """Evict pods of lower priority if the group fits then; else say in the outcome why not.
+
+    Args:
+        state: The engine's state, without anything of the try.
+        outcome: The infeasible try.
+        attempts: The members.
+        now: The time.
+    """
+    known = state.cache.pod_groups.group(attempts[0].info.group_key)
+    if known is None:
+        return
+    found = victims_of_group(state, known, attempts)
+    if isinstance(found, str):
+        outcome.message += f", {found}"
+        return
+    outcome.result = GroupResult.WAITING_ON_PREEMPTION
+    for victim in found:
+        _evict(state, known, attempts[0].info, victim, now)
+
+
+def victims_of_group(
+    state: EngineState, known: KnownGroup, attempts: Sequence[Attempt]
+) -> list[PodInfo] | str:
+    """The pods that the group would evict; the cluster stays as it is.
+
+    Returns:
+        Why the group may not preempt, or does not fit even without all that it may evict.
+    """
+    refusal = _refusal(known, attempts)
+    units = [] if refusal else victim_units(state, known.group.priority)
+    if not refusal and not units:
+        refusal = NO_VICTIMS
+    return refusal or _find_victims(state, attempts, units)
+
+
+def eviction_finished(state: EngineState, event: EvictionFinished, now: float) -> None:
+    """A victim of a pod or of a group is being deleted, or its eviction failed."""
+    eviction = state.group_evictions.end(event.victim.uid, event.preemptor_uid)
+    if eviction is None:
+        evictions.eviction_finished(state, event, now)
+    elif event.error:
+        text = f"not evicted for pod group {eviction.group_key}: {event.error}"
+        state.outbox.report(f"Pod {event.victim.key}", text)
+        victim = state.cache.get_pod(event.victim.uid)
+        if victim is not None:
+            state.cache.forget_eviction(victim)
+        release_members(state, eviction.group_key, FORCE_ACTIVATE, now)
+    elif event.was_deleted:
+        _emit_preempted_event(state, eviction, event.victim)
+
+
+def _refusal(known: KnownGroup, attempts: Sequence[Attempt]) -> str:
+    """Why the group may not preempt; empty if it may."""
+    if known.group.topology_key:
+        return HAS_CONSTRAINTS
+    if any(each.info.pod_class.preemption_policy == "Never" for each in attempts):
+        return NEVER
+    return ""
+
+
+def _find_victims(
+    state: EngineState, attempts: Sequence[Attempt], units: Sequence[VictimUnit]
+) -> list[PodInfo] | str:
+    """The pods without which the group fits, as few as the order of the units allows.
+
+    Returns:
+        Why the group does not fit even without all of them.
+    """
+    candidates = pods_of(units)
+    for pod in candidates:
+        state.cache.take_out(pod)
+    out = {pod.uid: pod for pod in candidates}
+    try:
+        alone = _try_without(state, attempts)
+        if alone.result is not GroupResult.SCHEDULED:
+            return alone.message
+        for unit in units:
+            for pod in unit.pods:
+                state.cache.bring_back(out.pop(pod.uid))
+            if _try_without(state, attempts).result is not GroupResult.SCHEDULED:
+                for pod in unit.pods:
+                    state.cache.take_out(pod)
+                    out[pod.uid] = pod
+        return list(out.values())
+    finally:
+        for pod in out.values():
+            state.cache.bring_back(pod)
+
+
+def _try_without(state: EngineState, attempts: Sequence[Attempt]) -> GroupOutcome:
+    """Try the group and take it back; the first of equally good nodes is taken."""
+    ties, state.ties = state.ties, TieBreaker(lambda _num_ties: 0)
+    try:
+        outcome = try_group(state, attempts, _HOW)
+        take_back(state, outcome)
+    finally:
+        state.ties = ties
+    return outcome
+
+
+def _evict(
+    state: EngineState, known: KnownGroup, member: PodInfo, victim: PodInfo, now: float
+) -> None:
+    """Evict a victim, unless it is terminating, or its eviction is under way."""
+    metadata = known.group.metadata
+    group = PodReference(metadata.namespace, metadata.name, metadata.uid)
+    eviction = GroupEviction(group, member.group_key, member.scheduler_name)
+    if victim.terminating or victim.uid in state.group_evictions:
+        return
+    if advance_binding(state, victim.uid, BindingEvent.PREEMPTED, now):
+        _emit_preempted_event(state, eviction, victim.reference)
+        return
+    state.cache.note_eviction(victim)
+    state.group_evictions.start(victim.uid, eviction)
+    state.outbox.emit(
+        EvictPod(
+            victim.reference,
+            group,
+            member.scheduler_name,
+            victim.generation,
+            preemptor_kind=POD_GROUP,
+        )
+    )
+
+
+def _emit_preempted_event(
+    state: EngineState, eviction: GroupEviction, victim: PodReference
+) -> None:
+    known = state.cache.get_pod(victim.uid) or state.queue.latest(victim.uid)
+    state.outbox.emit(
+        EmitEvent(
+            pod=victim,
+            event_type="Normal",
+            reason="Preempted",
+            action="Preempting",
+            note=f"Preempted by podgroup {eviction.group.uid} on node {_CLUSTER}",
+            scheduler_name=eviction.scheduler_name,
+            related=eviction.group,
+            resource_version="" if known is None else known.resource_version,
+            related_kind=POD_GROUP,
+        )
+    )

@@ -1,0 +1,37 @@
+"""Giving back the room that evictions made for a group whose members PreEnqueue holds now."""
+
+from __future__ import annotations
+
+from stowage.api.instructions import ClearNomination
+from stowage.engine.binding.failure import ASSIGNED_POD_DELETE
+from stowage.engine.state.engine_state import EngineState
+from stowage.state.pods.pod_info import PodInfo
+
+
+def clear_nominations_if_held(state: EngineState, key: str, now: float) -> None:
+    """Clear the nominations of a group that is gone or has too few pods, and move other pods.
+
+    kube-scheduler v1.36 keeps the room for such members for good.
+    """
+    groups = state.cache.pod_groups
+    known, members = groups.group(key), groups.members(key)
+    if known is not None and members.num_all >= (known.group.min_count or 0):
+        return
+    for uid in list(members.unscheduled):
+        info, node_name = state.queue.latest(uid), state.queue.nominator.node_of(uid)
+        if info is not None and node_name is not None and _is_held(state, info):
+            _clear(state, info, node_name, now)
+
+
+def _is_held(state: EngineState, info: PodInfo) -> bool:
+    return not state.frameworks[info.scheduler_name].run_pre_enqueue(info).is_success
+
+
+def _clear(state: EngineState, info: PodInfo, node_name: str, now: float) -> None:
+    state.queue.nominator.remove(info.uid)
+    state.outbox.emit(ClearNomination(info.reference))
+    # Filter counts nominated pods of equal or higher priority only.
+    gone, priority = info.on_node(node_name), info.priority
+    state.queue.move_on_event(
+        ASSIGNED_POD_DELETE, gone, None, now, lambda pod: pod.priority <= priority
+    )

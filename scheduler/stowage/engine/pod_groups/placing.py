@@ -1,0 +1,167 @@
+"""Trying the members of a pod group one after the other in the cluster as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from stowage.api.status import Status, error
+from stowage.engine.binding.failure import unreserve
+from stowage.engine.binding.steps import run_permit, run_reserve, status_of_step
+from stowage.engine.pod_groups.outcome import (
+    UNSCHEDULABLE_TEXT,
+    WAITING_TEXT,
+    GroupOutcome,
+    GroupResult,
+    MemberResult,
+)
+from stowage.engine.scheduling import (
+    ExtendersNeeded,
+    Failed,
+    Scheduled,
+    SchedulingResult,
+    Unschedulable,
+    VictimReviewNeeded,
+)
+from stowage.engine.scheduling_cycle import (
+    attempt_result,
+    choose_node,
+    move_search_start,
+    place_on,
+    scheduling_request,
+    take_turn,
+)
+from stowage.engine.state.attempt import Attempt
+from stowage.engine.state.bindings import BindingCycle, BindingPhase
+from stowage.engine.state.engine_state import EngineState
+from stowage.framework import CycleState, PreemptionBarred
+
+_NO_EXTENDERS = error("extenders cannot take part in the attempt of a whole pod group")
+
+
+class Try(msgspec.Struct, frozen=True):
+    """How members are tried.
+
+    Attributes:
+        node_names: The only nodes that members may go to; None for all.
+        barred: Why no member may preempt; empty if members may.
+    """
+
+    node_names: frozenset[str] | None = None
+    barred: str = ""
+
+
+def try_members(state: EngineState, attempts: Sequence[Attempt], how: Try) -> GroupOutcome:
+    """Assume and reserve the members where each fits after those before it.
+
+    ``podGroupSchedulingDefaultAlgorithm`` of v1.36: the group is feasible as soon as Permit lets a
+    member pass. The members that are on nodes stay there; see `take_back`.
+    """
+    outcome = GroupOutcome(GroupResult.UNSCHEDULABLE, UNSCHEDULABLE_TEXT, [], is_placed=True)
+    is_waiting = False
+    for attempt in attempts:
+        member = _try_member(state, attempt, how)
+        outcome.members.append(member)
+        if isinstance(member.outcome, Failed) or _is_error(member.rejection):
+            outcome.result = GroupResult.ERROR
+            text = _failure_text(member)
+            outcome.message = f"failed to schedule other pod from a pod group: {text}"
+            break
+        if member.cycle is None:
+            continue
+        is_waiting |= member.needs_preemption
+        if member.permit.is_success:
+            outcome.result = (
+                GroupResult.WAITING_ON_PREEMPTION if is_waiting else GroupResult.SCHEDULED
+            )
+            outcome.message = WAITING_TEXT if is_waiting else ""
+    return outcome
+
+
+def take_back(state: EngineState, outcome: GroupOutcome) -> None:
+    """Unreserve and forget the members of a try in reverse order; nothing of it is left."""
+    for member in reversed(outcome.members if outcome.is_placed else ()):
+        if member.cycle is not None:
+            _take_back(state, member.cycle)
+    outcome.is_placed = False
+
+
+def place_again(state: EngineState, outcome: GroupOutcome) -> None:
+    """Assume and reserve the members of a try as before, after it was taken back."""
+    for member in outcome.members:
+        cycle, member.cycle = member.cycle, None
+        if cycle is not None:
+            _assume(state, member, cycle.node_name, cycle.cycle_state)
+    outcome.is_placed = True
+
+
+def _try_member(state: EngineState, attempt: Attempt, how: Try) -> MemberResult:
+    started = state.timer()
+    cycle_state = state.new_cycle_state(attempt.info.uid)
+    cycle_state.is_group_attempt = True
+    outcome = _choose(state, attempt, cycle_state, how)
+    result = attempt_result(state, attempt.queued, outcome, state.timer() - started)
+    member = MemberResult(attempt, outcome, result)
+    move_search_start(state, outcome)
+    if isinstance(outcome, Scheduled):
+        take_turn(state, attempt.info, outcome)
+        _assume(state, member, outcome.node_name, cycle_state)
+    elif isinstance(outcome, Unschedulable) and outcome.nominated_node_name:
+        _assume(state, member, outcome.nominated_node_name, cycle_state)
+    return member
+
+
+def _choose(
+    state: EngineState, attempt: Attempt, cycle_state: CycleState, how: Try
+) -> SchedulingResult:
+    request = scheduling_request(state, attempt, cycle_state)
+    if how.node_names is not None:
+        request = replace(request, node_names=how.node_names)
+    is_plain = how.node_names is None and not how.barred
+    if how.barred:
+        cycle_state.write(PreemptionBarred(how.barred))
+    outcome = choose_node(state, request, state.refusals if is_plain else None)
+    if isinstance(outcome, ExtendersNeeded | VictimReviewNeeded):
+        return Failed(_NO_EXTENDERS)
+    return outcome
+
+
+def _assume(
+    state: EngineState, member: MemberResult, node_name: str, cycle_state: CycleState
+) -> None:
+    """Assume, reserve and ask Permit; a member that is rejected is taken back."""
+    cycle = place_on(state, member.attempt, node_name, cycle_state)
+    member.rejection = status_of_step(state, cycle, run_reserve)
+    if not member.rejection.is_success:
+        # If a plugin failed, all have unreserved already.
+        _take_back(state, cycle, has_reserved=cycle.phase is not BindingPhase.RESERVING)
+        return
+    member.rejection = status_of_step(state, cycle, run_permit)
+    # What a Permit plugin asks for the sake of others counts only when the group is bound.
+    cycle_state.take_pods_to_activate()
+    cycle_state.group_to_allow = None
+    if not member.rejection.is_success:
+        _take_back(state, cycle)
+        return
+    member.cycle = cycle
+    member.permit = cycle.permit_status
+    member.waits_for = frozenset(cycle.permit_timeouts or ())
+
+
+def _take_back(state: EngineState, cycle: BindingCycle, *, has_reserved: bool = True) -> None:
+    state.bindings.remove(cycle.info.uid)
+    if has_reserved:
+        unreserve(state, cycle)
+    state.cache.forget_pod(cycle.info.uid)
+
+
+def _is_error(status: Status) -> bool:
+    return not status.is_success and not status.is_rejected
+
+
+def _failure_text(member: MemberResult) -> str:
+    if isinstance(member.outcome, Failed):
+        return member.outcome.status.message
+    return member.rejection.message
