@@ -1,0 +1,172 @@
+"""Changes of a virtual cluster that a person would make: cordon, drain, add and remove nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from stowage.analysis.explain_pod import NotInCluster
+from stowage.analysis.virtual_cluster import DAEMON_SET, VirtualCluster
+from stowage.api.decoding.errors import SelectorError
+from stowage.api.objects.meta import controller_of
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.api.objects.policy import PodDisruptionBudget
+from stowage.api.values.selectors import compile_label_selector
+
+_HOSTNAME = "kubernetes.io/hostname"
+_MIRROR = "kubernetes.io/config.mirror"
+
+
+class DrainedPods(msgspec.Struct):
+    """What a drain does to the pods of its nodes (``namespace/name`` each).
+
+    Attributes:
+        deleted: Pods without a controller: nothing makes them again.
+        kept: Pod -> why it stays.
+    """
+
+    deleted: list[str] = msgspec.field(default_factory=list)
+    kept: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+def cordon(cluster: VirtualCluster, name: str) -> None:
+    """Let the node take no new pods.
+
+    Raises:
+        NotInCluster: There is no such node.
+    """
+    node = find_node(cluster, name)
+    cluster.put_node(replace(node, spec=replace(node.spec, unschedulable=True)))
+
+
+def drain(cluster: VirtualCluster, names: Sequence[str]) -> DrainedPods:
+    """Cordon the nodes and evict their pods, one by one, as ``kubectl drain --force`` does.
+
+    Pods of DaemonSets and static pods stay. A pod stays if a disruption budget allows no eviction:
+    a budget allows it again when the pod that replaces an evicted one has a node.
+
+    Raises:
+        NotInCluster: There is no such node.
+    """
+    for name in names:
+        cordon(cluster, name)
+    drained = DrainedPods()
+    for pod in [pod for name in names for pod in cluster.pods.on_node(name)]:
+        _evict(cluster, pod, drained)
+    return drained
+
+
+def remove_nodes(cluster: VirtualCluster, names: Sequence[str]) -> DrainedPods:
+    """Drain the nodes, then remove them with the pods that stayed.
+
+    Raises:
+        NotInCluster: There is no such node.
+    """
+    drained = drain(cluster, names)
+    for name in names:
+        for pod in cluster.pods.on_node(name):
+            cluster.delete_pod(pod)
+        cluster.remove_node(name)
+    return drained
+
+
+def add_nodes(cluster: VirtualCluster, number: int, like: str) -> list[str]:
+    """Add empty nodes that are equal to the node `like`, but not cordoned; returns their names.
+
+    Raises:
+        NotInCluster: There is no such node.
+    """
+    model = find_node(cluster, like)
+    names = _free_names(cluster, like, number)
+    for name in names:
+        labels = dict(model.metadata.labels)
+        if _HOSTNAME in labels:
+            labels[_HOSTNAME] = name
+        meta = replace(model.metadata, name=name, uid=name, labels=labels, resource_version="")
+        spec = replace(model.spec, unschedulable=False)
+        cluster.put_node(replace(model, metadata=meta, spec=spec))
+    return names
+
+
+def find_node(cluster: VirtualCluster, name: str) -> Node:
+    """The node.
+
+    Raises:
+        NotInCluster: There is no such node.
+    """
+    node = cluster.objects.find(Node, name)
+    if node is None:
+        raise NotInCluster(f"there is no node {name}")
+    return node
+
+
+def _free_names(cluster: VirtualCluster, like: str, number: int) -> list[str]:
+    names: list[str] = []
+    index = 1
+    while len(names) < number:
+        name = f"{like}-new-{index}"
+        if cluster.objects.find(Node, name) is None:
+            names.append(name)
+        index += 1
+    return names
+
+
+def _evict(cluster: VirtualCluster, pod: Pod, drained: DrainedPods) -> None:
+    key = pod.metadata.namespaced_name
+    budgets = budgets_of(cluster, pod)
+    why = kept_by_drain(pod) or refusing_budget(budgets)
+    if why:
+        drained.kept[key] = why
+        return
+    if not cluster.evict_pod(pod):
+        drained.deleted.append(key)
+        return
+    cluster.run()
+    made = cluster.objects.pod(key)
+    if made is None or not made.spec.node_name:
+        for budget in budgets:
+            _allow_one_less(cluster, budget)
+
+
+def kept_by_drain(pod: Pod) -> str:
+    """Why a drain leaves the pod on its node, whatever the budgets say; empty if it does not."""
+    if _MIRROR in pod.metadata.annotations:
+        return "a static pod"
+    owner = controller_of(pod.metadata)
+    return "a pod of a DaemonSet" if owner is not None and owner.kind == DAEMON_SET else ""
+
+
+def refusing_budget(budgets: Sequence[PodDisruptionBudget]) -> str:
+    """The budget that allows no disruption, as a sentence; empty if all allow one."""
+    for budget in budgets:
+        if budget.status.disruptions_allowed <= 0:
+            return f"PodDisruptionBudget {budget.metadata.namespaced_name} allows no disruption"
+    return ""
+
+
+def budgets_of(cluster: VirtualCluster, pod: Pod) -> list[PodDisruptionBudget]:
+    """The disruption budgets that count the pod."""
+    meta = pod.metadata
+    return [
+        budget
+        for budget in cluster.objects.of_kind(PodDisruptionBudget)
+        if budget.metadata.namespace == meta.namespace and _covers(budget, pod)
+    ]
+
+
+def _covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    """Whether the budget counts the pod; an invalid selector selects nothing."""
+    if budget.spec.selector is None:
+        return False
+    try:
+        return compile_label_selector(budget.spec.selector).matches(pod.metadata.labels)
+    except SelectorError:
+        return False
+
+
+def _allow_one_less(cluster: VirtualCluster, budget: PodDisruptionBudget) -> None:
+    status = replace(budget.status, disruptions_allowed=budget.status.disruptions_allowed - 1)
+    cluster.put_budget(replace(budget, status=status))

@@ -1,0 +1,99 @@
+"""Explains a node: its pods, its free amounts, and the pending pods that it rejects."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from stowage.analysis.amounts import amount_text
+from stowage.analysis.devices.node_devices import devices_of_node
+from stowage.analysis.devices.pod_shortages import pod_shortages
+from stowage.analysis.explain_pod import NotInCluster
+from stowage.analysis.explanation import NodeExplanation, PluginStatus, RejectedPod
+from stowage.analysis.loaded_cluster import LoadedCluster
+from stowage.analysis.near_misses import taint_text
+from stowage.analysis.node_verdict_table import plugin_status, verdict_records
+from stowage.framework import CycleState, Framework, Nominations
+from stowage.state.nodes.resource_index import PODS
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
+
+
+def explain_node(cluster: LoadedCluster, name: str) -> NodeExplanation:
+    """Explain a node.
+
+    Raises:
+        NotInCluster: There is no such node.
+    """
+    state = cluster.engine.state
+    snapshot = state.cache.snapshot()
+    row = snapshot.row_of(name)
+    if row is None:
+        raise NotInCluster(f"there is no node {name}")
+    rejects: list[RejectedPod] = []
+    fits: list[str] = []
+    for queued in chain.from_iterable(state.queue.contents().values()):
+        framework = state.frameworks[queued.scheduler_name]
+        rejected = _rejected(framework, snapshot, queued.info, name, state.queue.nominator)
+        if rejected.rejected_by:
+            rejects.append(rejected)
+        else:
+            fits.append(queued.info.key)
+    allocatable, free = _amounts(snapshot, row)
+    taints = snapshot.taint_sets[int(snapshot.taint_set[row])] or ()
+    on_node = sorted(snapshot.pods_on(name), key=lambda pod: (-pod.priority, pod.key))
+    return NodeExplanation(
+        name,
+        bool(snapshot.unschedulable[row]),
+        tuple(map(taint_text, taints)),
+        allocatable,
+        free,
+        tuple(pod.key for pod in on_node),
+        tuple(sorted(rejects, key=lambda each: each.pod)),
+        tuple(sorted(fits)),
+        devices_of_node(snapshot, row),
+    )
+
+
+def _rejected(
+    framework: Framework,
+    snapshot: Snapshot,
+    pod: PodInfo,
+    node_name: str,
+    nominated: Nominations,
+) -> RejectedPod:
+    """The pod, with the statuses of all plugins that reject it on the node."""
+    gate = framework.run_pre_enqueue(pod)
+    if not gate.is_success:
+        return RejectedPod(pod.key, (plugin_status(gate),))
+    state = CycleState()
+    outcome = framework.run_pre_filter(state, pod, snapshot)
+    if not outcome.status.is_success:
+        return RejectedPod(pod.key, (plugin_status(outcome.status),))
+    if outcome.node_names is not None and node_name not in outcome.node_names:
+        left_out = (PluginStatus(plugin, "Unschedulable") for plugin in sorted(outcome.plugins))
+        return RejectedPod(pod.key, tuple(left_out))
+    filtered = framework.run_filter(state, pod, snapshot, frozenset((node_name,)), nominated)
+    verdicts = verdict_records(filtered, None, list(snapshot.node_names))
+    statuses = tuple(
+        status
+        for verdict in verdicts
+        if verdict.rejected_by is not None
+        for status in (verdict.rejected_by, *verdict.also_rejected_by)
+    )
+    lacking = pod_shortages(state, pod, snapshot, verdicts)
+    return RejectedPod(pod.key, statuses, lacking.shortages)
+
+
+def _amounts(snapshot: Snapshot, row: int) -> tuple[dict[str, str], dict[str, str]]:
+    allocatable = snapshot.allocatable[row].tolist()
+    free = (snapshot.allocatable[row] - snapshot.requested[row]).tolist()
+    free[PODS] = allocatable[PODS] - int(snapshot.num_pods[row])
+    columns = [
+        (column, name)
+        for column, name in enumerate(snapshot.resources.names)
+        if name and allocatable[column]
+    ]
+    return (
+        {name: amount_text(name, allocatable[column]) for column, name in columns},
+        {name: amount_text(name, free[column]) for column, name in columns},
+    )

@@ -1,0 +1,147 @@
+"""Explains a pod: why it is on its node, or why it is pending."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stowage.analysis.described_group import DescribedGroup, describe_group, is_tried_as_group
+from stowage.analysis.explained_decision import explain_decision
+from stowage.analysis.explanation import (
+    AS_IT_IS_NOW,
+    LostPoints,
+    NodeVerdict,
+    PodExplanation,
+    PodGroupSummary,
+    SchedulingExplanation,
+)
+from stowage.analysis.loaded_cluster import LoadedCluster
+from stowage.api.objects.pod import Pod
+from stowage.engine.state.engine_state import EngineState
+from stowage.framework import Framework
+from stowage.state.pods.pod_info import PodInfo
+
+_POD_SCHEDULED = "PodScheduled"
+
+
+class NotInCluster(LookupError):  # noqa: N818 - it names the finding
+    """The object of the question does not exist, or has finished."""
+
+
+def explain_pod(cluster: LoadedCluster, key: str) -> PodExplanation:
+    """Explain a pending pod's rejections, or a placed pod's scores.
+
+    A placed pod is judged as if it had not been placed yet, beside all pods that are placed now. A
+    pending member of a pod group is judged in the try of its group, beside the members before it.
+
+    Args:
+        cluster: The cluster.
+        key: ``namespace/name``.
+
+    Raises:
+        NotInCluster: There is no such pod, or it has finished.
+    """
+    pod = cluster.objects.pod(key)
+    if pod is None:
+        raise NotInCluster(f"there is no pod {key}")
+    state = cluster.engine.state
+    uid = pod.metadata.uid
+    framework = state.frameworks[pod.spec.scheduler_name]
+    placed = state.cache.get_pod(uid)
+    if placed is not None:
+        decision = _without(cluster, placed, framework)
+        return _explanation(cluster, pod, decision, _group_of(state, placed))
+    waiting = state.queue.latest(uid)
+    if waiting is None:
+        raise NotInCluster(f"pod {key} is {pod.status.phase or 'invalid'}: it is not scheduled")
+    group = _group_of(state, waiting)
+    in_group = None if group is None else group.decision_about(state, uid)
+    decision = in_group or explain_decision(
+        framework, state.cache.snapshot(), waiting, state.queue.nominator
+    )
+    return _explanation(cluster, pod, decision, group)
+
+
+def _group_of(state: EngineState, pod: PodInfo) -> DescribedGroup | None:
+    """The group of a member, if the scheduler tries its members together."""
+    if not pod.group or not is_tried_as_group(state):
+        return None
+    return describe_group(state, pod.group_key)
+
+
+def _without(
+    cluster: LoadedCluster, placed: PodInfo, framework: Framework
+) -> SchedulingExplanation:
+    """The decision about a placed pod while it is away from its node."""
+    state = cluster.engine.state
+    state.cache.remove_pod(placed.uid)
+    try:
+        away = msgspec.structs.replace(placed, node_name="", nominated_node_name="")
+        return explain_decision(framework, state.cache.snapshot(), away, state.queue.nominator)
+    finally:
+        state.cache.update_pod(placed)
+
+
+def _explanation(
+    cluster: LoadedCluster,
+    pod: Pod,
+    decision: SchedulingExplanation,
+    group: DescribedGroup | None,
+) -> PodExplanation:
+    name = pod.spec.scheduler_name
+    node = pod.spec.node_name
+    conditions = [each for each in pod.status.conditions if each.type == _POD_SCHEDULED]
+    return PodExplanation(
+        pod.metadata.namespaced_name,
+        pod.metadata.uid,
+        name,
+        cluster.stand_ins.get(name, name),
+        AS_IT_IS_NOW,
+        decision,
+        node=node,
+        condition=conditions[-1].message if conditions else "",
+        runner_up=runner_up(decision, node or decision.chosen),
+        notes=tuple(_notes(cluster, pod, decision)),
+        group=None if group is None else _summary(group),
+    )
+
+
+def _summary(group: DescribedGroup) -> PodGroupSummary:
+    about = group.explanation
+    return PodGroupSummary(about.group, about.outcome, about.text)
+
+
+def runner_up(decision: SchedulingExplanation, node: str) -> LostPoints | None:
+    """The best other node, and by what it is behind `node`; None unless both are feasible."""
+    feasible = {each.node: each for each in decision.ranked}
+    winner = feasible.pop(node, None)
+    if winner is None or not feasible:
+        return None
+    second = next(iter(feasible.values()))
+    points = _points(second)
+    lost = {plugin: score - points.get(plugin, 0) for plugin, score in _points(winner).items()}
+    behind = (winner.total or 0) - (second.total or 0)
+    return LostPoints(second.node, behind, {plugin: by for plugin, by in lost.items() if by})
+
+
+def _points(verdict: NodeVerdict) -> dict[str, int]:
+    return {each.plugin: each.weighted for each in verdict.scores}
+
+
+def _notes(cluster: LoadedCluster, pod: Pod, decision: SchedulingExplanation) -> list[str]:
+    notes = []
+    state = cluster.engine.state
+    stand_in = cluster.stand_ins.get(pod.spec.scheduler_name)
+    if stand_in is not None:
+        notes.append(
+            f"no profile has the scheduler name {pod.spec.scheduler_name}: "
+            f"the profile {stand_in} answers"
+        )
+    if state.extenders:
+        notes.append("extenders are not asked")
+    framework = state.frameworks[pod.spec.scheduler_name]
+    if framework.profile.percentage_of_nodes_to_score:
+        notes.append("all nodes are evaluated: percentageOfNodesToScore limits no explanation")
+    node = pod.spec.node_name
+    if node and decision.best and node not in decision.best:
+        notes.append(f"a new decision would choose {decision.chosen}")
+    return notes

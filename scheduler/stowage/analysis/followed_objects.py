@@ -1,0 +1,166 @@
+"""The objects of a cluster as a series of events shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
+
+from stowage.analysis.cluster_objects import POD, ClusterObjects
+from stowage.api.events import (
+    AssignedPodGone,
+    AssignedPodSeen,
+    DeviceObjectGone,
+    DeviceObjectSeen,
+    DisruptionBudgetGone,
+    DisruptionBudgetSeen,
+    Event,
+    NamespaceGone,
+    NamespaceSeen,
+    NodeGone,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+    PodGroupGone,
+    PodGroupSeen,
+    StorageGone,
+    StorageSeen,
+    WorkloadGone,
+    WorkloadSeen,
+)
+from stowage.api.objects.meta import ObjectMeta
+from stowage.api.objects.namespace import Namespace
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.api.objects.pod_groups import (
+    CORE_GROUPS,
+    CoschedulingPodGroup,
+    CoschedulingSpec,
+    PodGroup,
+)
+from stowage.api.objects.policy import PodDisruptionBudget
+from stowage.api.objects.workloads import (
+    LabelSelectingSpec,
+    ReplicaSet,
+    ReplicationController,
+    SelectingSpec,
+    Service,
+    StatefulSet,
+)
+
+_SELECTED_BY_LABELS: Mapping[str, type[ReplicaSet | StatefulSet]] = {
+    "ReplicaSet": ReplicaSet,
+    "StatefulSet": StatefulSet,
+}
+_SELECTED_BY_EQUALITY: Mapping[str, type[Service | ReplicationController]] = {
+    "Service": Service,
+    "ReplicationController": ReplicationController,
+}
+_Workload: TypeAlias = ReplicaSet | StatefulSet | Service | ReplicationController
+
+
+class FollowedObjects:
+    """Keeps the objects up to date, event by event.
+
+    Pending and assigned pods are watched apart, so a pod that was bound may be seen with its node
+    before it is gone from the pending ones; a pod with a node stays.
+
+    Args:
+        objects: The objects to keep up to date; None for none yet.
+
+    Attributes:
+        objects: The objects as of the last event; without those of custom resources.
+    """
+
+    def __init__(self, objects: ClusterObjects | None = None) -> None:
+        self.objects = ClusterObjects() if objects is None else objects
+        self._by_type: Mapping[type[Any], Callable[[Any], object]] = {
+            PendingPodSeen: self._pending_pod_seen,
+            PendingPodGone: self._pending_pod_gone,
+            AssignedPodSeen: lambda event: self.objects.add(event.pod),
+            AssignedPodGone: self._assigned_pod_gone,
+            NodeSeen: lambda event: self.objects.add(event.node),
+            NodeGone: lambda event: self.objects.remove(Node.__name__, event.name),
+            NamespaceSeen: lambda event: self.objects.add(event.namespace),
+            NamespaceGone: lambda event: self.objects.remove(Namespace.__name__, event.name),
+            WorkloadSeen: lambda event: self.objects.add(_workload(event)),
+            WorkloadGone: lambda event: self.objects.remove(event.kind, _key(event)),
+            DeviceObjectSeen: lambda event: self.objects.add(event.object),
+            DeviceObjectGone: lambda event: self.objects.remove(event.kind, _key(event)),
+            StorageSeen: lambda event: self.objects.add(event.object),
+            StorageGone: lambda event: self.objects.remove(event.kind, _key(event)),
+            DisruptionBudgetSeen: lambda event: self.objects.add(event.budget),
+            DisruptionBudgetGone: lambda event: self.objects.remove(
+                PodDisruptionBudget.__name__, _key(event)
+            ),
+            PodGroupSeen: lambda event: self.objects.add(_pod_group(event)),
+            PodGroupGone: lambda event: self.objects.remove(
+                _group_kind(event.source).__name__, _key(event)
+            ),
+        }
+
+    def follow(self, event: Event) -> None:
+        """Apply an event; events without an object change nothing."""
+        apply = self._by_type.get(type(event))
+        if apply is not None:
+            apply(event)
+
+    def place(self, key: str, node_name: str) -> None:
+        """Give a pod its node before the watch shows it."""
+        pod = self.objects.pod(key)
+        if pod is not None:
+            self.objects.add(replace(pod, spec=replace(pod.spec, node_name=node_name)))
+
+    def _pending_pod_seen(self, event: PendingPodSeen) -> None:
+        known = self.objects.pod(event.pod.metadata.namespaced_name)
+        if known is None or not _is_placed(known, event.pod.metadata.uid):
+            self.objects.add(event.pod)
+
+    def _pending_pod_gone(self, event: PendingPodGone) -> None:
+        known = self.objects.pod(_key(event))
+        if known is not None and known.metadata.uid == event.uid and not known.spec.node_name:
+            self.objects.remove(POD, _key(event))
+
+    def _assigned_pod_gone(self, event: AssignedPodGone) -> None:
+        known = self.objects.pod(_key(event))
+        if known is not None and known.metadata.uid == event.uid:
+            self.objects.remove(POD, _key(event))
+
+
+def _is_placed(pod: Pod, uid: str) -> bool:
+    return pod.metadata.uid == uid and bool(pod.spec.node_name)
+
+
+def _workload(event: WorkloadSeen) -> _Workload:
+    """The workload of an event, as far as scheduling reads it."""
+    metadata = ObjectMeta(namespace=event.namespace, name=event.name)
+    if event.kind in _SELECTED_BY_LABELS:
+        return _SELECTED_BY_LABELS[event.kind](metadata, LabelSelectingSpec(event.selector))
+    labels = {} if event.selector is None else event.selector.match_labels
+    return _SELECTED_BY_EQUALITY[event.kind](metadata, SelectingSpec(labels))
+
+
+def _group_kind(source: str) -> type[PodGroup | CoschedulingPodGroup]:
+    return PodGroup if source == CORE_GROUPS else CoschedulingPodGroup
+
+
+def _pod_group(event: PodGroupSeen) -> PodGroup | CoschedulingPodGroup:
+    """The group of an event, as its source has it."""
+    group = event.group
+    if _group_kind(event.source) is PodGroup:
+        return group
+    spec = CoschedulingSpec(group.min_count or 0, event.permit_timeout_s)
+    return CoschedulingPodGroup(group.metadata, spec)
+
+
+def _key(
+    event: PendingPodGone
+    | AssignedPodGone
+    | StorageGone
+    | DeviceObjectGone
+    | WorkloadGone
+    | DisruptionBudgetGone
+    | PodGroupGone,
+) -> str:
+    return f"{event.namespace}/{event.name}" if event.namespace else event.name

@@ -1,0 +1,245 @@
+"""What would happen if: pods are created, nodes drained, cordoned, added or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from stowage.analysis.amounts import amount_text
+from stowage.analysis.cluster_changes import (
+    DrainedPods,
+    add_nodes,
+    cordon,
+    drain,
+    find_node,
+    remove_nodes,
+)
+from stowage.analysis.cluster_objects import ClusterObjects
+from stowage.analysis.described_group import describe_group, is_tried_as_group
+from stowage.analysis.devices.shortage import DeviceShortage
+from stowage.analysis.explained_decision import explain_decision
+from stowage.analysis.group_explanation import GroupExplanation
+from stowage.analysis.loaded_cluster import LoadedCluster
+from stowage.analysis.virtual_cluster import Preempted, VirtualCluster
+from stowage.api.objects.pod_groups import member_of
+from stowage.state.snapshot import Snapshot
+
+AFTER_THE_CHANGES = "evaluated after the changes"
+
+
+class Question(msgspec.Struct, frozen=True):
+    """The changes to try, in this order.
+
+    Attributes:
+        add_nodes: (number, the node that they are like).
+        cordon: The nodes to cordon.
+        drain: The nodes to drain.
+        remove_nodes: The nodes to drain and remove.
+        objects: Objects to create; pods come last, in their order.
+    """
+
+    add_nodes: Sequence[tuple[int, str]] = ()
+    cordon: Sequence[str] = ()
+    drain: Sequence[str] = ()
+    remove_nodes: Sequence[str] = ()
+    objects: ClusterObjects = msgspec.field(default_factory=ClusterObjects)
+
+
+class _Answer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Base of the parts of an answer."""
+
+
+class Placement(_Answer, frozen=True):
+    """A pod that gets a node.
+
+    Attributes:
+        pod: The pod.
+        node: Its node.
+        was: Its node before; empty for a pod that was pending or new.
+        tied: Whether other nodes were as good: a running scheduler may choose another of them.
+    """
+
+    pod: str
+    node: str
+    was: str = ""
+    tied: bool = False
+
+
+class StillPending(_Answer, frozen=True):
+    """A pod without a node.
+
+    Attributes:
+        pod: The pod.
+        message: The scheduler's message.
+        was: Its node before.
+        device_shortages: Its requests for devices that fail, and on which nodes.
+    """
+
+    pod: str
+    message: str
+    was: str = ""
+    device_shortages: tuple[DeviceShortage, ...] = ()
+
+
+class KeptPod(_Answer, frozen=True):
+    """A pod that a drain leaves on its node."""
+
+    pod: str
+    why: str
+
+
+class ClusterSummary(_Answer, frozen=True):
+    """Counts of a cluster.
+
+    Attributes:
+        nodes: Number of nodes.
+        placed: Number of pods on nodes.
+        pending: Number of pods without a node.
+        allocatable: Resource -> amount of all nodes.
+        requested: Resource -> amount that the pods on nodes request.
+        utilisation: Resource -> requested / allocatable, from 0 to 1.
+    """
+
+    nodes: int
+    placed: int
+    pending: int
+    allocatable: dict[str, str]
+    requested: dict[str, str]
+    utilisation: dict[str, float]
+
+
+class WhatIfAnswer(_Answer, frozen=True):
+    """What would happen.
+
+    Attributes:
+        before: The cluster as it is.
+        after: The cluster afterwards.
+        placed: The pods that get a node.
+        pending: The pods that stay or become pending.
+        preempted: The pods that are evicted for others.
+        deleted: The drained pods that nothing makes again.
+        kept: The pods that the drain leaves.
+        added_nodes: The names of the added nodes.
+        notes: What the answer cannot know.
+        groups: The pod groups of these pods; all or at least ``minCount`` of a gang are placed.
+    """
+
+    before: ClusterSummary
+    after: ClusterSummary
+    placed: tuple[Placement, ...] = ()
+    pending: tuple[StillPending, ...] = ()
+    preempted: tuple[Preempted, ...] = ()
+    deleted: tuple[str, ...] = ()
+    kept: tuple[KeptPod, ...] = ()
+    added_nodes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    groups: tuple[GroupExplanation, ...] = ()
+
+
+def what_if(loaded: LoadedCluster, question: Question) -> WhatIfAnswer:
+    """Try the changes on the cluster, which is changed: load or fork it for each question.
+
+    Raises:
+        NotInCluster: A node does not exist.
+    """
+    cluster = VirtualCluster(loaded)
+    cluster.pods.forget_changes()
+    summary = summary_of(cluster)
+    models = [like for _, like in question.add_nodes]
+    for name in (*question.cordon, *question.drain, *question.remove_nodes, *models):
+        find_node(cluster, name)
+    added = [name for each in question.add_nodes for name in add_nodes(cluster, *each)]
+    for name in question.cordon:
+        cordon(cluster, name)
+    drained = [drain(cluster, question.drain), remove_nodes(cluster, question.remove_nodes)]
+    cluster.create(question.objects)
+    cluster.run()
+    return _answer(cluster, summary, drained, added)
+
+
+def _answer(
+    cluster: VirtualCluster,
+    summary: ClusterSummary,
+    drained: Sequence[DrainedPods],
+    added: Sequence[str],
+) -> WhatIfAnswer:
+    moved = cluster.remade
+    placed = [
+        Placement(key, node, was=moved.get(key, ""), tied=key in cluster.tied)
+        for key, before, node in cluster.moves()
+        if not before or key in moved
+    ]
+    pending = [
+        StillPending(
+            key, cluster.messages.get(key, ""), moved.get(key, ""), _shortages(cluster, key)
+        )
+        for key in cluster.pods.pending()
+    ]
+    extenders = ("extenders are not asked",) if cluster.engine.state.extenders else ()
+    return WhatIfAnswer(
+        summary,
+        summary_of(cluster),
+        tuple(sorted(placed, key=lambda each: each.pod)),
+        tuple(sorted(pending, key=lambda each: each.pod)),
+        tuple(cluster.preempted),
+        tuple(key for each in drained for key in each.deleted),
+        tuple(KeptPod(key, why) for each in drained for key, why in each.kept.items()),
+        tuple(added),
+        extenders,
+        _groups(cluster, {*(each.pod for each in placed), *(each.pod for each in pending)}),
+    )
+
+
+def _groups(cluster: VirtualCluster, keys: Collection[str]) -> tuple[GroupExplanation, ...]:
+    """The pod groups of pods, as they are afterwards, if their members are tried together."""
+    state = cluster.engine.state
+    if not is_tried_as_group(state):
+        return ()
+    pods = [pod for key in keys if (pod := cluster.objects.pod(key)) is not None]
+    groups = {f"{pod.metadata.namespace}/{name}" for pod in pods if (name := member_of(pod)[0])}
+    return tuple(
+        replace(describe_group(state, key).explanation, basis=AFTER_THE_CHANGES)
+        for key in sorted(groups)
+    )
+
+
+def _shortages(cluster: VirtualCluster, key: str) -> tuple[DeviceShortage, ...]:
+    """What a pending pod with claims lacks of devices."""
+    pod, state = cluster.objects.pod(key), cluster.engine.state
+    waiting = None if pod is None else state.queue.latest(pod.metadata.uid)
+    if waiting is None or not waiting.spec.resource_claims:
+        return ()
+    framework = state.frameworks[waiting.scheduler_name]
+    snapshot, nominated = state.cache.snapshot(), state.queue.nominator
+    return explain_decision(framework, snapshot, waiting, nominated).device_shortages
+
+
+def summary_of(cluster: VirtualCluster) -> ClusterSummary:
+    """Count the cluster as it is now."""
+    snapshot = cluster.engine.state.cache.snapshot()
+    pods = cluster.pods
+    allocatable, requested = _totals(snapshot)
+    return ClusterSummary(
+        snapshot.num_nodes,
+        pods.num_pods - pods.num_pending,
+        pods.num_pending,
+        {name: amount_text(name, amount) for name, amount in allocatable.items()},
+        {name: amount_text(name, requested[name]) for name in allocatable},
+        {name: round(requested[name] / amount, 4) for name, amount in allocatable.items()},
+    )
+
+
+def _totals(snapshot: Snapshot) -> tuple[dict[str, int], dict[str, int]]:
+    """Resource -> allocatable and requested amounts of all nodes."""
+    exists = snapshot.exists
+    allocatable = snapshot.allocatable[exists].sum(axis=0, dtype=np.int64).tolist()
+    requested = snapshot.requested[exists].sum(axis=0, dtype=np.int64).tolist()
+    names = list(enumerate(snapshot.resources.names))
+    counted = [(column, name) for column, name in names if name and allocatable[column]]
+    amounts = {name: requested[column] for column, name in counted}
+    if "pods" in amounts:
+        amounts["pods"] = int(snapshot.num_pods[exists].sum())
+    return {name: allocatable[column] for column, name in counted}, amounts

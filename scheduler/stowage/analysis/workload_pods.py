@@ -1,0 +1,261 @@
+"""The pods that the workloads of manifests make, with the defaults of admission.
+
+Read from plain objects: scheduling itself never reads pod templates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from stowage.analysis.cluster_objects import ClusterObjects, ObjectT, struct_of
+from stowage.analysis.generated_claims import default_requests, missing_templates
+from stowage.api.decoding.decode import convert_object
+from stowage.api.decoding.errors import InvalidObject
+from stowage.api.objects.node import Node
+from stowage.api.objects.pod import Pod
+from stowage.api.objects.pod_groups import PodGroup
+from stowage.api.objects.policy import PriorityClass
+
+Json = dict[str, Any]
+
+_NAMESPACED_WORKLOADS = frozenset(
+    {
+        "Deployment",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+        "DaemonSet",
+        "Job",
+        "CronJob",
+    }
+)
+_SELECTS_PODS = {"Deployment": "ReplicaSet"}
+_CLUSTER_SCOPED = frozenset(
+    {"Node", "Namespace", "PersistentVolume", "StorageClass", "DeviceClass", "ResourceSlice"}
+)
+_WITH_DEVICE_REQUESTS = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
+_NOT_READY_S = 300
+_DAEMON_TOLERATIONS = (
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+)
+
+
+class InvalidManifest(ValueError):  # noqa: N818 - it names the finding
+    """An object of a manifest cannot be used; the message names the object and the field."""
+
+
+def objects_of_manifests(
+    items: Iterable[Mapping[str, Any]], cluster: ClusterObjects
+) -> ClusterObjects:
+    """The objects of manifests, and the pods that their workloads make.
+
+    Pods get what admission adds: namespace, priority, default tolerations, requests from limits.
+    LimitRanges and quotas are not applied.
+
+    Args:
+        items: The objects of the manifests, plain.
+        cluster: The cluster's objects: its nodes for DaemonSets, its priority classes.
+
+    Raises:
+        InvalidManifest: A field is invalid.
+    """
+    made = ClusterObjects()
+    described = [_with_namespace(item) for item in items]
+    classes = {each.metadata.name: each for each in cluster.of_kind(PriorityClass)}
+    for item in described:
+        if item["kind"] == "PriorityClass":
+            classes[_name(item)] = _decoded(item, PriorityClass)
+    for item in described:
+        for obj in _expanded(item, cluster):
+            kind = struct_of(obj)
+            if kind is Pod:
+                _admit(obj, classes)
+            elif kind is PodGroup:
+                obj["spec"] = dict(_field(obj, "spec"))
+                _set_priority(obj, obj["spec"], classes)
+            if kind is not None:
+                made.add(_decoded(obj, kind))
+    for pod in made.pods():
+        _check_templates(pod, made, cluster)
+    return made
+
+
+def _check_templates(pod: Pod, *places: ClusterObjects) -> None:
+    for index, name in missing_templates(pod, *places):
+        field = f"spec.resourceClaims[{index}].resourceClaimTemplateName"
+        raise InvalidManifest(
+            f"Pod {pod.metadata.name}: {field}: {name} (expected a known ResourceClaimTemplate)"
+        )
+
+
+def _decoded(item: Json, kind: type[ObjectT]) -> ObjectT:
+    try:
+        return convert_object(kind, item)
+    except InvalidObject as invalid:
+        raise InvalidManifest(str(invalid)) from invalid
+
+
+def _with_namespace(item: Mapping[str, Any]) -> Json:
+    """A copy with namespace and UID."""
+    kind, meta = str(item.get("kind", "")), item.get("metadata")
+    if not isinstance(meta, Mapping) or not (meta.get("name") or meta.get("generateName")):
+        raise InvalidManifest(f"{kind or 'object'}: metadata.name: expected a name")
+    name = str(meta.get("name") or f"{meta['generateName']}x")
+    namespace = {} if kind in _CLUSTER_SCOPED else {"namespace": meta.get("namespace") or "default"}
+    named = {"name": name, **namespace, "uid": meta.get("uid") or f"{kind}/{name}"}
+    return {**item, "kind": kind, "metadata": {**meta, **named}}
+
+
+def _name(item: Json) -> str:
+    return str(item["metadata"]["name"])
+
+
+def _expanded(item: Json, cluster: ClusterObjects) -> Iterator[Json]:
+    """The object itself, or what the controller of a workload makes of it."""
+    kind = item["kind"]
+    if kind == "CronJob":
+        spec = _field(item, "spec", "jobTemplate", "spec")
+        item = {**item, "kind": "Job", "spec": spec}
+    if kind not in _NAMESPACED_WORKLOADS:
+        yield default_requests(item) if kind in _WITH_DEVICE_REQUESTS else item
+        return
+    if kind in ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"):
+        yield {**item, "kind": _SELECTS_PODS.get(kind, kind)}
+    if kind == "DaemonSet":
+        for node in cluster.of_kind(Node):
+            yield _daemon_pod(item, node.metadata.name)
+        return
+    for index in range(_replicas(item)):
+        pod = _pod(item, f"{_name(item)}-{index}")
+        if kind == "StatefulSet":
+            yield from _claims(item, pod)
+        yield pod
+
+
+def _replicas(item: Json) -> int:
+    if item["kind"] != "Job":
+        return _count(item, "replicas", 1)
+    parallelism = _count(item, "parallelism", 1)
+    return min(parallelism, _count(item, "completions", parallelism))
+
+
+def _count(item: Json, field: str, default: int) -> int:
+    number = _field(item, "spec").get(field)
+    if number is None:
+        return default
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        where = f"{item['kind']} {_name(item)}: spec.{field}"
+        raise InvalidManifest(f"{where}: {number!r} (expected 0 or more)")
+    return number
+
+
+def _pod(item: Json, name: str) -> Json:
+    template = _field(item, "spec", "template")
+    meta = item["metadata"]
+    kind = _SELECTS_PODS.get(item["kind"], item["kind"])
+    owner = {"kind": kind, "name": meta["name"], "uid": meta["uid"], "controller": True}
+    own = template.get("metadata") or {}
+    return {
+        "kind": "Pod",
+        "metadata": {
+            **own,
+            "name": name,
+            "namespace": meta["namespace"],
+            "uid": f"{meta['uid']}/{name}",
+            "ownerReferences": [{**owner, "apiVersion": item.get("apiVersion", "")}],
+        },
+        "spec": dict(_field(item, "spec", "template", "spec")),
+    }
+
+
+def _daemon_pod(item: Json, node_name: str) -> Json:
+    """The pod of a DaemonSet for one node: its controller names the node by a node affinity."""
+    pod = _pod(item, f"{_name(item)}-{node_name}")
+    spec = pod["spec"]
+    affinity = dict(spec.get("affinity") or {})
+    node_affinity = dict(affinity.get("nodeAffinity") or {})
+    required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    terms = required.get("nodeSelectorTerms") or [{}]
+    field = {"key": "metadata.name", "operator": "In", "values": [node_name]}
+    node_affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {
+        "nodeSelectorTerms": [{**term, "matchFields": [field]} for term in terms]
+    }
+    spec["affinity"] = {**affinity, "nodeAffinity": node_affinity}
+    tolerations = [
+        {"key": key, "operator": "Exists", "effect": effect} for key, effect in _DAEMON_TOLERATIONS
+    ]
+    spec["tolerations"] = [*(spec.get("tolerations") or ()), *tolerations]
+    return pod
+
+
+def _claims(item: Json, pod: Json) -> Iterator[Json]:
+    """The claims of a StatefulSet's pod, and the volumes that name them."""
+    volumes = list(pod["spec"].get("volumes") or ())
+    for template in _field(item, "spec").get("volumeClaimTemplates") or ():
+        volume = template["metadata"]["name"]
+        name = f"{volume}-{pod['metadata']['name']}"
+        namespace = item["metadata"]["namespace"]
+        meta = {"name": name, "namespace": namespace, "uid": f"claim/{namespace}/{name}"}
+        yield {**template, "kind": "PersistentVolumeClaim", "metadata": meta}
+        volumes.append({"name": volume, "persistentVolumeClaim": {"claimName": name}})
+    pod["spec"]["volumes"] = volumes
+
+
+def _admit(pod: Json, classes: Mapping[str, PriorityClass]) -> None:
+    """Add what admission plugins and defaults add to a pod."""
+    spec = pod["spec"] = dict(_field(pod, "spec"))
+    _set_priority(pod, spec, classes)
+    tolerations = list(spec.get("tolerations") or ())
+    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
+        if not any(each.get("key") in (key, None, "") for each in tolerations):
+            added = {"key": key, "operator": "Exists", "effect": "NoExecute"}
+            tolerations.append({**added, "tolerationSeconds": _NOT_READY_S})
+    spec["tolerations"] = tolerations
+    for field in ("initContainers", "containers"):
+        spec[field] = [_with_requests(each) for each in spec.get(field) or ()]
+
+
+def _set_priority(pod: Json, spec: Json, classes: Mapping[str, PriorityClass]) -> None:
+    """Resolve the priority class of a pod, or of a pod group."""
+    if spec.get("priority") is not None:
+        return
+    name = spec.get("priorityClassName")
+    default = next((each for each in classes.values() if each.global_default), None)
+    chosen = classes.get(name) if name else default
+    if name and chosen is None:
+        where = f"{pod['kind']} {_name(pod)}: spec.priorityClassName"
+        raise InvalidManifest(f"{where}: {name} (expected a known PriorityClass)")
+    spec["priority"] = 0 if chosen is None else chosen.value
+    if chosen is not None and chosen.preemption_policy and not spec.get("preemptionPolicy"):
+        spec["preemptionPolicy"] = chosen.preemption_policy
+
+
+def _with_requests(container: Json) -> Json:
+    """The container; a resource that has only a limit requests it."""
+    resources = container.get("resources") or {}
+    requests = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return (
+        {**container, "resources": {**resources, "requests": requests}} if requests else container
+    )
+
+
+def _field(item: Json, *path: str) -> Json:
+    """The mapping at a path.
+
+    Raises:
+        InvalidManifest: There is none.
+    """
+    found: Json = item
+    for number, name in enumerate(path, 1):
+        inner = found.get(name)
+        if not isinstance(inner, dict):
+            where = ".".join(path[:number])
+            raise InvalidManifest(f"{item['kind']} {_name(item)}: {where}: expected an object")
+        found = inner
+    return found

@@ -1,0 +1,46 @@
+"""A node's explanation shows what is on it, what is free, and whom it rejects."""
+
+from __future__ import annotations
+
+import pytest
+
+from stowage.analysis.explain_node import explain_node
+from stowage.analysis.explain_pod import NotInCluster
+from stowage.api.objects.node import Taint
+from tests.support.builders import make_node, make_pod
+from tests.support.clusters import loaded_cluster
+
+
+def test_a_node_shows_its_pods_and_what_is_free() -> None:
+    taint = Taint(key="gpu", effect="NoSchedule")
+    node = make_node("n", cpu="4", memory="8Gi", pods=10, taints=[taint], unschedulable=True)
+    cluster = loaded_cluster(
+        node,
+        make_pod("minor", cpu="500m", node="n"),
+        make_pod("major", memory="1Gi", node="n", priority=5),
+    )
+    explained = explain_node(cluster, "n")
+    assert explained.pods == ("default/major", "default/minor")
+    assert explained.free == {"cpu": "3500m", "memory": "7Gi", "pods": "8"}
+    assert explained.allocatable == {"cpu": "4", "memory": "8Gi", "pods": "10"}
+    assert explained.taints == ("gpu:NoSchedule",)
+    assert explained.unschedulable
+
+
+def test_a_node_lists_the_pending_pods_that_it_rejects_and_why() -> None:
+    cluster = loaded_cluster(
+        make_node("n", cpu="1"),
+        make_node("other"),
+        make_pod("fits", cpu="1"),
+        make_pod("big", cpu="2"),
+        make_pod("pinned", node_selector={"kubernetes.io/hostname": "other"}),
+    )
+    explained = explain_node(cluster, "n")
+    assert explained.fits == ("default/fits",)
+    rejected = {each.pod: [by.plugin for by in each.rejected_by] for each in explained.rejects}
+    assert rejected == {"default/big": ["NodeResourcesFit"], "default/pinned": ["NodeAffinity"]}
+
+
+def test_an_unknown_node_is_named() -> None:
+    with pytest.raises(NotInCluster, match="there is no node n"):
+        explain_node(loaded_cluster(), "n")

@@ -1,0 +1,196 @@
+"""What-if answers: where pods would go, and what changes of nodes would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from stowage.analysis.cluster_objects import ClusterObjects
+from stowage.analysis.explain_pod import NotInCluster
+from stowage.analysis.what_if import KeptPod, Question, StillPending, WhatIfAnswer, what_if
+from stowage.api.objects.meta import ApiStruct, LabelSelector, ObjectMeta
+from stowage.api.objects.policy import (
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+)
+from stowage.api.objects.volume import PersistentVolumeClaim, StorageClass
+from tests.support.builders import make_node, make_pod, owned_by
+from tests.support.clusters import loaded_cluster
+from tests.support.volume_builders import claim_volume, make_claim, make_class
+
+REPLICA_SET = owned_by("ReplicaSet", "web", "rs")
+DAEMON_SET = owned_by("DaemonSet", "agent", "ds")
+
+
+def created(*objects: ApiStruct) -> ClusterObjects:
+    made = ClusterObjects()
+    for obj in objects:
+        made.add(obj)
+    return made
+
+
+def nodes_of(answer: WhatIfAnswer) -> dict[str, str]:
+    return {each.pod: each.node for each in answer.placed}
+
+
+def names(pods: Iterable[StillPending | KeptPod]) -> list[str]:
+    return [each.pod for each in pods]
+
+
+def budget(allowed: int) -> PodDisruptionBudget:
+    return PodDisruptionBudget(
+        ObjectMeta(name="web", namespace="default", uid="pdb"),
+        PodDisruptionBudgetSpec(LabelSelector({"app": "web"})),
+        PodDisruptionBudgetStatus(allowed),
+    )
+
+
+def test_new_pods_go_where_the_scheduler_would_put_them() -> None:
+    cluster = loaded_cluster(make_node("small", cpu="2"), make_node("large", cpu="8"))
+    pods = created(make_pod("a", cpu="4"), make_pod("b", cpu="4"), make_pod("c", cpu="4"))
+    answer = what_if(cluster, Question(objects=pods))
+    assert nodes_of(answer) == {"default/a": "large", "default/b": "large"}
+    (pending,) = answer.pending
+    assert pending.pod == "default/c"
+    assert pending.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
+    assert (answer.before.placed, answer.after.placed, answer.after.pending) == (0, 2, 1)
+    assert answer.after.utilisation["cpu"] == 0.8
+
+
+def test_a_tie_is_marked() -> None:
+    cluster = loaded_cluster(make_node("one"), make_node("two"), make_node("far", cpu="1"))
+    answer = what_if(cluster, Question(objects=created(make_pod("tied"))))
+    assert [(each.pod, each.tied) for each in answer.placed] == [("default/tied", True)]
+
+
+def test_a_preemptor_gets_its_node_and_the_victim_is_named() -> None:
+    low = make_pod("low", cpu="4", node="n", priority=1)
+    cluster = loaded_cluster(make_node("n", cpu="4"), low)
+    answer = what_if(cluster, Question(objects=created(make_pod("high", cpu="4", priority=9))))
+    assert nodes_of(answer) == {"default/high": "n"}
+    assert [(each.pod, each.node, each.preemptor) for each in answer.preempted] == [
+        ("default/low", "n", "default/high")
+    ]
+
+
+def test_a_victim_with_a_controller_is_made_again_and_may_find_another_node() -> None:
+    low = make_pod("low", cpu="2", node="n", priority=1, owner=REPLICA_SET)
+    cluster = loaded_cluster(make_node("n", cpu="4"), make_node("spare", cpu="2"), low)
+    answer = what_if(cluster, Question(objects=created(make_pod("high", cpu="4", priority=9))))
+    assert nodes_of(answer) == {"default/high": "n", "default/low": "spare"}
+    assert {each.pod: each.was for each in answer.placed}["default/low"] == "n"
+
+
+def test_a_drained_node_loses_the_pods_that_may_move() -> None:
+    cluster = loaded_cluster(
+        make_node("old"),
+        make_node("new"),
+        make_pod("replica", node="old", owner=REPLICA_SET),
+        make_pod("agent", node="old", owner=DAEMON_SET),
+        make_pod("lone", node="old"),
+    )
+    answer = what_if(cluster, Question(drain=["old"]))
+    assert nodes_of(answer) == {"default/replica": "new"}
+    assert names(answer.kept) == ["default/agent"]
+    assert answer.deleted == ("default/lone",)
+
+
+def test_a_drain_stops_at_a_disruption_budget() -> None:
+    web = {"app": "web"}
+    cluster = loaded_cluster(
+        make_node("old"),
+        make_node("new", cpu="1"),
+        *(make_pod(f"w{i}", cpu="1", node="old", labels=web, owner=REPLICA_SET) for i in range(3)),
+        budget(allowed=1),
+    )
+    answer = what_if(cluster, Question(drain=["old"]))
+    assert nodes_of(answer) == {"default/w0": "new"}
+    assert names(answer.pending) == ["default/w1"]
+    assert [(each.pod, each.why) for each in answer.kept] == [
+        ("default/w2", "PodDisruptionBudget default/web allows no disruption")
+    ]
+
+
+def test_a_cordoned_node_takes_no_new_pods() -> None:
+    cluster = loaded_cluster(make_node("best", cpu="8"), make_node("other"))
+    question = Question(cordon=["best"], objects=created(make_pod("p")))
+    assert nodes_of(what_if(cluster, question)) == {"default/p": "other"}
+
+
+def test_added_nodes_take_pending_pods() -> None:
+    full = make_pod("full", cpu="4", node="n")
+    cluster = loaded_cluster(
+        make_node("n", cpu="4", unschedulable=True),
+        full,
+        *(make_pod(f"p{i}", cpu="4") for i in range(3)),
+    )
+    answer = what_if(cluster, Question(add_nodes=[(2, "n")]))
+    assert answer.added_nodes == ("n-new-1", "n-new-2")
+    assert sorted(nodes_of(answer).values()) == ["n-new-1", "n-new-2"]
+    assert names(answer.pending) == ["default/p2"]
+    assert (answer.before.nodes, answer.after.nodes) == (1, 3)
+
+
+def test_a_removed_node_is_gone_with_the_pods_that_stay() -> None:
+    cluster = loaded_cluster(
+        make_node("old"),
+        make_node("new"),
+        make_pod("replica", node="old", owner=REPLICA_SET),
+        make_pod("agent", node="old", owner=DAEMON_SET),
+    )
+    answer = what_if(cluster, Question(remove_nodes=["old"]))
+    assert nodes_of(answer) == {"default/replica": "new"}
+    assert (answer.after.nodes, answer.after.placed) == (1, 1)
+
+
+NODES = ["n", "gone"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question(cordon=NODES),
+        Question(drain=NODES),
+        Question(remove_nodes=NODES),
+        Question(cordon=["n"], add_nodes=[(1, "gone")]),
+    ],
+)
+def test_an_unknown_node_is_an_error_and_changes_nothing(question: Question) -> None:
+    cluster = loaded_cluster(make_node("n"), make_pod("p", node="n", owner=REPLICA_SET))
+    before = cluster.engine.dump()
+    with pytest.raises(NotInCluster, match="there is no node gone"):
+        what_if(cluster, question)
+    assert cluster.engine.dump() == before
+
+
+def test_a_claim_is_provisioned_for_the_chosen_node() -> None:
+    claim = make_claim("data", "late")
+    cluster = loaded_cluster(make_node("n"), make_class("late"), claim)
+    pod = make_pod("p", volumes=(claim_volume("data"),))
+    answer = what_if(cluster, Question(objects=created(pod)))
+    assert nodes_of(answer) == {"default/p": "n"}
+    bound = cluster.objects.find(PersistentVolumeClaim, "default/data")
+    assert bound is not None
+    assert bound.spec.volume_name
+    assert cluster.objects.of_kind(StorageClass)
+
+
+def test_the_engine_is_consistent_afterwards() -> None:
+    cluster = loaded_cluster(
+        make_node("a"), make_node("b"), make_pod("p", node="a", owner=REPLICA_SET)
+    )
+    what_if(cluster, Question(drain=["a"], add_nodes=[(1, "b")]))
+    cluster.engine.validate()
+
+
+@pytest.mark.parametrize(("policy", "tied"), [("RoundRobin", True), ("FixedOrder", False)])
+def test_a_tie_is_marked_if_the_running_scheduler_may_take_another_node(
+    policy: str, tied: bool
+) -> None:
+    """Whose turn it is with RoundRobin depends on the pods that the scheduler has placed."""
+    profile = {"schedulerName": "default-scheduler", "tieBreaking": {"type": policy}}
+    cluster = loaded_cluster(make_node("one"), make_node("two"), profile=profile)
+    answer = what_if(cluster, Question(objects=created(make_pod("p"))))
+    assert [each.tied for each in answer.placed] == [tied]
