@@ -8,7 +8,7 @@
 The root has the entry points (`app`), all parts of a process and their connections (`process`), the
 scheduling loop, the inbox, the dispatcher and the leader election. Sub-packages: `client` (requests
 to the API server), `watch` and `kopf` (events in), `writers` and `extenders` (instructions out),
-`configuration` (the ConfigMap), `serving` (HTTPS endpoints), `metrics`, `logging`.
+`configuration` (the ConfigMap), `serving` (HTTPS endpoints), `metrics`, `tracing`, `logging`.
 
 Invariants:
 
@@ -21,6 +21,8 @@ Invariants:
 - Bindings never wait for requests of another kind: each kind has its own worker pool.
 - The generated client models of the ``kubernetes`` package are on no hot path: msgspec decodes
   bytes into structs and encodes dicts into bytes.
+
+`observer` is apart from all that: it records what the reflectors see, beside any scheduler.
 
 Only `stowage.cli` and tests call it; tools of other distributions use `client`.
 
@@ -35,25 +37,40 @@ from stowage.operator.configuration.config_map import (
     read_config_map,
 )
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LoadedConfiguration
+from stowage.operator.decisions.log_files import DecisionLogOptions
 from stowage.operator.lease import LeaderElectionOptions
+from stowage.operator.logging.plugin_exceptions import PluginExceptionLog
 from stowage.operator.logging.setup import configure_logging
-from stowage.operator.run_options import EngineDependencies, EngineFactory, RunOptions
+from stowage.operator.run_options import (
+    EngineDependencies,
+    EngineFactory,
+    RecordingOptions,
+    RunOptions,
+)
 from stowage.operator.serving.delegated_access import AccessOptions
+from stowage.operator.serving.listening_socket import parse_bind_address
 from stowage.operator.serving.server import ServingOptions
 from stowage.operator.serving.tls_options import TlsOptions
+from stowage.operator.tracing.options import TracingOptions, is_opentelemetry_installed
 
 __all__ = [
     "AccessOptions",
     "ConfigMapOptions",
     "ConfigMapReference",
+    "DecisionLogOptions",
     "EngineDependencies",
     "EngineFactory",
     "LeaderElectionOptions",
     "LoadedConfiguration",
+    "PluginExceptionLog",
+    "RecordingOptions",
     "RunOptions",
     "ServingOptions",
     "TlsOptions",
+    "TracingOptions",
     "configure_logging",
+    "is_opentelemetry_installed",
+    "parse_bind_address",
     "parse_reference",
     "read_config_map",
     "run",

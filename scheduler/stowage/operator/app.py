@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 import uvloop
@@ -15,6 +15,10 @@ from stowage.operator.client.connection import connect
 from stowage.operator.logging.sink import flush_logs
 from stowage.operator.process import Process
 from stowage.operator.run_options import RunOptions
+from stowage.operator.tracing.options import TracingOptions
+
+if TYPE_CHECKING:
+    from stowage.operator.tracing.traces import Traces
 
 log = structlog.get_logger("stowage.operator.app")
 
@@ -46,9 +50,26 @@ async def run(options: RunOptions) -> int:
     if options.owns_process:
         collector.raise_collection_thresholds()
     async with AsyncExitStack() as cleanup:
-        connection = await connect(options.kubeconfig, options.master, options.timeouts)
+        traces = _open_traces(options.tracing)
+        if traces is not None:
+            cleanup.push_async_callback(traces.close)
+        connection = await connect(
+            options.kubeconfig,
+            options.master,
+            options.timeouts,
+            middlewares=() if traces is None else (traces.middleware,),
+        )
         cleanup.push_async_callback(connection.close)
-        return await Process(options, connection).run(cleanup)
+        return await Process(options, connection, traces=traces).run(cleanup)
+
+
+def _open_traces(options: TracingOptions | None) -> Traces | None:
+    if options is None:
+        return None
+    # Imported late: OpenTelemetry is optional.
+    from stowage.operator.tracing.traces import Traces  # noqa: PLC0415
+
+    return Traces(options)
 
 
 def _log_loop_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -36,7 +36,16 @@ def rfc3339() -> str:
 
 def rfc3339_micro() -> str:
     """The present time with microseconds, as in ``metav1.MicroTime``."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _micro_time(datetime.now(UTC))
+
+
+def unix_date() -> str:
+    """The present time as Go's ``time.UnixDate``."""
+    return datetime.now(UTC).strftime("%a %b %e %H:%M:%S UTC %Y")
+
+
+def _micro_time(time_of_day: datetime) -> str:
+    return time_of_day.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def unix_nanoseconds() -> int:
@@ -51,6 +60,7 @@ class Clock(msgspec.Struct, frozen=True):
         monotonic: Returns monotonic seconds, the engine's `now`.
         timestamp: Returns the present time in whole seconds, as in ``metav1.Time``.
         timestamp_micro: Returns the present time with microseconds, as in ``metav1.MicroTime``.
+        unix_date: Returns the present time as Go's ``time.UnixDate``.
         unix_nanoseconds: Returns the present time, for unique names.
         jitter: Returns a random number in 0..1.
         choose: Returns a random index below n.
@@ -60,7 +70,13 @@ class Clock(msgspec.Struct, frozen=True):
     monotonic: Callable[[], float] = monotonic
     timestamp: Callable[[], str] = rfc3339
     timestamp_micro: Callable[[], str] = rfc3339_micro
+    unix_date: Callable[[], str] = unix_date
     unix_nanoseconds: Callable[[], int] = unix_nanoseconds
     jitter: Callable[[], float] = jitter
     choose: Callable[[int], int] = choose
     sleep: Sleep = asyncio.sleep
+
+    def times_of_day(self) -> Callable[[float], str]:
+        """A function from monotonic seconds to times of day, as in ``metav1.MicroTime``."""
+        offset = self.unix_nanoseconds() / 1e9 - self.monotonic()
+        return lambda at: _micro_time(datetime.fromtimestamp(offset + at, UTC))

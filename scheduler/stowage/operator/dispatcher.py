@@ -7,52 +7,70 @@ binding.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import structlog
 from cachetools import TTLCache
 
-from stowage.api.events import BindFailed, EvictionFinished, VolumesWritten
+from stowage.api.events import BindFailed, ClaimsWritten, EvictionFinished, VolumesWritten
 from stowage.api.instructions import (
     AttemptResult,
     BindByExtender,
+    BindClaims,
+    BindingConditionsAwaited,
     BindPod,
     BindVolumes,
     ClearNomination,
     ConfigurationApplied,
     ConsultExtenders,
     ConsultOnVictims,
+    DeallocateClaim,
+    DeleteClaim,
     EmitEvent,
     EvictPod,
     Instruction,
+    PatchPodGroupStatus,
     PatchPodStatus,
     PodBound,
+    PodGroupAttemptResult,
     PodReference,
     PreemptionAttempted,
     PreemptionFinished,
     ReadPod,
+    ReleaseClaims,
     ReportProblem,
     RunPreBind,
     StopPreBind,
 )
 from stowage.operator import clock
+from stowage.operator.attempt_log import log_attempt
+from stowage.operator.decisions.recorder import DecisionRecorder
 from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.inbox import Inbox
 from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.operator.writers.binder import Binder
+from stowage.operator.writers.claim_releaser import ClaimReleaser, Release
+from stowage.operator.writers.claim_writer import ClaimWriter
 from stowage.operator.writers.event_recorder import EventRecorder
 from stowage.operator.writers.evictor import Evictor
+from stowage.operator.writers.pod_group_status import PodGroupStatusWriter
 from stowage.operator.writers.pod_reader import PodReader
 from stowage.operator.writers.pod_status import PodStatusWriter
 from stowage.operator.writers.pre_binder import PreBinder
 from stowage.operator.writers.volume_writer import VolumeWriter
 from stowage.operator.writers.worker_pool import WorkerPool
 
+if TYPE_CHECKING:
+    # Imports OpenTelemetry, which is optional.
+    from stowage.operator.tracing.attempt_traces import AttemptTraces
+
 MAX_BINDINGS_IN_FLIGHT = 64
 MAX_PRE_BINDS_IN_FLIGHT = 64
 MAX_VOLUME_WRITES_IN_FLIGHT = 64
+MAX_CLAIM_WRITES_IN_FLIGHT = 64
+MAX_CLAIM_RELEASES_IN_FLIGHT = 16
 MAX_READS_IN_FLIGHT = 8
 MAX_EVICTIONS_IN_FLIGHT = 64
 
@@ -60,6 +78,8 @@ PROBLEM_LOG_INTERVAL_S = 60.0
 """An invalid object may change a hundred times a second; it is logged once per interval."""
 
 MAX_REMEMBERED_PROBLEMS = 1024
+
+Job = TypeVar("Job", RunPreBind, BindVolumes, BindPod)
 
 log = structlog.get_logger("scheduler")
 
@@ -69,48 +89,73 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
 
     pre_binder: PreBinder
     volumes: VolumeWriter
+    claims: ClaimWriter
+    claim_releaser: ClaimReleaser
     binder: Binder
     pod_reader: PodReader
     pod_status: PodStatusWriter
+    pod_group_status: PodGroupStatusWriter
     evictor: Evictor
     events: EventRecorder
     extenders: ExtenderDispatcher
+    decisions: DecisionRecorder
     configuration_applied: Callable[[ConfigurationApplied], None]
 
 
 class Dispatcher:
-    """Passes instructions to worker pools, the log and the metrics; `dispatch` never waits."""
+    """Passes instructions to worker pools, the log, metrics and traces; `dispatch` never waits."""
 
-    def __init__(self, inbox: Inbox, writers: Writers, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        inbox: Inbox,
+        writers: Writers,
+        metrics: Metrics,
+        traces: AttemptTraces | None = None,
+    ) -> None:
         self._inbox = inbox
         self._writers = writers
         self._metrics = metrics
+        self._traces = traces
         self._logged_problems: TTLCache[tuple[str, str], None] = TTLCache(
             MAX_REMEMBERED_PROBLEMS, PROBLEM_LOG_INTERVAL_S, timer=clock.monotonic
         )
         self._bindings: WorkerPool[BindPod] = WorkerPool(
-            "bindings", MAX_BINDINGS_IN_FLIGHT, self._bind, self._answer_unbound
+            "bindings", MAX_BINDINGS_IN_FLIGHT, self._traced(self._bind), self._answer_unbound
         )
         self._pre_binds: WorkerPool[RunPreBind] = WorkerPool(
-            "pre-binds", MAX_PRE_BINDS_IN_FLIGHT, self._run_pre_bind
+            "pre-binds", MAX_PRE_BINDS_IN_FLIGHT, self._traced(self._run_pre_bind)
         )
         self._volume_writes: WorkerPool[BindVolumes] = WorkerPool(
             "volume writes",
             MAX_VOLUME_WRITES_IN_FLIGHT,
-            self._bind_volumes,
+            self._traced(self._bind_volumes),
             self._answer_unwritten,
+        )
+        self._claim_writes: WorkerPool[BindClaims] = WorkerPool(
+            "claim writes", MAX_CLAIM_WRITES_IN_FLIGHT, self._bind_claims, self._answer_not_bound
+        )
+        self._claim_releases: WorkerPool[Release] = WorkerPool(
+            "claim releases", MAX_CLAIM_RELEASES_IN_FLIGHT, writers.claim_releaser.release
         )
         self._reads: WorkerPool[PodReference] = WorkerPool("reads", MAX_READS_IN_FLIGHT, self._read)
         self._evictions: WorkerPool[EvictPod] = WorkerPool(
             "evictions", MAX_EVICTIONS_IN_FLIGHT, self._evict, self._answer_not_evicted
         )
-        self._handlers: dict[type[Any], Callable[[Any], None]] = {
+        self._handlers = self._handlers_by_type()
+
+    def _handlers_by_type(self) -> dict[type[Any], Callable[[Any], None]]:
+        writers = self._writers
+        return {
             BindPod: self._bindings.add,
             BindByExtender: self._bind_by_extender,
             ConsultExtenders: writers.extenders.evaluate,
             ConsultOnVictims: writers.extenders.review,
             RunPreBind: self._pre_binds.add,
             BindVolumes: self._volume_writes.add,
+            BindClaims: self._claim_writes.add,
+            ReleaseClaims: self._release_claims,
+            DeallocateClaim: self._release_claims,
+            DeleteClaim: self._release_claims,
             StopPreBind: self._stop_pre_bind,
             ReadPod: lambda instruction: self._reads.add(instruction.pod),
             EmitEvent: writers.events.emit,
@@ -119,7 +164,10 @@ class Dispatcher:
             EvictPod: self._evictions.add,
             PreemptionAttempted: self._record_preemption,
             PreemptionFinished: self._record_preemption_finished,
+            BindingConditionsAwaited: self._metrics.observe_binding_conditions,
+            PatchPodGroupStatus: writers.pod_group_status.patch,
             AttemptResult: self._record_attempt,
+            PodGroupAttemptResult: self._record_group_attempt,
             PodBound: self._record_bound,
             ReportProblem: self._record_problem,
             ConfigurationApplied: writers.configuration_applied,
@@ -129,8 +177,24 @@ class Dispatcher:
     def num_unfinished_bindings(self) -> int:
         """Number of pods that have been scheduled and are not bound yet."""
         by_extenders = self._writers.extenders.num_unfinished_bindings
-        before = len(self._pre_binds) + len(self._volume_writes)
+        before = len(self._pre_binds) + len(self._volume_writes) + len(self._claim_writes)
         return len(self._bindings) + before + by_extenders
+
+    @property
+    def pools(self) -> Sequence[WorkerPool[Any]]:
+        """The workers of all kinds of instructions."""
+        writers = self._writers
+        return (
+            self._bindings,
+            self._pre_binds,
+            self._volume_writes,
+            self._reads,
+            self._evictions,
+            writers.pod_status.pool,
+            writers.pod_group_status.pool,
+            writers.events.pool,
+            *writers.extenders.pools,
+        )
 
     def extender_failure_counts(self) -> Mapping[str, int]:
         """Number of failures of each extender, by URL."""
@@ -145,8 +209,11 @@ class Dispatcher:
         """Start nothing more; bindings, evictions and Events in flight have `grace_s` to end."""
         await self._pre_binds.close(0)
         await self._volume_writes.close(0)
+        await self._claim_writes.close(0)
+        await self._claim_releases.close(0)
         await self._reads.close(0)
         await self._writers.pod_status.close(0)
+        await self._writers.pod_group_status.close(0)
         # Concurrently, because the next leader waits for all of them.
         await asyncio.gather(
             self._bindings.close(grace_s),
@@ -155,9 +222,26 @@ class Dispatcher:
             self._writers.events.close(grace_s),
         )
 
+    def _traced(self, work: Callable[[Job], Awaitable[None]]) -> Callable[[Job], Awaitable[None]]:
+        """`work`, whose requests belong to the trace of the pod's attempt."""
+        return work if self._traces is None else self._traces.within(work)
+
     def _record_attempt(self, attempt: AttemptResult) -> None:
         self._metrics.observe_attempt(attempt)
-        _log_attempt(attempt)
+        if self._traces is not None:
+            self._traces.attempt_ended(attempt)
+        log_attempt(attempt, self._writers.decisions.record(attempt))
+
+    def _record_group_attempt(self, attempt: PodGroupAttemptResult) -> None:
+        self._metrics.observe_group_attempt(attempt)
+        log.info(
+            "pod group attempted",
+            group=f"{attempt.namespace}/{attempt.name}",
+            result=attempt.result,
+            pods=attempt.num_pods,
+            fitting=attempt.num_fitting,
+            message=attempt.message,
+        )
 
     def _record_preemption(self, attempted: PreemptionAttempted) -> None:
         self._metrics.observe_preemption(attempted)
@@ -188,6 +272,8 @@ class Dispatcher:
     def _record_bound(self, bound: PodBound) -> None:
         self._writers.pod_status.forget(bound.pod.uid)
         self._metrics.observe_bound(bound)
+        if self._traces is not None:
+            self._traces.pod_bound(bound)
 
     async def _bind(self, instruction: BindPod) -> None:
         await self._writers.pod_status.cancel_and_wait(instruction.pod.uid)
@@ -228,9 +314,25 @@ class Dispatcher:
     async def _answer_unwritten(self, instruction: BindVolumes, fault: Exception) -> None:
         self._inbox.put(VolumesWritten(instruction.pod.uid, error=repr(fault)))
 
+    def _release_claims(self, instruction: Release) -> None:
+        self._writers.claim_releaser.announce(instruction)
+        self._claim_releases.add(instruction)
+
+    async def _bind_claims(self, instruction: BindClaims) -> None:
+        # A reservation that an earlier attempt gives back must not go after it is made again.
+        await self._writers.claim_releaser.wait_for_releases(instruction.pod)
+        outcome = await self._writers.claims.write(instruction)
+        if outcome.error:
+            log.warning("claims not written", pod=instruction.pod.key, error=outcome.error)
+        self._inbox.put(outcome)
+
+    async def _answer_not_bound(self, instruction: BindClaims, fault: Exception) -> None:
+        self._inbox.put(ClaimsWritten(instruction.pod.uid, instruction.number, error=repr(fault)))
+
     def _stop_pre_bind(self, instruction: StopPreBind) -> None:
         self._writers.pre_binder.stop(instruction.pod)
         self._writers.volumes.stop(instruction.pod)
+        self._writers.claims.stop(instruction.pod)
 
     async def _evict(self, instruction: EvictPod) -> None:
         outcome = await self._writers.evictor.evict(instruction)
@@ -246,25 +348,3 @@ class Dispatcher:
         event = await self._writers.pod_reader.read(pod)
         if event is not None:
             self._inbox.put(event)
-
-
-def _log_attempt(attempt: AttemptResult) -> None:
-    if attempt.result == "scheduled":
-        log.info(
-            "scheduled",
-            pod=attempt.pod.key,
-            node=attempt.node_name,
-            evaluated_nodes=attempt.evaluated_nodes,
-            feasible_nodes=attempt.feasible_nodes,
-            attempts=attempt.attempts,
-            configuration=attempt.configuration,
-        )
-    else:
-        log.info(
-            attempt.result,
-            pod=attempt.pod.key,
-            message=attempt.message,
-            plugins=attempt.unschedulable_plugins,
-            attempts=attempt.attempts,
-            configuration=attempt.configuration,
-        )

@@ -23,6 +23,7 @@ import structlog
 
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.outage_log import REPEAT_AFTER_S, plain_message
 from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.clock import Clock
 from stowage.operator.lease import (
@@ -31,6 +32,7 @@ from stowage.operator.lease import (
     LeaseClient,
     held_spec,
 )
+from stowage.operator.writers.object_events import ObjectEventRecorder
 
 log = structlog.get_logger("stowage.operator.leader_election")
 
@@ -40,6 +42,8 @@ client-go waits for 1 to 2.2 retry periods."""
 FAILED_RENEWAL_PAUSE = 0.25
 """Pause of a leader after a failed renewal, as a share of the retry period."""
 WATCHDOG_TOLERANCE_S = 20.0
+EVENT_GRACE_S = 1.0
+"""How long the end of the process waits for the Event that this replica stopped leading."""
 
 
 OnRecovery = Callable[[float | None], None]
@@ -56,6 +60,7 @@ class LeaderElector:
         clock: Time, sleep and jitter.
         on_recovery: Called when the Lease can be read again after failures. No other request is
             as frequent, so this is the first sign that the API server is back.
+        events: Writes Events on the Lease; None writes none.
     """
 
     def __init__(
@@ -64,9 +69,12 @@ class LeaderElector:
         options: LeaderElectionOptions,
         clock: Clock,
         on_recovery: OnRecovery = lambda _unresponsive_since: None,
+        events: ObjectEventRecorder | None = None,
     ) -> None:
+        self._events = events
         self._on_recovery = on_recovery
         self._has_failed = False
+        self._failure_logged_at = -REPEAT_AFTER_S
         self._unresponsive_since: float | None = None
         self._leases = LeaseClient(client, options)
         self._options = options
@@ -117,6 +125,7 @@ class LeaderElector:
         while not await self.try_acquire_or_renew():
             await self._clock.sleep(self._candidate_pause_s())
         log.info("became leader", identity=self._options.identity)
+        self._record_event("became leader")
 
     async def renew(self) -> None:
         """Renew the lease; returns when it is lost."""
@@ -131,12 +140,15 @@ class LeaderElector:
                 pause_s = self._options.retry_period_s * factor
         if not self._has_released:
             log.error("lost the lease", identity=self._options.identity)
+            self._record_event("stopped leading")
 
     async def release(self) -> None:
         """Release the lease, so that another replica can take it at once; no write may follow."""
         self._has_released = True
         async with self._turn:
             await self._release()
+        if self._events is not None:
+            await self._events.close(EVENT_GRACE_S)
 
     def _candidate_pause_s(self) -> float:
         shortest, longest = (share * self._options.retry_period_s for share in CANDIDATE_PAUSE)
@@ -156,7 +168,15 @@ class LeaderElector:
         try:
             await self._leases.release(self._lease, self._clock.timestamp_micro())
         except (ApiError, *LOST_ANSWER_ERRORS) as error:
-            log.warning("lease not released", error=repr(error))
+            log.warning("lease not released", error=plain_message(error))
+        self._record_event("stopped leading")
+
+    def _record_event(self, what: str) -> None:
+        """Write client-go's Event on the Lease: ``LeaderElection``, with the identity."""
+        if self._events is not None:
+            uid = self._lease.get("metadata", {}).get("uid", "")
+            note = f"{self._options.identity} {what}"
+            self._events.record(uid, reason="LeaderElection", note=note)
 
     async def try_acquire_or_renew(self) -> bool:
         """One attempt; returns whether it acquired or renewed the lease."""
@@ -170,7 +190,7 @@ class LeaderElector:
             async with asyncio.timeout(self._time_left_s()):
                 is_acquired = await self._try_once()
         except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
-            log.warning("lease not renewed", error=str(error) or repr(error))
+            self._log_failure(error)
             self._note_failure(started_at, error)
             return False
         self._note_answer()
@@ -180,6 +200,15 @@ class LeaderElector:
             return False
         self._renewed_at = started_at if is_acquired else None
         return is_acquired
+
+    def _log_failure(self, error: Exception) -> None:
+        """Log a failed attempt, at most one a minute at level warning."""
+        now = self._clock.monotonic()
+        is_repeated = now - self._failure_logged_at < REPEAT_AFTER_S
+        if not is_repeated:
+            self._failure_logged_at = now
+        write = log.debug if is_repeated else log.warning
+        write("lease not renewed", error=plain_message(error))
 
     def _note_failure(self, started_at: float, error: Exception) -> None:
         if isinstance(error, ApiError) and error.status == 409:

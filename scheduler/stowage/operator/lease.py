@@ -12,6 +12,8 @@ import msgspec
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
 
+LEASE_API = "coordination.k8s.io/v1"
+
 RELEASED_DURATION_S = 1
 """Duration of a released lease, as client-go writes it."""
 
@@ -92,7 +94,7 @@ class LeaseClient:
     async def create(self, spec: dict[str, Any]) -> dict[str, Any]:
         """Create the Lease."""
         body = {
-            "apiVersion": "coordination.k8s.io/v1",
+            "apiVersion": LEASE_API,
             "kind": "Lease",
             "metadata": {
                 "name": self._options.lease_name,

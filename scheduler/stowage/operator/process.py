@@ -6,10 +6,12 @@ import asyncio
 import socket
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from stowage.api.instructions import ConfigurationApplied
+from stowage.api.reflected_kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS, ReflectedKind
 from stowage.engine import Engine
 from stowage.operator import garbage_collection as collector
 from stowage.operator.client.api_client import ApiClient
@@ -17,41 +19,64 @@ from stowage.operator.client.connection import Connection, connect
 from stowage.operator.client.gated_client import GatedClient
 from stowage.operator.client.rate_limit import TokenBucket
 from stowage.operator.clock import Clock, timer
-from stowage.operator.configuration.config_map_events import ConfigMapEventRecorder
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LiveConfiguration
+from stowage.operator.decisions.log import DecisionLog
+from stowage.operator.decisions.recorder import DecisionRecorder
+from stowage.operator.decisions.records import DecisionIds
+from stowage.operator.decisions.store import DecisionStore
 from stowage.operator.dispatcher import Dispatcher, Writers
 from stowage.operator.environment import REAL_ENVIRONMENT, Environment, PodWatcher
 from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.objects import ExtenderObjects, RawObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.leader_election import LeaderElector
+from stowage.operator.lease import LEASE_API
 from stowage.operator.loop import LoopOptions, SchedulingLoop
 from stowage.operator.metrics.configuration_metrics import ConfigurationMetrics
+from stowage.operator.metrics.disabled_metrics import DisabledMetrics
 from stowage.operator.metrics.replica_metrics import (
     CertificateMetrics,
+    DecisionLogMetrics,
     ExtenderMetrics,
+    FeatureGateMetrics,
+    RecordingMetrics,
     ReflectorMetrics,
     ReplicaMetrics,
+    TransportMetrics,
 )
 from stowage.operator.metrics.resource_metrics import ResourceMetrics
 from stowage.operator.metrics.scheduler_metrics import Metrics
+from stowage.operator.metrics.work_queue_metrics import WorkQueueMetrics
+from stowage.operator.recording import start_recording
 from stowage.operator.run_options import EngineDependencies, RunOptions
 from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAccess
 from stowage.operator.serving.health import Check, Checks
 from stowage.operator.serving.server import Content, Server
 from stowage.operator.signals import EXIT_FAILED, SignalHandlers
+from stowage.operator.state_dump import dump_for_people
+from stowage.operator.state_validator import StateValidator
 from stowage.operator.watch.cache_comparer import CacheComparer
 from stowage.operator.watch.cache_sync import CacheSync
-from stowage.operator.watch.kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS, ReflectedKind
+from stowage.operator.watch.custom_resources import CustomResourceWatch
 from stowage.operator.watch.pending_pods import PendingPods
+from stowage.operator.watch.pod_groups import PodGroupWatch
 from stowage.operator.watch.reflector import Reflector
 from stowage.operator.writers.binder import Binder
+from stowage.operator.writers.claim_releaser import ClaimReleaser
+from stowage.operator.writers.claim_writer import ClaimWriter
 from stowage.operator.writers.event_recorder import EventRecorder
 from stowage.operator.writers.evictor import Evictor
+from stowage.operator.writers.object_events import ObjectEventRecorder, OwnObject
+from stowage.operator.writers.pod_group_status import PodGroupStatusWriter
 from stowage.operator.writers.pod_reader import PodReader
 from stowage.operator.writers.pod_status import PodStatusWriter
 from stowage.operator.writers.pre_binder import PRE_BIND_LIMIT_S, PreBinder
 from stowage.operator.writers.volume_writer import VolumeWriter
+from stowage.recording.recorder import Recorder
+
+if TYPE_CHECKING:
+    # Imports OpenTelemetry, which is optional.
+    from stowage.operator.tracing.traces import Traces
 
 log = structlog.get_logger("stowage.operator.process")
 
@@ -61,6 +86,10 @@ MAX_IDLE_AS_LEADER_S = 5.0
 """A new leader lists pending pods again unless their watch has had data within this time."""
 
 
+DECISION_LOG_GRACE_S = 1.0
+"""How long the end of the process waits for decisions that are not written yet."""
+
+
 class Process:
     """All parts of a running scheduler: makes, connects, starts and ends them.
 
@@ -68,6 +97,7 @@ class Process:
         options: Options of the process.
         connection: Connection to the API server.
         environment: The parts that a simulation replaces.
+        traces: Traces of attempts; None makes none.
     """
 
     def __init__(
@@ -75,15 +105,26 @@ class Process:
         options: RunOptions,
         connection: Connection,
         environment: Environment = REAL_ENVIRONMENT,
+        traces: Traces | None = None,
     ) -> None:
         self._options = options
-        self._clock = environment.clock
+        self._clock = clock = environment.clock
         self._environment = environment
         self._connection = connection
+        self._connections = [connection]
         self._stop = options.stop or asyncio.Event()
         self._has_synced_once = False
         self._inbox = Inbox()
+        self._decisions = DecisionStore(DecisionIds.starting_at(self._clock.unix_nanoseconds()))
+        self._decision_log: DecisionLog | None = None
+        if options.decision_log is not None:
+            self._decision_log = DecisionLog(options.decision_log, self._decisions.ids)
         self._metrics = Metrics(self._clock.monotonic, connection.host)
+        self._disabled_metrics = DisabledMetrics(options.disabled_metrics)
+        self._attempt_traces = (
+            None if traces is None else traces.of_attempts(self._metrics, clock.unix_nanoseconds)
+        )
+        connection.log_outages(self._clock.monotonic)
         self._client = ApiClient(connection, self._metrics.observe_request)
         self._elector = self._make_elector()
         self._gated_client = self._make_gated_client()
@@ -95,7 +136,20 @@ class Process:
         self._pending_pods = PendingPods(
             self._inbox, options.scheduler_names, self._objects.pods, self._clock.monotonic
         )
+        self._recorder = self._make_recorder()
         self._engine = self._make_engine()
+        self._custom_resources = CustomResourceWatch(self._client, self._inbox, self._clock)
+        self._custom_resources.follow(self._engine.custom_resources())
+        self._pod_groups = PodGroupWatch(
+            self._client, self._inbox, self._clock, lambda: self.has_synced
+        )
+        self._comparer = CacheComparer(self._client, self._engine, self._clock)
+        self._validator = StateValidator(
+            self._engine,
+            lambda problem: self._dispatcher.dispatch([problem]),
+            self._is_standby,
+            self._clock,
+        )
         self._signals = self._make_signal_handlers()
         self._pending_pod_watch = self._make_pending_pod_watch()
         self._configuration = LiveConfiguration(
@@ -115,12 +169,18 @@ class Process:
     async def run(self, cleanup: AsyncExitStack) -> int:
         """Run until a signal, `options.stop` or a failure; returns the exit status."""
         self._signals.install()
+        if self._recorder is not None:
+            cleanup.callback(self._recorder.close)
         if self._options.serving is not None:
             access = await self._make_access(self._options.serving.access, cleanup)
             server = Server(self._options.serving, self._content(), access)
             await server.start()
             self._metrics.registry.register(CertificateMetrics(server.certificate))
+            self._metrics.registry.register(access.metrics)
             cleanup.push_async_callback(server.stop)
+        if self._decision_log is not None:
+            self._decision_log.start()
+            cleanup.callback(self._decision_log.close, DECISION_LOG_GRACE_S)
         background = self._start_background()
         cleanup.push_async_callback(_cancel, background)
         if self._elector is not None:
@@ -138,7 +198,9 @@ class Process:
                 clients.append(self._client)
                 continue
             connection = await connect(kubeconfig, timeouts=self._options.timeouts)
+            connection.log_outages(self._clock.monotonic)
             cleanup.push_async_callback(connection.close)
+            self._connections.append(connection)
             clients.append(ApiClient(connection, self._metrics.observe_request))
         return DelegatedAccess(clients[0], options, self._clock.monotonic, clients[1])
 
@@ -164,19 +226,25 @@ class Process:
         jobs: list[tuple[str, Coroutine[Any, Any, None]]] = [
             ("credentials", self._connection.keep_fresh()),
             ("pending pods", self._pending_pod_watch.run()),
+            ("custom resources", self._custom_resources.run()),
             *((f"{reflector.kind} reflector", reflector.run()) for reflector in self._reflectors),
         ]
+        if self._options.feature_gates.set_to("GenericWorkload") is not False:
+            jobs.append(("pod groups", self._pod_groups.run()))
         if self._elector is not None:
             jobs.append(("leader election", self._run_leader_election(self._elector)))
+            jobs.append(("validation", self._validator.run()))
         if self._options.config_map is not None:
             jobs.append(("configuration", self._run_config_map_watch(self._options.config_map)))
         return [asyncio.create_task(job, name=name) for name, job in jobs]
 
     async def _run_config_map_watch(self, options: ConfigMapOptions) -> None:
         """Follow the ConfigMap of the configuration until cancelled."""
-        events = ConfigMapEventRecorder(
+        reference = options.reference
+        events = ObjectEventRecorder(
             self._gated_client,
-            options.reference,
+            OwnObject("v1", "ConfigMap", reference.namespace, reference.name),
+            "Configuring",
             self._clock,
             self._may_write,
         )
@@ -203,6 +271,14 @@ class Process:
     def _may_write(self) -> bool:
         return self._elector is None or self._elector.may_write()
 
+    def _is_standby(self) -> bool:
+        return self._cache_sync.is_complete() and not self._may_write()
+
+    def _check_state(self) -> None:
+        """Dump the state, compare it with the API server and validate it, in the background."""
+        self._comparer.start()
+        self._validator.start()
+
     def _may_schedule(self) -> bool:
         if not self._has_synced_once and self._cache_sync.is_complete():
             self._has_synced_once = True
@@ -226,19 +302,48 @@ class Process:
     def _make_gated_client(self) -> GatedClient:
         """The client for writes, with the lease check and the rate limit."""
         bucket = _bucket(self._options, self._clock)
-        return GatedClient(self._connection, self._may_write, bucket, self._metrics.observe_request)
+        metrics = self._metrics
+        return GatedClient(
+            self._connection,
+            self._may_write,
+            bucket,
+            metrics.observe_request,
+            metrics.observe_rate_limit,
+        )
 
     def _make_engine(self) -> Engine:
-        clock = self._clock
+        clock, traces = self._clock, self._attempt_traces
         return self._options.engine_factory(
-            EngineDependencies(clock.choose, timer, self._inbox.put, self._metrics)
+            EngineDependencies(
+                clock.choose,
+                timer,
+                self._inbox.put,
+                self._metrics,
+                None if traces is None else traces.trace_cycle,
+                lambda: clock.unix_nanoseconds() / 1e9,
+                self._recorder,
+            )
         )
+
+    def _make_recorder(self) -> Recorder | None:
+        options = self._options.recording
+        if options is None:
+            return None
+        return start_recording(options, self._options.configuration, self._clock)
 
     def _make_reflectors(self) -> list[Reflector[Any]]:
         return [
             Reflector(kind, self._client, self._inbox, self._clock, self._raw_objects(kind))
             for kind in REFLECTED_KINDS
         ]
+
+    def _all_reflectors(self) -> Sequence[Reflector[Any]]:
+        of_groups = self._pod_groups.reflectors
+        return (*self._reflectors, *self._custom_resources.reflectors, *of_groups)
+
+    def _configuration_applied(self, applied: ConfigurationApplied) -> None:
+        self._configuration.handle_applied(applied)
+        self._custom_resources.follow(self._engine.custom_resources())
 
     def _make_pending_pod_watch(self) -> PodWatcher:
         return self._environment.watch_pending_pods(
@@ -262,43 +367,62 @@ class Process:
     def _register_metrics(self) -> None:
         """Register the collectors that read the parts of the process at each scrape."""
         registry = self._metrics.registry
+        registry.register(self._disabled_metrics)
         registry.register(ConfigurationMetrics(self._configuration))
         self._metrics.attach_engine(self._engine, lambda: self._events.num_dropped)
         registry.register(
-            ReplicaMetrics(self._elector, lambda: self._dispatcher.num_unfinished_bindings)
+            ReplicaMetrics(
+                self._elector,
+                lambda: self._dispatcher.num_unfinished_bindings,
+                self._validator.result_counts,
+            )
         )
-        registry.register(ReflectorMetrics(self._reflectors, self._pending_pods))
+        registry.register(ReflectorMetrics(self._all_reflectors, self._pending_pods))
+        if self._recorder is not None:
+            registry.register(RecordingMetrics(self._recorder))
+        registry.register(FeatureGateMetrics(self._options.feature_gates))
+        registry.register(TransportMetrics(self._connections))
+        registry.register(WorkQueueMetrics(self._dispatcher.pools))
         registry.register(ExtenderMetrics(self._dispatcher.extender_failure_counts))
+        if self._decision_log is not None:
+            registry.register(DecisionLogMetrics(self._decision_log))
 
     def _make_elector(self) -> LeaderElector | None:
-        if self._options.leader_election is None:
+        options = self._options.leader_election
+        if options is None:
             return None
-        return LeaderElector(
-            self._client, self._options.leader_election, self._clock, self._reconnect
-        )
+        # Not the client that needs the Lease: the Event that it was lost is written without it.
+        lease = OwnObject(LEASE_API, "Lease", options.lease_namespace, options.lease_name)
+        events = ObjectEventRecorder(self._client, lease, "LeaderElection", self._clock)
+        return LeaderElector(self._client, options, self._clock, self._reconnect, events)
 
     def _reconnect(self, unresponsive_since: float | None) -> None:
         """Reconnect all watches, because the API server answers again."""
-        log.info("the server is back")
-        for reflector in self._reflectors:
+        for reflector in self._all_reflectors():
             reflector.reconnect(unresponsive_since)
         self._pending_pod_watch.reconnect(unresponsive_since)
 
     def _make_dispatcher(self) -> Dispatcher:
         client, clock = self._gated_client, self._clock
-        self._events = EventRecorder(client, socket.gethostname(), clock)
+        self._events = EventRecorder(client, socket.gethostname(), clock, self._decisions.ids)
         binder = Binder(client, self._may_write, clock)
         return Dispatcher(
             self._inbox,
             Writers(
                 pre_binder=PreBinder(self._engine.pre_bind, PRE_BIND_LIMIT_S),
                 volumes=VolumeWriter(client, self._may_write, clock),
+                claims=ClaimWriter(
+                    client, self._may_write, clock, self._metrics.observe_claim_creation
+                ),
+                claim_releaser=ClaimReleaser(client, clock),
                 binder=binder,
                 pod_reader=PodReader(client, clock),
                 pod_status=PodStatusWriter(client, self._may_write, clock),
+                pod_group_status=PodGroupStatusWriter(client, self._may_write, clock),
                 evictor=Evictor(client, clock),
                 events=self._events,
-                configuration_applied=self._configuration.handle_applied,
+                decisions=self._make_decision_recorder(),
+                configuration_applied=self._configuration_applied,
                 extenders=ExtenderDispatcher(
                     self._options.extenders,
                     self._inbox,
@@ -309,16 +433,28 @@ class Process:
                 ),
             ),
             self._metrics,
+            self._attempt_traces,
         )
 
+    def _make_decision_recorder(self) -> DecisionRecorder:
+        kept = [self._decisions.add]
+        if self._decision_log is not None:
+            kept.append(self._decision_log.add)
+        return DecisionRecorder(self._decisions.ids, self._clock.unix_nanoseconds, kept)
+
     def _content(self) -> Content:
-        resources = ResourceMetrics(self._engine.pods)
+        resources, disabled = ResourceMetrics(self._engine.pods), self._disabled_metrics
         return Content(
-            metrics=self._metrics.exposition,
-            resource_metrics=lambda: resources.exposition() if self._may_write() else b"",
+            metrics=lambda: disabled.exposition(self._metrics.registry),
+            resource_metrics=lambda: disabled.exposition(resources) if self._may_write() else b"",
             configz=self._configuration.configz,
-            dump=self._engine.dump,
+            dump=lambda: dump_for_people(self._engine, self._clock),
             checks=self._checks(),
+            decisions=self._decisions,
+            flags=self._options.flags,
+            is_profiling_enabled=self._configuration.is_profiling_enabled,
+            clock=self._clock,
+            disabled_metrics=disabled,
         )
 
     def _checks(self) -> Checks:
@@ -342,7 +478,7 @@ class Process:
         elector = self._elector
         return SignalHandlers(
             self._stop,
-            CacheComparer(self._client, self._engine).start,
+            self._check_state,
             lambda: elector is not None and elector.has_run_out,
             owns_process=self._options.owns_process,
         )

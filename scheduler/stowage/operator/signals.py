@@ -20,7 +20,7 @@ class SignalHandlers:
 
     Args:
         stop: SIGTERM and SIGINT set it.
-        compare_cache: SIGUSR2 calls it.
+        check_state: SIGUSR2 calls it.
         has_lease_expired: SIGCONT calls it; if it returns true, the process exits.
         owns_process: False removes the handlers of SIGTERM and SIGINT, which Kopf has installed,
             and installs none.
@@ -29,13 +29,13 @@ class SignalHandlers:
     def __init__(
         self,
         stop: asyncio.Event,
-        compare_cache: Callable[[], None],
+        check_state: Callable[[], None],
         has_lease_expired: Callable[[], bool],
         *,
         owns_process: bool,
     ) -> None:
         self._stop = stop
-        self._compare_cache = compare_cache
+        self._check_state = check_state
         self._has_lease_expired = has_lease_expired
         self._owns_process = owns_process
 
@@ -48,7 +48,7 @@ class SignalHandlers:
             else:
                 loop.remove_signal_handler(number)
         if self._owns_process:
-            loop.add_signal_handler(signal.SIGUSR2, self._compare_cache)
+            loop.add_signal_handler(signal.SIGUSR2, self._check_state)
             # Not a handler of the loop: the loop would run it after requests that are ready.
             signal.signal(signal.SIGCONT, self._exit_if_lease_expired)
 

@@ -10,7 +10,7 @@ import yaml
 
 import stowage
 from stowage.operator.metrics import definitions as metric_definitions
-from stowage.operator.metrics.definitions import Definition
+from stowage.operator.metrics.definition import Definition
 from stowage.operator.signals import STOPPED_TOO_LONG
 from tests.support.monitoring.fault_table import FAULTS_PAGE, faults
 
@@ -41,7 +41,7 @@ def _log_call(call: ast.Call) -> Iterator[tuple[str, str]]:
         owner, level = function.value, function.attr
         if not (isinstance(owner, ast.Name | ast.Attribute) and ast.unparse(owner).endswith("log")):
             return
-    elif isinstance(function, ast.Name) and function.id in ("write", "log_failure"):
+    elif isinstance(function, ast.Name) and function.id in ("write", "log_retry", "log_failure"):
         level = "warning"
     else:
         return

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.leader_election import LeaderElector
 from stowage.operator.lease import LeaderElectionOptions
+from stowage.operator.writers.object_events import ObjectEventRecorder, OwnObject
 from tests.support.fake_api import FakeApiClient, FakeTime
 
 NOT_FOUND = ApiError(404, "NotFound")
@@ -308,3 +309,55 @@ async def test_a_renewal_that_times_out_leaves_time_for_another() -> None:
     time.on_sleep = seven_seconds_pass
     await elector.renew()
     assert len(client.sent("PUT")) == 2
+
+
+def _events(client: FakeApiClient) -> list[dict[str, Any]]:
+    return [request.body for request in client.sent("POST") if request.body["kind"] == "Event"]
+
+
+def _recorded(client: FakeApiClient, time: FakeTime) -> LeaderElector:
+    lease = OwnObject("coordination.k8s.io/v1", "Lease", "kube-system", "stowage")
+    events = ObjectEventRecorder(client, lease, "LeaderElection", time.clock)
+    return LeaderElector(client, LeaderElectionOptions(identity="me"), time.clock, events=events)
+
+
+async def test_a_leader_writes_client_gos_events_on_the_lease() -> None:
+    held = _lease("me")
+    held["metadata"]["uid"] = "lease-uid"
+    client, time = FakeApiClient(get=[held], put=[held]), FakeTime()
+    elector = _recorded(client, time)
+    await elector.acquire()
+    await elector.release()
+    became, stopped = _events(client)
+    assert became["note"] == "me became leader"
+    assert (became["type"], became["reason"]) == ("Normal", "LeaderElection")
+    assert became["metadata"]["namespace"] == "kube-system"
+    assert became["regarding"] == {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "namespace": "kube-system",
+        "name": "stowage",
+        "uid": "lease-uid",
+    }
+    assert stopped["note"] == "me stopped leading"
+
+
+async def test_a_leader_that_loses_its_lease_says_so_in_an_event() -> None:
+    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
+    elector = _recorded(client, time)
+    await elector.acquire()
+    client.script("GET", ApiError(503, "ServiceUnavailable"))
+    await elector.renew()
+    await elector.release()
+    assert [event["note"] for event in _events(client)] == [
+        "me became leader",
+        "me stopped leading",
+    ]
+
+
+async def test_a_candidate_writes_no_event() -> None:
+    client, time = FakeApiClient(get=[_lease("other")]), FakeTime()
+    elector = _recorded(client, time)
+    assert not await elector.try_acquire_or_renew()
+    await elector.release()
+    assert client.sent("POST") == []

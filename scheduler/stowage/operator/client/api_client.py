@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
+from typing import NamedTuple
 
 import aiohttp
 from yarl import URL
@@ -26,8 +27,27 @@ LOST_ANSWER_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 NO_ANSWER = "<error>"
 """Status code that client-go's metrics use for a request without an answer."""
 
-ObserveRequest = Callable[[str, str, float], None]
-"""Called after each request with method, status code or `NO_ANSWER`, and duration in seconds."""
+
+class SentRequest(NamedTuple):
+    """A request that has ended, for metrics.
+
+    Attributes:
+        method: The HTTP method.
+        code: The status code, or `NO_ANSWER`.
+        duration_s: Seconds from sending to the end of the answer.
+        num_sent: Size of the request's body in bytes.
+        num_received: Size of the answer's body in bytes; None for a refusal or without an answer.
+    """
+
+    method: str
+    code: str
+    duration_s: float
+    num_sent: int = 0
+    num_received: int | None = None
+
+
+ObserveRequest = Callable[[SentRequest], None]
+"""Called after each request."""
 
 _CONTENT_TYPE = {
     content_type: {"Content-Type": content_type} for content_type in (JSON, STRATEGIC_MERGE_PATCH)
@@ -48,6 +68,7 @@ class ApiClient:
 
     def __init__(self, connection: Connection, observe: ObserveRequest | None = None) -> None:
         self.timeouts = connection.timeouts
+        self.outages = connection.outages
         self._connection = connection
         self._observe = observe or _observe_nothing
 
@@ -90,7 +111,11 @@ class ApiClient:
         return await self._request("DELETE", self._url(path), body)
 
     async def stream(
-        self, path: str, params: Mapping[str, str], read_timeout_s: float
+        self,
+        path: str,
+        params: Mapping[str, str],
+        read_timeout_s: float,
+        on_answer: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[bytes]:
         """GET a watch; yields chunks as they arrive, which may split lines.
 
@@ -98,19 +123,30 @@ class ApiClient:
             path: Path of the resource.
             params: Query parameters.
             read_timeout_s: Without data for this long, the watch ends with `TimeoutError`.
+            on_answer: Called once the server has accepted the watch, before any data.
         """
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=CONNECT_WITHIN_S, sock_read=read_timeout_s
         )
         url = self._url(path).with_query(params)
-        async with AsyncExitStack() as cleanup:
-            async with asyncio.timeout(self.timeouts.request_s):
-                opening = self._connection.session.get(url, timeout=timeout, allow_redirects=False)
-                response = await cleanup.enter_async_context(opening)
-            if response.status >= 400 or not is_api_answer(response):
-                raise await self._refusal(response)
-            async for chunk in response.content.iter_any():
-                yield chunk
+        try:
+            async with AsyncExitStack() as cleanup:
+                async with asyncio.timeout(self.timeouts.request_s):
+                    opening = self._connection.session.get(
+                        url, timeout=timeout, allow_redirects=False
+                    )
+                    response = await cleanup.enter_async_context(opening)
+                if response.status >= 400 or not is_api_answer(response):
+                    raise await self._refusal(response)
+                on_answer()
+                self.outages.note_answer()
+                async for chunk in response.content.iter_any():
+                    yield chunk
+        except LOST_ANSWER_ERRORS as error:
+            self.outages.note_failure(error)
+            if isinstance(error, TimeoutError):
+                self._connection.drop_idle()
+            raise
 
     def _url(self, path: str) -> URL:
         return URL(self._connection.server + path, encoded=True)
@@ -143,7 +179,7 @@ class ApiClient:
         session = self._connection.session
         timeout = timeout or self.timeouts.request_timeout
         headers = _CONTENT_TYPE[content_type] if body is not None else None
-        code, started = NO_ANSWER, clock.timer()
+        code, received, started = NO_ANSWER, None, clock.timer()
         try:
             async with session.request(
                 method, url, data=body, headers=headers, timeout=timeout, allow_redirects=False
@@ -151,12 +187,19 @@ class ApiClient:
                 code = str(response.status)
                 if response.status >= 400 or not is_api_answer(response):
                     raise await self._refusal(response)
-                return await response.read()
-        except TimeoutError:
-            self._connection.drop_idle()
+                answer = await response.read()
+                received = len(answer)
+            self.outages.note_answer()
+        except LOST_ANSWER_ERRORS as error:
+            self.outages.note_failure(error)
+            if isinstance(error, TimeoutError):
+                self._connection.drop_idle()
             raise
+        else:
+            return answer
         finally:
-            self._observe(method, code, clock.timer() - started)
+            duration_s = clock.timer() - started
+            self._observe(SentRequest(method, code, duration_s, _size_of(body), received))
 
     async def _refusal(self, response: aiohttp.ClientResponse) -> ApiError:
         body = await response.read()
@@ -170,5 +213,11 @@ def is_api_answer(response: aiohttp.ClientResponse) -> bool:
     )
 
 
-def _observe_nothing(_method: str, _code: str, _seconds: float) -> None:
+def _size_of(body: bytes | aiohttp.BytesPayload | None) -> int:
+    if body is None:
+        return 0
+    return (body.size or 0) if isinstance(body, aiohttp.BytesPayload) else len(body)
+
+
+def _observe_nothing(_sent: SentRequest) -> None:
     return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS
 from stowage.operator.client.api_error import ApiError
@@ -66,3 +66,9 @@ async def retry(
                 raise
             delay = backoff.next_delay(error)
         await sleep(delay)
+
+
+def retry_log(log: Any, error: BaseException) -> Callable[..., None]:
+    """The method of `log` for a request that is sent again: debug if the `OutageLog` has a line."""
+    write: Callable[..., None] = log.debug if isinstance(error, LOST_ANSWER_ERRORS) else log.info
+    return write

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from ssl import SSLContext
 from typing import Any
@@ -16,6 +16,7 @@ from kubernetes.aio import config as kubernetes_config_module
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
+from stowage.operator.client.outage_log import OutageLog, SilentOutages, plain_message
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.client.tls import without_strict_x509
 
@@ -56,6 +57,10 @@ class Connection:
 
     Use `connect` to make one. All parts of the shell share `session`; `new_session` makes
     another session over the same connections for Kopf, which closes its session itself.
+
+    Attributes:
+        timeouts: Timeouts of requests.
+        outages: Every sender of requests notes failures and answers there; see `log_outages`.
     """
 
     def __init__(
@@ -63,9 +68,14 @@ class Connection:
         kubeconfig: str | None,
         master: str | None = None,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        context: str | None = None,
+        middlewares: Sequence[aiohttp.ClientMiddlewareType] = (),
     ) -> None:
         self.timeouts = timeouts
+        self._middlewares = middlewares
+        self.outages: OutageLog = SilentOutages()
         self._kubeconfig = kubeconfig
+        self._context = context
         self._master = master
         self._configuration = Configuration()
         self._loader: Any = None
@@ -76,6 +86,7 @@ class Connection:
         self._headers: dict[str, str] = {"User-Agent": USER_AGENT}
         self._reloading = asyncio.Lock()
         self._generation = 0
+        self._num_sessions = 0
 
     async def open(self) -> None:
         """Read the configuration and open the session.
@@ -83,10 +94,23 @@ class Connection:
         Raises:
             ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
         """
-        await self._load()
-        self._certificates = self._read_certificates()
-        self._connector = Connector(limit=0, ssl=self._make_tls(), keepalive_timeout=60)
+        try:
+            await self._load()
+            self._check_server()
+            self._certificates = self._read_certificates()
+            tls = self._make_tls()
+        except kubernetes_config.ConfigException as error:
+            raise kubernetes_config.ConfigException(self._explanation(str(error))) from error
+        except Exception as error:
+            # The library raises any exception about a kubeconfig that is malformed.
+            text = self._explanation(" ".join(f"{type(error).__name__}: {error}".split()))
+            raise kubernetes_config.ConfigException(text) from error
+        self._connector = Connector(limit=0, ssl=tls, keepalive_timeout=60)
         self._session = self.new_session()
+
+    def log_outages(self, monotonic: Callable[[], float]) -> None:
+        """Log from now on that the server does not answer; call it before clients are made."""
+        self.outages = OutageLog(self.host, monotonic)
 
     @property
     def server(self) -> str:
@@ -106,6 +130,11 @@ class Connection:
         return self._session
 
     @property
+    def num_sessions(self) -> int:
+        """Number of sessions made since the start; they share the connection pool of the first."""
+        return self._num_sessions
+
+    @property
     def generation(self) -> int:
         """Number of reloads of the credentials, so that concurrent 401s reload them once."""
         return self._generation
@@ -116,6 +145,7 @@ class Connection:
         """Make another session over the same connector; closing it leaves the connector open."""
         # Kopf asks for a new session with each login and closes the old one.
         self._sessions = [session for session in self._sessions if not session.closed]
+        middlewares = (*self._middlewares, *middlewares)
         server_name = self._configuration.tls_server_name
         if server_name:
             middlewares = (*middlewares, _verify_server_name(server_name))
@@ -130,6 +160,7 @@ class Connection:
             read_bufsize=READ_BUFFER_BYTES,
         )
         self._sessions.append(session)
+        self._num_sessions += 1
         return session
 
     def drop_idle(self) -> None:
@@ -152,7 +183,7 @@ class Connection:
                 await self._load()
             except Exception as error:
                 # Credential plugins raise any exception; the next 401 tries again.
-                log.warning("credentials not reloaded", error=repr(error))
+                log.warning("credentials not reloaded", error=plain_message(error))
             else:
                 self._generation += 1
 
@@ -169,7 +200,7 @@ class Connection:
                 await self.renew()
             except Exception as error:
                 # Credential plugins raise any exception; the old credentials may still be valid.
-                log.warning("credentials not renewed", error=repr(error))
+                log.warning("credentials not renewed", error=plain_message(error))
 
     async def renew(self) -> None:
         """Renew the credentials that are about to expire."""
@@ -187,10 +218,34 @@ class Connection:
         if self._connector is not None:
             await self._connector.close()
 
+    def _check_server(self) -> None:
+        """Check the server's address.
+
+        Raises:
+            ConfigException: it is no URL.
+        """
+        url = urlsplit(self.server)
+        if url.scheme not in ("http", "https") or not url.hostname:
+            text = f"server is {self.server!r}, expected https://HOST:PORT"
+            raise kubernetes_config.ConfigException(text)
+
+    def _explanation(self, problem: str) -> str:
+        """What is wrong with the configuration, with the file that it was read from."""
+        if self._kubeconfig:
+            return f"the kubeconfig {self._kubeconfig} cannot be used: {problem}"
+        if _default_kubeconfig_exists():
+            paths = kubernetes_config.KUBE_CONFIG_DEFAULT_LOCATION
+            return f"the kubeconfig {paths} cannot be used: {problem}"
+        return (
+            "there is no kubeconfig (--kubeconfig, $KUBECONFIG or ~/.kube/config), and this is not "
+            f"a pod of a cluster: {problem}"
+        )
+
     async def _load(self) -> None:
         if self._kubeconfig or _default_kubeconfig_exists():
             self._loader = await kubernetes_config.load_kube_config(
                 config_file=self._kubeconfig,
+                context=self._context,
                 client_configuration=self._configuration,
                 persist_config=False,
             )
@@ -262,6 +317,8 @@ async def connect(
     kubeconfig: str | None = None,
     master: str | None = None,
     timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    context: str | None = None,
+    middlewares: Sequence[aiohttp.ClientMiddlewareType] = (),
 ) -> Connection:
     """Open a connection to the API server.
 
@@ -269,10 +326,12 @@ async def connect(
         kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster configuration.
         master: Address that replaces the configured one; works without a kubeconfig.
         timeouts: Timeouts of requests.
+        context: Context of the kubeconfig; None for its current one.
+        middlewares: Middlewares of every session.
 
     Raises:
         ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
     """
-    connection = Connection(kubeconfig, master, timeouts)
+    connection = Connection(kubeconfig, master, timeouts, context, middlewares)
     await connection.open()
     return connection

@@ -57,6 +57,7 @@ class GatedClient(ApiClient):
         may_write: Whether this replica holds the lease at this moment.
         bucket: The rate limit; None for no limit.
         observe: Called after every request.
+        observe_rate_limit: Called with the method of each request and its wait for the rate limit.
     """
 
     def __init__(
@@ -65,10 +66,12 @@ class GatedClient(ApiClient):
         may_write: Callable[[], bool],
         bucket: TokenBucket | None = None,
         observe: ObserveRequest | None = None,
+        observe_rate_limit: Callable[[str, float], None] | None = None,
     ) -> None:
         super().__init__(connection, observe)
         self._may_write = may_write
         self._bucket = bucket
+        self._observe_rate_limit = observe_rate_limit
 
     async def _request_once(
         self,
@@ -79,7 +82,9 @@ class GatedClient(ApiClient):
         content_type: str = JSON,
     ) -> bytes:
         if self._bucket is not None:
-            await self._bucket.wait()
+            delay_s = await self._bucket.wait()
+            if self._observe_rate_limit is not None:
+                self._observe_rate_limit(method, delay_s)
         if method != "GET" and not self._may_write():
             raise LeaseNotHeldError
         if isinstance(body, bytes):

@@ -20,11 +20,12 @@ class TokenBucket:
         self._clock = clock
         self._next_at = float("-inf")
 
-    async def wait(self) -> None:
-        """Return when the next request may be sent."""
+    async def wait(self) -> float:
+        """Return when the next request may be sent, with the seconds that it had to wait."""
         now = self._clock.monotonic()
         # A pause refills the bucket up to the burst, not further.
         self._next_at = max(self._next_at, now - self._burst_s)
         delay, self._next_at = self._next_at - now, self._next_at + self._interval_s
         if delay > 0:
             await self._clock.sleep(delay)
+        return max(delay, 0.0)

@@ -15,8 +15,8 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         request_s: Timeout of a write, or of the read of one object.
-        watch_idle_s: A watch without data for this long counts as broken. The server sends a
-            bookmark about every minute.
+        watch_idle_s: A watch without data for this long counts as broken. The server ends each
+            watch before that, see `watch_timeout_s`.
         max_backoff_s: Longest delay between two attempts, unless the server asks for a longer one.
     """
 
@@ -28,6 +28,17 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     def request_timeout(self) -> aiohttp.ClientTimeout:
         """Timeout of a request for one object."""
         return aiohttp.ClientTimeout(total=self.request_s, sock_connect=CONNECT_WITHIN_S)
+
+    def watch_timeout_s(self, jitter: float) -> int:
+        """Duration of a watch, for its ``timeoutSeconds``: between half and 3/4 of `watch_idle_s`.
+
+        So an idle watch ends and is opened again while its connection works, even if the server
+        sends no bookmarks, and only a dead connection is silent for `watch_idle_s`.
+
+        Args:
+            jitter: A number in 0..1, which spreads the requests.
+        """
+        return max(1, int(self.watch_idle_s * (0.5 + 0.25 * jitter)))
 
     @property
     def list_timeout(self) -> aiohttp.ClientTimeout:

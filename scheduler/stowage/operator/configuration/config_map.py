@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 import msgspec
 
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.operator import clock
-from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, retry
-from stowage.operator.client.connection import connect
+from stowage.operator.client.connection import Connection, connect
+from stowage.operator.client.outage_log import plain_message
 
 DEFAULT_KEY = "config.yaml"
 READ_ATTEMPTS = 5
@@ -64,7 +65,10 @@ def text_of(config_map: Mapping[str, Any], reference: ConfigMapReference) -> str
 
 
 def read_config_map(
-    reference: ConfigMapReference, kubeconfig: str | None, master: str | None = None
+    reference: ConfigMapReference,
+    kubeconfig: str | None,
+    master: str | None = None,
+    context: str | None = None,
 ) -> str:
     """Read the configuration's text once, before the event loop of the scheduler starts.
 
@@ -72,17 +76,18 @@ def read_config_map(
         reference: The ConfigMap and key.
         kubeconfig: Path; None for ``$KUBECONFIG``, ``~/.kube/config`` or in-cluster configuration.
         master: Address of the API server that replaces the kubeconfig's.
+        context: Context of the kubeconfig; None for its current one.
 
     Raises:
         InvalidConfiguration: the ConfigMap or its key is missing, or the server refuses to read it.
         ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
         OSError: the API server cannot be reached.
     """
-    return asyncio.run(_read(reference, kubeconfig, master))
+    return asyncio.run(_read(reference, connect(kubeconfig, master=master, context=context)))
 
 
-async def _read(reference: ConfigMapReference, kubeconfig: str | None, master: str | None) -> str:
-    connection = await connect(kubeconfig, master=master)
+async def _read(reference: ConfigMapReference, connecting: Awaitable[Connection]) -> str:
+    connection = await connecting
     try:
         client = ApiClient(connection)
         backoff = Backoff(clock.jitter, initial_s=0.2)
@@ -94,8 +99,9 @@ async def _read(reference: ConfigMapReference, kubeconfig: str | None, master: s
         raise InvalidConfiguration(
             [ConfigError("--configmap", str(reference), expectation)]
         ) from refusal
-    except TimeoutError as error:
-        raise OSError(f"the API server at {connection.server} does not answer") from error
+    except LOST_ANSWER_ERRORS as error:
+        text = f"the API server at {connection.server} does not answer: {plain_message(error)}"
+        raise OSError(text) from error
     finally:
         await connection.close()
     return text_of(msgspec.json.decode(body), reference)

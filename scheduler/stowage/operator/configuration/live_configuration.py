@@ -24,7 +24,7 @@ from stowage.api.events import ConfigurationChanged, Event
 from stowage.api.instructions import ConfigurationApplied
 from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.configuration.config_map import ConfigMapReference, text_of
-from stowage.operator.configuration.config_map_events import ConfigMapEventRecorder
+from stowage.operator.writers.object_events import ObjectEventRecorder
 
 log = structlog.get_logger("stowage.operator.configuration.live_configuration")
 
@@ -89,14 +89,14 @@ class LiveConfiguration:
         self._post = post
         self._select = select
         self._options: ConfigMapOptions | None = None
-        self._events: ConfigMapEventRecorder | None = None
+        self._events: ObjectEventRecorder | None = None
         self._pending: dict[str, LoadedConfiguration] = {}
         self._uid = ""
         self._latest = start.hash
         self._last_version: str | None = None
         self._newest = 0
 
-    def follow(self, options: ConfigMapOptions, events: ConfigMapEventRecorder) -> None:
+    def follow(self, options: ConfigMapOptions, events: ObjectEventRecorder) -> None:
         """Handle versions of this ConfigMap from now on, and record Events about them."""
         self._options = options
         self._events = events
@@ -152,11 +152,18 @@ class LiveConfiguration:
         )
 
     def configz(self) -> dict[str, object]:
-        """The content of /configz: the effective configuration and its hash."""
+        """The content of /configz: the effective configuration and its hash.
+
+        kube-scheduler registers its configuration under ``componentconfig``.
+        """
         return {
-            "kubescheduler.config.k8s.io": self.active.shown,
+            "componentconfig": self.active.shown,
             "stowage": {"configurationHash": self.active.hash},
         }
+
+    def is_profiling_enabled(self) -> bool:
+        """Whether the configuration in force enables profiling."""
+        return bool(self.active.shown.get("enableProfiling"))
 
     def notes(self) -> list[str]:
         """Lines for ``/readyz?verbose``: the errors of a refused version."""

@@ -14,16 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import structlog
-
 from stowage.api.events import BindFailed, BindSucceeded
 from stowage.api.instructions import BindByExtender
 from stowage.operator.extenders.client import ExtenderClient, ExtenderError
 from stowage.operator.extenders.evaluator import invalid_answer_error
 from stowage.operator.extenders.protocol import InvalidAnswer, binding_request, decode_binding_error
 from stowage.operator.writers.binder import Binder, BindingState
-
-log = structlog.get_logger("stowage.operator.extenders")
 
 
 class ExtenderBinder:
@@ -77,6 +73,7 @@ class ExtenderBinder:
         if state is BindingState.BOUND:
             return BindSucceeded(pod.uid, node_name)
         if state is BindingState.UNBOUND and instruction.fallback is not None:
-            log.warning("extender ignored", pod=pod.key, error=str(error))
+            extender = self._extenders[instruction.extender]
+            extender.failure_log.warning("extender ignored", pod=pod.key, error=str(error))
             return await self._binder.bind(instruction.fallback)
         return BindFailed(pod.uid, node_name, str(error), by_extender=True)

@@ -15,6 +15,7 @@ from stowage.api.config.loading import Extender
 from stowage.api.config.types import ExtenderTLSConfig
 from stowage.operator.client.gated_client import GatedBody
 from stowage.operator.client.tls import without_strict_x509
+from stowage.operator.extenders.failure_log import FailureLog
 
 DEFAULT_TIMEOUT_S = 5.0
 MAX_ANSWER_BYTES = 256 * 2**20
@@ -45,6 +46,7 @@ class ExtenderClient:
 
     Attributes:
         num_failures: Number of requests without an answer or with an invalid one.
+        failure_log: Logs what the failures of this extender led to.
 
     Raises:
         OSError: a certificate, key or CA cannot be read or used.
@@ -53,6 +55,7 @@ class ExtenderClient:
     def __init__(self, config: Extender, max_answer_bytes: int = MAX_ANSWER_BYTES) -> None:
         self.config = config
         self.num_failures = 0
+        self.failure_log = FailureLog(extender=self.name)
         self._max_answer_bytes = max_answer_bytes
         self._url = config.url_prefix.rstrip("/")
         self._timeout_s = config.http_timeout or DEFAULT_TIMEOUT_S

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import structlog
 
@@ -64,6 +65,11 @@ class ExtenderDispatcher:
         self._reviews: WorkerPool[ConsultOnVictims] = WorkerPool(
             "victim reviews", extenders.max_consultations, self._review
         )
+
+    @property
+    def pools(self) -> Sequence[WorkerPool[Any]]:
+        """The workers; none without extenders."""
+        return (self._evaluations, self._bindings, self._reviews) if self._clients else ()
 
     @property
     def num_unfinished_bindings(self) -> int:

@@ -20,6 +20,7 @@ import structlog
 from stowage.api.events import ExtendersAnswered
 from stowage.api.instructions import ConsultExtenders, PodReference
 from stowage.operator.extenders.client import ExtenderClient, ExtenderError
+from stowage.operator.extenders.failure_log import FailureLog
 from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.extenders.protocol import (
     FilterAnswer,
@@ -61,6 +62,7 @@ class ExtenderEvaluator:
     def __init__(self, extenders: Sequence[ExtenderClient], objects: ExtenderObjects) -> None:
         self._extenders = extenders
         self._objects = objects
+        self._failure_log = FailureLog()
 
     async def evaluate(self, question: ConsultExtenders) -> ExtendersAnswered:
         """Call the extenders; the event contains the error, if any."""
@@ -75,7 +77,7 @@ class ExtenderEvaluator:
                     await self._filter_or_ignore(extender, evaluation, question.pod)
             scores = await self._scores(extenders, evaluation, question.pod)
         except ExtenderError as error:
-            log.warning("consultation failed", pod=question.pod.key, error=str(error))
+            self._failure_log.warning("consultation failed", pod=question.pod.key, error=str(error))
             return ExtendersAnswered(uid, number, error=str(error))
         return ExtendersAnswered(
             uid,
@@ -94,7 +96,7 @@ class ExtenderEvaluator:
         except ExtenderError as error:
             if not extender.config.ignorable:
                 raise
-            log.warning("extender ignored", pod=pod.key, extender=extender.name, error=str(error))
+            extender.failure_log.warning("extender ignored", pod=pod.key, error=str(error))
 
     async def _filter(self, extender: ExtenderClient, evaluation: _Evaluation) -> None:
         body = await extender.send(
@@ -139,9 +141,7 @@ class ExtenderEvaluator:
                 raise invalid_answer_error(extender, verb, invalid) from invalid
         except ExtenderError as error:
             # As in kube-scheduler, the other extenders' scores count.
-            log.warning(
-                "extender gave no scores", pod=pod.key, extender=extender.name, error=str(error)
-            )
+            extender.failure_log.warning("extender gave no scores", pod=pod.key, error=str(error))
             return []
         known = set(evaluation.names)
         _warn_of_unknown(extender, [name for name, _ in scores], known)

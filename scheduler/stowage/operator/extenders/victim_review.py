@@ -12,12 +12,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-import structlog
-
 from stowage.api.events import VictimsReviewed
 from stowage.api.instructions import ConsultOnVictims, PodReference, VictimsOnNode
 from stowage.operator.extenders.client import ExtenderClient, ExtenderError
 from stowage.operator.extenders.evaluator import invalid_answer_error
+from stowage.operator.extenders.failure_log import FailureLog
 from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.extenders.protocol import (
     InvalidAnswer,
@@ -25,8 +24,6 @@ from stowage.operator.extenders.protocol import (
     meta_victims_request,
     victims_request,
 )
-
-log = structlog.get_logger("stowage.operator.extenders")
 
 Candidates = Mapping[str, VictimsOnNode]
 
@@ -42,6 +39,7 @@ class VictimReviewer:
     def __init__(self, extenders: Sequence[ExtenderClient], objects: ExtenderObjects) -> None:
         self._extenders = extenders
         self._objects = objects
+        self._failure_log = FailureLog()
 
     async def review(self, question: ConsultOnVictims) -> VictimsReviewed:
         """Call the extenders; the event contains the error, if any."""
@@ -58,12 +56,15 @@ class VictimReviewer:
                 except ExtenderError as error:
                     if not extender.config.ignorable:
                         raise
-                    text = str(error)
-                    log.warning("extender ignored", extender=extender.name, error=text)
+                    extender.failure_log.warning(
+                        "extender ignored", pod=question.pod.key, error=str(error)
+                    )
                 if not candidates:
                     break
         except ExtenderError as error:
-            log.warning("victims not reviewed", pod=question.pod.key, error=str(error))
+            self._failure_log.warning(
+                "victims not reviewed", pod=question.pod.key, error=str(error)
+            )
             return VictimsReviewed(uid, number, error=str(error))
         return VictimsReviewed(uid, number, dict(candidates))
 

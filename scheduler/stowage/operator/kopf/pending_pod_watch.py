@@ -84,6 +84,7 @@ class PendingPodWatch:
         query = request.url.query
         if "watch" in query:
             pods = self._pods
+            pods.note_activity()
             content = DeletedEventFilter(
                 response.content, pods.handle_removal, pods.note_activity, pods.handle_invalid_line
             )

@@ -11,7 +11,7 @@ import kopf
 import msgspec
 import structlog
 
-from stowage.operator.client.api_client import is_api_answer
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, is_api_answer
 from stowage.operator.client.api_error import error_from_answer
 from stowage.operator.client.backoff import Backoff
 from stowage.operator.client.connection import Connection
@@ -174,12 +174,20 @@ class KopfRunner:
         """Pass on answers of the API server; raise connection errors for all others."""
         self._has_failing_requests = True
         self._has_requested |= request.url.path.endswith(f"/{self._spec.resource}")
-        response = await self._open_in_time(request, handler)
+        outages = self._connection.outages
+        try:
+            response = await self._open_in_time(request, handler)
+        except LOST_ANSWER_ERRORS as lost:
+            outages.note_failure(lost)
+            raise
         if response.status == 429 or not is_api_answer(response):
             error = error_from_answer(response.status, b"", response.headers.get("Retry-After"))
+            outages.note_failure(error)
             response.close()
             await self._clock.sleep(error.retry_after or 0.0)
             raise aiohttp.ClientConnectionError(f"no answer of an API server: {error}")
+        if response.ok:
+            outages.note_answer()
         self._has_failing_requests = not response.ok
         return response
 

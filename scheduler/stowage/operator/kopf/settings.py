@@ -50,6 +50,7 @@ def _quiet_settings(jitter: Jitter, timeouts: Timeouts) -> kopf.OperatorSettings
     settings.persistence.progress_storage = _NoProgress()
     settings.queueing.idle_timeout = WORKER_IDLE_S
     settings.watching.chunk_size = PAGE_SIZE
+    settings.watching.server_timeout = timeouts.watch_timeout_s(jitter())
     settings.watching.inactivity_timeout = timeouts.watch_idle_s
     settings.networking.request_timeout = timeouts.list_timeout.total
     settings.networking.connect_timeout = CONNECT_WITHIN_S

@@ -1,8 +1,9 @@
-"""Structured logs: JSON lines, or coloured text on a terminal."""
+"""Structured logs: JSON lines, or text on a terminal."""
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from typing import Any, TextIO
 
@@ -11,21 +12,22 @@ import structlog
 from structlog.typing import Processor
 
 from stowage.operator.logging.sink import standard_error
+from stowage.operator.logging.verbosity import FilteringLogger, set_verbosity
 
-QUIET_LIBRARIES = ("kopf", "aiohttp", "asyncio", "kubernetes")
-DEBUG_VERBOSITY = 4
-"""From this ``-v`` on (klog's debug level), everything is logged, including libraries' lines."""
+_FIRST_KEYS = ("timestamp", "level", "event")
 
 
 def configure_logging(verbosity: int = 0, *, json: bool | None = None) -> None:
     """Send all logs to stderr through structlog.
 
+    Text has colours only on a terminal, and not with ``NO_COLOR`` in the environment.
+
     Args:
-        verbosity: klog's ``-v``; 0 logs one line per attempt, 4 and above logs everything.
+        verbosity: klog's ``-v``; 0 logs one line per attempt, 4 adds debug lines, 10 scores.
         json: True for JSON, False for text, None for JSON unless stderr is a terminal.
     """
-    level = logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO
-    as_json = not sys.stderr.isatty() if json is None else json
+    is_terminal = sys.stderr.isatty()
+    as_json = not is_terminal if json is None else json
     shared: list[Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -35,19 +37,21 @@ def configure_logging(verbosity: int = 0, *, json: bool | None = None) -> None:
     renderer: Processor = (
         structlog.processors.JSONRenderer(serializer=_to_json)
         if as_json
-        else structlog.dev.ConsoleRenderer()
+        else structlog.dev.ConsoleRenderer(
+            colors=is_terminal and not os.environ.get("NO_COLOR"), sort_keys=False
+        )
     )
     structlog.configure(
         processors=[*shared, renderer],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=FilteringLogger,
         logger_factory=structlog.WriteLoggerFactory(sink),
         cache_logger_on_first_use=True,
     )
-    _route_standard_logging(level, logging.StreamHandler(sink), shared, renderer)
+    _route_standard_logging(logging.StreamHandler(sink), shared, renderer)
+    set_verbosity(verbosity)
 
 
 def _route_standard_logging(
-    level: int,
     handler: logging.StreamHandler[TextIO],
     shared: list[Processor],
     renderer: Processor,
@@ -59,14 +63,20 @@ def _route_standard_logging(
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
         )
     )
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(level)
-    # Kopf logs a line per event, which costs as much as the event itself.
-    library_level = level if level == logging.DEBUG else logging.WARNING
-    for name in QUIET_LIBRARIES:
-        logging.getLogger(name).setLevel(library_level)
+    handler.addFilter(_is_not_noted_elsewhere)
+    logging.getLogger().handlers[:] = [handler]
 
 
-def _to_json(event: Any, **_options: Any) -> str:
-    return msgspec.json.encode(event, enc_hook=repr).decode()
+def _is_not_noted_elsewhere(record: logging.LogRecord) -> bool:
+    """False for Kopf's line about a failed request, which the server's `OutageLog` notes.
+
+    With debug lines everything is logged.
+    """
+    if logging.getLogger().isEnabledFor(logging.DEBUG):
+        return True
+    return not (record.name.startswith("kopf.") and str(record.msg).startswith("Request attempt #"))
+
+
+def _to_json(event: dict[str, Any], **_options: Any) -> str:
+    ordered = {key: event[key] for key in _FIRST_KEYS if key in event} | event
+    return msgspec.json.encode(ordered, enc_hook=repr).decode()

@@ -115,6 +115,18 @@ class LogSink(io.TextIOBase):
             self.num_dropped += 1
 
 
+class CurrentStandardError(io.TextIOBase):
+    """Writes to what stderr is at that moment: loggers outlive a stderr that a caller replaced."""
+
+    def write(self, text: str) -> int:
+        """Write a line."""
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        """Flush it."""
+        sys.stderr.flush()
+
+
 _open_sinks: list[LogSink] = []
 
 
@@ -125,11 +137,11 @@ def flush_logs() -> None:
 
 
 def standard_error() -> TextIO:
-    """The sink of stderr, or stderr itself if it is not a real file."""
+    """The sink of stderr; what stderr is at each write, if it is not a real file."""
     try:
         sink = LogSink(sys.stderr.fileno())
     except (io.UnsupportedOperation, OSError):
-        return sys.stderr
+        return cast("TextIO", CurrentStandardError())
     if not _open_sinks:
         atexit.register(flush_logs)
     _open_sinks[:] = [sink]

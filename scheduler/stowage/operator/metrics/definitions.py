@@ -6,47 +6,12 @@ dashboards and alerts work unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from enum import StrEnum
-
-import msgspec
-
+from stowage.operator.metrics.definition import Definition, Kind, Stability
 from stowage.operator.metrics.histogram import exponential_buckets
 
-
-class Stability(StrEnum):
-    """Stability level of a metric, part of its HELP text."""
-
-    STABLE = "STABLE"
-    BETA = "BETA"
-    ALPHA = "ALPHA"
-
-
-class Kind(StrEnum):
-    """Type of a metric."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-
-
-class Definition(msgspec.Struct, frozen=True):
-    """A metric; a histogram has `buckets`, their upper bounds without ``+Inf``."""
-
-    kind: Kind
-    name: str
-    help: str
-    labels: tuple[str, ...] = ()
-    stability: Stability = Stability.ALPHA
-    buckets: Sequence[float] = ()
-
-    @property
-    def help_text(self) -> str:
-        """The HELP text, in the format of component-base."""
-        return f"[{self.stability}] {self.help}"
-
-
 _ATTEMPT_BUCKETS = exponential_buckets(0.001, 2, 15)
+_SIZE_BUCKETS = (64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216)
+_WORK_BUCKETS = exponential_buckets(1e-08, 10, 10)
 _REST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 
 SCHEDULE_ATTEMPTS = Definition(
@@ -86,6 +51,26 @@ POD_SCHEDULING_ATTEMPTS = Definition(
     "Number of attempts to successfully schedule a pod.",
     stability=Stability.STABLE,
     buckets=exponential_buckets(1, 2, 5),
+)
+PODGROUP_ATTEMPTS = Definition(
+    Kind.COUNTER,
+    "scheduler_podgroup_schedule_attempts_total",
+    "Number of attempts to schedule pod group, by the result. 'unschedulable' means a pod group "
+    "could not be scheduled, while 'error' means an internal scheduler problem.",
+    ("result", "profile"),
+)
+PODGROUP_ATTEMPT_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "scheduler_podgroup_scheduling_attempt_duration_seconds",
+    "Pod group scheduling attempt latency in seconds",
+    ("result", "profile"),
+    buckets=_ATTEMPT_BUCKETS,
+)
+PODGROUP_ALGORITHM_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "scheduler_podgroup_scheduling_algorithm_duration_seconds",
+    "Pod group scheduling algorithm latency in seconds",
+    buckets=_ATTEMPT_BUCKETS,
 )
 EXTENSION_POINT_DURATION = Definition(
     Kind.HISTOGRAM,
@@ -145,6 +130,26 @@ PREEMPTION_ATTEMPTS = Definition(
     "Total preemption attempts in the cluster till now",
     stability=Stability.STABLE,
 )
+RESOURCE_CLAIM_CREATES = Definition(
+    Kind.COUNTER,
+    "scheduler_resourceclaim_creates_total",
+    "Number of ResourceClaims creation requests within scheduler",
+    ("status",),
+)
+DRA_BINDING_CONDITIONS_ALLOCATIONS = Definition(
+    Kind.COUNTER,
+    "scheduler_dra_bindingconditions_allocations_total",
+    "Number of allocations using devices with BindingConditions, counted per driver per "
+    "scheduling attempt",
+    ("profile", "driver", "status"),
+)
+DRA_BINDING_CONDITIONS_WAIT_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "scheduler_dra_bindingconditions_wait_duration_seconds",
+    "Time in seconds spent waiting for BindingConditions to be satisfied during PreBind.",
+    ("profile", "driver", "status"),
+    buckets=exponential_buckets(0.1, 2, 14),
+)
 PREEMPTION_GOROUTINES_DURATION = Definition(
     Kind.HISTOGRAM,
     "scheduler_preemption_goroutines_duration_seconds",
@@ -174,6 +179,20 @@ QUEUE_INCOMING_PODS = Definition(
     "Number of pods added to scheduling queues by event and queue type.",
     ("queue", "event"),
     Stability.STABLE,
+)
+POD_SCHEDULED_AFTER_FLUSH = Definition(
+    Kind.COUNTER,
+    "scheduler_pod_scheduled_after_flush_total",
+    "Number of pods that were successfully scheduled after being flushed from unschedulablePods "
+    "due to timeout. This metric helps detect potential queueing hint misconfigurations or event "
+    "handling issues.",
+)
+GOROUTINES = Definition(
+    Kind.GAUGE,
+    "scheduler_goroutines",
+    "Number of running goroutines split by the work they do such as binding.",  # binding cycles
+    ("operation",),
+    Stability.BETA,
 )
 UNSCHEDULABLE_PODS = Definition(
     Kind.GAUGE,
@@ -223,6 +242,152 @@ REST_CLIENT_REQUEST_DURATION = Definition(
     ("verb", "host"),
     buckets=_REST_BUCKETS,
 )
+REST_CLIENT_REQUEST_SIZE = Definition(
+    Kind.HISTOGRAM,
+    "rest_client_request_size_bytes",
+    "Request size in bytes. Broken down by verb and host.",
+    ("verb", "host"),
+    buckets=_SIZE_BUCKETS,
+)
+REST_CLIENT_RESPONSE_SIZE = Definition(
+    Kind.HISTOGRAM,
+    "rest_client_response_size_bytes",
+    "Response size in bytes. Broken down by verb and host.",
+    ("verb", "host"),
+    buckets=_SIZE_BUCKETS,
+)
+REST_CLIENT_RATE_LIMITER_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "rest_client_rate_limiter_duration_seconds",
+    "Client side rate limiter latency in seconds. Broken down by verb, and host.",
+    ("verb", "host"),
+    buckets=_REST_BUCKETS,
+)
+REST_CLIENT_TRANSPORT_CACHE_ENTRIES = Definition(
+    Kind.GAUGE,
+    "rest_client_transport_cache_entries",
+    "Number of transport entries in the internal cache.",  # connection pools
+)
+REST_CLIENT_TRANSPORT_CREATE_CALLS = Definition(
+    Kind.COUNTER,
+    "rest_client_transport_create_calls_total",
+    "Number of calls to get a new transport, partitioned by the result of the operation hit: "
+    "obtained from the cache, miss: created and added to the cache, uncacheable: created and not "
+    "cached",  # sessions: the first of a pool is a miss
+    ("result",),
+)
+WORKQUEUE_DEPTH = Definition(
+    Kind.GAUGE,
+    "workqueue_depth",
+    "Current depth of workqueue",
+    ("name",),
+    Stability.BETA,
+)
+WORKQUEUE_ADDS = Definition(
+    Kind.COUNTER,
+    "workqueue_adds_total",
+    "Total number of adds handled by workqueue",
+    ("name",),
+    Stability.BETA,
+)
+WORKQUEUE_QUEUE_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "workqueue_queue_duration_seconds",
+    "How long in seconds an item stays in workqueue before being requested.",
+    ("name",),
+    Stability.BETA,
+    _WORK_BUCKETS,
+)
+WORKQUEUE_WORK_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "workqueue_work_duration_seconds",
+    "How long in seconds processing an item from workqueue takes.",
+    ("name",),
+    Stability.BETA,
+    _WORK_BUCKETS,
+)
+WORKQUEUE_UNFINISHED_WORK = Definition(
+    Kind.GAUGE,
+    "workqueue_unfinished_work_seconds",
+    "How many seconds of work has done that is in progress and hasn't been observed by "
+    "work_duration. Large values indicate stuck threads. One can deduce the number of stuck "
+    "threads by observing the rate at which this increases.",
+    ("name",),
+    Stability.BETA,
+)
+WORKQUEUE_LONGEST_RUNNING = Definition(
+    Kind.GAUGE,
+    "workqueue_longest_running_processor_seconds",
+    "How many seconds has the longest running processor for workqueue been running.",
+    ("name",),
+    Stability.BETA,
+)
+AUTHENTICATED_USER_REQUESTS = Definition(
+    Kind.COUNTER,
+    "authenticated_user_requests",
+    "Counter of authenticated requests broken out by username.",
+    ("username",),
+)
+AUTHENTICATION_ATTEMPTS = Definition(
+    Kind.COUNTER,
+    "authentication_attempts",
+    "Counter of authenticated attempts.",
+    ("result",),
+)
+AUTHENTICATION_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "authentication_duration_seconds",
+    "Authentication duration in seconds broken out by result.",
+    ("result",),
+    buckets=_ATTEMPT_BUCKETS,
+)
+AUTHENTICATION_TOKEN_CACHE_REQUESTS = Definition(
+    Kind.COUNTER,
+    "authentication_token_cache_request_total",
+    "",
+    ("status",),
+)
+AUTHORIZATION_ATTEMPTS = Definition(
+    Kind.COUNTER,
+    "authorization_attempts_total",
+    "Counter of authorization attempts broken down by result. It can be either 'allowed', "
+    "'denied', 'no-opinion' or 'error'.",
+    ("result",),
+)
+AUTHORIZATION_DURATION = Definition(
+    Kind.HISTOGRAM,
+    "authorization_duration_seconds",
+    "Authorization duration in seconds broken out by result.",
+    ("result",),
+    buckets=_ATTEMPT_BUCKETS,
+)
+FEATURE_ENABLED = Definition(
+    Kind.GAUGE,
+    "kubernetes_feature_enabled",
+    "This metric records the data about the stage and enablement of a k8s feature.",
+    ("name", "stage"),
+    Stability.BETA,
+)
+DISABLED_METRICS = Definition(
+    Kind.COUNTER,
+    "disabled_metrics_total",
+    "The count of disabled metrics.",
+    stability=Stability.BETA,
+)
+HEALTHCHECK = Definition(
+    Kind.GAUGE,
+    "kubernetes_healthcheck",
+    "This metric records the result of a single healthcheck.",
+    ("name", "type"),
+    Stability.STABLE,
+)
+HEALTHCHECKS = Definition(
+    Kind.COUNTER,
+    "kubernetes_healthchecks_total",
+    "This metric records the results of all healthcheck.",
+    ("name", "type", "status"),
+    Stability.STABLE,
+)
 PLUGIN_FAILURES = Definition(
     Kind.COUNTER,
     "stowage_plugin_failures_total",
@@ -236,6 +401,18 @@ EXTENDER_FAILURES = Definition(
     "answer, by URL of the extender; ignorable extenders included.",
     ("extender",),
 )
+BUILD_INFO = Definition(
+    Kind.GAUGE,
+    "stowage_build_info",
+    "Always 1; the labels are the versions of Stowage and Python, and the platform.",
+    ("version", "python_version", "platform"),
+)
+OLDEST_PENDING_POD = Definition(
+    Kind.GAUGE,
+    "stowage_oldest_pending_pod_seconds",
+    "Seconds since the longest waiting pod was first ready to be scheduled, by this replica's "
+    "observation; 0 if no pod waits. A pod that has been gated since its creation does not count.",
+)
 CERTIFICATE_EXPIRY = Definition(
     Kind.GAUGE,
     "stowage_serving_certificate_expiry_timestamp_seconds",
@@ -247,10 +424,29 @@ PROBLEMS = Definition(
     "Number of problems that affect one object or event only, such as invalid objects; each is "
     "in the log.",
 )
+STATE_VALIDATIONS = Definition(
+    Kind.COUNTER,
+    "stowage_state_validations_total",
+    "Number of checks of the whole state in memory, after a SIGUSR2 or on a standby, by result: "
+    "'consistent', 'inconsistent', or 'failed' if a check raised an exception.",
+    ("result",),
+)
 EVENTS_DROPPED = Definition(
     Kind.COUNTER,
     "stowage_events_dropped_total",
     "Number of Kubernetes Events that were dropped because too many were waiting.",
+)
+DECISIONS_LOGGED = Definition(
+    Kind.COUNTER,
+    "stowage_decision_log_decisions_total",
+    "Number of decisions for the files of --decision-log, by outcome: written, or dropped because "
+    "the files could not be written in time.",
+    ("outcome",),
+)
+DECISION_LOG_FAILING = Definition(
+    Kind.GAUGE,
+    "stowage_decision_log_failing",
+    "Whether the last write to the files of --decision-log failed (1) or not (0).",
 )
 UNFINISHED_BINDINGS = Definition(
     Kind.GAUGE,
@@ -266,12 +462,24 @@ REFLECTOR_LISTS = Definition(
 REFLECTOR_FAILURES = Definition(
     Kind.COUNTER,
     "stowage_reflector_failures_total",
-    "Number of lists and watches that failed, and of watches that ended without an event, by path.",
+    "Number of lists and watches that failed, and of watches that ended at once without an event, "
+    "by path.",
     ("path",),
 )
 WATCH_SILENCE = Definition(
     Kind.GAUGE,
     "stowage_watch_silence_seconds",
-    "Seconds since the API server last sent data on this watch or list, by path; bookmarks count.",
+    "Seconds since the API server last accepted this watch, or sent its data or list, by path.",
     ("path",),
+)
+RECORDING_ACTIVE = Definition(
+    Kind.GAUGE,
+    "stowage_recording_active",
+    "1 while --record records, 0 after the recording ended because of a failure, which "
+    "is in the log. Only with --record.",
+)
+RECORDING_BYTES = Definition(
+    Kind.GAUGE,
+    "stowage_recording_bytes",
+    "Size of all recordings in the folder of --record. Only with --record.",
 )

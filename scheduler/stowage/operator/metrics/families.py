@@ -9,9 +9,10 @@ from prometheus_client.core import (
     GaugeMetricFamily,
     HistogramMetricFamily,
     Metric,
+    UnknownMetricFamily,
 )
 
-from stowage.operator.metrics.definitions import Definition, Kind
+from stowage.operator.metrics.definition import Definition, Kind
 from stowage.operator.metrics.histogram import Histogram
 
 Labels = tuple[str, ...]
@@ -93,7 +94,11 @@ class CounterVec:
 
 def family_of(definition: Definition, values: Iterable[tuple[Labels, float]]) -> Metric:
     """The metric family of a counter or gauge, from its values by labels."""
-    make = CounterMetricFamily if definition.kind is Kind.COUNTER else GaugeMetricFamily
+    make: type[GaugeMetricFamily | CounterMetricFamily | UnknownMetricFamily] = GaugeMetricFamily
+    if definition.kind is Kind.COUNTER:
+        # The library adds _total to the name of a counter; untyped, an older name stays.
+        is_total = definition.name.endswith("_total")
+        make = CounterMetricFamily if is_total else UnknownMetricFamily
     family = make(definition.name, definition.help_text, labels=definition.labels)
     for labels, value in values:
         family.add_metric(labels, value)

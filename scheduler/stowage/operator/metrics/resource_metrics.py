@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -35,15 +34,9 @@ class ResourceMetrics(Collector):
 
     def __init__(self, pods: Callable[[], Iterable[PodInfo]]) -> None:
         self._pods = pods
-        self._registry = CollectorRegistry()
-        self._registry.register(self)
-
-    def exposition(self) -> bytes:
-        """Both gauges in Prometheus' text format."""
-        return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """Make the metric families; the registry calls it."""
+        """Make the metric families."""
         requested = GaugeMetricFamily(
             "kube_pod_resource_request", _TEXT.format(what="requested"), labels=LABELS
         )

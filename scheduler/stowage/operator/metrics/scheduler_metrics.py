@@ -10,11 +10,14 @@ from prometheus_client.registry import Collector
 
 from stowage.api.instructions import (
     AttemptResult,
+    BindingConditionsAwaited,
     PodBound,
+    PodGroupAttemptResult,
     PreemptionAttempted,
     PreemptionFinished,
 )
 from stowage.engine import Engine
+from stowage.operator.client.api_client import SentRequest
 from stowage.operator.metrics import definitions
 from stowage.operator.metrics.families import CounterVec, HistogramVec, Labels, family_of
 
@@ -47,12 +50,23 @@ class Metrics(Collector):
         self._plugin_seconds = HistogramVec(definitions.PLUGIN_EXECUTION_DURATION)
         self._hint_seconds = HistogramVec(definitions.QUEUEING_HINT_DURATION)
         self._event_seconds = HistogramVec(definitions.EVENT_HANDLING_DURATION)
+        self._group_seconds = HistogramVec(definitions.PODGROUP_ATTEMPT_DURATION)
+        self._group_algorithm_seconds = HistogramVec(definitions.PODGROUP_ALGORITHM_DURATION)
         self._permit_seconds = HistogramVec(definitions.PERMIT_WAIT_DURATION)
         self._preemption_victims = HistogramVec(definitions.PREEMPTION_VICTIMS)
         self._preemption_attempts = CounterVec(definitions.PREEMPTION_ATTEMPTS)
         self._preemption_seconds = HistogramVec(definitions.PREEMPTION_GOROUTINES_DURATION)
+        self._claim_creations = CounterVec(definitions.RESOURCE_CLAIM_CREATES)
+        self._device_waits = CounterVec(definitions.DRA_BINDING_CONDITIONS_ALLOCATIONS)
+        self._device_wait_seconds = HistogramVec(definitions.DRA_BINDING_CONDITIONS_WAIT_DURATION)
         self._requests = CounterVec(definitions.REST_CLIENT_REQUESTS, (host,))
         self._request_seconds = HistogramVec(definitions.REST_CLIENT_REQUEST_DURATION, (host,))
+        self._request_bytes = HistogramVec(definitions.REST_CLIENT_REQUEST_SIZE, (host,))
+        self._response_bytes = HistogramVec(definitions.REST_CLIENT_RESPONSE_SIZE, (host,))
+        self._rate_limit_seconds = HistogramVec(
+            definitions.REST_CLIENT_RATE_LIMITER_DURATION, (host,)
+        )
+        self._after_flush = CounterVec(definitions.POD_SCHEDULED_AFTER_FLUSH)
         self._num_problems = 0
         self._binding: dict[str, tuple[float, str]] = {}
         self.registry = CollectorRegistry()
@@ -80,6 +94,12 @@ class Metrics(Collector):
         else:
             self._attempt_seconds.observe(labels, attempt.duration_s)
 
+    def observe_group_attempt(self, attempt: PodGroupAttemptResult) -> None:
+        """Count and time a scheduling attempt of a pod group."""
+        labels = (attempt.result, attempt.scheduler_name)
+        self._group_seconds.observe(labels, attempt.duration_s)
+        self._group_algorithm_seconds.observe((), attempt.algorithm_duration_s)
+
     def observe_bind(self, uid: str, status: str, duration_s: float) -> None:
         """Time the Bind extension point, whatever the outcome of the request."""
         _, profile = self._binding.get(uid, (0.0, ""))
@@ -105,6 +125,19 @@ class Metrics(Collector):
         labels = ATTEMPTS_LABELS[min(attempts, MAX_ATTEMPTS_LABEL)]
         self._sli_seconds.observe(labels, bound.since_first_attempt_s)
         self._attempts_per_pod.observe((), attempts)
+        if bound.was_flushed:
+            self._after_flush.add()
+
+    def observe_binding_conditions(self, awaited: BindingConditionsAwaited) -> None:
+        """Count and time a wait for devices with binding conditions, for each of their drivers."""
+        for driver in awaited.drivers:
+            labels = (awaited.scheduler_name, driver, awaited.status)
+            self._device_waits.add(labels)
+            self._device_wait_seconds.observe(labels, awaited.duration_s)
+
+    def observe_claim_creation(self, status: str) -> None:
+        """Count a claim for extended resources, created or not: ``success`` or ``failure``."""
+        self._claim_creations.add((status,))
 
     def observe_extension_point(
         self, point: str, status: str, profile: str, duration_s: float
@@ -132,10 +165,18 @@ class Metrics(Collector):
         """Count a problem that the engine has reported."""
         self._num_problems += 1
 
-    def observe_request(self, method: str, code: str, duration_s: float) -> None:
-        """Count and time a request to the API server, except watches."""
-        self._requests.add((code, method))
-        self._request_seconds.observe((method,), duration_s)
+    def observe_request(self, sent: SentRequest) -> None:
+        """Count, time and measure a request to the API server, except watches."""
+        labels = (sent.method,)
+        self._requests.add((sent.code, sent.method))
+        self._request_seconds.observe(labels, sent.duration_s)
+        self._request_bytes.observe(labels, sent.num_sent)
+        if sent.num_received is not None:
+            self._response_bytes.observe(labels, sent.num_received)
+
+    def observe_rate_limit(self, method: str, delay_s: float) -> None:
+        """Time the wait of a request for the client's rate limit."""
+        self._rate_limit_seconds.observe((method,), delay_s)
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
@@ -145,6 +186,7 @@ class Metrics(Collector):
         """Make the metric families; the registry calls it."""
         # Every attempt is timed, so the histogram has their number.
         yield family_of(definitions.SCHEDULE_ATTEMPTS, self._attempt_seconds.counts())
+        yield family_of(definitions.PODGROUP_ATTEMPTS, self._group_seconds.counts())
         finished = self._preemption_seconds.counts()
         yield family_of(definitions.PREEMPTION_GOROUTINES_EXECUTION, finished)
         for vec in (
@@ -156,18 +198,30 @@ class Metrics(Collector):
             self._plugin_seconds,
             self._hint_seconds,
             self._event_seconds,
+            self._group_seconds,
+            self._group_algorithm_seconds,
             self._permit_seconds,
             self._preemption_victims,
             self._preemption_attempts,
             self._preemption_seconds,
+            self._claim_creations,
+            self._device_waits,
+            self._device_wait_seconds,
             self._requests,
             self._request_seconds,
+            self._request_bytes,
+            self._response_bytes,
+            self._rate_limit_seconds,
+            self._after_flush,
         ):
             yield vec.family()
         yield family_of(definitions.PROBLEMS, [((), self._num_problems)])
         yield family_of(definitions.EVENTS_DROPPED, [((), self._dropped_events())])
         if self._engine is not None:
             yield from _engine_families(self._engine)
+            oldest = self._engine.oldest_attempt_at()
+            waited_s = 0.0 if oldest is None else self._monotonic() - oldest
+            yield family_of(definitions.OLDEST_PENDING_POD, [((), waited_s)])
 
 
 def _engine_families(engine: Engine) -> Iterator[Metric]:

@@ -24,6 +24,15 @@ from cachetools import TTLCache
 
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.outage_log import plain_message
+from stowage.operator.metrics.access_metrics import (
+    ALLOWED,
+    DENIED,
+    ERROR,
+    FAILURE,
+    SUCCESS,
+    AccessMetrics,
+)
 
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
 SUBJECT_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -100,6 +109,9 @@ class DelegatedAccess:
         options: Always allowed paths, and how long answers are cached.
         monotonic: Returns monotonic seconds.
         authorization_client: Client for SubjectAccessReviews; None for `client`.
+
+    Attributes:
+        metrics: Counts the attempts.
     """
 
     def __init__(
@@ -109,7 +121,9 @@ class DelegatedAccess:
         monotonic: Callable[[], float],
         authorization_client: ApiClient | None = None,
     ) -> None:
+        self.metrics = AccessMetrics()
         self._client = client
+        self._monotonic = monotonic
         self._authorization_client = authorization_client or client
         self._options = options
         self._users: TTLCache[bytes, User | None] = TTLCache(
@@ -127,17 +141,21 @@ class DelegatedAccess:
         path, verb = request.path, request.method.lower()
         if self._is_always_allowed(path):
             return None
-        user = _certificate_user(request)
-        if user is None:
-            user = await self._authenticate(request.headers.get("Authorization", ""))
+        user = await self._user(request)
         if user is None:
             return status_response(HTTPStatus.UNAUTHORIZED, "Unauthorized")
+        started = self._monotonic()
         try:
             access = await self._authorize(user, path, verb)
         except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
-            log.warning("access not reviewed", user=user.username, path=path, error=repr(error))
+            self.metrics.observe_authorization(ERROR, self._monotonic() - started)
+            log.warning(
+                "access not reviewed", user=user.username, path=path, error=plain_message(error)
+            )
             text = f'Internal Server Error: "{request.path_qs}": {error}\n'
             return web.Response(status=500, text=text)
+        result = ALLOWED if access.allowed else DENIED
+        self.metrics.observe_authorization(result, self._monotonic() - started)
         if access.allowed:
             return None
         message = f'forbidden: User "{user.username}" cannot {verb} path "{path}"'
@@ -150,14 +168,37 @@ class DelegatedAccess:
             for allowed in self._options.always_allow_paths
         )
 
+    async def _user(self, request: web.Request) -> User | None:
+        """The user of a request; None if its token is invalid or cannot be reviewed."""
+        started = self._monotonic()
+        result, user = SUCCESS, _certificate_user(request)
+        try:
+            if user is None:
+                user = await self._authenticate(request.headers.get("Authorization", ""))
+        except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
+            log.warning("token not reviewed", error=plain_message(error))
+            result = ERROR
+        if user is not None:
+            self.metrics.observe_user(user.username)
+        elif result is SUCCESS:
+            result = FAILURE
+        self.metrics.observe_authentication(result, self._monotonic() - started)
+        return user
+
     async def _authenticate(self, authorization: str) -> User | None:
-        """The user of a bearer token; None if the token is invalid or cannot be reviewed."""
+        """The user of a bearer token; None if the token is invalid.
+
+        Raises:
+            ApiError: the token cannot be reviewed; or one of `LOST_ANSWER_ERRORS`, or DecodeError.
+        """
         scheme, _, token = authorization.strip().partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token:
             return ANONYMOUS
         key = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
-        if key in self._users:
+        is_known = key in self._users
+        self.metrics.observe_token_lookup(is_known=is_known)
+        if is_known:
             return self._users[key]
         review = {
             "apiVersion": "authentication.k8s.io/v1",
@@ -168,13 +209,8 @@ class DelegatedAccess:
             body = msgspec.json.encode(review)
         except UnicodeEncodeError:
             return None
-        try:
-            status = msgspec.json.decode(
-                await self._client.post(TOKEN_REVIEWS, body, REVIEW_TIMEOUT), type=_TokenReview
-            ).status
-        except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
-            log.warning("token not reviewed", error=repr(error))
-            return None
+        answer = await self._client.post(TOKEN_REVIEWS, body, REVIEW_TIMEOUT)
+        status = msgspec.json.decode(answer, type=_TokenReview).status
         user = status.user if status.authenticated else None
         self._users[key] = user
         return user

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 from aiohttp import web
@@ -11,6 +12,14 @@ Check = Callable[[], bool]
 """Returns whether a part of the process is healthy."""
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class ObserveCheck(Protocol):
+    """Called with each result of a check of a requested endpoint."""
+
+    def __call__(self, check: str, endpoint: str, *, is_ok: bool) -> None:
+        """`endpoint` is ``healthz``, ``livez`` or ``readyz``."""
+
 
 NOSNIFF = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache, private"}
 
@@ -38,12 +47,15 @@ class Checks(msgspec.Struct, frozen=True, kw_only=True):
         return {endpoint: checks or {"ping": _is_alive} for endpoint, checks in every.items()}
 
 
-def health_routes(checks: Checks) -> list[web.RouteDef]:
+def health_routes(checks: Checks, observe: ObserveCheck) -> list[web.RouteDef]:
     """The routes of all endpoints and of each of their checks."""
     routes = []
     for endpoint, named in checks.by_endpoint().items():
         notes = checks.ready_notes if endpoint == "readyz" else tuple
-        routes.append(web.get(f"/{endpoint}", _root(endpoint, named, notes)))
+        observed = {
+            name: _observed(name, endpoint, check, observe) for name, check in named.items()
+        }
+        routes.append(web.get(f"/{endpoint}", _root(endpoint, observed, notes)))
         for name, check in named.items():
             routes.append(web.get(f"/{endpoint}/{name}", _single(check)))
     return routes
@@ -82,6 +94,15 @@ def _root(endpoint: str, checks: Mapping[str, Check], notes: Callable[[], Sequen
         return web.Response(status=status, text=text, headers=NOSNIFF)
 
     return answer
+
+
+def _observed(name: str, endpoint: str, check: Check, observe: ObserveCheck) -> Check:
+    def run() -> bool:
+        is_ok = check()
+        observe(name, endpoint, is_ok=is_ok)
+        return is_ok
+
+    return run
 
 
 def _single(check: Check) -> Answer:

@@ -6,6 +6,7 @@ import asyncio
 import platform
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
@@ -14,17 +15,28 @@ import msgspec
 import structlog
 from aiohttp import web
 
+from stowage.operator.clock import Clock
+from stowage.operator.decisions.store import DecisionStore
+from stowage.operator.metrics.disabled_metrics import DisabledMetrics
+from stowage.operator.metrics.health_metrics import HealthMetrics
 from stowage.operator.serving.connection_limits import ConnectionLimits, LimitedConnection
+from stowage.operator.serving.debug import answer_profile, answer_verbosity
+from stowage.operator.serving.decisions import decision_routes
 from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAccess
 from stowage.operator.serving.health import Checks, health_routes
+from stowage.operator.serving.listening_socket import ANY_ADDRESS, listening_socket
+from stowage.operator.serving.profile import Profiler
 from stowage.operator.serving.serving_certificate import CertificateFiles, ServingCertificate
 from stowage.operator.serving.tls_options import TlsOptions
+from stowage.operator.serving.zpages import Statusz, as_page, flagz_text
 
 METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 CERTIFICATE_CHECK_S = 10.0
 HANDSHAKE_LIMIT_S = 10.0
+MAX_BODY_BYTES = 1024
+"""The only body that is read is a log level."""
 LINGER_S = 2.0
-"""How long the server reads the body of a request, which no endpoint uses."""
+"""How long the server reads the rest of a request that it has answered."""
 
 log = structlog.get_logger("stowage.operator.serving.server")
 
@@ -36,8 +48,9 @@ class ServingOptions:
     """Options of the HTTPS server.
 
     Attributes:
-        bind_address: Address of the interface.
+        bind_address: IP address; ``0.0.0.0`` and ``::`` are all addresses of IPv4 and IPv6.
         port: Port; 0 lets the system choose one.
+        permit_port_sharing: Whether other processes may listen on the port, too.
         tls_cert_file: PEM certificate (chain); None for a self-signed certificate.
         tls_private_key_file: PEM key; None if it is in `tls_cert_file`.
         cert_dir: Directory of the self-signed certificate; None keeps it in memory.
@@ -45,8 +58,9 @@ class ServingOptions:
         tls: TLS versions, cipher suites and client CA.
     """
 
-    bind_address: str = "0.0.0.0"  # noqa: S104 - kubelet and Prometheus come from outside the pod
+    bind_address: str = ANY_ADDRESS
     port: int = 10259
+    permit_port_sharing: bool = False
     tls_cert_file: str | None = None
     tls_private_key_file: str | None = None
     cert_dir: str | None = None
@@ -63,6 +77,11 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
         configz: Returns the configuration in force as JSON-compatible data.
         dump: Returns the engine's state as JSON-compatible data.
         checks: The checks of the health endpoints.
+        decisions: The last decisions.
+        flags: The flags of the process with their values, for /flagz.
+        is_profiling_enabled: Whether /debug/profile is served at this moment.
+        clock: Time, for /statusz.
+        disabled_metrics: The metrics that /metrics/slis leaves out.
     """
 
     metrics: Callable[[], bytes]
@@ -70,6 +89,11 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     configz: Callable[[], Mapping[str, object]]
     dump: Callable[[], Mapping[str, Any]]
     checks: Checks
+    decisions: DecisionStore
+    flags: Mapping[str, str] = msgspec.field(default_factory=dict)
+    is_profiling_enabled: Callable[[], bool] = lambda: False
+    clock: Clock = Clock()
+    disabled_metrics: DisabledMetrics = msgspec.field(default_factory=DisabledMetrics)
 
 
 class Server:
@@ -102,25 +126,34 @@ class Server:
         self._content = content
         self._access = access
         self._reloading: asyncio.Task[None] | None = None
-        self.app = web.Application(middlewares=[self._guard])
-        self.app.add_routes(health_routes(content.checks))
+        self.app = web.Application(middlewares=[self._guard], client_max_size=MAX_BODY_BYTES)
+        self._slis = HealthMetrics()
+        self._profiler = Profiler()
+        self.app.add_routes(health_routes(content.checks, self._slis.observe))
+        self.app.add_routes(decision_routes(content.decisions))
         self.app.add_routes(
             [
                 web.get("/metrics", self._show_metrics),
                 web.get("/metrics/resources", self._show_resource_metrics),
+                web.get("/metrics/slis", self._show_slis),
+                web.get("/statusz", self._show_status),
+                web.get("/flagz", self._show_flags),
+                web.get("/debug/profile", self._show_profile),
+                web.route("*", "/debug/flags/v", answer_verbosity),
                 web.get("/configz", self._show_configuration),
                 web.get("/debug/cache", self._show_cache),
                 web.get("/debug/queue", self._show_queue),
                 web.get("/version", _show_version),
             ]
         )
+        self._statusz = Statusz(content.clock, _paths(self.app))
         self._runner = web.AppRunner(self.app, access_log=None, lingering_time=LINGER_S)
 
     async def start(self) -> None:
         """Start to listen.
 
         Raises:
-            OSError: the address is in use, or a TLS file cannot be read or used.
+            OSError: the address cannot be used, or a TLS file cannot be read or used.
         """
         options = self._options
         self.certificate = ServingCertificate(
@@ -132,8 +165,9 @@ class Server:
         await self._runner.setup()
         self._listening = await asyncio.get_running_loop().create_server(
             self._connection,
-            options.bind_address,
-            options.port,
+            sock=listening_socket(
+                options.bind_address, options.port, is_shared=options.permit_port_sharing
+            ),
             ssl=self.certificate.context,
             ssl_handshake_timeout=HANDSHAKE_LIMIT_S,
         )
@@ -147,6 +181,7 @@ class Server:
             self._reloading.cancel()
         if self._listening is not None:
             self._listening.close()
+        self._profiler.stop()
         await self._runner.cleanup()
 
     def _connection(self) -> LimitedConnection:
@@ -173,6 +208,21 @@ class Server:
     async def _show_resource_metrics(self, _request: web.Request) -> web.Response:
         return _as_metrics(self._content.resource_metrics())
 
+    async def _show_slis(self, _request: web.Request) -> web.Response:
+        return _as_metrics(self._content.disabled_metrics.exposition(self._slis))
+
+    async def _show_status(self, request: web.Request) -> web.Response:
+        return as_page(request, self._statusz.text())
+
+    async def _show_flags(self, request: web.Request) -> web.Response:
+        return as_page(request, flagz_text(self._content.flags))
+
+    async def _show_profile(self, request: web.Request) -> web.Response:
+        if not self._content.is_profiling_enabled():
+            text = "profiling is off; enableProfiling: true in the configuration enables it\n"
+            return web.Response(status=HTTPStatus.NOT_FOUND, text=text)
+        return await answer_profile(request, self._profiler)
+
     async def _show_configuration(self, _request: web.Request) -> web.Response:
         return _as_json(self._content.configz())
 
@@ -197,6 +247,10 @@ def _as_metrics(body: bytes) -> web.Response:
 
 def _as_json(value: object) -> web.Response:
     return web.Response(body=msgspec.json.encode(value), content_type="application/json")
+
+
+def _paths(app: web.Application) -> list[str]:
+    return sorted({route.resource.canonical for route in app.router.routes() if route.resource})
 
 
 async def _show_version(_request: web.Request) -> web.Response:

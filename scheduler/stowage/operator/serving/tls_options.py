@@ -9,10 +9,12 @@ from pathlib import Path
 from stowage.operator.client.tls import without_strict_x509
 
 MIN_VERSIONS = {
+    "VersionTLS10": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS11": ssl.TLSVersion.TLSv1_2,
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
 }
-"""OpenSSL refuses older versions at its default security level."""
+"""OpenSSL refuses versions before 1.2 at its default security level."""
 
 _ECDHE = {
     "AES_128_CBC_SHA": "AES128-SHA",
@@ -23,16 +25,28 @@ _ECDHE = {
     "CHACHA20_POLY1305_SHA256": "CHACHA20-POLY1305",
     "CHACHA20_POLY1305": "CHACHA20-POLY1305",
 }
+_RSA = {suite: name for suite, name in _ECDHE.items() if "CHACHA20" not in suite}
 CIPHER_SUITES = {
     f"TLS_ECDHE_{signature}_WITH_{suite}": f"ECDHE-{signature}-{name}"
     for signature in ("ECDSA", "RSA")
     for suite, name in _ECDHE.items()
-}
+} | {f"TLS_RSA_WITH_{suite}": name for suite, name in _RSA.items()}
 """Go's name -> OpenSSL's, for TLS 1.2."""
 TLS_13_SUITES = frozenset(
     {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"}
 )
 """Suites of TLS 1.3: accepted as values and always enabled, as in Go."""
+REMOVED_SUITES = frozenset(
+    {
+        "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
+        "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
+        "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
+        "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
+        "TLS_RSA_WITH_RC4_128_SHA",
+    }
+)
+"""Suites that Go has and OpenSSL no longer has: accepted as values and never enabled."""
+_KNOWN_SUITES = CIPHER_SUITES.keys() | TLS_13_SUITES | REMOVED_SUITES
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +55,7 @@ class TlsOptions:
 
     Attributes:
         min_version: A key of `MIN_VERSIONS`.
-        cipher_suites: Keys of `CIPHER_SUITES` or `TLS_13_SUITES`; empty for OpenSSL's default.
+        cipher_suites: Some of all suites above; empty for OpenSSL's default.
         client_ca_file: CA of client certificates, which authenticate their common name.
 
     Raises:
@@ -56,9 +70,19 @@ class TlsOptions:
         if self.min_version not in MIN_VERSIONS:
             raise ValueError(f"one of {', '.join(MIN_VERSIONS)}, not {self.min_version}")
         for suite in self.cipher_suites:
-            if suite not in CIPHER_SUITES and suite not in TLS_13_SUITES:
-                known = ", ".join([*CIPHER_SUITES, *sorted(TLS_13_SUITES)])
-                raise ValueError(f"some of {known}, not {suite}")
+            if suite not in _KNOWN_SUITES:
+                raise ValueError(f"some of {', '.join(sorted(_KNOWN_SUITES))}, not {suite}")
+
+    def without_effect(self) -> tuple[str, ...]:
+        """The flags of these options whose values are not followed, with the reason."""
+        texts = [
+            f"--tls-cipher-suites={suite}: OpenSSL no longer has this suite"
+            for suite in self.cipher_suites
+            if suite in REMOVED_SUITES
+        ]
+        if self.min_version in ("VersionTLS10", "VersionTLS11"):
+            texts.append(f"--tls-min-version={self.min_version}: TLS 1.2 is the oldest version")
+        return tuple(texts)
 
     def context(self) -> ssl.SSLContext:
         """A server context without a certificate.
@@ -71,6 +95,8 @@ class TlsOptions:
         chosen = [CIPHER_SUITES[suite] for suite in self.cipher_suites if suite in CIPHER_SUITES]
         if chosen:
             context.set_ciphers(":".join(chosen))
+        elif self.cipher_suites:
+            context.minimum_version = ssl.TLSVersion.TLSv1_3  # no suite of TLS 1.2 is left
         if self.client_ca_file is not None:
             context.load_verify_locations(cafile=self.client_ca_file)
             # A client without certificate needs a token; an invalid certificate is refused.

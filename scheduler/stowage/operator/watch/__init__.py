@@ -1,9 +1,10 @@
 """Reflectors list and watch the cluster's objects and turn them into events for the engine.
 
 One `Reflector` follows each of `REFLECTED_KINDS`: nodes, assigned pods, namespaces, workloads,
-storage objects and disruption budgets. Kopf watches the pending pods instead; `PendingPods` turns
-its lists and watch events into events. Both put their events into the inbox. `CacheSync` says when
-the engine has handled enough of them to schedule.
+storage objects and disruption budgets. `CustomResourceWatch` has one for each resource that a
+plugin registered. Kopf watches the pending pods instead; `PendingPods` turns its lists and watch
+events into events. All put their events into the inbox. `CacheSync` says when the engine has
+handled enough of them to schedule.
 
 Invariants:
 

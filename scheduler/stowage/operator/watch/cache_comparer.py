@@ -15,6 +15,9 @@ from stowage.api.objects.meta import ListMeta, ObjectMeta
 from stowage.engine import Engine
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.outage_log import plain_message
+from stowage.operator.clock import Clock
+from stowage.operator.state_dump import dump_for_people
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
@@ -42,11 +45,13 @@ class CacheComparer:
     Args:
         client: Of the API server; nodes and assigned pods are listed.
         engine: The engine whose state is compared.
+        clock: Times of day in the dump.
     """
 
-    def __init__(self, client: ApiClient, engine: Engine) -> None:
+    def __init__(self, client: ApiClient, engine: Engine, clock: Clock) -> None:
         self._client = client
         self._engine = engine
+        self._clock = clock
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -60,11 +65,11 @@ class CacheComparer:
         try:
             await self.compare()
         except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
-            log.warning("cache not compared", error=repr(error))
+            log.warning("cache not compared", error=plain_message(error))
 
     def log_state(self) -> None:
         """Log a line for each node and one for the scheduling queue."""
-        state = self._engine.dump()
+        state = dump_for_people(self._engine, self._clock)
         nodes = state.get("nodes", {})
         for name, node in nodes.items():
             log.info("Dump of cached NodeInfo", node=name, **node)

@@ -110,16 +110,16 @@ class PendingPods:
 
     @property
     def last_activity_at(self) -> float:
-        """When the API server last sent data; bookmarks count."""
+        """When the API server last accepted a watch or sent data."""
         return self._last_activity_at
 
     @property
     def idle_s(self) -> float:
-        """Seconds since the API server last sent data; bookmarks count."""
+        """Seconds since the API server last accepted a watch or sent data."""
         return self._monotonic() - self._last_activity_at
 
     def note_activity(self) -> None:
-        """Note that the API server has just sent data."""
+        """Note that the API server has just accepted a watch or sent data."""
         self._last_activity_at = self._monotonic()
 
     def select(self, scheduler_names: Collection[str]) -> None:

@@ -5,6 +5,8 @@ list (pages of 500) --> events, resourceVersion
 |    v
 |   watch from there -- ends or breaks --> watch again from the last resourceVersion
 |    |
++----+  404: an optional kind is not served; wait, and list again
+|    |
 +----+  410 Gone, as a status or as an ERROR event: relist, and report objects that are gone
 
 `Reflector.refresh` relists at once. `Reflector.reconnect` resumes from the last resourceVersion
@@ -33,25 +35,30 @@ from stowage.api.decoding.decode import (
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.events import Event
 from stowage.api.objects.meta import ObjectMeta
+from stowage.api.reflected_kinds import Identity, ReflectedKind, ReflectedObject
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff
+from stowage.operator.client.backoff import Backoff, is_worth_retrying
+from stowage.operator.client.outage_log import plain_message
 from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.client.watch_lines import complete_lines
 from stowage.operator.clock import Clock
 from stowage.operator.extenders.objects import RawObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.invalid_objects import invalid_object_event
-from stowage.operator.watch.kinds import Identity, ReflectedKind, ReflectedObject
 from stowage.operator.watch.stale_events import StaleEventFilter
 
 T = TypeVar("T", bound=ReflectedObject)
 
 PAGE_SIZE = 500
-MIN_WATCH_S = 300
-"""The timeout of a watch lies between this and twice this, as in client-go."""
+MIN_WATCH_S = 1.0
+"""A watch that ends earlier and without data counts as failed, as in client-go."""
 
 GONE = 410
+NOT_SERVED = 404
+
+UNSERVED_INTERVAL_S = 60.0
+"""Seconds between two lists of an optional kind that the API server does not serve."""
 
 MAX_STALE_LISTS = 10
 """Stale lists in a row that are ignored; the next one is used, because the resource versions of an
@@ -73,6 +80,10 @@ class BrokenWatchError(Exception):
     """A line of a watch is not JSON; its event is lost unless the watch starts again before it."""
 
 
+class NotServedError(Exception):
+    """The API server does not serve the kind, and need not."""
+
+
 class StaleListError(Exception):
     """A list is older than an event or list that was seen before."""
 
@@ -90,7 +101,7 @@ class Reflector(Generic[T]):
     Attributes:
         has_synced: Whether the first list is in the inbox.
         num_lists: Number of complete lists; each after the first closes a gap in the watch.
-        num_failures: Number of lists and watches that failed, and of watches without any event.
+        num_failures: Number of lists and watches that failed, and of watches that ended at once.
     """
 
     def __init__(
@@ -139,11 +150,11 @@ class Reflector(Generic[T]):
 
     @property
     def idle_s(self) -> float:
-        """Seconds since the API server last sent data; bookmarks count."""
+        """Seconds since the API server last accepted a watch or sent data."""
         return self._clock.monotonic() - self._last_activity_at
 
     def note_activity(self) -> None:
-        """Note that the API server has just sent data."""
+        """Note that the API server has just accepted a watch or sent data."""
         self._last_activity_at = self._clock.monotonic()
 
     def refresh(self, at_least: int = 0) -> None:
@@ -173,7 +184,11 @@ class Reflector(Generic[T]):
             self._round.reschedule(0.0)
 
     async def run(self) -> None:
-        """List and watch until cancelled."""
+        """List and watch until cancelled.
+
+        Raises:
+            NotServedError: The kind is optional, and the API server does not serve it.
+        """
         while True:
             # The timeout expires only through `_start_over`.
             with suppress(TimeoutError):
@@ -193,6 +208,11 @@ class Reflector(Generic[T]):
                 elif _is_from_the_future(error):
                     self._required_version = 0
                     self._resource_version = ""
+                elif error.status == NOT_SERVED and self._kind.is_optional:
+                    raise NotServedError(self.path) from error
+                elif error.status == NOT_SERVED and self._kind.is_empty_if_unserved:
+                    await self._wait_until_served()
+                    continue
                 if self._was_unanswered:
                     # The server answers again: the length of the outage does not matter any more.
                     self._backoff.reset()
@@ -208,15 +228,41 @@ class Reflector(Generic[T]):
                 self._was_unanswered = isinstance(error, LOST_ANSWER_ERRORS)
                 await self._back_off(error)
 
+    async def _wait_until_served(self) -> None:
+        """Report that there are no objects, and look again later: the API may be added."""
+        if not self.has_synced:
+            log.info("not served", kind=self.kind, path=self.path)
+        self.report_all_gone()
+        self._resource_version = ""
+        self._num_refreshes_listed = self._num_refreshes
+        self.has_synced = True
+        self._inbox.wake()
+        await self._clock.sleep(UNSERVED_INTERVAL_S)
+
     async def _back_off(self, error: Exception | None) -> None:
         self.num_failures += 1
         delay = self._backoff.next_delay(error)
-        log.info("reflector waits", kind=self.kind, seconds=round(delay, 3), error=repr(error))
+        self._log_failure(delay, error)
         self._is_backing_off = True
         try:
             await self._clock.sleep(delay)
         finally:
             self._is_backing_off = False
+
+    def _log_failure(self, delay: float, error: Exception | None) -> None:
+        """Log a failure; during an outage, the `OutageLog` has a line for all reflectors."""
+        if error is None:
+            log.debug("reflector waits", kind=self.kind, seconds=round(delay, 3))
+            return
+        if isinstance(error, ApiError) and error.is_transient:
+            self._client.outages.note_failure(error)
+        write = log.debug if is_worth_retrying(error) else log.info
+        write(
+            "reflector waits",
+            kind=self.kind,
+            seconds=round(delay, 3),
+            error=plain_message(error),
+        )
 
     async def _list(self) -> None:
         """Read the whole list, and report the objects that are gone since the last list."""
@@ -292,20 +338,28 @@ class Reflector(Generic[T]):
         """The newest resource version that the API server has certainly reached."""
         return max(self._required_version, parse_resource_version(self._resource_version))
 
+    def report_all_gone(self) -> None:
+        """Report that every object is gone, because the kind is not served any more."""
+        self._inbox.put_all(self._events_of_vanished(set()))
+
     def _events_of_vanished(self, listed: set[tuple[str, str]]) -> list[Event]:
         vanished = [key for key in self._known if key not in listed]
         return [self._kind.gone(Identity(*key, self._known.pop(key))) for key in vanished]
 
     async def _watch(self) -> None:
         """Handle the events of a watch until the server ends it."""
+        timeouts = self._client.timeouts
         params = {
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._resource_version,
-            "timeoutSeconds": str(int(MIN_WATCH_S * (1.0 + self._clock.jitter()))),
+            "timeoutSeconds": str(timeouts.watch_timeout_s(self._clock.jitter())),
             **self._selection(),
         }
-        chunks = self._client.stream(self._kind.path, params, self._client.timeouts.watch_idle_s)
+        began_at = self._clock.monotonic()
+        chunks = self._client.stream(
+            self._kind.path, params, timeouts.watch_idle_s, self.note_activity
+        )
         is_empty = True
         async for lines in complete_lines(chunks):
             self.note_activity()
@@ -318,9 +372,11 @@ class Reflector(Generic[T]):
                 self._inbox.put_all(events)
             is_empty = False
             self._backoff.reset()
-        if is_empty:
+        if is_empty and self._clock.monotonic() - began_at < MIN_WATCH_S:
             # Do not retry in a tight loop if the server ends every watch at once.
             await self._back_off(None)
+        else:
+            self._backoff.reset()
 
     def _handle_line(self, line: bytes, events: list[Event]) -> None:
         """Decode one line of a watch and append its events.

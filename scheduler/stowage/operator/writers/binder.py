@@ -27,7 +27,8 @@ from stowage.api.events import BindFailed, BindSucceeded
 from stowage.api.instructions import BindPod, PodReference
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff
+from stowage.operator.client.backoff import Backoff, retry_log
+from stowage.operator.client.outage_log import plain_message
 from stowage.operator.clock import Clock
 
 MAX_ANSWERED_ERRORS = 5
@@ -111,7 +112,8 @@ class Binder:
                 answered_errors += 1
             if state is BindingState.LOST or _is_final(error, answered_errors):
                 return _failed(instruction, str(error))
-            log.info("binding again", pod=instruction.pod.key, error=repr(error))
+            write = retry_log(log, error)
+            write("binding again", pod=instruction.pod.key, error=plain_message(error))
             await self._clock.sleep(max(backoff.next_delay(error), _arrival_delay_s(error)))
             outcome = await self._post_again(instruction, was_sent)
             if not isinstance(outcome, Exception):
@@ -175,7 +177,8 @@ class Binder:
             except (ApiError, *LOST_ANSWER_ERRORS, msgspec.DecodeError) as error:
                 if isinstance(error, ApiError) and error.is_object_not_found:
                     return BindingState.LOST
-                log.info("reading back again", pod=pod.key, error=repr(error))
+                write = retry_log(log, error)
+                write("reading back again", pod=pod.key, error=plain_message(error))
                 await self._clock.sleep(backoff.next_delay(error))
 
 

@@ -9,12 +9,14 @@ import msgspec
 import structlog
 from cachetools import LRUCache
 
-from stowage.api.instructions import EmitEvent, PodReference
+from stowage.api.instructions import POD, EmitEvent, PodReference
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, retry
 from stowage.operator.client.gated_client import LeaseNotHeldError
+from stowage.operator.client.outage_log import plain_message
 from stowage.operator.clock import Clock
+from stowage.operator.decisions.records import DecisionIds
 from stowage.operator.writers.worker_pool import WorkerPool
 
 MAX_NAME_CHARACTERS = 253
@@ -25,6 +27,8 @@ MAX_REMEMBERED_SERIES = 10_000
 SERIES_INTERVAL_S = 360.0
 """Interval between two writes of a repeated event's count; the first repetition is immediate."""
 MAX_ATTEMPTS = 5
+DECISION_ANNOTATION = "stowage/decision"
+"""Annotation of an Event: the id of the decision that it is about."""
 WIDTH = 8
 
 log = structlog.get_logger("stowage.operator.writers.event_recorder")
@@ -57,17 +61,21 @@ class EventRecorder:
 
     Attributes:
         num_dropped: Number of dropped events.
+        pool: The workers that write the events.
     """
 
-    def __init__(self, client: ApiClient, host_name: str, clock: Clock) -> None:
+    def __init__(
+        self, client: ApiClient, host_name: str, clock: Clock, decisions: DecisionIds
+    ) -> None:
         self.num_dropped = 0
         self._client = client
         self._host_name = host_name
         self._clock = clock
+        self._decisions = decisions
         self._series: LRUCache[_SeriesKey, _Series] = LRUCache(MAX_REMEMBERED_SERIES)
         self._failures: deque[EmitEvent] = deque()
         self._others: deque[EmitEvent] = deque()
-        self._pool: WorkerPool[None] = WorkerPool("events", WIDTH, self._write_next)
+        self.pool: WorkerPool[None] = WorkerPool("events", WIDTH, self._write_next)
 
     def emit(self, instruction: EmitEvent) -> None:
         """Write the event when a worker is free."""
@@ -78,11 +86,11 @@ class EventRecorder:
             return
         self._queue_of(instruction).append(instruction)
         # One job per waiting event; a worker takes the event that is next when the job begins.
-        self._pool.add(None)
+        self.pool.add(None)
 
     async def close(self, grace_s: float) -> None:
         """Write no more."""
-        await self._pool.close(grace_s)
+        await self.pool.close(grace_s)
 
     def _queue_of(self, instruction: EmitEvent) -> deque[EmitEvent]:
         return self._failures if instruction.reason == "FailedScheduling" else self._others
@@ -102,12 +110,13 @@ class EventRecorder:
                 # The name is unique: an earlier attempt was written and its answer lost.
                 return
             self._series.pop(_series_key(request.instruction), None)
-            write = log.debug if isinstance(error, LeaseNotHeldError) else log.warning
+            is_known = isinstance(error, (LeaseNotHeldError, *LOST_ANSWER_ERRORS))
+            write = log.debug if is_known else log.warning
             write(
                 "event not written",
                 pod=request.instruction.pod.key,
                 reason=request.instruction.reason,
-                error=str(error) or repr(error),
+                error=plain_message(error),
             )
 
     def _request(self, instruction: EmitEvent) -> _Request | None:
@@ -122,7 +131,10 @@ class EventRecorder:
             return None
         series.written_at = now
         observed = self._clock.timestamp_micro()
-        body = {"series": {"count": series.count, "lastObservedTime": observed}}
+        body: dict[str, Any] = {"series": {"count": series.count, "lastObservedTime": observed}}
+        decision = self._decisions.id_of(instruction.decision)
+        if decision:
+            body["metadata"] = {"annotations": {DECISION_ANNOTATION: decision}}
         return _Request(instruction, series.path, msgspec.json.encode(body), is_patch=True)
 
     def _creation(self, instruction: EmitEvent, key: _SeriesKey) -> _Request:
@@ -133,37 +145,43 @@ class EventRecorder:
             # A pod has one Scheduled event; only warnings repeat.
             self._series[key] = _Series(f"{path}/{name}", 1, -SERIES_INTERVAL_S)
         instance = f"{instruction.scheduler_name}-{self._host_name}"[:MAX_INSTANCE_CHARACTERS]
-        body = event_body(instruction, name, instance, self._clock.timestamp_micro())
+        decision = self._decisions.id_of(instruction.decision)
+        body = event_body(instruction, name, instance, self._clock.timestamp_micro(), decision)
         return _Request(instruction, path, body, is_patch=False)
 
 
-def event_body(instruction: EmitEvent, name: str, reporting_instance: str, timestamp: str) -> bytes:
+def event_body(
+    instruction: EmitEvent, name: str, reporting_instance: str, timestamp: str, decision: str = ""
+) -> bytes:
     """An events.k8s.io/v1 Event; the profile is the reporting controller."""
     pod = instruction.pod
+    metadata: dict[str, Any] = {"name": name, "namespace": pod.namespace}
+    if decision:
+        metadata["annotations"] = {DECISION_ANNOTATION: decision}
     event: dict[str, Any] = {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"name": name, "namespace": pod.namespace},
+        "metadata": metadata,
         "eventTime": timestamp,
         "reportingController": instruction.scheduler_name,
         "reportingInstance": reporting_instance,
         "action": instruction.action,
         "reason": instruction.reason,
-        "regarding": _pod_reference(pod, instruction.resource_version),
+        "regarding": _reference(pod, instruction.resource_version),
         "note": cut_note(instruction.note),
         "type": instruction.event_type,
     }
     if instruction.related is not None:
         version = instruction.related_resource_version
-        event["related"] = _pod_reference(instruction.related, version)
+        event["related"] = _reference(instruction.related, version, instruction.related_kind)
     return msgspec.json.encode(event)
 
 
-def _pod_reference(pod: PodReference, resource_version: str) -> dict[str, str]:
+def _reference(pod: PodReference, resource_version: str, kind: str = POD) -> dict[str, str]:
     """upstream: ``GetReference`` of client-go's tools/reference."""
     reference = {
-        "apiVersion": "v1",
-        "kind": "Pod",
+        "apiVersion": "v1" if kind == POD else "scheduling.k8s.io/v1alpha2",
+        "kind": kind,
         "namespace": pod.namespace,
         "name": pod.name,
         "uid": pod.uid,

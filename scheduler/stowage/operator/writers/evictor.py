@@ -77,12 +77,12 @@ class Evictor:
 
 def disruption_patch(instruction: EvictPod, transition_time: str) -> bytes:
     """The strategic merge patch that adds the victim's DisruptionTarget condition."""
-    name = instruction.scheduler_name
+    name, kind = instruction.scheduler_name, instruction.preemptor_kind.lower()
     condition: dict[str, object] = {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "PreemptionByScheduler",
-        "message": f"{name}: preempting to accommodate a higher priority pod",
+        "message": f"{name}: preempting to accommodate a higher priority {kind}",
         "lastTransitionTime": transition_time,
     }
     if instruction.observed_generation:

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from stowage.api.instructions import ClearNomination, PatchPodStatus
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff, is_worth_retrying
+from stowage.operator.client.backoff import Backoff, is_worth_retrying, retry_log
+from stowage.operator.client.outage_log import plain_message
 from stowage.operator.clock import Clock
 from stowage.operator.writers.worker_pool import WorkerPool
 
@@ -45,7 +46,7 @@ class PodStatusWriter:
         self._false: LRUCache[str, None] = LRUCache(MAX_REMEMBERED_PODS)
         self._queued: set[str] = set()
         self._in_flight: dict[str, asyncio.Future[None]] = {}
-        self._pool: WorkerPool[str] = WorkerPool("pod-status", WIDTH, self._write)
+        self.pool: WorkerPool[str] = WorkerPool("pod-status", WIDTH, self._write)
 
     def patch(self, instruction: PatchPodStatus) -> None:
         """Write the status when a worker is free."""
@@ -56,7 +57,7 @@ class PodStatusWriter:
         self._latest[uid] = _merged(waiting, instruction)
         if uid not in self._queued:
             self._queued.add(uid)
-            self._pool.add(uid)
+            self.pool.add(uid)
 
     def clear_nomination(self, instruction: ClearNomination) -> None:
         """Remove the nominated node when a worker is free, and keep the condition."""
@@ -79,7 +80,7 @@ class PodStatusWriter:
 
     async def close(self, grace_s: float) -> None:
         """Write no more."""
-        await self._pool.close(grace_s)
+        await self.pool.close(grace_s)
 
     async def _write(self, uid: str) -> None:
         backoff = Backoff(self._clock.jitter, 0.2, self._client.timeouts.max_backoff_s)
@@ -117,7 +118,12 @@ class PodStatusWriter:
     def _retryable_error(instruction: PatchPodStatus, error: Exception) -> Exception | None:
         """Log the error; returns it if the patch is to be retried."""
         if is_worth_retrying(error) or _is_write_conflict(error):
-            log.info("pod status not written yet", pod=instruction.pod.key, error=repr(error))
+            write = retry_log(log, error)
+            write(
+                "pod status not written yet",
+                pod=instruction.pod.key,
+                error=plain_message(error),
+            )
             return error
         # After 404, and 409 or 422 about another UID, the pod is gone.
         if not isinstance(error, ApiError) or error.status not in (404, 409, 422):

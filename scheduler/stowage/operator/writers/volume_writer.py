@@ -28,7 +28,8 @@ from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.values.volume_claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff
+from stowage.operator.client.backoff import Backoff, retry_log
+from stowage.operator.client.outage_log import plain_message
 from stowage.operator.clock import Clock
 
 MAX_ANSWERED_ERRORS = 5
@@ -135,7 +136,8 @@ class VolumeWriter:
                     return version
             if answered_errors >= MAX_ANSWERED_ERRORS:
                 raise _WriteFailedError(str(failure))
-            log.info("writing again", object=write.name, error=repr(failure))
+            log_retry = retry_log(log, failure)
+            log_retry("writing again", object=write.name, error=plain_message(failure))
             await self._clock.sleep(backoff.next_delay(failure))
 
     async def _read_back(self, write: _Write, failure: Exception) -> str:

@@ -9,6 +9,13 @@ from typing import Generic, TypeVar
 
 import structlog
 
+from stowage.operator import clock
+from stowage.operator.metrics.definitions import (
+    WORKQUEUE_QUEUE_DURATION,
+    WORKQUEUE_WORK_DURATION,
+)
+from stowage.operator.metrics.histogram import Histogram
+
 Job = TypeVar("Job")
 
 log = structlog.get_logger("stowage.operator.writers.worker_pool")
@@ -26,6 +33,12 @@ class WorkerPool(Generic[Job]):
         work: Runs one job.
         answer_fault: Reports the outcome of a job that raised an unexpected exception; None if the
             engine does not wait for an outcome.
+
+    Attributes:
+        name: Name in logs and metrics.
+        num_added: Number of added jobs.
+        waited_s: Seconds that jobs waited for a worker.
+        worked_s: Seconds that jobs took.
     """
 
     def __init__(
@@ -36,13 +49,18 @@ class WorkerPool(Generic[Job]):
         answer_fault: Callable[[Job, Exception], Awaitable[None]] | None = None,
     ) -> None:
         self._answer_fault = answer_fault
-        self._name = name
+        self.name = name
         self._width = width
         self._work = work
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[tuple[Job, float]] = deque()
+        self._running: dict[int, float] = {}
+        self.num_added = 0
+        self.waited_s = Histogram(WORKQUEUE_QUEUE_DURATION.buckets)
+        self.worked_s = Histogram(WORKQUEUE_WORK_DURATION.buckets)
         self._workers: set[asyncio.Task[None]] = set()
         self._num_running = 0
         self._num_unfinished = 0
+        self._number = 0
         self._closed = False
 
     def __len__(self) -> int:
@@ -53,13 +71,24 @@ class WorkerPool(Generic[Job]):
         """Queue a job; ignored after `close`."""
         if self._closed:
             return
-        self._waiting.append(job)
+        self._waiting.append((job, clock.timer()))
+        self.num_added += 1
         self._num_unfinished += 1
         if self._num_running < self._width:
             self._num_running += 1
-            worker = asyncio.create_task(self._run(), name=self._name)
+            worker = asyncio.create_task(self._run(), name=self.name)
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
+
+    @property
+    def num_waiting(self) -> int:
+        """Number of jobs that wait for a worker."""
+        return len(self._waiting)
+
+    def running_s(self) -> list[float]:
+        """Seconds since the beginning of each running job."""
+        now = clock.timer()
+        return [now - started for started in self._running.values()]
 
     async def close(self, grace_s: float) -> None:
         """Drop the waiting jobs, and cancel the running ones after `grace_s`."""
@@ -77,14 +106,20 @@ class WorkerPool(Generic[Job]):
     async def _run(self) -> None:
         try:
             while self._waiting:
-                job = self._waiting.popleft()
+                job, added = self._waiting.popleft()
+                started = clock.timer()
+                self.waited_s.observe(started - added)
+                number = self._number = self._number + 1
+                self._running[number] = started
                 try:
                     await self._do(job)
                 except Exception:
                     # An unexpected exception of one job must not end the worker.
-                    log.exception("job failed", pool=self._name, job=repr(job))
+                    log.exception("job failed", pool=self.name, job=repr(job))
                 finally:
                     self._num_unfinished -= 1
+                    del self._running[number]
+                    self.worked_s.observe(clock.timer() - started)
         finally:
             self._num_running -= 1
 
@@ -94,5 +129,5 @@ class WorkerPool(Generic[Job]):
         except Exception as fault:
             if self._answer_fault is None:
                 raise
-            log.exception("job failed", pool=self._name, job=repr(job))
+            log.exception("job failed", pool=self.name, job=repr(job))
             await self._answer_fault(job, fault)

@@ -9,8 +9,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.api_client import ApiClient, SentRequest
 from stowage.operator.client.gated_client import GatedClient, LeaseNotHeldError
+from stowage.operator.client.outage_log import OutageLog
 from stowage.operator.client.rate_limit import TokenBucket
 from stowage.operator.client.timeouts import Timeouts
 from tests.support.fake_api import FakeTime
@@ -21,6 +22,7 @@ class _Connection:
 
     generation = 0
     timeouts = Timeouts()
+    outages = OutageLog("example")
 
     def __init__(
         self, server: str = "http://example", session: aiohttp.ClientSession | None = None
@@ -74,6 +76,34 @@ async def test_a_lease_lost_while_waiting_for_the_rate_limit_stops_the_write(
     with pytest.raises(LeaseNotHeldError):
         await client.post("/x", b"")
     assert sent_methods == ["POST"]
+
+
+async def test_the_wait_for_the_rate_limit_and_the_size_of_the_body_are_observed() -> None:
+    time = FakeTime()
+    delays: list[tuple[str, float]] = []
+    requests: list[SentRequest] = []
+    async with TestServer(_echo()) as server, aiohttp.ClientSession() as session:
+        client = GatedClient(
+            _Connection(str(server.make_url("")).rstrip("/"), session),  # type: ignore[arg-type]
+            lambda: True,
+            TokenBucket(1, 1, time.clock),
+            requests.append,
+            lambda method, delay_s: delays.append((method, delay_s)),
+        )
+        await client.post("/x", b"12345")
+        await client.post("/x", b"123456789")
+    assert delays == [("POST", 0.0), ("POST", 1.0)]
+    assert [(sent.num_sent, sent.num_received) for sent in requests] == [(5, 2), (9, 2)]
+    assert [sent.code for sent in requests] == ["200", "200"]
+
+
+def _echo() -> web.Application:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.json_response({})
+
+    app = web.Application()
+    app.router.add_post("/x", answer)
+    return app
 
 
 async def test_a_request_without_the_lease_is_not_retried() -> None:

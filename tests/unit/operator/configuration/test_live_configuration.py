@@ -10,13 +10,13 @@ from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.events import ConfigurationChanged, Event
 from stowage.api.instructions import ConfigurationApplied
 from stowage.operator.configuration.config_map import ConfigMapReference, parse_reference, text_of
-from stowage.operator.configuration.config_map_events import ConfigMapEventRecorder
 from stowage.operator.configuration.live_configuration import (
     ConfigMapOptions,
     LiveConfiguration,
     LoadedConfiguration,
 )
 from stowage.operator.metrics.configuration_metrics import ConfigurationMetrics
+from stowage.operator.writers.object_events import ObjectEventRecorder
 
 REFERENCE = ConfigMapReference("stowage-system", "stowage-config")
 
@@ -28,7 +28,7 @@ def load(text: str) -> LoadedConfiguration:
     return LoadedConfiguration(text, {"text": text}, {"text": text})
 
 
-class Recorder(ConfigMapEventRecorder):
+class Recorder(ObjectEventRecorder):
     """A live configuration that records the events it posts and writes."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Recorder(ConfigMapEventRecorder):
         self.live.follow(ConfigMapOptions(REFERENCE, load), self)
         self._version = 0
 
-    def record(self, uid: str, *, is_warning: bool, reason: str, note: str) -> None:
+    def record(self, uid: str, *, reason: str, note: str, is_warning: bool = False) -> None:
         self.recorded.append(("Warning" if is_warning else "Normal", reason, note))
 
     def edit(self, text: str, event_type: str | None = "MODIFIED") -> None:
@@ -108,7 +108,7 @@ def test_a_valid_edit_is_active_once_the_engine_has_applied_it(
     assert recorder.selected == [("stowage",)]
     note = "configuration new is in force"
     assert recorder.recorded == [("Normal", "ConfigurationApplied", note)]
-    shown = {"kubescheduler.config.k8s.io": {"text": "new"}}
+    shown = {"componentconfig": {"text": "new"}}
     assert recorder.live.configz() == {**shown, "stowage": {"configurationHash": "new"}}
 
 

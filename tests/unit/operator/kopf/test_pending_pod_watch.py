@@ -14,7 +14,7 @@ from stowage.operator.inbox import Inbox
 from stowage.operator.kopf.pending_pod_watch import DeletedEventFilter
 from stowage.operator.kopf.settings import NoMemory, pod_watching_settings
 from stowage.operator.watch.pending_pods import PendingPods
-from tests.support.fake_api import no_jitter
+from tests.support.fake_api import FakeTime, no_jitter
 
 ADDED = (
     b'{"type":"ADDED","object":{"metadata":{"name":"a","uid":"a","resourceVersion":"7"},"spec":{}}}'
@@ -80,6 +80,16 @@ async def test_an_invalid_watch_line_becomes_a_bookmark_and_is_reported(which: s
     assert isinstance(problem, ObjectInvalid)
     assert problem.kind == "Pod"
     assert problem.expectation
+
+
+@pytest.mark.parametrize("line", [ADDED, DELETED, b'{"type":"BOOKMARK","object":{}}\n'])
+async def test_each_line_of_a_watch_ends_the_silence(line: bytes) -> None:
+    time = FakeTime()
+    pods = PendingPods(Inbox(), ["stowage"], monotonic=time.monotonic)
+    time.now += 60.0
+    body = cast("aiohttp.StreamReader", _Body(line))
+    content = DeletedEventFilter(body, pods.handle_removal, pods.note_activity)
+    assert [pods.idle_s async for _ in content.iter_chunked(1024)] == [0.0]
 
 
 async def test_a_line_may_arrive_in_several_chunks() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import io
 import json
 import logging
+import sys
 from collections.abc import Iterator
 
 import pytest
 import structlog
 
-from stowage.operator.logging.setup import QUIET_LIBRARIES, configure_logging
+from stowage.operator.logging.setup import configure_logging
+from stowage.operator.logging.verbosity import QUIET_LIBRARIES, set_verbosity
 
 
 @pytest.fixture(autouse=True)
@@ -59,3 +62,63 @@ def test_debug_lines_need_a_high_verbosity(
     structlog.get_logger().debug("detail")
     logging.getLogger("kopf.objects").debug("Handler is invoked")
     assert [line["event"] for line in _lines(capsys)] == ["detail", "Handler is invoked"]
+
+
+def test_the_verbosity_of_loggers_in_use_changes_at_run_time(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure_logging(0, json=True)
+    log = structlog.get_logger()
+    log.info("cached")
+    set_verbosity(4)
+    log.debug("detail")
+    logging.getLogger("kopf.objects").debug("Handler is invoked")
+    set_verbosity(2)
+    log.debug("more detail")
+    log.bind(pod="p").debug("bound detail")
+    logging.getLogger("kopf.objects").info("Handler is invoked again")
+    log.info("end")
+    events = [line["event"] for line in _lines(capsys)]
+    assert events == ["cached", "detail", "Handler is invoked", "end"]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stderr", "no_color", "is_coloured"),
+    [(_Terminal, "", True), (_Terminal, "1", False), (io.StringIO, "", False)],
+)
+def test_text_has_colours_only_on_a_terminal_that_wants_them(
+    stderr: type[io.StringIO],
+    no_color: str,
+    is_coloured: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = stderr()
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    configure_logging(json=False)
+    structlog.get_logger().info("scheduled", pod="default/p", attempts=1)
+    text = written.getvalue()
+    assert ("\x1b[" in text) == is_coloured
+    assert text.index("scheduled") < text.index("default/p") < text.index("attempts")
+
+
+def test_a_json_line_begins_with_time_level_and_event(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(json=True)
+    structlog.get_logger().info("scheduled", pod="default/p")
+    (line,) = _lines(capsys)
+    assert list(line) == ["timestamp", "level", "event", "pod"]
+
+
+def test_kopfs_lines_about_repeated_requests_are_debug_lines(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for verbosity, number in ((0, 0), (4, 1)):
+        configure_logging(verbosity, json=True)
+        text = "Request attempt #1 failed; will retry: GET http://example"
+        logging.getLogger("kopf._cogs.clients.watching").error(text)
+        assert len(_lines(capsys)) == number

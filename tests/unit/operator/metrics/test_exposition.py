@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from stowage.api.instructions import (
     AttemptResult,
+    BindingConditionsAwaited,
     PodBound,
     PodReference,
     PreemptionAttempted,
@@ -116,6 +117,20 @@ def test_a_binding_request_counts_as_the_bind_point_of_its_profile() -> None:
         if sample.name.endswith("_count") and sample.labels == labels
     ]
     assert count == 1
+
+
+def test_waits_for_devices_count_for_each_driver() -> None:
+    metrics = Metrics(FakeTime().monotonic)
+    drivers = ("fpga.example.com", "gpu.example.com")
+    metrics.observe_binding_conditions(
+        BindingConditionsAwaited(POD, "stowage", drivers, "timeout", 600.0)
+    )
+    text = metrics.exposition().decode()
+    for driver in drivers:
+        labels = f'{{driver="{driver}",profile="stowage",status="timeout"}}'
+        assert f"\nscheduler_dra_bindingconditions_allocations_total{labels} 1.0\n" in text
+        name = "scheduler_dra_bindingconditions_wait_duration_seconds_sum"
+        assert f"\n{name}{labels} 600.0\n" in text
 
 
 def test_preemptions_count_victims_and_evictions_count_outcomes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from stowage.api.decoding.decode import decode_pod
@@ -23,7 +24,7 @@ def _samples(*phases: str) -> dict[tuple[str, str], float]:
         make_pod_info(decode_pod((TEMPLATE % (f"p{n}", f"u{n}", phase)).encode()), CLASSES)
         for n, phase in enumerate(phases)
     ]
-    text = ResourceMetrics(lambda: pods).exposition().decode()
+    text = generate_latest(ResourceMetrics(lambda: pods)).decode()
     samples = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:

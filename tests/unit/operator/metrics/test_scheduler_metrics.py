@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from stowage.api.instructions import AttemptResult, PodBound, PodReference
+from stowage.api.events import PendingPodSeen
+from stowage.api.instructions import AttemptResult, PodBound, PodGroupAttemptResult, PodReference
+from stowage.operator.client.api_client import SentRequest
 from stowage.operator.metrics.histogram import Histogram, exponential_buckets
 from stowage.operator.metrics.scheduler_metrics import Metrics
+from tests.support.builders import make_pod
+from tests.support.engines import default_engine
 from tests.support.fake_api import FakeTime
 from tests.support.round_robin_engine import RoundRobinEngine
 
@@ -47,6 +51,21 @@ def test_a_refused_attempt_counts_at_once() -> None:
     assert (
         samples[("scheduler_schedule_attempts_total", frozenset({"unschedulable", "stowage"}))] == 1
     )
+
+
+def test_attempts_of_pod_groups_have_metrics_of_their_own() -> None:
+    metrics = Metrics(FakeTime().monotonic)
+    attempt = PodGroupAttemptResult(
+        "d", "g", "waiting_on_preemption", "stowage", duration_s=0.5, algorithm_duration_s=0.25
+    )
+    metrics.observe_group_attempt(attempt)
+    samples, prefix = _samples(metrics), "scheduler_podgroup"
+    labels = frozenset({"waiting_on_preemption", "stowage"})
+    assert samples[f"{prefix}_schedule_attempts_total", labels] == 1
+    assert samples[f"{prefix}_scheduling_attempt_duration_seconds_sum", labels] == 0.5
+    assert samples[f"{prefix}_scheduling_algorithm_duration_seconds_sum", frozenset()] == 0.25
+    pods = ("scheduler_schedule_attempts_total", labels)
+    assert pods not in samples
 
 
 def test_attempts_beyond_the_largest_label_share_one() -> None:
@@ -89,3 +108,39 @@ def test_bucket_bounds_are_inclusive() -> None:
         histogram.observe(value)
     assert histogram.cumulative() == [("1", 2), ("2", 3), ("+Inf", 4)]
     assert histogram.sum == 12.0
+
+
+def _lines(metrics: Metrics) -> list[str]:
+    return metrics.exposition().decode().splitlines()
+
+
+def test_the_sizes_of_requests_and_answers_are_measured() -> None:
+    metrics = Metrics(FakeTime().monotonic, "host")
+    metrics.observe_request(SentRequest("POST", "201", 0.1, num_sent=300, num_received=70))
+    metrics.observe_request(SentRequest("POST", "<error>", 0.1, num_sent=300))
+    lines = _lines(metrics)
+    labels = '{host="host",verb="POST"}'
+    assert f"rest_client_request_size_bytes_count{labels} 2.0" in lines
+    assert f"rest_client_request_size_bytes_sum{labels} 600.0" in lines
+    assert f"rest_client_response_size_bytes_count{labels} 1.0" in lines
+    assert f"rest_client_response_size_bytes_sum{labels} 70.0" in lines
+
+
+def test_a_pod_bound_after_its_timeout_is_counted() -> None:
+    metrics = Metrics(FakeTime().monotonic)
+    name = "scheduler_pod_scheduled_after_flush_total"
+    assert f"{name} 0.0" in _lines(metrics)
+    metrics.observe_bound(PodBound(POD, "n", "stowage", 2, 300.0, was_flushed=True))
+    metrics.observe_bound(PodBound(POD, "n", "stowage", 2, 10.0))
+    assert f"{name} 1.0" in _lines(metrics)
+
+
+def test_the_oldest_pending_pod_counts_from_when_it_was_first_ready() -> None:
+    time, engine = FakeTime(now=1000.0), default_engine()
+    metrics = Metrics(time.monotonic)
+    metrics.attach_engine(engine, lambda: 0)
+    assert "stowage_oldest_pending_pod_seconds 0.0" in _lines(metrics)
+    engine.handle([PendingPodSeen(make_pod("gated", gates=["wait"]))], 100.0)
+    engine.handle([PendingPodSeen(make_pod("old"))], 900.0)
+    engine.handle([PendingPodSeen(make_pod("young"))], 990.0)
+    assert "stowage_oldest_pending_pod_seconds 100.0" in _lines(metrics)

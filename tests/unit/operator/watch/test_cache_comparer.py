@@ -14,7 +14,7 @@ from stowage.operator.client.api_error import ApiError
 from stowage.operator.watch.cache_comparer import CacheComparer
 from stowage.state.pods.pod_class import PodClasses
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
-from tests.support.fake_api import FakeApiClient
+from tests.support.fake_api import FakeApiClient, FakeTime
 
 CLASSES = PodClasses()
 
@@ -49,7 +49,7 @@ def _list(*names: str, token: str = "") -> dict[str, Any]:
 
 async def _compared(state: _State, *answers: Any) -> list[dict[str, Any]]:
     with capture_logs() as lines:
-        await CacheComparer(FakeApiClient(get=list(answers)), state).run()
+        await CacheComparer(FakeApiClient(get=list(answers)), state, FakeTime().clock).run()
     return [dict(line) for line in lines]
 
 

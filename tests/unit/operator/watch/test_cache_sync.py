@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from stowage.api.events import PendingPodGone
+from stowage.api.reflected_kinds import NODES
 from stowage.operator.inbox import Inbox
 from stowage.operator.loop import MAX_EVENTS_AT_ONCE
 from stowage.operator.watch.cache_sync import CacheSync
-from stowage.operator.watch.kinds import NODES
 from stowage.operator.watch.reflector import Reflector
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
 from tests.unit.operator.tasks import let_tasks_run

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
-from stowage.api.events import AssignedPodGone, Event, NodeGone, NodeSeen, ObjectInvalid
+from stowage.api.events import (
+    AssignedPodGone,
+    DeviceObjectGone,
+    DeviceObjectSeen,
+    Event,
+    NodeGone,
+    NodeSeen,
+    ObjectInvalid,
+)
+from stowage.api.objects.device import ResourceSlice
 from stowage.api.objects.node import Node
+from stowage.api.reflected_kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.watch_lines import complete_lines
 from stowage.operator.clock import Clock
 from stowage.operator.inbox import Inbox
-from stowage.operator.watch.kinds import ASSIGNED_PODS, NODES
-from stowage.operator.watch.reflector import MAX_STALE_LISTS, Reflector
+from stowage.operator.watch.reflector import MAX_STALE_LISTS, UNSERVED_INTERVAL_S, Reflector
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime, Request, no_jitter
 from tests.unit.operator.tasks import let_tasks_run
 
@@ -60,6 +69,7 @@ class _Run:
     def __init__(self, lists: list[Any], watches: list[list[Any]]) -> None:
         self.inbox = Inbox()
         self.time = FakeTime()
+        self.silences: list[float] = []
         # The watch after the last scripted one ends the run.
         self.client = FakeApiClient(get=lists, watch=[*watches, [_EndOfScript()]])
         clock = replace(self.time.clock, sleep=self._sleep)
@@ -67,6 +77,18 @@ class _Run:
 
     async def _sleep(self, seconds: float) -> None:
         await self.time.sleep(seconds)
+
+    def passes(self, seconds: float) -> Callable[[], None]:
+        """Part of the script of a watch: nothing comes for that long."""
+
+        def pass_time() -> None:
+            self.time.now += seconds
+
+        return pass_time
+
+    def note_silence(self) -> None:
+        """Part of the script of a watch: note how long the reflector has heard nothing."""
+        self.silences.append(self.reflector.idle_s)
 
     async def arrived(self) -> list[str]:
         with pytest.raises(_EndOfScript):
@@ -92,6 +114,27 @@ async def test_a_list_is_followed_by_a_watch_from_its_version() -> None:
     assert await run.arrived() == ["+a", "+b", "+c", "-a"]
     assert run.watched_from() == ["10", "12"]
     assert run.reflector.has_synced
+
+
+async def test_an_optional_kind_that_is_not_served_counts_as_empty_and_is_asked_for_again() -> None:
+    slices = next(kind for kind in REFLECTED_KINDS if kind.type is ResourceSlice)
+    found = {"metadata": {"name": "s", "uid": "u", "resourceVersion": "3"}, "spec": {}}
+    unserved = ApiError(404, "", "404 page not found")
+    client = FakeApiClient(
+        get=[unserved, _list(found), unserved], watch=[[unserved], [_EndOfScript()]]
+    )
+    inbox, time = Inbox(), FakeTime()
+    reflector: Reflector[ResourceSlice] = Reflector(slices, client, inbox, time.clock)
+    running = asyncio.create_task(reflector.run())
+    await client.has_sent(2)
+    assert reflector.has_synced
+    assert reflector.num_failures == 0
+    await client.has_sent(4)
+    await let_tasks_run()
+    events = inbox.drain(limit=10)
+    assert [type(event) for event in events] == [DeviceObjectSeen, DeviceObjectGone]
+    assert time.now >= 1000.0 + 2 * UNSERVED_INTERVAL_S
+    running.cancel()
 
 
 async def test_all_pages_of_a_list_are_read() -> None:
@@ -161,6 +204,46 @@ async def test_a_watch_that_ends_at_once_backs_off() -> None:
     run = _Run([_list()], [[], [], []])
     await run.arrived()
     assert run.time.slept == [0.2, 0.4, 0.8]
+
+
+async def test_an_idle_watch_that_ends_is_opened_again_without_a_failure() -> None:
+    """A server may send no bookmarks for a kind that does not change."""
+    run = _Run([_list(_node("a"))], [])
+    run.client.script("WATCH", *[[run.passes(60.0)]] * 10, [_EndOfScript()])
+    assert await run.arrived() == ["+a"]
+    assert run.watched_from() == ["10"] * 11
+    assert (run.reflector.num_failures, run.reflector.num_lists) == (0, 1)
+    assert run.time.slept == []
+
+
+async def test_an_answered_watch_ends_the_silence() -> None:
+    run = _Run([_list(_node("a"))], [])
+    watch = [run.note_silence, run.passes(60.0), run.note_silence]
+    run.client.script("WATCH", watch, watch, [run.passes(7.0), _EndOfScript()])
+    await run.arrived()
+    assert run.silences == [0.0, 60.0, 0.0, 60.0]
+    assert run.reflector.idle_s == 7.0
+
+
+async def test_a_watch_without_an_answer_does_not_end_the_silence() -> None:
+    run = _Run([_list(_node("a"))], [[TimeoutError()], [TimeoutError()]])
+    await run.arrived()
+    assert run.reflector.idle_s == pytest.approx(0.2 + 0.4)
+
+
+async def test_a_watch_that_is_silent_for_longer_than_its_own_timeout_is_a_failure() -> None:
+    run = _Run([_list(_node("a"))], [])
+    run.client.script("WATCH", [run.passes(90.0), TimeoutError()], [_EndOfScript()])
+    await run.arrived()
+    assert run.watched_from() == ["10", "10"]
+    assert (run.reflector.num_failures, run.reflector.num_lists) == (1, 1)
+
+
+async def test_a_server_ends_a_watch_before_the_client_takes_it_for_broken() -> None:
+    run = _Run([_list()], [])
+    await run.arrived()
+    longest_s = int(run.requests("WATCH")[0].params["timeoutSeconds"])
+    assert 1 <= longest_s < run.client.timeouts.watch_idle_s - 20.0
 
 
 async def test_an_invalid_object_is_reported_and_the_others_are_handled() -> None:
@@ -251,11 +334,14 @@ async def test_events_out_of_order_are_all_handled() -> None:
     assert run.watched_from() == ["10", "14", "14"]
 
 
-async def test_a_bookmark_resets_the_idle_time_of_a_watch() -> None:
-    run = _Run([_list(_node("a"))], [[_line("BOOKMARK", _node("", version=12))]])
-    assert await run.arrived() == ["+a"]
-    run.time.now += 7.0
-    assert run.reflector.idle_s == 7.0
+@pytest.mark.parametrize("change", ["BOOKMARK", "ADDED"])
+async def test_each_line_of_a_watch_ends_the_silence(change: str) -> None:
+    run = _Run([_list(_node("a"))], [])
+    line = _line(change, _node("a", version=12))
+    watch = [run.passes(60.0), line, run.note_silence, run.passes(7.0), run.note_silence]
+    run.client.script("WATCH", watch, [_EndOfScript()])
+    await run.arrived()
+    assert run.silences == [0.0, 7.0]
 
 
 async def test_the_delay_starts_over_once_the_api_server_answers() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from stowage.api.instructions import EmitEvent, PodReference
+from stowage.api.instructions import POD_GROUP, EmitEvent, PodReference
 from stowage.operator.client.api_error import ApiError
+from stowage.operator.decisions.records import DecisionIds
 from stowage.operator.writers import event_recorder
 from stowage.operator.writers.event_recorder import SERIES_INTERVAL_S, EventRecorder
 from tests.support.fake_api import FakeApiClient, FakeTime
@@ -22,7 +24,7 @@ def _failed(note: str = "0/1 nodes are available", uid: str = "u1") -> EmitEvent
 
 def _recorder(client: FakeApiClient, time: FakeTime | None = None) -> EventRecorder:
     time = time or FakeTime()
-    return EventRecorder(client, "host", time.clock)
+    return EventRecorder(client, "host", time.clock, DecisionIds("p"))
 
 
 async def test_an_event_has_controller_pod_reason_and_action() -> None:
@@ -45,6 +47,33 @@ async def test_an_event_has_controller_pod_reason_and_action() -> None:
     assert (body["type"], body["reason"], body["action"]) == ("Normal", "Scheduled", "Binding")
 
 
+async def test_an_event_about_an_attempt_names_its_decision() -> None:
+    client = FakeApiClient()
+    _recorder(client).emit(replace(SCHEDULED, decision=7))
+    await let_tasks_run()
+    (request,) = client.requests
+    assert request.body["metadata"]["annotations"] == {"stowage/decision": "p-7"}
+    assert request.body["note"] == "assigned"
+
+
+async def test_an_event_without_an_attempt_has_no_annotation() -> None:
+    client = FakeApiClient()
+    _recorder(client).emit(SCHEDULED)
+    await let_tasks_run()
+    assert "annotations" not in client.requests[0].body["metadata"]
+
+
+async def test_a_repeated_event_names_the_last_decision() -> None:
+    client = FakeApiClient()
+    recorder = _recorder(client)
+    for number in (3, 4):
+        recorder.emit(replace(_failed(), decision=number))
+        await let_tasks_run()
+    patch = client.requests[-1].body
+    assert patch["series"]["count"] == 2
+    assert patch["metadata"] == {"annotations": {"stowage/decision": "p-4"}}
+
+
 async def test_an_event_has_the_resource_versions_of_its_pods() -> None:
     client = FakeApiClient()
     preemptor = PodReference("default", "q", "u2")
@@ -60,6 +89,21 @@ async def test_an_event_has_the_resource_versions_of_its_pods() -> None:
     body = client.requests[0].body
     versions = (body["regarding"]["resourceVersion"], body["related"]["resourceVersion"])
     assert versions == ("17", "18")
+
+
+async def test_an_event_may_be_related_to_a_pod_group() -> None:
+    client = FakeApiClient()
+    _recorder(client).emit(
+        EmitEvent(
+            *(POD, "Normal", "Preempted", "Preempting", "Preempted by podgroup u2", "stowage"),
+            related=PodReference("default", "g", "u2"),
+            related_kind=POD_GROUP,
+        )
+    )
+    await let_tasks_run()
+    related = client.requests[0].body["related"]
+    assert (related["apiVersion"], related["kind"]) == ("scheduling.k8s.io/v1alpha2", "PodGroup")
+    assert (related["name"], related["uid"]) == ("g", "u2")
 
 
 async def test_a_long_note_is_cut_to_the_limit_of_the_api() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stowage.api.events import EvictionFinished
-from stowage.api.instructions import EvictPod, PodReference
+from stowage.api.instructions import POD_GROUP, EvictPod, PodReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.evictor import MAX_ATTEMPTS, REFUSED_PAUSE_S, Evictor
 from tests.support.fake_api import FakeApiClient, FakeTime
@@ -50,6 +51,13 @@ async def test_the_condition_has_the_reason_and_the_delete_has_the_uid_as_precon
     assert (delete.method, delete.path) == ("DELETE", POD)
     assert delete.body["preconditions"] == {"uid": "u-v"}
     assert "gracePeriodSeconds" not in delete.body
+
+
+async def test_the_condition_names_a_pod_group_as_the_preemptor() -> None:
+    client, time = FakeApiClient(), FakeTime()
+    await Evictor(client, time.clock).evict(replace(INSTRUCTION, preemptor_kind=POD_GROUP))
+    (condition,) = client.requests[0].body["status"]["conditions"]
+    assert condition["message"] == ("stowage: preempting to accommodate a higher priority podgroup")
 
 
 async def test_a_victim_that_is_already_gone_is_no_failure() -> None:

@@ -1,7 +1,8 @@
-"""Kubernetes Events on the ConfigMap, which report whether an edit was applied."""
+"""Kubernetes Events on objects of the scheduler's own: its ConfigMap and its Lease."""
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 
@@ -11,80 +12,93 @@ import structlog
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, retry
+from stowage.operator.client.outage_log import plain_message
 from stowage.operator.clock import Clock
-from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.writers.event_recorder import MAX_ATTEMPTS, cut_note, event_name
 from stowage.operator.writers.worker_pool import WorkerPool
 
 CONTROLLER = "stowage"
 
-log = structlog.get_logger("stowage.operator.configuration.config_map_events")
+log = structlog.get_logger("stowage.operator.writers.object_events")
 
 
-class ConfigMapEventRecorder:
-    """Writes Events on the ConfigMap, one after the other; only the leader writes.
+class OwnObject(msgspec.Struct, frozen=True, rename="camel"):
+    """An object that Events are about, as in ``regarding``."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+
+class ObjectEventRecorder:
+    """Writes Events about one object, one after the other.
 
     Args:
         client: Client of the API server.
-        config_map: The ConfigMap.
+        about: The object.
+        action: The `action` of its Events.
         clock: Time, sleep and jitter.
-        may_write: Whether this replica holds the lease.
+        may_write: Whether this replica may write an Event at this moment.
     """
 
     def __init__(
         self,
         client: ApiClient,
-        config_map: ConfigMapReference,
+        about: OwnObject,
+        action: str,
         clock: Clock,
-        may_write: Callable[[], bool],
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self._client = client
-        self._config_map = config_map
+        self._about = about
+        self._action = action
         self._instance = f"{CONTROLLER}-{socket.gethostname()}"
         self._clock = clock
         self._may_write = may_write
-        self._pool: WorkerPool[bytes] = WorkerPool("configuration events", 1, self._write)
+        self._pool: WorkerPool[bytes] = WorkerPool(f"events of {about.kind}", 1, self._write)
 
-    def record(self, uid: str, *, is_warning: bool, reason: str, note: str) -> None:
+    def record(self, uid: str, *, reason: str, note: str, is_warning: bool = False) -> None:
         """Write an Event when the worker is free."""
         if self._may_write():
             self._pool.add(self._body(uid, is_warning, reason, note))
 
     async def close(self, grace_s: float) -> None:
-        """Write no more Events."""
+        """Write no more Events; the one that is next has `grace_s` to end."""
+        if grace_s:
+            await asyncio.sleep(0)  # The worker takes an Event that was recorded just now.
         await self._pool.close(grace_s)
 
     def _body(self, uid: str, is_warning: bool, reason: str, note: str) -> bytes:
-        config_map = self._config_map
-        name = event_name(config_map.name, uid, self._clock.unix_nanoseconds())
+        about = self._about
+        name = event_name(about.name, uid, self._clock.unix_nanoseconds())
         return msgspec.json.encode(
             {
                 "apiVersion": "events.k8s.io/v1",
                 "kind": "Event",
-                "metadata": {"name": name, "namespace": config_map.namespace},
+                "metadata": {"name": name, "namespace": about.namespace},
                 "eventTime": self._clock.timestamp_micro(),
                 "reportingController": CONTROLLER,
                 "reportingInstance": self._instance,
-                "action": "Configuring",
+                "action": self._action,
                 "reason": reason,
-                "regarding": {
-                    "apiVersion": "v1",
-                    "kind": "ConfigMap",
-                    "namespace": config_map.namespace,
-                    "name": config_map.name,
-                    "uid": uid,
-                },
+                "regarding": {**msgspec.to_builtins(about), "uid": uid},
                 "note": cut_note(note),
                 "type": "Warning" if is_warning else "Normal",
             }
         )
 
     async def _write(self, body: bytes) -> None:
-        path = f"/apis/events.k8s.io/v1/namespaces/{self._config_map.namespace}/events"
+        path = f"/apis/events.k8s.io/v1/namespaces/{self._about.namespace}/events"
         backoff = Backoff(self._clock.jitter, initial_s=0.5)
         try:
             await retry(
                 lambda: self._client.post(path, body), backoff, self._clock.sleep, MAX_ATTEMPTS
             )
         except (ApiError, *LOST_ANSWER_ERRORS) as error:
-            log.warning("event not written", config_map=str(self._config_map), error=repr(error))
+            log.warning(
+                "event not written",
+                kind=self._about.kind,
+                name=f"{self._about.namespace}/{self._about.name}",
+                error=plain_message(error),
+            )

@@ -1,0 +1,264 @@
+"""Writes the resource claims that the engine has allocated and reserved for a pod.
+
+    for each claim: PATCH the finalizer, if it is missing; PATCH the status
+      |-- 2xx ---------------------------------------------> next claim
+      |-- 409 -----------------------> GET, up to 5 tries in all
+      |-- 429, 5xx, no answer -------> wait, GET:
+      |      reserved for the pod ---------------------------> next claim
+      |      can still be used ------------------------------> PATCH again
+      |      cannot be used any more ------------------------> failed
+      |-- refused permanently (other 4xx) -------------------> failed
+    for extended resources: POST the claim, then the same, then PATCH the status of the pod
+
+The allocation and the reservation are one request, so a claim that is reserved for the pod has the
+allocation. Each PATCH has UID and resource version as preconditions. A failure reverts nothing: the
+engine releases what was reserved. A claim whose POST has no answer may exist; the engine finds it
+by its owner and deletes it.
+
+upstream: ``bindClaim`` of pkg/scheduler/framework/plugins/dynamicresources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import structlog
+
+from stowage.api.decoding.decode import decode_object
+from stowage.api.events import ClaimsWritten
+from stowage.api.instructions import BindClaims, ClaimToBind, ExtendedClaimToBind, PodReference
+from stowage.api.objects.device import ResourceClaim
+from stowage.api.values import claim_writes
+from stowage.api.values.claim_writes import ClaimUnusable
+from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.backoff import Backoff
+from stowage.operator.client.outage_log import plain_message
+from stowage.operator.clock import Clock
+
+CLAIMS_PATH = "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"
+MAX_CONFLICTS = 5
+"""Tries of one claim that other clients keep changing, as in kube-scheduler."""
+MAX_ANSWERED_ERRORS = 5
+"""5xx answers to the writes of one claim before they count as failed."""
+_NOT_THE_LEADER = "this replica does not hold the lease any more"
+
+log = structlog.get_logger("stowage.operator.writers.claim_writer")
+
+
+class _WriteFailedError(Exception):
+    """A write that is not retried; the text is the reason."""
+
+
+class ClaimWriter:
+    """Writes a pod's claims one after the other; many pods may run at once.
+
+    Args:
+        client: Client of the API server.
+        may_write: Whether this replica holds the lease; checked before each write.
+        clock: Time, sleep and jitter.
+        observe_creation: Called with ``success`` or ``failure`` after a claim was to be created.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        may_write: Callable[[], bool],
+        clock: Clock,
+        observe_creation: Callable[[str], None],
+    ) -> None:
+        self._client = client
+        self._may_write = may_write
+        self._clock = clock
+        self._observe_creation = observe_creation
+        self._running: dict[str, set[int]] = {}
+
+    async def write(self, instruction: BindClaims) -> ClaimsWritten:
+        """Make the writes until one fails or `stop` is called for the pod."""
+        pod, number = instruction.pod, instruction.number
+        self._running.setdefault(pod.uid, set()).add(number)
+        claims: list[ResourceClaim] = []
+        created: list[ResourceClaim] = []
+        failure = ""
+        try:
+            for wanted in instruction.claims:
+                claims.append(await self._bind(wanted, instruction))  # noqa: PERF401 - may fail
+            if instruction.extended is not None:
+                await self._bind_extended(instruction.extended, instruction, created)
+        except (_WriteFailedError, ClaimUnusable) as failed:
+            failure = str(failed)
+        finally:
+            self._forget(pod.uid, number)
+        extended = created[-1] if created else None
+        return ClaimsWritten(pod.uid, number, tuple(claims), extended, failure)
+
+    def stop(self, pod: PodReference) -> None:
+        """Make no further write for this pod; what was written is reported all the same."""
+        self._running.pop(pod.uid, None)
+
+    def _forget(self, uid: str, number: int) -> None:
+        numbers = self._running.get(uid, set())
+        numbers.discard(number)
+        if not numbers:
+            self._running.pop(uid, None)
+
+    async def _bind(self, wanted: ClaimToBind, instruction: BindClaims) -> ResourceClaim:
+        """Allocate and reserve one claim, with retries; returns it as the API server has it.
+
+        Raises:
+            _WriteFailedError: a write failed permanently.
+            ClaimUnusable: another client changed the claim so that it cannot be used.
+        """
+        claim, pod = wanted.claim, instruction.pod
+        backoff = Backoff(self._clock.jitter, initial_s=0.01, max_s=10.0)
+        conflicts = answered_errors = 0
+        while True:
+            if claim_writes.is_reserved_for(claim, pod.uid):
+                return claim
+            claim_writes.check_usable(claim, wanted)
+            try:
+                return await self._write_once(claim, wanted, instruction)
+            except ApiError as error:
+                conflicts += error.status == 409
+                answered_errors += error.status >= 500
+                failure: Exception = error
+                is_final = not error.is_transient and error.status != 409
+                if is_final or MAX_CONFLICTS in (conflicts, answered_errors):
+                    raise _WriteFailedError(_doing(claim, wanted, error)) from error
+            except LOST_ANSWER_ERRORS as error:
+                failure = error
+            name = claim.metadata.namespaced_name
+            log.info("writing again", claim=name, error=plain_message(failure))
+            await self._clock.sleep(backoff.next_delay(failure))
+            claim = await self._read(claim, instruction)
+
+    async def _write_once(
+        self, claim: ResourceClaim, wanted: ClaimToBind, instruction: BindClaims
+    ) -> ResourceClaim:
+        if wanted.allocation is not None and not claim_writes.has_finalizer(claim):
+            body = {"metadata": {"finalizers": [claim_writes.FINALIZER]}}
+            claim = await self._patch(claim, "", body, instruction)
+        now = self._clock.timestamp() if instruction.sets_time else None
+        reserved = claim_writes.with_reservation(claim, wanted, instruction.pod, now).status
+        status: dict[str, Any] = {"reservedFor": reserved.reserved_for[-1:]}
+        if wanted.allocation is not None:
+            status["allocation"] = reserved.allocation
+        elif reserved.allocation != claim.status.allocation:
+            status["allocation"] = {"allocationTimestamp": now}
+        return await self._patch(claim, "/status", {"status": status}, instruction)
+
+    async def _bind_extended(
+        self,
+        extended: ExtendedClaimToBind,
+        instruction: BindClaims,
+        created: list[ResourceClaim],
+    ) -> None:
+        """Create, allocate and reserve the claim for extended resources; name it in the pod."""
+        pod = instruction.pod
+        created.append(await self._create(extended, instruction))
+        wanted = ClaimToBind(created[-1], extended.allocation)
+        created.append(await self._bind(wanted, instruction))
+        if not extended.mappings:
+            text = "nil or empty request mappings, no update of pod"
+            raise _WriteFailedError(f"{text} {pod.key} ExtendedResourceClaimStatus")
+        status = claim_writes.extended_claim_status(created[-1], extended)
+        body = {"metadata": {"uid": pod.uid}, "status": {"extendedResourceClaimStatus": status}}
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
+        backoff = Backoff(self._clock.jitter, initial_s=0.1, max_s=10.0)
+        for attempt in range(MAX_ANSWERED_ERRORS):
+            self._check_running(instruction)
+            try:
+                await self._client.patch(path, msgspec.json.encode(body))
+                return
+            except (ApiError, *LOST_ANSWER_ERRORS) as error:
+                is_final = isinstance(error, ApiError) and not error.is_transient
+                if is_final or attempt + 1 == MAX_ANSWERED_ERRORS:
+                    text = f"update pod {pod.key} ExtendedResourceClaimStatus: {_text(error)}"
+                    raise _WriteFailedError(text) from error
+                await self._clock.sleep(backoff.next_delay(error))
+
+    async def _create(
+        self, extended: ExtendedClaimToBind, instruction: BindClaims
+    ) -> ResourceClaim:
+        self._check_running(instruction)
+        pod = instruction.pod
+        claim = claim_writes.extended_claim(pod, extended)
+        metadata = {
+            "generateName": claim_writes.extended_claim_prefix(pod),
+            "annotations": claim.metadata.annotations,
+            "ownerReferences": claim.metadata.owner_references,
+        }
+        kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
+        body = msgspec.json.encode({**kind, "metadata": metadata, "spec": claim.spec})
+        try:
+            answer = await self._client.post(CLAIMS_PATH.format(namespace=pod.namespace), body)
+        except (ApiError, *LOST_ANSWER_ERRORS) as error:
+            self._observe_creation("failure")
+            text = f"create claim for extended resources of pod {pod.key}: {_text(error)}"
+            raise _WriteFailedError(text) from error
+        self._observe_creation("success")
+        return decode_object(ResourceClaim, answer)
+
+    async def _patch(
+        self,
+        claim: ResourceClaim,
+        subresource: str,
+        body: dict[str, Any],
+        instruction: BindClaims,
+    ) -> ResourceClaim:
+        self._check_running(instruction)
+        meta = claim.metadata
+        preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        body = {**body, "metadata": {**preconditions, **body.get("metadata", {})}}
+        path = f"{claim_path(meta.namespace, meta.name)}{subresource}"
+        return decode_object(
+            ResourceClaim, await self._client.patch(path, msgspec.json.encode(body))
+        )
+
+    async def _read(self, claim: ResourceClaim, instruction: BindClaims) -> ResourceClaim:
+        """The claim as it is now.
+
+        Raises:
+            ClaimUnusable: it does not exist any more.
+        """
+        path = claim_path(claim.metadata.namespace, claim.metadata.name)
+        backoff = Backoff(self._clock.jitter, initial_s=0.1, max_s=10.0)
+        while True:
+            self._check_running(instruction)
+            try:
+                return decode_object(ResourceClaim, await self._client.get(path))
+            except ApiError as error:
+                if error.is_object_not_found:
+                    name = f"claim {claim.metadata.namespaced_name}"
+                    raise ClaimUnusable(f"{name} got deleted in the meantime") from error
+                await self._clock.sleep(backoff.next_delay(error))
+            except LOST_ANSWER_ERRORS as error:
+                await self._clock.sleep(backoff.next_delay(error))
+
+    def _check_running(self, instruction: BindClaims) -> None:
+        if not self._may_write():
+            raise _WriteFailedError(_NOT_THE_LEADER)
+        if instruction.number not in self._running.get(instruction.pod.uid, ()):
+            raise _WriteFailedError("the pod is gone")
+
+
+def claim_path(namespace: str, name: str) -> str:
+    """The path of a claim."""
+    return f"{CLAIMS_PATH.format(namespace=namespace)}/{name}"
+
+
+def _doing(claim: ResourceClaim, wanted: ClaimToBind, error: ApiError) -> str:
+    """The failure of a write, worded as kube-scheduler does."""
+    if wanted.allocation is None:
+        doing = "add reservation"
+    elif claim_writes.has_finalizer(claim):
+        doing = "add allocation and reservation"
+    else:
+        doing = "add finalizer"
+    return f"{doing} to claim {claim.metadata.namespaced_name}: {_text(error)}"
+
+
+def _text(error: Exception) -> str:
+    return (error.message if isinstance(error, ApiError) else "") or str(error) or repr(error)

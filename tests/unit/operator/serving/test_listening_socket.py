@@ -1,0 +1,57 @@
+"""Which connections a bind address lets in."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from stowage.operator.serving.listening_socket import listening_socket
+
+CAN_IPV6 = pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this host has no IPv6")
+
+
+def _reachable(listening: socket.socket) -> list[str]:
+    """The loopback addresses over which the socket can be reached."""
+    port = listening.getsockname()[1]
+    return [address for address in ("127.0.0.1", "::1") if _connects(address, port)]
+
+
+def _connects(address: str, port: int) -> bool:
+    try:
+        socket.create_connection((address, port), timeout=5.0).close()
+    except OSError:
+        return False
+    return True
+
+
+@CAN_IPV6
+@pytest.mark.parametrize("address", ["0.0.0.0", "::"])
+def test_an_unspecified_address_is_both_of_ipv4_and_ipv6(address: str) -> None:
+    with listening_socket(address, 0) as listening:
+        assert _reachable(listening) == ["127.0.0.1", "::1"]
+
+
+@CAN_IPV6
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_another_address_is_itself_only(address: str) -> None:
+    with listening_socket(address, 0) as listening:
+        assert _reachable(listening) == [address]
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::"])
+def test_an_unspecified_address_is_ipv4_on_a_host_without_ipv6(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    with listening_socket(address, 0) as listening:
+        assert _reachable(listening) == ["127.0.0.1"]
+
+
+@CAN_IPV6
+def test_a_port_in_use_by_ipv4_only_is_refused() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as other,
+        pytest.raises(OSError, match="in use"),
+    ):
+        listening_socket("::", other.getsockname()[1])

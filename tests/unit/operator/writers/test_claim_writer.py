@@ -1,0 +1,321 @@
+"""Claim writes report an outcome even if the API server's answer is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from structlog.testing import capture_logs
+
+from stowage.api.events import ClaimsWritten
+from stowage.api.instructions import (
+    BindClaims,
+    ClaimReference,
+    ClaimToBind,
+    DeallocateClaim,
+    DeleteClaim,
+    ExtendedClaimToBind,
+    PodReference,
+    ReleaseClaims,
+)
+from stowage.api.objects.device import AllocationResult, ResourceClaim
+from stowage.api.objects.pod import ContainerExtendedResourceRequest
+from stowage.api.values.claim_writes import FINALIZER, with_finalizer, with_reservation
+from stowage.operator.client.api_error import ApiError
+from stowage.operator.writers.claim_releaser import ClaimReleaser, Release
+from stowage.operator.writers.claim_writer import (
+    MAX_ANSWERED_ERRORS,
+    MAX_CONFLICTS,
+    ClaimWriter,
+)
+from tests.support.device_builders import allocated, make_claim, with_version
+from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
+
+POD = PodReference("default", "p", "uid-p")
+CLAIM = make_claim("c", version="3")
+ALLOCATION = allocated(CLAIM, "n", "gpu-0").status.allocation or AllocationResult()
+WANTED = ClaimToBind(CLAIM, ALLOCATION)
+CONFLICT = ApiError(409, "Conflict", "the object has been modified")
+PATH = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/c"
+GONE = ApiError(404, "NotFound", "not found")
+
+
+def json_of(claim: ResourceClaim, version: str) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(with_version(claim, version)))
+
+
+PROTECTED = json_of(with_finalizer(CLAIM), "4")
+RESERVED_CLAIM = with_reservation(with_finalizer(CLAIM), WANTED, POD, "2026-01-01T00:00:00Z")
+RESERVED = json_of(RESERVED_CLAIM, "5")
+
+
+async def write(
+    client: FakeApiClient, *claims: ClaimToBind, may_write: bool = True, **fields: Any
+) -> ClaimsWritten:
+    writer = ClaimWriter(client, lambda: may_write, FakeTime().clock, lambda _status: None)
+    return await writer.write(BindClaims(POD, "n", claims or (WANTED,), number=7, **fields))
+
+
+def versions(written: ClaimsWritten) -> list[str]:
+    return [claim.metadata.resource_version for claim in written.claims]
+
+
+async def test_the_finalizer_is_written_before_allocation_and_reservation() -> None:
+    client = FakeApiClient(patch=[PROTECTED, RESERVED])
+    written = await write(client)
+    assert (written.uid, written.number, written.error) == ("uid-p", 7, "")
+    assert versions(written) == ["5"]
+    finalizer, status = client.requests
+    assert finalizer.path == PATH
+    assert finalizer.body == {
+        "metadata": {"uid": "uid-c", "resourceVersion": "3", "finalizers": [FINALIZER]}
+    }
+    assert status.path == f"{PATH}/status"
+    assert status.body["metadata"] == {"uid": "uid-c", "resourceVersion": "4"}
+    assert status.body["status"]["reservedFor"] == [
+        {"resource": "pods", "name": "p", "uid": "uid-p"}
+    ]
+    allocation = status.body["status"]["allocation"]
+    assert allocation["devices"]["results"][0]["device"] == "gpu-0"
+    assert allocation["allocationTimestamp"]
+
+
+async def test_a_claim_that_is_allocated_is_only_reserved() -> None:
+    allocation = replace(ALLOCATION, allocation_timestamp="2026-01-01T00:00:00Z")
+    shared = replace(CLAIM, status=replace(CLAIM.status, allocation=allocation))
+    client = FakeApiClient(patch=[RESERVED])
+    await write(client, ClaimToBind(shared))
+    (status,) = client.requests
+    assert set(status.body["status"]) == {"reservedFor"}
+
+
+async def test_a_claim_that_is_reserved_already_is_not_written() -> None:
+    client = FakeApiClient()
+    written = await write(client, ClaimToBind(RESERVED_CLAIM))
+    assert len(written.claims) == 1
+    assert client.requests == []
+
+
+async def test_after_a_conflict_the_claim_is_read_and_written_again() -> None:
+    client = FakeApiClient(patch=[CONFLICT, PROTECTED, RESERVED], get=[json_of(CLAIM, "9")])
+    written = await write(client)
+    assert versions(written) == ["5"]
+    assert [request.method for request in client.requests] == ["PATCH", "GET", "PATCH", "PATCH"]
+    assert client.requests[2].body["metadata"]["resourceVersion"] == "9"
+
+
+async def test_a_claim_that_others_keep_changing_is_given_up() -> None:
+    client = FakeApiClient(patch=[CONFLICT], get=[json_of(CLAIM, "9")])
+    written = await write(client)
+    assert written.error == "add finalizer to claim default/c: the object has been modified"
+    assert len(client.sent("PATCH")) == MAX_CONFLICTS
+
+
+@pytest.mark.parametrize("lost", [TimeoutError(), ApiError(504)], ids=repr)
+async def test_a_lost_answer_is_a_success_if_the_pod_has_the_claim(lost: Exception) -> None:
+    client = FakeApiClient(patch=[PROTECTED, lost], get=[TimeoutError(), RESERVED])
+    assert versions(await write(client)) == ["5"]
+    assert len(client.sent("PATCH")) == 2
+
+
+@pytest.mark.parametrize("lost", [TimeoutError(), ApiError(503), ApiError(429)], ids=repr)
+async def test_a_write_without_effect_is_repeated(lost: Exception) -> None:
+    client = FakeApiClient(patch=[PROTECTED, lost, RESERVED], get=[PROTECTED])
+    assert versions(await write(client)) == ["5"]
+
+
+@pytest.mark.parametrize(
+    ("now", "text"),
+    [
+        (json_of(allocated(CLAIM, "n", "gpu-1"), "9"), "got allocated elsewhere in the meantime"),
+        (
+            json_of(
+                replace(
+                    CLAIM,
+                    metadata=replace(CLAIM.metadata, deletion_timestamp="2026-01-01T00:00:00Z"),
+                ),
+                "9",
+            ),
+            "got deleted in the meantime",
+        ),
+        (GONE, "got deleted in the meantime"),
+    ],
+    ids=["allocated", "being deleted", "gone"],
+)
+async def test_a_claim_that_changed_meanwhile_is_not_written(now: Any, text: str) -> None:
+    client = FakeApiClient(patch=[CONFLICT], get=[now])
+    written = await write(client)
+    assert written.error == f"claim default/c {text}"
+    assert len(client.sent("PATCH")) == 1
+
+
+async def test_a_shared_claim_that_was_deallocated_is_not_reserved() -> None:
+    client = FakeApiClient(patch=[CONFLICT], get=[json_of(CLAIM, "9")])
+    written = await write(client, ClaimToBind(allocated(CLAIM, "n", "gpu-0")))
+    assert written.error == "claim default/c got deallocated elsewhere in the meantime"
+
+
+@pytest.mark.parametrize("status", [403, 422])
+async def test_a_refusal_is_not_retried_and_what_was_written_is_reported(status: int) -> None:
+    client = FakeApiClient(patch=[PROTECTED, RESERVED, ApiError(status, "No", "why not")])
+    other = ClaimToBind(make_claim("d"), ALLOCATION)
+    written = await write(client, WANTED, other)
+    assert versions(written) == ["5"]
+    assert written.error == "add finalizer to claim default/d: why not"
+
+
+async def test_answered_errors_are_retried_a_few_times() -> None:
+    client = FakeApiClient(patch=[ApiError(500, "", "broken")], get=[json_of(CLAIM, "3")])
+    written = await write(client)
+    assert written.error == "add finalizer to claim default/c: broken"
+    assert len(client.sent("PATCH")) == MAX_ANSWERED_ERRORS
+
+
+async def test_nothing_is_written_without_the_lease() -> None:
+    client = FakeApiClient()
+    assert "lease" in (await write(client, may_write=False)).error
+    assert client.requests == []
+
+
+async def test_stopped_writes_are_reported() -> None:
+    client = FakeApiClient(patch=[SILENCE])
+    writer = ClaimWriter(client, lambda: True, FakeTime().clock, lambda _status: None)
+    running = asyncio.create_task(writer.write(BindClaims(POD, "n", (WANTED,), number=7)))
+    await client.has_sent(1)
+    writer.stop(POD)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    client = FakeApiClient(patch=[PROTECTED, RESERVED])
+    stopped = ClaimWriter(client, lambda: True, FakeTime().clock, lambda _status: None)
+    running = asyncio.create_task(stopped.write(BindClaims(POD, "n", (WANTED,), number=7)))
+    await client.has_sent(1)
+    stopped.stop(POD)
+    assert (await running).error == "the pod is gone"
+    assert len(client.sent("PATCH")) == 1
+
+
+MAPPING = ContainerExtendedResourceRequest("main", "example.com/gpu", "container-0-request-0")
+
+
+async def test_the_claim_for_extended_resources_is_created_and_named_in_the_pod() -> None:
+    created = json_of(make_claim("p-extended-resources-x"), "4")
+    statuses: list[str] = []
+    client = FakeApiClient(post=[created], patch=[PROTECTED, RESERVED, {}])
+    writer = ClaimWriter(client, lambda: True, FakeTime().clock, statuses.append)
+    extended = ExtendedClaimToBind(CLAIM.spec, ALLOCATION, (MAPPING,))
+    written = await writer.write(BindClaims(POD, "n", (), extended))
+    assert written.error == ""
+    assert written.extended is not None
+    assert statuses == ["success"]
+    create, _finalizer, _status, pod = client.requests
+    assert create.path == "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    assert create.body["metadata"] == {
+        "generateName": "p-extended-resources-",
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "uid-p", "controller": True}
+        ],
+    }
+    assert create.body["spec"] == msgspec.json.decode(msgspec.json.encode(CLAIM.spec))
+    assert pod.path == "/api/v1/namespaces/default/pods/p/status"
+    assert pod.body["status"]["extendedResourceClaimStatus"] == {
+        "resourceClaimName": "c",
+        "requestMappings": [
+            {
+                "containerName": "main",
+                "resourceName": "example.com/gpu",
+                "requestName": "container-0-request-0",
+            }
+        ],
+    }
+
+
+async def test_a_created_claim_is_reported_if_it_cannot_be_allocated() -> None:
+    client = FakeApiClient(post=[json_of(CLAIM, "4")], patch=[ApiError(403, "No", "why not")])
+    extended = ExtendedClaimToBind(CLAIM.spec, ALLOCATION, (MAPPING,))
+    writer = ClaimWriter(client, lambda: True, FakeTime().clock, lambda _status: None)
+    written = await writer.write(BindClaims(POD, "n", (), extended))
+    assert written.extended is not None
+    assert written.error == "add finalizer to claim default/c: why not"
+
+
+REFERENCE = ClaimReference("default", "c", "uid-c", "8")
+
+
+async def release(client: FakeApiClient, instruction: Release) -> None:
+    await ClaimReleaser(client, FakeTime().clock).release(instruction)
+
+
+async def test_a_consumer_is_removed_by_its_uid() -> None:
+    client = FakeApiClient(patch=[{}])
+    await release(client, ReleaseClaims(POD, (REFERENCE,)))
+    (patch,) = client.requests
+    assert (patch.path, patch.body) == (
+        f"{PATH}/status",
+        {
+            "metadata": {"uid": "uid-c"},
+            "status": {"reservedFor": [{"$patch": "delete", "uid": "uid-p"}]},
+        },
+    )
+
+
+async def test_a_claim_is_deallocated_unless_it_was_changed() -> None:
+    client = FakeApiClient(patch=[ApiError(503), CONFLICT])
+    await release(client, DeallocateClaim(POD, REFERENCE))
+    patch = client.requests[0]
+    assert (patch.path, patch.body) == (
+        f"{PATH}/status",
+        {
+            "metadata": {"uid": "uid-c", "resourceVersion": "8"},
+            "status": {"allocation": None, "reservedFor": None, "devices": None},
+        },
+    )
+    assert len(client.requests) == 2
+
+
+async def test_a_claim_is_deleted_without_its_finalizer() -> None:
+    client = FakeApiClient(patch=[{}], delete=[{}])
+    await release(client, DeleteClaim(POD, REFERENCE))
+    patch, deletion = client.requests
+    removed = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
+    assert (patch.path, patch.body) == (PATH, {"metadata": {"uid": "uid-c", **removed}})
+    assert (deletion.method, deletion.path) == ("DELETE", PATH)
+    assert deletion.body["preconditions"] == {"uid": "uid-c"}
+
+
+async def test_a_failed_release_is_not_raised() -> None:
+    await release(
+        FakeApiClient(patch=[ApiError(403, "No", "why not")]), ReleaseClaims(POD, (REFERENCE,))
+    )
+
+
+async def test_a_claim_that_cannot_be_released_is_logged() -> None:
+    client = FakeApiClient(patch=[ApiError(403, "Forbidden", "no right")])
+    releaser = ClaimReleaser(client, FakeTime().clock)
+    reference = ClaimReference("default", "c", "uid-c", "3")
+    with capture_logs() as logs:
+        await releaser.release(ReleaseClaims(POD, (reference,)))
+    (line,) = logs
+    assert (line["event"], line["pod"]) == ("claim not released", "default/p")
+    assert line["error"] == "403 Forbidden: no right"
+
+
+async def test_a_pod_waits_until_its_releases_are_carried_out() -> None:
+    client = FakeApiClient(patch=[{}, {}])
+    releaser = ClaimReleaser(client, FakeTime().clock)
+    releases = [ReleaseClaims(POD, (REFERENCE,)) for _ in range(2)]
+    for each in releases:
+        releaser.announce(each)
+    waiting = asyncio.create_task(releaser.wait_for_releases(POD))
+    await asyncio.sleep(0)
+    await releaser.release(releases[0])
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await releaser.release(releases[1])
+    await waiting
+    await releaser.wait_for_releases(POD)
+    assert len(client.requests) == 2
