@@ -13,8 +13,8 @@ Invariants:
 
 - No other package imports this one, except for `lazy_commands`, which commands of other
   distributions use.
-- ``stowage --help`` imports no command. A command's module is imported when the command is called,
-  and heavy packages when it runs.
+- Importing `main` imports no command. A command's module is imported when the command is called, or
+  listed by ``stowage --help``.
 
 Rejected: argparse, because help panels and typed options would have to be written by hand.
 """

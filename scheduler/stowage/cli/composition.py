@@ -6,9 +6,9 @@ This module imports numpy, Kopf and the Kubernetes client, so commands import it
 from __future__ import annotations
 
 import socket
+import sys
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,12 +16,22 @@ import structlog
 from kubernetes.aio.config import ConfigException
 
 from stowage.api.config.extenders import Extenders
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.api.config.loading import (
+    ConfigError,
+    InvalidConfiguration,
     KubeSchedulerConfiguration,
     LeaderElectionConfiguration,
-    settings_without_effect,
+    TracingConfiguration,
 )
 from stowage.cli.configurator import Configurator
+from stowage.cli.flag_overrides import (
+    ConfigurationFlags,
+    in_config_map,
+    refuse_conflicts,
+    start_configuration,
+)
+from stowage.cli.max_volumes import with_max_volumes
 from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.profiles import make_extenders, with_plugin_errors
 from stowage.cli.run_flags import LoggingFormat
@@ -30,15 +40,21 @@ from stowage.framework import Handle, Registry, Timings
 from stowage.operator import (
     ConfigMapOptions,
     ConfigMapReference,
+    DecisionLogOptions,
     EngineDependencies,
     LeaderElectionOptions,
+    PluginExceptionLog,
+    RecordingOptions,
     RunOptions,
     ServingOptions,
+    TracingOptions,
     configure_logging,
+    is_opentelemetry_installed,
     parse_reference,
     read_config_map,
     run_blocking,
 )
+from stowage.recording.limits import RecordingLimits
 
 log = structlog.get_logger(__name__)
 
@@ -80,10 +96,43 @@ def read_config_map_source(
         ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
         OSError: the API server cannot be reached.
     """
-    with _kubeconfig_explained():
-        path = str(kubeconfig) if kubeconfig else None
-        text = read_config_map(source.reference, path, master)
+    path = str(kubeconfig) if kubeconfig else None
+    text = read_config_map(source.reference, path, master)
     return read_with_plugin_errors(lambda: source.parse(text))
+
+
+def read_start_configuration(
+    flags: ConfigurationFlags, limit: int | None, kubeconfig: Path | None, master: str | None
+) -> tuple[KubeSchedulerConfiguration, ConfigMapSource | None]:
+    """The configuration for the start, and the ConfigMap to follow if it comes from one.
+
+    Args:
+        flags: The flags about the configuration.
+        limit: The limit of volumes in the environment, see `with_max_volumes`.
+        kubeconfig: Value of ``--kubeconfig``.
+        master: Value of ``--master``.
+
+    Raises:
+        InvalidConfiguration: it is invalid, or flags contradict each other.
+        ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
+        OSError: the API server cannot be reached.
+    """
+    configmap = flags.configmap
+    if configmap is None:
+        configuration = read_with_plugin_errors(lambda: start_configuration(flags))
+        return with_max_volumes(configuration, limit), None
+    refuse_conflicts(
+        "--configmap",
+        configmap,
+        config=flags.config,
+        policy_config_file=flags.policy_config_file,
+        algorithm_provider=flags.algorithm_provider,
+        scheduler_name=flags.scheduler_name,
+    )
+    source = config_map_source(
+        configmap, lambda text: with_max_volumes(in_config_map(text, flags.overrides), limit)
+    )
+    return read_config_map_source(source, kubeconfig, master), source
 
 
 def read_with_plugin_errors(
@@ -103,6 +152,7 @@ def run_options(
     serving: ServingOptions | None,
     max_in_unschedulable_s: float,
     live: ConfigMapSource | None = None,
+    gates: FeatureGates = DEFAULT_FEATURE_GATES,
 ) -> RunOptions:
     """The options of the scheduler process.
 
@@ -112,14 +162,14 @@ def run_options(
         serving: Options of the HTTPS endpoints; None serves none.
         max_in_unschedulable_s: Value of ``--pod-max-in-unschedulable-pods-duration``.
         live: The ConfigMap to follow; None follows none.
+        gates: Value of ``--feature-gates``.
 
     Raises:
-        InvalidConfiguration: see `make_frameworks`.
+        InvalidConfiguration: see `make_frameworks`; or traces are asked for without OpenTelemetry.
     """
     handle = Handle()
-    registry = _plugins(handle)
-    for text in settings_without_effect(configuration):
-        log.warning("setting without effect", setting=text)
+    handle.report_exceptions_to(PluginExceptionLog().report)
+    registry = _plugins(handle, gates)
     configurator = Configurator(registry, max_in_unschedulable_s)
     settings = configurator.settings(configuration)
     loaded = configurator.describe(configuration, settings)
@@ -144,7 +194,23 @@ def run_options(
         configuration=loaded,
         config_map=None if live is None else _config_map(live, configurator, configuration),
         extenders=extenders,
+        tracing=_tracing(configuration.tracing),
+        feature_gates=gates,
     )
+
+
+def recording_options(
+    folder: Path | None,
+    limits: RecordingLimits,
+    max_in_unschedulable_s: float,
+    gates: FeatureGates,
+    *,
+    anonymises: bool,
+) -> RecordingOptions | None:
+    """The options of ``--record``; None without a folder."""
+    if folder is None:
+        return None
+    return RecordingOptions(folder, limits, max_in_unschedulable_s, anonymises, gates.written)
 
 
 def _make_engine(
@@ -156,9 +222,11 @@ def _make_engine(
         queue_settings=settings.queue_settings,
         timer=parts.timer,
         extenders=extenders,
+        wall_clock=parts.wall_clock,
+        journal=parts.journal,
     )
     if parts.observer is not None:
-        engine.take_durations(Timings(parts.timer, parts.observer))
+        engine.take_durations(Timings(parts.timer, parts.observer, trace_cycle=parts.trace_cycle))
     return engine
 
 
@@ -170,11 +238,23 @@ def _config_map(
     )
 
 
-def _plugins(handle: Handle) -> Registry:
-    registry = discover_plugins(handle)
+def _plugins(handle: Handle, gates: FeatureGates) -> Registry:
+    registry = discover_plugins(handle, gates=gates)
     for plugin, fault in registry.faults.items():
         log.warning("plugin not loaded", plugin=plugin, fault=fault)
     return registry
+
+
+def _tracing(tracing: TracingConfiguration) -> TracingOptions | None:
+    rate = tracing.sampling_rate_per_million
+    if not rate:
+        return None
+    if not is_opentelemetry_installed():
+        expectation = "0, as OpenTelemetry is not installed: install stowage[tracing]"
+        raise InvalidConfiguration(
+            [ConfigError("tracing.samplingRatePerMillion", rate, expectation)]
+        )
+    return TracingOptions(tracing.endpoint, rate)
 
 
 def _leader_election(election: LeaderElectionConfiguration) -> LeaderElectionOptions:
@@ -188,34 +268,48 @@ def _leader_election(election: LeaderElectionConfiguration) -> LeaderElectionOpt
     )
 
 
-def with_api_server(
-    options: RunOptions, master: str | None, qps: float | None, burst: int | None
+def log_settings_without_effect(texts: Iterable[str]) -> None:
+    """Log the settings that were accepted and have no effect, in one line."""
+    settings = list(texts)
+    if settings:
+        log.warning("setting without effect", settings=settings)
+
+
+def with_decision_log(
+    options: RunOptions, directory: Path, file_size_mib: int, file_age_s: float, num_files: int
 ) -> RunOptions:
-    """The options with the flags about the API server; None keeps the configured value."""
-    return replace(
-        options,
-        master=master,
-        kube_api_qps=options.kube_api_qps if qps is None else qps,
-        kube_api_burst=options.kube_api_burst if burst is None else burst,
+    """The options with a decision log."""
+    log_options = DecisionLogOptions(
+        directory=directory,
+        max_file_bytes=file_size_mib * 2**20,
+        max_file_age_s=file_age_s,
+        max_files=num_files,
     )
+    return replace(options, decision_log=log_options)
 
 
 def set_up_logging(verbosity: int, logging_format: LoggingFormat | None) -> None:
     """Send logs to stderr; without a format as JSON, or as text on a terminal."""
-    is_json = None if logging_format is None else logging_format is LoggingFormat.JSON
-    configure_logging(verbosity, json=is_json)
+    configure_logging(verbosity, json=logs_are_json(logging_format))
+
+
+def logs_are_json(logging_format: LoggingFormat | None) -> bool:
+    """Whether the logs are JSON, because the format or a stderr that is no terminal asks for it."""
+    if logging_format is None:
+        return not sys.stderr.isatty()
+    return logging_format is LoggingFormat.JSON
 
 
 def failure_log(
     verbosity: int, logging_format: LoggingFormat | None
 ) -> Callable[[str, list[str]], None] | None:
     """A function that logs why the scheduler cannot start; None unless logs are JSON."""
-    if logging_format is not LoggingFormat.JSON:
+    if not logs_are_json(logging_format):
         return None
 
     def log_failure(event: str, errors: list[str]) -> None:
         set_up_logging(verbosity, logging_format)
-        log.error(event, errors=errors)
+        structlog.get_logger(__name__).error(event, errors=errors)
 
     return log_failure
 
@@ -227,14 +321,4 @@ def run_scheduler(options: RunOptions) -> int:
         ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
         OSError: the address is in use, or a certificate is unusable.
     """
-    with _kubeconfig_explained():
-        return run_blocking(options)
-
-
-@contextmanager
-def _kubeconfig_explained() -> Iterator[None]:
-    try:
-        yield
-    except ConfigException as error:
-        text = f"no usable kubeconfig, and not inside a cluster: {error}"
-        raise ConfigException(text) from error
+    return run_blocking(options)

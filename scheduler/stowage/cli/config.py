@@ -1,50 +1,58 @@
-"""``stowage config``: check and show configurations."""
+"""``stowage config``: check, show and convert configurations."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
-import yaml
 from rich.console import Console
-from rich.markup import escape
 
-from stowage.api.config.loading import (
-    InvalidConfiguration,
-    KubeSchedulerConfiguration,
-    configuration_hash,
-    settings_without_effect,
-    to_builtins,
-)
-from stowage.cli.config_file import print_errors, read_configuration
+from stowage.api.config.loading import InvalidConfiguration, configuration_hash, to_builtins
+from stowage.cli.plain_help import PlainCommand, PlainGroup
+
+if TYPE_CHECKING:
+    from stowage.cli.config_report import ConfigReport
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="Check and show configurations.",
-    rich_markup_mode="rich",
+    help="Check, show and convert configurations.",
+    rich_markup_mode=None,
+    cls=PlainGroup,
 )
 
-_FILE_HELP = "KubeSchedulerConfiguration, YAML or JSON."
+FeatureGates: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature-gates",
+        metavar="NAME=BOOL,...",
+        help="Feature gates of the scheduler, as for stowage run; may be repeated.",
+    ),
+]
+_FILE_HELP = "KubeSchedulerConfiguration or Policy, YAML or JSON; - reads standard input."
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def check(
-    file: Annotated[Path, typer.Argument(help=_FILE_HELP)],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help=_FILE_HELP)],
+    feature_gates: FeatureGates = None,
 ) -> None:
-    """Check a configuration file and list all errors; exit with 1 if there are any."""
-    configuration, effective = _accepted(file)
-    names = ", ".join(profile.scheduler_name for profile in configuration.profiles)
-    text = f"{escape(str(file))} (profiles: {names}; hash {configuration_hash(effective)})"
-    Console(highlight=False, soft_wrap=True).print(f"[green]ok:[/green] {text}")
+    """Check configuration files; list all errors, and the settings without effect.
+
+    Exits with 1 if there are errors in any of the files or in the feature gates.
+    """
+    report = _report(feature_gates)
+    valid = [report.describe(file) for file in files]
+    raise typer.Exit(0 if all(valid) else 1)
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def show(
     file: Annotated[
-        Path | None, typer.Argument(help=f"{_FILE_HELP} Default: the default configuration.")
+        Path | None,
+        typer.Argument(metavar="FILE", help=f"{_FILE_HELP} Default: the default configuration."),
     ] = None,
     effective: Annotated[
         bool,
@@ -54,41 +62,56 @@ def show(
             "a running scheduler.",
         ),
     ] = False,
+    feature_gates: FeatureGates = None,
 ) -> None:
     """Print a configuration with all defaults."""
-    configuration, shown = _accepted(file)
+    from stowage.cli.effective import as_yaml  # noqa: PLC0415 - --help does not need numpy
+
+    accepted = _report(feature_gates).accepted(file)
+    if accepted is None:
+        raise typer.Exit(1)
     if effective:
-        sys.stdout.write(f"# hash {configuration_hash(shown)}\n")
-    builtins = shown if effective else to_builtins(configuration)
-    yaml.safe_dump(_plain(builtins), sys.stdout, sort_keys=False)
+        sys.stdout.write(f"# hash {configuration_hash(accepted.effective)}\n")
+    sys.stdout.write(as_yaml(accepted.effective if effective else to_builtins(accepted.decoded)))
 
 
-def _accepted(file: Path | None) -> tuple[KubeSchedulerConfiguration, dict[str, Any]]:
-    """The configuration and its effective form; exits if the configuration is invalid."""
+@app.command(cls=PlainCommand)
+def convert(
+    policy: Annotated[
+        Path,
+        typer.Argument(
+            metavar="POLICY",
+            help="Policy of kube-scheduler 1.12, YAML or JSON; - reads standard input.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write to this new file, not to standard output."
+        ),
+    ] = None,
+) -> None:
+    """Convert a Policy to an equal KubeSchedulerConfiguration."""
     # Imported late: --help does not need numpy and the plugins.
-    from stowage.cli.effective import effective_builtins  # noqa: PLC0415
-    from stowage.cli.plugin_discovery import discover_plugins  # noqa: PLC0415
-    from stowage.cli.profiles import make_frameworks, with_plugin_errors  # noqa: PLC0415
+    from stowage.cli.effective import as_yaml  # noqa: PLC0415
 
-    console = Console(stderr=True, highlight=False)
-    registry = discover_plugins()
-    for plugin, fault in registry.faults.items():
-        console.print(f"[yellow]plugin {plugin} not loaded:[/yellow] {escape(fault)}")
+    report = _report(None)
+    converted = report.converted(policy)
+    if converted is None:
+        raise typer.Exit(1)
+    if output is None:
+        sys.stdout.write(as_yaml(converted))
+    elif not report.is_written(output, converted):
+        raise typer.Exit(1)
+
+
+def _report(feature_gates: list[str] | None) -> ConfigReport:
+    # Imported late: --help does not need numpy and the plugins.
+    from stowage.cli.config_file import print_errors  # noqa: PLC0415
+    from stowage.cli.config_report import ConfigReport  # noqa: PLC0415
+
     try:
-        configuration = with_plugin_errors(lambda: read_configuration(file), lambda: registry)
-        frameworks = make_frameworks(configuration, registry)
+        return ConfigReport(feature_gates or ())
     except InvalidConfiguration as invalid:
-        print_errors(console, invalid)
+        print_errors(Console(stderr=True, highlight=False), invalid)
         raise typer.Exit(1) from invalid
-    for text in settings_without_effect(configuration):
-        console.print(f"[yellow]without effect:[/yellow] {text}")
-    return configuration, effective_builtins(configuration, frameworks, registry)
-
-
-def _plain(value: object) -> object:
-    """The value with lists instead of tuples, for YAML."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import yaml
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Column, Table
 
 from stowage.api.config.loading import (
+    KIND,
     ConfigError,
     InvalidConfiguration,
     KubeSchedulerConfiguration,
     load_configuration,
 )
+from stowage.api.config.policy import is_policy
 
+STANDARD_INPUT = Path("-")
 MAX_CHARACTERS = 2**20
 MAX_VALUES = 500_000
 _UNBOUNDED = 2 * MAX_VALUES
 _MAX_ERROR_LENGTH = 500
+
+
+class Document(NamedTuple):
+    """A configuration as it is written.
+
+    Attributes:
+        builtins: The document as mappings, lists and scalars.
+        root: The same with line numbers, for `line_of`.
+    """
+
+    builtins: Any
+    root: yaml.Node
 
 
 def read_configuration(path: Path | None) -> KubeSchedulerConfiguration:
@@ -31,21 +47,41 @@ def read_configuration(path: Path | None) -> KubeSchedulerConfiguration:
     """
     if path is None:
         return load_configuration()
+    return parse_configuration(read_text(path, "--config"), "--config", str(path))
+
+
+def read_text(path: Path, flag: str) -> str:
+    """The text of a file; ``-`` is the standard input.
+
+    Raises:
+        InvalidConfiguration: the file cannot be read.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
+        content = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
+        return content.decode()
     except OSError as error:
-        raise InvalidConfiguration(
-            [ConfigError("--config", str(path), f"a readable file; {error.strerror}")]
-        ) from error
+        expectation = f"a readable file; {error.strerror}"
+        raise InvalidConfiguration([ConfigError(flag, str(path), expectation)]) from error
     except UnicodeDecodeError as error:
-        raise InvalidConfiguration(
-            [ConfigError("--config", str(path), f"a YAML document; {error}")]
-        ) from error
-    return parse_configuration(text, "--config", str(path))
+        expectation = f"a YAML document; {error}"
+        raise InvalidConfiguration([ConfigError(flag, str(path), expectation)]) from error
 
 
 def parse_configuration(text: str, flag: str, source: str) -> KubeSchedulerConfiguration:
-    """Load a configuration from its text.
+    """Load a configuration from its text; the arguments are those of `parse_document`.
+
+    Raises:
+        InvalidConfiguration: the text is not YAML, or is invalid.
+    """
+    builtins = parse_document(text, flag, source).builtins
+    if is_policy(builtins):
+        expectation = f"{KIND}; use --policy-config-file, or stowage config convert"
+        raise InvalidConfiguration([ConfigError("kind", builtins["kind"], expectation)])
+    return load_configuration(builtins)
+
+
+def parse_document(text: str, flag: str, source: str) -> Document:
+    """Read the text of a configuration.
 
     Args:
         text: YAML or JSON.
@@ -53,23 +89,34 @@ def parse_configuration(text: str, flag: str, source: str) -> KubeSchedulerConfi
         source: The source, for error texts.
 
     Raises:
-        InvalidConfiguration: the text is not YAML, or is invalid.
+        InvalidConfiguration: the text is not YAML.
     """
     if len(text) > MAX_CHARACTERS:
         expected = f"at most {MAX_CHARACTERS:,} characters, as a ConfigMap may hold"
         raise InvalidConfiguration([ConfigError(flag, source, expected)])
     try:
-        builtins = _read_yaml(text)
+        document = _read_yaml(_without_tabs(text))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         one_line = " ".join(_yaml_error(error).split())[:_MAX_ERROR_LENGTH]
         raise InvalidConfiguration(
             [ConfigError(flag, source, f"a YAML document; {one_line}")]
         ) from error
-    if builtins is None:
+    if document is None or document.builtins is None:
         raise InvalidConfiguration(
             [ConfigError(flag, source, "a KubeSchedulerConfiguration; it is empty")]
         )
-    return load_configuration(builtins)
+    return document
+
+
+def _without_tabs(text: str) -> str:
+    """JSON with spaces for tabs, which YAML does not take between values; other text as it is."""
+    if "\t" not in text:
+        return text
+    try:
+        msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+    return text.replace("\t", " ")  # the texts of JSON contain no tabs
 
 
 def _yaml_error(error: Exception) -> str:
@@ -81,8 +128,8 @@ def _yaml_error(error: Exception) -> str:
     return f"{what}, line {mark.line + 1}, column {mark.column + 1}"
 
 
-def _read_yaml(text: str) -> Any:
-    """The document as lists, mappings and scalars.
+def _read_yaml(text: str) -> Document | None:
+    """The document; None if the text has none.
 
     Raises:
         yaml.YAMLError: the text is not YAML, or its aliases expand to too many values.
@@ -96,7 +143,7 @@ def _read_yaml(text: str) -> Any:
             return None
         if _expanded_size(node, {}) > MAX_VALUES:
             raise yaml.YAMLError(f"its aliases expand to more than {MAX_VALUES:,} values")
-        return loader.construct_document(node)
+        return Document(loader.construct_document(node), node)
     finally:
         loader.dispose()
 
@@ -132,10 +179,16 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def print_errors(console: Console, invalid: InvalidConfiguration) -> None:
-    """Print all errors of a configuration, one per row."""
-    columns = [Column(heading, overflow="fold") for heading in ("field", "is", "expected")]
-    table = Table(*columns, title="configuration refused", title_justify="left")
+def print_errors(
+    console: Console, invalid: InvalidConfiguration, place: Callable[[str], str] | None = None
+) -> None:
+    """Print the errors of a configuration, a line each; no line is cut or wrapped.
+
+    Args:
+        console: Where to.
+        invalid: The errors.
+        place: Returns the place of a field in its file, such as ``config.yaml:12``.
+    """
     for error in invalid.errors:
-        table.add_row(*map(escape, (error.path, error.shown_value, error.expectation)))
-    console.print(table)
+        where = f"{place(error.path)}: " if place else ""
+        console.print(f"{where}{error}", markup=False, highlight=False, soft_wrap=True)

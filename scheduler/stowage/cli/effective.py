@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
 from stowage.api.config.loading import (
+    ConfigError,
+    InvalidConfiguration,
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
     to_builtins,
     without_private_keys,
 )
+from stowage.api.config.types import TieBreaking
 from stowage.framework import Framework, Registry
 from stowage.framework.profile.profile import ExtensionPoint, Profile, decode_args
 
@@ -54,9 +59,25 @@ def _effective_profile(
     return {
         "schedulerName": profile.scheduler_name,
         "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
+        "tieBreaking": _tie_breaking(written.tie_breaking, written, registry),
+        "alwaysCheckAllPredicates": profile.always_check_all_predicates,
+        "disablePreemption": written.disable_preemption,
         "plugins": plugins,
         "pluginConfig": _plugin_config(profile, written, registry),
     }
+
+
+def _tie_breaking(
+    ties: TieBreaking, written: KubeSchedulerProfile, registry: Registry
+) -> dict[str, Any]:
+    """The policy for ties, each plugin with its arguments."""
+    of_profile = {entry.name: entry.args for entry in written.plugin_config}
+    plugins = []
+    for setting in ties.score_plugins:
+        given = of_profile.get(setting.name, {}) if setting.args is None else setting.args
+        args, _ = decode_args(registry[setting.name].args, given, setting.name)
+        plugins.append({"name": setting.name, "args": msgspec.to_builtins(args, enc_hook=str)})
+    return {"type": ties.type, "seed": ties.seed, "scorePlugins": plugins}
 
 
 def _setting(name: str, weights: Mapping[str, int]) -> dict[str, Any]:
@@ -76,3 +97,31 @@ def _plugin_config(
             args, _ = decode_args(kind, given.get(name, {}), name)
             entries.append({"name": name, "args": msgspec.to_builtins(args, enc_hook=str)})
     return entries
+
+
+def as_yaml(builtins: Mapping[str, Any]) -> str:
+    """A configuration as the text of its file."""
+    return yaml.safe_dump(_plain(builtins), sort_keys=False)
+
+
+def write_new_file(flag: str, path: Path, builtins: Mapping[str, Any]) -> None:
+    """Write a configuration to a file that does not exist yet.
+
+    Raises:
+        InvalidConfiguration: the file exists, or cannot be written.
+    """
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(as_yaml(builtins))
+    except OSError as error:
+        expectation = f"a new file that can be written; {error.strerror}"
+        raise InvalidConfiguration([ConfigError(flag, str(path), expectation)]) from error
+
+
+def _plain(value: object) -> object:
+    """The value with lists instead of tuples, for YAML."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value

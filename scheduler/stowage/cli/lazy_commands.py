@@ -8,10 +8,11 @@ from importlib.metadata import entry_points
 from typing import Any, ClassVar, NamedTuple
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 from typer.main import get_command
 
 from stowage.cli.imports import garbage_collection_paused
+from stowage.cli.plain_help import PlainCommand, PlainGroup
 
 
 class CommandSource(NamedTuple):
@@ -36,14 +37,16 @@ def installed_commands(panel: str) -> dict[str, CommandSource]:
     return {point.name: CommandSource(point.module, panel) for point in points}
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(PlainGroup):
     """A group that imports the module of a command when the command is first used.
 
     Attributes:
         sources: Name -> source, in the order of the help.
+        distributions: Name of a command that may be missing -> the distribution that has it.
     """
 
     sources: ClassVar[Mapping[str, CommandSource]] = {}
+    distributions: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -56,12 +59,19 @@ class LazyGroup(TyperGroup):
             self.commands[cmd_name] = _loaded(cmd_name, self.sources[cmd_name])
         return self.commands.get(cmd_name)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments name; a missing distribution is named in the error."""
+        name = args[0]
+        if name in self.distributions and name not in self.sources:
+            ctx.fail(f"'{name}' needs the package {self.distributions[name]}: it is not installed.")
+        return super().resolve_command(ctx, args)
+
 
 def single_command_app(
-    function: Callable[..., None], cls: type[TyperCommand] = TyperCommand
+    function: Callable[..., None], cls: type[TyperCommand] = PlainCommand
 ) -> typer.Typer:
     """The ``app`` of a module with one command."""
-    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(cls=cls)(function)
     return app
 

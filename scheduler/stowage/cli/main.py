@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from stowage.cli.lazy_commands import CommandSource, LazyGroup, installed_commands
 from stowage.cli.standard_streams import open_standard_streams
+from stowage.cli.version import print_version
 
 _SCHEDULE = "Schedule"
+_ASK = "Ask"
 _TRY = "Try and measure"
 
 _EXAMPLES = {
     "demo": ("Try the scheduler without a cluster", "stowage demo"),
     "run": ("Schedule the pods of a cluster", "stowage run --kubeconfig ~/.kube/config"),
     "config": ("Check a configuration file", "stowage config check config.yaml"),
+    "explain": ("Ask why a pod is pending", "stowage explain pod NAMESPACE/NAME"),
+    "what-if": ("See where pods would go", "stowage what-if -f deployment.yaml --drain NODE"),
+    "capacity": ("Count how many more pods fit", "stowage capacity -f pod.yaml"),
+    "record": ("Record a cluster beside its scheduler", "stowage record DIR"),
+    "replay": ("Repeat what a scheduler did", "stowage replay DIR --until NAMESPACE/POD"),
+    "decisions": (
+        "Watch a running scheduler decide",
+        "stowage decisions --follow --server https://localhost:10259",
+    ),
     "cluster": ("Run a simulated cluster", "stowage cluster --write-kubeconfig /tmp/kubeconfig"),
     "dump": (
         "Copy a real cluster into a simulated one",
@@ -22,22 +35,38 @@ _EXAMPLES = {
 }
 """Command -> what an example does, and its command line; shown if the command is installed."""
 
+_DISTRIBUTIONS = {
+    "demo": "stowage-simcluster",
+    "cluster": "stowage-simcluster",
+    "dump": "stowage-simcluster",
+    "bench": "stowage-benchmarks",
+}
+
 
 class _Commands(LazyGroup):
+    distributions = _DISTRIBUTIONS
     sources = {  # noqa: RUF012 - declared as a ClassVar where it is read
         "run": CommandSource("stowage.cli.run", _SCHEDULE),
         "config": CommandSource("stowage.cli.config", _SCHEDULE),
+        "explain": CommandSource("stowage.cli.ask.explain", _ASK),
+        "what-if": CommandSource("stowage.cli.ask.what_if", _ASK),
+        "decisions": CommandSource("stowage.cli.ask.decisions", _ASK),
+        "capacity": CommandSource("stowage.cli.ask.capacity", _ASK),
+        "compact": CommandSource("stowage.cli.ask.compact", _ASK),
+        "record": CommandSource("stowage.cli.record", _ASK),
+        "replay": CommandSource("stowage.cli.replay", _ASK),
+        "shell": CommandSource("stowage.cli.ask.shell", _ASK),
         **installed_commands(_TRY),
     }
 
 
 def _epilog() -> str:
     examples = [
-        f"{purpose}:\n  [cyan]{command_line}[/cyan]"
+        f"  {purpose}:\n    {command_line}"
         for name, (purpose, command_line) in _EXAMPLES.items()
         if name in _Commands.sources
     ]
-    return "\n\n".join(["[b]Examples[/b]", *examples])
+    return "\n".join(["Examples:", *examples])
 
 
 app = typer.Typer(
@@ -45,13 +74,24 @@ app = typer.Typer(
     cls=_Commands,
     epilog=_epilog(),
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 @app.callback()
-def stowage() -> None:
+def stowage(
+    version: Annotated[  # noqa: ARG001 - its callback prints and exits
+        bool,
+        typer.Option(
+            "--version",
+            "-V",
+            is_eager=True,
+            callback=print_version,
+            help="Print the version and exit.",
+        ),
+    ] = False,
+) -> None:
     """A Kubernetes scheduler in Python that makes the same decisions as kube-scheduler."""
     open_standard_streams()

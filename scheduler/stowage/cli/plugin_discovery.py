@@ -17,6 +17,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.framework import Handle, PluginFactory, PluginUnusable, Registry, plugin_factory
 from stowage.framework.extension_points import Plugin
 from stowage.plugins import in_tree_registry
@@ -25,7 +26,10 @@ GROUP = "stowage.plugins"
 
 
 def discover_plugins(
-    handle: Handle | None = None, *, offered: Iterable[EntryPoint] | None = None
+    handle: Handle | None = None,
+    *,
+    gates: FeatureGates = DEFAULT_FEATURE_GATES,
+    offered: Iterable[EntryPoint] | None = None,
 ) -> Registry:
     """All plugins: the in-tree plugins and those of installed packages.
 
@@ -34,9 +38,10 @@ def discover_plugins(
 
     Args:
         handle: Gives plugins access to the running scheduler.
+        gates: The feature gates that the in-tree plugins obey.
         offered: Entry points; None looks up the installed ones.
     """
-    in_tree = in_tree_registry()
+    in_tree = in_tree_registry(gates)
     found = tuple(entry_points(group=GROUP)) if offered is None else tuple(offered)
     times = Counter(entry_point.name for entry_point in found)
     factories: list[PluginFactory] = []

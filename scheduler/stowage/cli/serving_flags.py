@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from stowage.api.values.duration import Duration, parse_duration
+from stowage.cli.go_flags import BOOLEAN, GoBool, parse_boolean
 
 _SERVING = "HTTPS endpoints"
 
@@ -25,7 +26,21 @@ SecurePort: TypeAlias = Annotated[
 BindAddress: TypeAlias = Annotated[
     str,
     typer.Option(
-        metavar="ADDRESS", help="Address that the port listens on.", rich_help_panel=_SERVING
+        metavar="ADDRESS",
+        help="IP address that the port listens on; 0.0.0.0 and :: are all addresses of IPv4 and "
+        "IPv6.",
+        rich_help_panel=_SERVING,
+    ),
+]
+PermitPortSharing: TypeAlias = Annotated[
+    GoBool | None,
+    typer.Option(
+        "--permit-port-sharing",
+        parser=parse_boolean,
+        metavar=BOOLEAN,
+        help="Let several processes listen on the port (SO_REUSEPORT).",
+        show_default="false",
+        rich_help_panel=_SERVING,
     ),
 ]
 TlsCertFile: TypeAlias = Annotated[
@@ -105,7 +120,7 @@ TlsMinVersion: TypeAlias = Annotated[
     typer.Option(
         "--tls-min-version",
         metavar="VERSION",
-        help="Minimum TLS version: VersionTLS12 or VersionTLS13.",
+        help="Minimum TLS version: VersionTLS12 or VersionTLS13; older ones mean VersionTLS12.",
         rich_help_panel=_SERVING,
     ),
 ]
@@ -115,7 +130,7 @@ TlsCipherSuites: TypeAlias = Annotated[
         "--tls-cipher-suites",
         metavar="SUITES",
         help="Comma-separated cipher suites of TLS 1.2, with Go's names; those of TLS 1.3 are "
-        "always enabled.",
+        "always enabled, those with RC4 and 3DES never.",
         show_default="OpenSSL's",
         rich_help_panel=_SERVING,
     ),

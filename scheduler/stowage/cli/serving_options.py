@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
-from stowage.operator import AccessOptions, ServingOptions, TlsOptions
+from stowage.operator import AccessOptions, ServingOptions, TlsOptions, parse_bind_address
 
 DEFAULT_REVIEW_TTL_S = 10.0
 """kube-scheduler's default of all three cache TTLs."""
@@ -18,6 +18,7 @@ class ServingFlags:
 
     bind_address: str
     secure_port: int
+    permit_port_sharing: bool
     tls_cert_file: Path | None
     tls_private_key_file: Path | None
     cert_dir: Path | None
@@ -36,19 +37,27 @@ def make_serving_options(flags: ServingFlags) -> ServingOptions | None:
     """The options of the server; None for port 0.
 
     Raises:
-        InvalidConfiguration: a path, TLS version or cipher suite is invalid.
+        InvalidConfiguration: the address, a path, TLS version or cipher suite is invalid.
     """
     if flags.secure_port == 0:
         return None
     return ServingOptions(
-        bind_address=flags.bind_address,
+        bind_address=_bind_address(flags.bind_address),
         port=flags.secure_port,
+        permit_port_sharing=flags.permit_port_sharing,
         tls_cert_file=_text(flags.tls_cert_file),
         tls_private_key_file=_text(flags.tls_private_key_file),
         cert_dir=_text(flags.cert_dir),
         access=_access_options(flags),
         tls=_tls_options(flags),
     )
+
+
+def _bind_address(text: str) -> str:
+    try:
+        return parse_bind_address(text)
+    except ValueError as error:
+        raise _invalid("--bind-address", text, error) from error
 
 
 def _access_options(flags: ServingFlags) -> AccessOptions:

@@ -104,4 +104,4 @@ def test_config_check_reports_errors_of_fields_and_plugins_at_once(tmp_path: Pat
         "profiles[0].plugins.score.enabled[0].name",
         "profiles[0].pluginConfig[0].args.scoringStrategy.type",
     ):
-        assert result.stderr.count(f" {path} ") == 1
+        assert result.stderr.count(f": {path}: ") == 1

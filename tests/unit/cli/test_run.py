@@ -1,7 +1,6 @@
 """`stowage run` parses flags like kube-scheduler and applies them over the file."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -10,8 +9,8 @@ from stowage.api.config.loading import InvalidConfiguration, KubeSchedulerConfig
 from stowage.api.events import Event
 from stowage.cli import composition
 from stowage.cli.composition import run_options
+from stowage.cli.flag_overrides import effective_configuration
 from stowage.cli.main import app
-from stowage.cli.run import effective_configuration
 from stowage.operator import EngineDependencies, RunOptions
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -32,7 +31,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
 
 
 def run(*flags: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["run", *flags], env={"COLUMNS": "200"})
+    result = CliRunner().invoke(
+        app, ["run", "--logging-format=text", *flags], env={"COLUMNS": "200"}
+    )
     return result.exit_code, result.stderr
 
 
@@ -110,6 +111,20 @@ def test_an_invalid_flag_is_refused(started: list[RunOptions], flag: str) -> Non
     assert started == []
 
 
+def test_metrics_are_disabled_by_lists_of_names(started: list[RunOptions]) -> None:
+    flags = ("--disabled-metrics=a_total,b:c", "--disabled-metrics=d_s", "--disabled-metrics=")
+    assert run(*flags)[0] == 0
+    assert started[0].disabled_metrics == {"a_total", "b:c", "d_s"}
+
+
+@pytest.mark.parametrize("name", ["a-b", "1st", "a,b c", 'up{job="x"}'])
+def test_what_is_no_name_of_a_metric_is_refused(started: list[RunOptions], name: str) -> None:
+    code, errors = run(f"--disabled-metrics={name}")
+    assert code == 2
+    assert "must be fully qualified metric names" in errors
+    assert not started
+
+
 def test_contradictory_flags_are_refused(started: list[RunOptions]) -> None:
     exit_status, errors = run("--leader-elect-lease-duration=1s")
     assert exit_status == 1
@@ -137,10 +152,10 @@ def test_a_scheduler_name_together_with_a_file_is_refused(tmp_path: Path) -> Non
 
 
 def test_the_engine_has_a_framework_for_each_profile() -> None:
-    builtins: dict[str, Any] = {"leader_elect": False}
+    flags = {"leader_election": {"leader_elect": False}}
     posted: list[Event] = []
     options = run_options(
-        effective_configuration(None, "mine", builtins),
+        effective_configuration(None, "mine", flags),
         None,
         None,
         max_in_unschedulable_s=60.0,
@@ -194,3 +209,25 @@ def test_a_config_map_may_not_name_a_kubeconfig(
     assert exit_status == 1
     assert "clientConnection.kubeconfig" in errors
     assert started == []
+
+
+def test_every_flag_is_shown_with_its_value(started: list[RunOptions]) -> None:
+    assert run("--leader-elect=false", "--leader-elect-retry-period=1500ms", "-v=2")[0] == 0
+    flags = started[0].flags
+    assert flags["leader-elect"] == "false"
+    assert flags["leader-elect-retry-period"] == "1.5s"
+    assert flags["leader-elect-lease-duration"] == "15s"
+    assert flags["secure-port"] == "10259"
+    assert flags["tls-min-version"] == "VersionTLS12"
+    assert flags["v"] == "2"
+    assert "help" not in flags
+
+
+def test_values_of_lists_and_accepted_flags_are_shown_as_given(started: list[RunOptions]) -> None:
+    gates = "--feature-gates=GenericWorkload=true,GangScheduling=true"
+    assert run(gates, "--vmodule=schedule_one=5", "--profiling")[0] == 0
+    flags = started[0].flags
+    assert flags["feature-gates"] == "GenericWorkload=true,GangScheduling=true"
+    assert flags["vmodule"] == "schedule_one=5"
+    assert flags["profiling"] == "true"
+    assert started[0].configuration.shown["enableProfiling"] is True

@@ -29,7 +29,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
 
 
 def _run(*flags: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["run", *flags], env={"COLUMNS": "200"})
+    result = CliRunner().invoke(
+        app, ["run", "--logging-format=text", *flags], env={"COLUMNS": "200"}
+    )
     return result.exit_code, result.stderr
 
 
@@ -72,6 +74,32 @@ def test_an_invalid_path_is_refused(started: list[RunOptions]) -> None:
     exit_code, errors = _run("--authorization-always-allow-paths=metrics")
     assert exit_code == 1
     assert "--authorization-always-allow-paths" in errors
+    assert started == []
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("[::]", "::"),
+        ("[::1]", "::1"),
+        ("::", "::"),
+        (" 10.0.0.7 ", "10.0.0.7"),
+        ("", "0.0.0.0"),
+    ],
+)
+def test_a_bind_address_is_an_address_with_or_without_brackets(
+    started: list[RunOptions], text: str, address: str
+) -> None:
+    assert _run(f"--bind-address={text}") == (0, "")
+    assert _serving(started).bind_address == address
+
+
+@pytest.mark.parametrize("text", ["localhost", "10.0.0.7:10259", "[10.0.0.7", "::/0"])
+def test_another_bind_address_is_refused(started: list[RunOptions], text: str) -> None:
+    exit_code, errors = _run(f"--bind-address={text}")
+    assert exit_code == 1
+    assert "--bind-address" in errors
+    assert "expected an IPv4 or IPv6 address" in errors
     assert started == []
 
 

@@ -1,0 +1,54 @@
+"""``stowage capacity``: counts how many more pods like one fit into a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stowage.cli.ask import flags
+from stowage.cli.ask.flags import ClusterFlags, Output, OutputFormat
+from stowage.cli.lazy_commands import single_command_app
+
+
+def capacity_command(
+    filename: Annotated[
+        list[Path],
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="FILE",
+            help="Manifest of the pod, or of a workload with such pods; - reads standard input. "
+            "May be repeated, for what the pod needs.",
+        ),
+    ],
+    max_limit: Annotated[
+        int, typer.Option("--max-limit", min=1, help="Stop at this number of pods, or of groups.")
+    ] = 1_000_000,
+    group_by: Annotated[
+        str, typer.Option(metavar="LABEL", help="Label that groups the nodes.")
+    ] = "topology.kubernetes.io/zone",
+    output: Output = OutputFormat.TABLE,
+    kubeconfig: flags.Kubeconfig = None,
+    context: flags.Context = None,
+    from_: flags.From = None,
+    at: flags.At = None,
+    until: flags.Until = None,
+    config: flags.ConfigFile = None,
+    configmap: flags.ConfigMap = None,
+    feature_gates: flags.FeatureGates = None,
+) -> None:
+    """Count how many more pods like one fit, and name what limits them on which nodes.
+
+    If the pods of the manifest name a PodGroup: how many more whole groups fit. The pods come
+    beside what runs; none is preempted. The cluster is only read.
+    """
+    # Imported late: --help does not need numpy and the plugins.
+    from stowage.cli.ask.answers import answer_capacity  # noqa: PLC0415
+
+    asked = ClusterFlags(kubeconfig, context, from_, config, configmap, at, until, feature_gates)
+    answer_capacity(asked, filename, max_limit, group_by, output)
+
+
+app = single_command_app(capacity_command)

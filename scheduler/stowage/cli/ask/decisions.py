@@ -1,0 +1,138 @@
+"""``stowage decisions``: shows the last decisions of a scheduler."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+import typer
+import yaml
+from rich.console import Console
+from rich.markup import escape
+
+from stowage.api.decisions import (
+    MAX_DECISIONS_OF_A_PAGE,
+    Decision,
+    DecisionPage,
+    DecisionQuery,
+)
+from stowage.cli.ask import decision_source
+from stowage.cli.ask.decision_source import DecisionReader, DecisionSource, UnreadableDecisions
+from stowage.cli.ask.decision_tables import HEADINGS, decision_tables, table_line
+from stowage.cli.ask.flags import Output, OutputFormat
+from stowage.cli.ask.output import write_answer
+from stowage.cli.lazy_commands import single_command_app
+
+POLL_S = 1.0
+_FILTERS = "The filters"
+
+
+class Result(StrEnum):
+    """The results of attempts."""
+
+    SCHEDULED = "scheduled"
+    UNSCHEDULABLE = "unschedulable"
+    ERROR = "error"
+
+
+def decisions_command(
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", "-n", help="Namespace of the pods.", rich_help_panel=_FILTERS),
+    ] = "",
+    pod: Annotated[
+        str,
+        typer.Option(metavar="[NAMESPACE/]NAME", help="The pod.", rich_help_panel=_FILTERS),
+    ] = "",
+    node: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="The chosen or nominated node.", rich_help_panel=_FILTERS
+        ),
+    ] = "",
+    result: Annotated[
+        Result | None, typer.Option(help="The result of the attempt.", rich_help_panel=_FILTERS)
+    ] = None,
+    limit: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=MAX_DECISIONS_OF_A_PAGE,
+            help="The number of decisions; with --follow, of those at the start.",
+            rich_help_panel=_FILTERS,
+        ),
+    ] = 20,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with new decisions until Ctrl-C.")
+    ] = False,
+    output: Output = OutputFormat.TABLE,
+    server: decision_source.Server = None,
+    token_file: decision_source.TokenFile = None,
+    certificate_authority: decision_source.CertificateAuthority = None,
+    insecure: decision_source.Insecure = False,
+    decision_log: decision_source.DecisionLog = None,
+) -> None:
+    """Show the last decisions of a scheduler: which pod, which node, by which score, or why not.
+
+    The decisions come from a running scheduler (--server), or from the files of its
+    --decision-log.
+    """
+    # Imported late: --help does not need numpy and the plugins.
+    from stowage.cli.ask.source import failures_reported  # noqa: PLC0415
+
+    console = Console(stderr=True, highlight=False)
+    asked = DecisionSource(server, token_file, certificate_authority, insecure, decision_log)
+    query = DecisionQuery(namespace, pod, node, "" if result is None else result.value, limit)
+    with failures_reported(console):
+        reader = asked.reader()
+        if not follow:
+            write_answer(DecisionPage(tuple(reader.latest(query))), output, decision_tables)
+            return
+        try:
+            _write_forever(console, reader, query, output)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+
+
+def _write_forever(
+    console: Console, reader: DecisionReader, query: DecisionQuery, output: OutputFormat
+) -> None:
+    is_table = output in (OutputFormat.TABLE, OutputFormat.WIDE)
+    wide = output is OutputFormat.WIDE
+    if is_table:
+        sys.stdout.write(f"{table_line(HEADINGS, wide)}\n")
+    for decision in _followed(console, reader, query):
+        sys.stdout.write(_as_text(decision, output))
+        sys.stdout.flush()
+
+
+def _followed(console: Console, reader: DecisionReader, query: DecisionQuery) -> Iterator[Decision]:
+    """The last decisions, then new ones; an outage of the scheduler is noted once."""
+    yield from reader.latest(query)
+    query = msgspec.structs.replace(query, limit=MAX_DECISIONS_OF_A_PAGE)
+    is_noted = False
+    while True:
+        time.sleep(POLL_S)
+        try:
+            yield from reader.following(query)
+            is_noted = False
+        except UnreadableDecisions as error:
+            if not is_noted:
+                console.print(f"[yellow]note:[/yellow] {escape(str(error))}; trying again")
+            is_noted = True
+
+
+def _as_text(decision: Decision, output: OutputFormat) -> str:
+    if output is OutputFormat.JSON:
+        return f"{msgspec.json.encode(decision).decode()}\n"
+    if output is OutputFormat.YAML:
+        document: str = yaml.safe_dump(msgspec.to_builtins(decision), sort_keys=False)
+        return f"---\n{document}"
+    return f"{table_line(decision, output is OutputFormat.WIDE)}\n"
+
+
+app = single_command_app(decisions_command)

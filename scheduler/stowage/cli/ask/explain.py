@@ -1,0 +1,109 @@
+"""``stowage explain``: explains a pod's placement or why it is pending, a pod group, or a node."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+from stowage.cli.ask import decision_source, flags
+from stowage.cli.ask.decision_source import DecisionSource
+from stowage.cli.ask.flags import ClusterFlags, Output, OutputFormat, pod_key
+from stowage.cli.plain_help import PlainCommand, PlainGroup
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Explain a pod's placement or why it is pending, a pod group, or what a node rejects.",
+    rich_markup_mode=None,
+    cls=PlainGroup,
+)
+
+Namespace: TypeAlias = Annotated[
+    str, typer.Option("--namespace", "-n", help="Namespace of a name without one.")
+]
+
+
+@app.command(cls=PlainCommand)
+def pod(
+    name: Annotated[str, typer.Argument(metavar="[NAMESPACE/]NAME")],
+    namespace: Namespace = "default",
+    output: Output = OutputFormat.TABLE,
+    kubeconfig: flags.Kubeconfig = None,
+    context: flags.Context = None,
+    from_: flags.From = None,
+    at: flags.At = None,
+    until: flags.Until = None,
+    config: flags.ConfigFile = None,
+    configmap: flags.ConfigMap = None,
+    feature_gates: flags.FeatureGates = None,
+    server: decision_source.Server = None,
+    token_file: decision_source.TokenFile = None,
+    certificate_authority: decision_source.CertificateAuthority = None,
+    insecure: decision_source.Insecure = False,
+    decision_log: decision_source.DecisionLog = None,
+) -> None:
+    """Explain a pod: the verdict of every plugin about every node, and every score.
+
+    A pending pod: the nodes by reason, the smallest changes that would help, preemption, and the
+    events that it waits for. A placed pod: the nodes with their scores, and by what the runner-up
+    lost. A member of a pod group: in the try of its group. The cluster is only read.
+
+    With --server or --decision-log: the last decision about the pod as it was made, with its ten
+    best nodes; the cluster is not read.
+    """
+    # Imported late: --help does not need numpy and the plugins.
+    from stowage.cli.ask.answers import answer_about_pod, answer_about_recorded  # noqa: PLC0415
+
+    key = pod_key(name, namespace)
+    recorded = DecisionSource(server, token_file, certificate_authority, insecure, decision_log)
+    if recorded.is_given:
+        answer_about_recorded(recorded, key, output)
+        return
+    asked = ClusterFlags(kubeconfig, context, from_, config, configmap, at, until, feature_gates)
+    answer_about_pod(asked, key, output)
+
+
+@app.command(cls=PlainCommand)
+def node(
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    output: Output = OutputFormat.TABLE,
+    kubeconfig: flags.Kubeconfig = None,
+    context: flags.Context = None,
+    from_: flags.From = None,
+    at: flags.At = None,
+    until: flags.Until = None,
+    config: flags.ConfigFile = None,
+    configmap: flags.ConfigMap = None,
+    feature_gates: flags.FeatureGates = None,
+) -> None:
+    """Explain a node: its pods, what is free, and which pending pods it rejects and why."""
+    from stowage.cli.ask.answers import answer_about_node  # noqa: PLC0415 - as above
+
+    asked = ClusterFlags(kubeconfig, context, from_, config, configmap, at, until, feature_gates)
+    answer_about_node(asked, name, output)
+
+
+@app.command(cls=PlainCommand)
+def group(
+    name: Annotated[str, typer.Argument(metavar="[NAMESPACE/]NAME")],
+    namespace: Namespace = "default",
+    output: Output = OutputFormat.TABLE,
+    kubeconfig: flags.Kubeconfig = None,
+    context: flags.Context = None,
+    from_: flags.From = None,
+    at: flags.At = None,
+    until: flags.Until = None,
+    config: flags.ConfigFile = None,
+    configmap: flags.ConfigMap = None,
+    feature_gates: flags.FeatureGates = None,
+) -> None:
+    """Explain a pod group: how many members fit, what the next one lacks, in each domain.
+
+    The pending members are tried as the scheduler does it: one after the other, each beside those
+    before it. The cluster is only read.
+    """
+    from stowage.cli.ask.answers import answer_about_group  # noqa: PLC0415 - as above
+
+    asked = ClusterFlags(kubeconfig, context, from_, config, configmap, at, until, feature_gates)
+    answer_about_group(asked, pod_key(name, namespace), output)

@@ -1,0 +1,136 @@
+"""Flags of all questions: the cluster, the profiles, the format of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import msgspec
+import typer
+
+_CLUSTER = "The cluster"
+
+Kubeconfig: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True, dir_okay=False, metavar="FILE", help="As kubectl's.", rich_help_panel=_CLUSTER
+    ),
+]
+Context: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="As kubectl's.", rich_help_panel=_CLUSTER)
+]
+From: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--from",
+        metavar="FILE",
+        help="Objects instead of a running cluster: a file of stowage dump, of kubectl get -o "
+        "json or yaml, manifests; - reads standard input. May be repeated. Or a segment of a "
+        "recording, which is read with those that follow it, or a folder with recordings: its "
+        "newest one.",
+        rich_help_panel=_CLUSTER,
+    ),
+]
+
+
+def parse_time(text: str) -> datetime:
+    """The time of a flag; in UTC unless it names another offset.
+
+    Raises:
+        typer.BadParameter: The text is no time.
+    """
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        expected = "a time such as 2026-05-01T12:00:00Z"
+        raise typer.BadParameter(f"{text!r} (expected {expected})") from error
+    return at.replace(tzinfo=at.tzinfo or UTC)
+
+
+At: TypeAlias = Annotated[
+    datetime | None,
+    typer.Option(
+        parser=parse_time,
+        metavar="TIME",
+        help="Of a recording: the cluster as of this time, e.g. 2026-05-01T12:00:00Z.",
+        rich_help_panel=_CLUSTER,
+    ),
+]
+Until: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[NAMESPACE/]POD",
+        help="Of a recording: the cluster before the last attempt of this pod, or before it got "
+        "its node.",
+        rich_help_panel=_CLUSTER,
+    ),
+]
+ConfigFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="KubeSchedulerConfiguration with the profiles that answer. Default: "
+        "kube-scheduler's default profile; of a recording: the recorded ones.",
+        rich_help_panel=_CLUSTER,
+    ),
+]
+ConfigMap: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--configmap",
+        metavar="NAMESPACE/NAME[:KEY]",
+        help="ConfigMap of the cluster with the profiles, instead of --config.",
+        rich_help_panel=_CLUSTER,
+    ),
+]
+
+FeatureGates: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature-gates",
+        metavar="NAME=BOOL,...",
+        help="Feature gates of the scheduler that decides, as for stowage run; may be repeated.",
+        rich_help_panel=_CLUSTER,
+    ),
+]
+
+
+class OutputFormat(StrEnum):
+    """The formats of answers; ``wide`` is a table that leaves nothing out."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+
+Output: TypeAlias = Annotated[
+    OutputFormat, typer.Option("--output", "-o", help="Format of the answer.")
+]
+
+
+class ClusterFlags(msgspec.Struct, frozen=True):
+    """The flags that name the cluster, the profiles and the feature gates."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    files: Sequence[Path] | None = None
+    config: Path | None = None
+    configmap: str | None = None
+    at: datetime | None = None
+    until: str | None = None
+    feature_gates: Sequence[str] | None = None
+
+
+def pod_key(name: str, namespace: str = "default") -> str:
+    """``namespace/name`` of an object that may be named without its namespace."""
+    return name if "/" in name else f"{namespace}/{name}"
+
+
+def split_lists(values: Sequence[str] | None) -> list[str]:
+    """The values of a flag that may be repeated and takes lists with commas."""
+    return [name for value in values or () for name in value.split(",") if name]

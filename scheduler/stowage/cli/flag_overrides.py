@@ -1,0 +1,135 @@
+"""The configuration of a start: a file, a ConfigMap, a Policy, a provider or the defaults.
+
+Flags override it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from stowage.api.config.loading import (
+    ConfigError,
+    InvalidConfiguration,
+    KubeSchedulerConfiguration,
+    load_configuration,
+    to_builtins,
+)
+from stowage.cli.config_file import parse_configuration, read_configuration
+from stowage.cli.policy_file import (
+    POLICY_FLAG,
+    PROVIDER_FLAG,
+    provider_configuration,
+    read_policy,
+)
+
+FlagOverrides: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Section of the configuration ("" for its top) -> field -> value; None for flags not given."""
+
+
+class ConfigurationFlags(NamedTuple):
+    """The flags that choose and override the configuration.
+
+    Attributes:
+        config: Value of ``--config``.
+        configmap: Value of ``--configmap``.
+        scheduler_name: Value of ``--scheduler-name``.
+        overrides: The flags that override fields.
+        policy_config_file: Value of ``--policy-config-file``.
+        algorithm_provider: Value of ``--algorithm-provider``.
+    """
+
+    config: Path | None
+    configmap: str | None
+    scheduler_name: str | None
+    overrides: FlagOverrides
+    policy_config_file: Path | None = None
+    algorithm_provider: str | None = None
+
+
+def start_configuration(flags: ConfigurationFlags) -> KubeSchedulerConfiguration:
+    """The configuration of a start without a ConfigMap, overridden by the flags.
+
+    Raises:
+        InvalidConfiguration: the file or the flags are invalid, or contradict each other.
+    """
+    policy, provider = flags.policy_config_file, flags.algorithm_provider
+    if policy is None and provider is None:
+        return effective_configuration(flags.config, flags.scheduler_name, flags.overrides)
+    if policy is not None:
+        refuse_conflicts(POLICY_FLAG, str(policy), config=flags.config, algorithm_provider=provider)
+        configuration = read_policy(policy)
+    if provider is not None:
+        refuse_conflicts(PROVIDER_FLAG, provider, config=flags.config)
+        configuration = provider_configuration(provider)
+    if flags.scheduler_name is not None:
+        named = msgspec.structs.replace(
+            configuration.profiles[0], scheduler_name=flags.scheduler_name
+        )
+        configuration = msgspec.structs.replace(configuration, profiles=(named,))
+    return with_flags(configuration, flags.overrides)
+
+
+def effective_configuration(
+    path: Path | None, scheduler_name: str | None, flags: FlagOverrides
+) -> KubeSchedulerConfiguration:
+    """The configuration of the file, or the defaults, overridden by the flags.
+
+    Raises:
+        InvalidConfiguration: the file or the flags are invalid, or contradict each other.
+    """
+    configuration = with_flags(read_configuration(path), flags)
+    if scheduler_name is None:
+        return configuration
+    refuse_conflicts("--scheduler-name", scheduler_name, config=path)
+    return load_configuration(
+        {**to_builtins(configuration), "profiles": [{"schedulerName": scheduler_name}]}
+    )
+
+
+def in_config_map(text: str, flags: FlagOverrides) -> KubeSchedulerConfiguration:
+    """The configuration in a ConfigMap's text, overridden by the flags.
+
+    Raises:
+        InvalidConfiguration: the text or the flags are invalid, or contradict each other.
+    """
+    configuration = parse_configuration(text, "--configmap", f"{text[:40]}...")
+    kubeconfig = configuration.client_connection.kubeconfig
+    if kubeconfig:
+        expectation = "nothing: --kubeconfig is used, also to read the ConfigMap"
+        raise InvalidConfiguration(
+            [ConfigError("clientConnection.kubeconfig", kubeconfig, expectation)]
+        )
+    return with_flags(configuration, flags)
+
+
+def with_flags(
+    configuration: KubeSchedulerConfiguration, flags: FlagOverrides
+) -> KubeSchedulerConfiguration:
+    """The configuration, overridden by the flags that were given.
+
+    Raises:
+        InvalidConfiguration: the flags contradict the configuration.
+    """
+    merged = configuration
+    for section, fields in flags.items():
+        given = {name: value for name, value in fields.items() if value is not None}
+        if section:
+            given = {section: msgspec.structs.replace(getattr(merged, section), **given)}
+        merged = msgspec.structs.replace(merged, **given)
+    return load_configuration(to_builtins(merged))
+
+
+def refuse_conflicts(flag: str, value: str, **others: object) -> None:
+    """Refuse a flag if one of the others is given, too.
+
+    Raises:
+        InvalidConfiguration: another one is given.
+    """
+    given = [f"--{name.replace('_', '-')}" for name, other in others.items() if other is not None]
+    if given:
+        expectation = f"no {' and no '.join(given)}, because both set the profiles"
+        raise InvalidConfiguration([ConfigError(flag, value, expectation)])

@@ -1,0 +1,78 @@
+"""Help as plain text: every name is whole, and no line is longer than 80 columns.
+
+Rejected: Rich's tables, which cut flag names in a narrow terminal.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+Records = Iterable[tuple[str, str]]
+_TEXT_INDENT = " " * 4
+
+
+class PlainCommand(TyperCommand):
+    """A command with plain help: its arguments, then its flags by panel."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and the flags."""
+        _write_parameters(self, ctx, formatter)
+
+
+class PlainGroup(TyperGroup):
+    """A group with plain help: its flags, then its commands by panel; the epilog as it is."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the flags and the commands."""
+        _write_parameters(self, ctx, formatter)
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            if not command.hidden:
+                summary = " ".join((command.help or "").partition("\n\n")[0].split())
+                panels.setdefault(_panel(command, "Commands"), []).append((name, summary))
+        for panel, records in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(records)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click's signature
+        """Write the epilog without wrapping it."""
+        if self.epilog:
+            formatter.write_paragraph()
+            formatter.write(f"{self.epilog}\n")
+
+
+def _write_parameters(command: Any, ctx: Any, formatter: Any) -> None:
+    panels: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(ctx):
+        record = parameter.get_help_record(ctx)
+        own = "Options"
+        if parameter.param_type_name == "argument":
+            own, record = "Arguments", (parameter.metavar or parameter.name.upper(), record[1])
+        if record is not None:
+            panels.setdefault(_panel(parameter, own), []).append(record)
+    for panel, records in panels.items():
+        with formatter.section(panel):
+            _write_records(formatter, records)
+
+
+def _panel(item: Any, default: str) -> str:
+    return getattr(item, "rich_help_panel", None) or default
+
+
+def _write_records(formatter: Any, records: Records) -> None:
+    """Write each name on a line of its own, and its text indented below."""
+    indent = " " * formatter.current_indent
+    wrapper = textwrap.TextWrapper(
+        formatter.width,
+        initial_indent=f"{indent}{_TEXT_INDENT}",
+        subsequent_indent=f"{indent}{_TEXT_INDENT}",
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    for name, text in records:
+        formatter.write(f"{indent}{name}\n{wrapper.fill(text)}\n")

@@ -1,0 +1,166 @@
+"""The command and its flags."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from stowage.analysis.explain_pod import NotInCluster
+from stowage.analysis.explanation import PodExplanation
+from stowage.api.config.loading import InvalidConfiguration
+from stowage.cli.ask.explain_tables import pod_tables
+from stowage.cli.ask.flags import (
+    Output,
+    OutputFormat,
+    parse_time,
+    pod_key,
+    split_lists,
+)
+from stowage.cli.ask.output import Tables, write_answer
+from stowage.cli.config_file import print_errors
+from stowage.cli.imports import garbage_collection_paused
+from stowage.cli.lazy_commands import single_command_app
+from stowage.cli.replay.comparison import Changes, Comparison
+from stowage.cli.replay.comparison_tables import comparison_tables
+from stowage.cli.replay.repetition import Repetition, last_attempt
+from stowage.cli.replay.report import report_tables
+from stowage.cli.replay.report_file import write_report
+from stowage.engine import ReplayDiverged
+from stowage.recording.frames import UnreadableRecording
+from stowage.recording.reader import Recording, find_recording
+
+_OTHERWISE = "Decide otherwise"
+
+
+def replay(
+    recording: Annotated[
+        Path,
+        typer.Argument(
+            exists=True,
+            help="A segment of a recording, which is read with those that follow it, or a folder "
+            "with recordings: its newest one.",
+        ),
+    ],
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[NAMESPACE/]POD",
+            help="Stop at the last attempt of this pod, and explain it as of then.",
+        ),
+    ] = None,
+    at: Annotated[
+        datetime | None,
+        typer.Option(
+            parser=parse_time, metavar="TIME", help="Stop at this time, e.g. 2026-05-01T12:00:00Z."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="KubeSchedulerConfiguration to decide with instead of the recorded one.",
+            rich_help_panel=_OTHERWISE,
+        ),
+    ] = None,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PLUGIN=WEIGHT,...",
+            help="Other weights of score plugins, in all profiles.",
+            rich_help_panel=_OTHERWISE,
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False, metavar="FILE.html", help="Write the whole answer to a page as well."
+        ),
+    ] = None,
+    output: Output = OutputFormat.TABLE,
+) -> None:
+    """Repeat what a scheduler did, from a recording of stowage run --record.
+
+    Every call is repeated with its events, and every instruction is compared with the recorded
+    one. The first difference is an error that names the call, the pod and the instruction.
+
+    With --config or --weights: show what would have been decided otherwise. Events from outside
+    happen as recorded; bindings and preemptions are those of the new decisions. So it is with a
+    recording that has no decisions, or whose first segments are gone, with or without these flags.
+    """
+    changes = Changes(config, split_lists(weights))
+    _check_usage(changes, until, report)
+    console = Console(stderr=True, highlight=False)
+    with _failures_reported(console), garbage_collection_paused():
+        answer, tables = asyncio.run(_answer(find_recording(recording), changes, until, at))
+        if report is not None:
+            write_report(report, tables(answer, True))
+        write_answer(answer, output, tables)
+
+
+def _check_usage(changes: Changes, until: str | None, report: Path | None) -> None:
+    if changes and until is not None:
+        raise typer.BadParameter("--until explains recorded decisions: not with other ones")
+    if report is not None and report.suffix not in (".html", ".htm"):
+        raise typer.BadParameter(f"--report: {report} (expected a name that ends in .html)")
+
+
+# Plugins may start tasks and timers, so there is an event loop; nothing in it runs meanwhile.
+
+
+async def _answer(
+    path: Path, changes: Changes, until: str | None, at: datetime | None
+) -> tuple[msgspec.Struct, Tables]:
+    with Recording(path) as recording:
+        ends_at, header = _engine_time(recording, at), recording.header
+    if until is not None and not header.is_repeatable:
+        found = "begins with a checkpoint" if header.checkpoint else "has no decisions to explain"
+        raise NotInCluster(
+            f"the recording {found}; ask what the recorded profiles decide: "
+            f"stowage explain pod {until} --from {path} --until {until}"
+        )
+    if until is not None:
+        return _explain(path, pod_key(until), ends_at), pod_tables
+    if changes or not header.is_repeatable:
+        return Comparison(path, ends_at).compare(changes), comparison_tables
+    with Recording(path) as recording:
+        return Repetition(recording).run(ends_at), report_tables
+
+
+def _explain(path: Path, key: str, ends_at: float | None) -> PodExplanation:
+    with Recording(path) as recording:
+        attempt = last_attempt(recording, key, ends_at)
+    with Recording(path) as recording:
+        return Repetition(recording).explain(key, attempt)
+
+
+def _engine_time(recording: Recording, at: datetime | None) -> float | None:
+    return None if at is None else at.timestamp() - recording.header.unix_offset_s
+
+
+@contextmanager
+def _failures_reported(console: Console) -> Iterator[None]:
+    """Print why a recording cannot be replayed, and exit with 1."""
+    try:
+        yield
+    except InvalidConfiguration as invalid:
+        print_errors(console, invalid)
+        raise typer.Exit(1) from invalid
+    except (UnreadableRecording, NotInCluster, ReplayDiverged) as error:
+        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
+        raise typer.Exit(1) from error
+    except OSError as error:
+        text = f"{error.filename}: {error.strerror or error}" if error.filename else str(error)
+        console.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
+        raise typer.Exit(1) from error
+
+
+app = single_command_app(replay)
