@@ -44,7 +44,13 @@ from simcluster.auth.users import User, parse_token_file, service_account_user
 from simcluster.cluster import ClusterOptions, SimulatedCluster, run_cluster
 from simcluster.crds.definitions import is_established, resources_of
 from simcluster.faults.faults import FaultRule, Faults
-from simcluster.kinds.resources import BUILT_IN, CUSTOM_RESOURCE_DEFINITIONS, PODS, Resource
+from simcluster.kinds.resources import (
+    BUILT_IN,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    POD_GROUP_KINDS,
+    PODS,
+    Resource,
+)
 from simcluster.kubelet.kubelet import KubeletOptions
 from simcluster.kubelet.node_file import read_node_file
 from simcluster.kubelet.nodes import make_node, sample_nodes
@@ -55,6 +61,7 @@ __all__ = [
     "BUILT_IN",
     "CUSTOM_RESOURCE_DEFINITIONS",
     "PODS",
+    "POD_GROUP_KINDS",
     "ClusterOptions",
     "DumpError",
     "FaultRule",

@@ -21,10 +21,13 @@ from simcluster.faults.faults import Faults
 from simcluster.kinds.first_objects import make_first_objects
 from simcluster.kinds.resources import NODES
 from simcluster.kubelet.kubelet import Kubelet, KubeletOptions
+from simcluster.store.compaction import Compactor
 from simcluster.store.loading import LoadReport, load_files
 from simcluster.store.registry import Registry
 from simcluster.store.saving import everything_in, write_dump
 from simcluster.store.store import Store
+from simcluster.timers import LoopTimers
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 
 Json = dict[str, Any]
 
@@ -37,7 +40,8 @@ class ClusterOptions(ServerOptions):
 
     Args:
         ca_file: PEM authority for the written kubeconfig.
-        history_size: changes kept per resource; a watch from before them answers 410.
+        history_size: changes kept per resource, for five to ten minutes; a watch from before them,
+            or from before the start, answers 410.
         with_kubelet: run bound pods.
         with_controllers: run the controllers of workloads, budgets, storage and nodes. Without them
             a created node does not get the not-ready taint.
@@ -48,6 +52,7 @@ class ClusterOptions(ServerOptions):
         node_grace_s: how long a node may be silent before it is Unknown.
         service_accounts: give every namespace its default ServiceAccount and the ConfigMap
             ``kube-root-ca.crt``, as a real control plane does.
+        gates: feature gates, from :func:`simcluster.features.read_features`.
     """
 
     ca_file: str | Path | None = None
@@ -60,6 +65,7 @@ class ClusterOptions(ServerOptions):
     refuse_unknown_kinds: bool = False
     node_grace_s: float = 50.0
     service_accounts: bool = False
+    gates: FeatureGates = DEFAULT_FEATURE_GATES
 
 
 class SimulatedCluster:
@@ -86,12 +92,16 @@ class SimulatedCluster:
         self.faults = faults or Faults()
         self.store = Store(self.options.history_size)
         self.registry = Registry(
-            self.store, clock or Clock(), taint_new_nodes=self.options.with_controllers
+            self.store,
+            clock or Clock(),
+            taint_new_nodes=self.options.with_controllers,
+            gates=self.options.gates,
         )
         self.server = ApiServer(self.registry, self.options, self.faults)
         self.load_report = LoadReport()
         self._nodes = nodes
         self._shared = Shared(self.registry)
+        self._compactor = Compactor(self.store, LoopTimers())
         self._kubelet: Kubelet | None = None
         self._controllers: list[Reconciler] = []
 
@@ -126,6 +136,7 @@ class SimulatedCluster:
 
     async def _start(self) -> None:
         self._make_first_objects()
+        self._compactor.start()
         self._controllers = [DefinitionController(self._shared)]
         self._controllers[0].start()
         await self.server.start()
@@ -144,6 +155,7 @@ class SimulatedCluster:
 
     async def stop(self) -> None:
         """Stop listening, end every watch, and stop the controllers and the kubelet simulation."""
+        self._compactor.stop()
         await self.server.stop()
         for controller in self._controllers:
             await controller.stop()

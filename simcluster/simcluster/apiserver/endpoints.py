@@ -25,12 +25,15 @@ from simcluster.apiserver.negotiation import negotiate
 from simcluster.apiserver.node_connections import check_log, not_connected, object_behind
 from simcluster.apiserver.paths import Review, Target
 from simcluster.auth.access import Access
+from simcluster.auth.request_attributes import attributes_of
 from simcluster.auth.reviews import review
 from simcluster.auth.users import name_requester
+from simcluster.kinds.admission.devices import claim_status_errors
 from simcluster.kinds.resources import (
     CERTIFICATE_SIGNING_REQUESTS,
     CONNECTIONS,
     EVENTS_V1,
+    RESOURCE_CLAIMS,
     Resource,
 )
 from simcluster.kinds.subresources.binding import bind
@@ -51,7 +54,12 @@ from simcluster.patch.requests import (
 )
 from simcluster.store.deletion import DeleteOptions, options_of_query, parse_delete_options
 from simcluster.store.managed_fields import ManagedFields
-from simcluster.store.registry import WHOLE_OBJECT_SUBRESOURCES, Registry, WriteOptions
+from simcluster.store.registry import (
+    WHOLE_OBJECT_SUBRESOURCES,
+    Registry,
+    StatusCheck,
+    WriteOptions,
+)
 from simcluster.store.selection import Selection
 from simcluster.store.store import Stored, encode
 from simcluster.validation.events import validate_event_of_new_api
@@ -175,7 +183,25 @@ class Endpoints:
         )
 
     def _options(self, request: ApiRequest, target: Target) -> WriteOptions:
-        return WriteOptions(request.is_dry_run, self._recorder(request, target))
+        options = WriteOptions(request.is_dry_run, self._recorder(request, target))
+        if target.resource is not RESOURCE_CLAIMS or target.subresource != "status":
+            return options
+        return options._replace(status_errors=self._claim_status_check(request))
+
+    def _claim_status_check(self, request: ApiRequest) -> StatusCheck:
+        """Checks that a user may write what a change to a claim's status changes."""
+        verb, access, store = _VERBS[request.method], self._access, self._registry.store
+
+        def authorize(verb: str, subresource: str, name: str) -> str:
+            asked = attributes_of(request.method, request.path, request.query)
+            is_cluster_wide = subresource == "binding"
+            namespace = "" if is_cluster_wide else asked.namespace
+            asked = asked._replace(
+                verb=verb, subresource=subresource, name=name, namespace=namespace
+            )
+            return access.refusal(request.user, asked)
+
+        return lambda new, old: claim_status_errors(store, new, old, verb, authorize)
 
     def _recorder(self, request: ApiRequest, target: Target) -> Recorder:
         """Computes the managedFields of the written object."""

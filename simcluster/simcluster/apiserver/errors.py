@@ -57,6 +57,13 @@ def too_long(field: str, limit: int) -> FieldError:
     return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} bytes")
 
 
+def too_many(field: str, count: int, limit: int) -> FieldError:
+    """A list or map of too many entries."""
+    items = "item" if limit == 1 else "items"
+    message = f"Too many: {count}: must have at most {limit} {items}"
+    return FieldError(field, "FieldValueTooMany", message)
+
+
 def forbidden_field(field: str, detail: str) -> FieldError:
     """A field that must not be set or changed."""
     return FieldError(field, "FieldValueForbidden", f"Forbidden: {detail}")

@@ -8,11 +8,13 @@ from simcluster.apiserver.errors import ApiError, not_acceptable
 from simcluster.apiserver.formats import Format, MetadataFormat, plain_format
 from simcluster.apiserver.negotiation import JSON_TYPE, META_VERSIONS, negotiate
 from simcluster.auth.users import ADMINISTRATOR, User
-from simcluster.kinds.resources import BUILT_IN, Resource
+from simcluster.kinds.resources import BUILT_IN, POD_GROUP_KINDS, Resource
 from simcluster.printing.table import TableFormat
 from simcluster.store.store import encode
 
-_PLAIN: Mapping[int, Format] = {id(found): plain_format(found) for found in BUILT_IN}
+_PLAIN: Mapping[int, Format] = {
+    id(found): plain_format(found) for found in (*BUILT_IN, *POD_GROUP_KINDS)
+}
 _METADATA = {version: MetadataFormat(version) for version in META_VERSIONS}
 
 

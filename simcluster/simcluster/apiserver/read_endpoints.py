@@ -209,7 +209,7 @@ class Reader:
             watcher,
             opening.format_,
             timeout_s,
-            options.allow_watch_bookmarks,
+            options.allow_watch_bookmarks and self._watchers.sends_bookmarks,
         )
         async with _abort_after(timeout_s + STALL_S, request) as deadline:
             clock = asyncio.get_running_loop().time

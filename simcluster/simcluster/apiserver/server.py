@@ -57,6 +57,9 @@ class ServerOptions(AccessOptions):
         max_pending_frames: watch events that may wait for a slow client before the watch is closed.
         max_connections: requests on connections beyond this number are answered 429.
         max_in_flight: requests beyond this number, watches aside, are answered 429.
+        sends_bookmarks: send a bookmark each minute and before the end of a watch. A real API
+            server sends none about a kind that does not change until etcd reports its progress, by
+            default every 10 minutes. The end of the initial events is marked in any case.
         faults_over_http: serve the fault injection of tests under ``/stowage/faults``.
     """
 
@@ -66,6 +69,7 @@ class ServerOptions(AccessOptions):
     max_pending_frames: int = 10_000
     max_connections: int = 4096
     max_in_flight: int = 600
+    sends_bookmarks: bool = True
     faults_over_http: bool = False
 
     def address(self) -> tuple[str, int]:
@@ -98,7 +102,7 @@ class ApiServer:
     """
 
     def __init__(self, registry: Registry, options: ServerOptions, faults: Faults) -> None:
-        self.watchers = WatcherRegistry(registry.store)
+        self.watchers = WatcherRegistry(registry.store, options.sends_bookmarks)
         self.faults = faults
         self.access = Access(options, registry.store, registry.clock)
         self._registry = registry

@@ -96,6 +96,14 @@ class Access:
             return
         self.check_attributes(user, attributes_of(method, path, query))
 
+    def refusal(self, user: User, attributes: Attributes) -> str:
+        """Why a user may not do something; empty if the user may."""
+        try:
+            self.check_attributes(user, attributes)
+        except errors.ApiError as error:
+            return error.message
+        return ""
+
     def check_attributes(self, user: User, attributes: Attributes) -> None:
         """Authorize an action.
 

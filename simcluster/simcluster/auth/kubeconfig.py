@@ -1,6 +1,7 @@
-"""Writes the kubeconfig of a simulated cluster."""
+"""Writes the kubeconfig of a simulated cluster, beside what the file has of other clusters."""
 
 import base64
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import yaml
 Json = dict[str, Any]
 
 _NAME = "stowage"
+_PARTS = ("clusters", "users", "contexts")
 
 
 def kubeconfig(url: str, token: str = "", ca_file: str | Path | None = None) -> Json:
@@ -39,10 +41,53 @@ def kubeconfig(url: str, token: str = "", ca_file: str | Path | None = None) -> 
 def write_kubeconfig(
     path: str | Path, url: str, token: str = "", ca_file: str | Path | None = None
 ) -> Path:
-    """Write a kubeconfig readable by its owner only; returns its path."""
+    """Write a kubeconfig readable by its owner only; returns its path.
+
+    A file that exists keeps the clusters, users and contexts of other names; the current context
+    becomes the simulated cluster's.
+
+    Raises:
+        ValueError: the file exists and is no kubeconfig.
+    """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.touch(mode=0o600)
-    target.chmod(0o600)
-    target.write_text(yaml.safe_dump(kubeconfig(url, token, ca_file), sort_keys=False))
+    text = yaml.safe_dump(
+        _merged(read_kubeconfig(target), kubeconfig(url, token, ca_file)), sort_keys=False
+    )
+    # A link is followed, as kubectl does, and the file is replaced as a whole or not at all.
+    file = target.resolve()
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    unfinished.touch(mode=0o600)
+    unfinished.write_text(text)
+    unfinished.replace(file)
     return target
+
+
+def read_kubeconfig(path: Path) -> Json:
+    """The kubeconfig in a file; empty if there is no such file, or nothing in it.
+
+    Raises:
+        ValueError: the file is no kubeconfig.
+    """
+    if not path.exists():
+        return {}
+    try:
+        found = yaml.safe_load(path.read_text()) or {}
+    except (yaml.YAMLError, UnicodeDecodeError):
+        found = None
+    if not isinstance(found, dict) or not all(_has_entries(found.get(part)) for part in _PARTS):
+        raise ValueError(f"{path} exists and is no kubeconfig (expected one, or no file)")
+    return found
+
+
+def _has_entries(part: object) -> bool:
+    return part is None or (isinstance(part, list) and all(isinstance(each, dict) for each in part))
+
+
+def _merged(old: Json, new: Json) -> Json:
+    """The old kubeconfig with the entries and the current context of the new one."""
+    parts = {
+        part: [each for each in old.get(part) or [] if each.get("name") != _NAME] + new[part]
+        for part in _PARTS
+    }
+    return {**old, **new, **parts}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable
 from enum import StrEnum
@@ -49,7 +50,7 @@ NodeFile: TypeAlias = Annotated[
         dir_okay=False,
         metavar="FILE",
         help="Nodes as a YAML list of groups: count, name, zones, labels, taints, capacity, "
-        "images, how long pods take to start, how many fail, when the node stops; see "
+        "images, devices, how long pods take to start, how many fail, when the node stops; see "
         "docs/reference/simulated-cluster.md.",
     ),
 ]
@@ -79,15 +80,20 @@ Save: TypeAlias = Annotated[
         "--save",
         dir_okay=False,
         metavar="FILE",
-        help="Write all objects to this file at the end and on SIGUSR1; --from reads it.",
+        help="Write all objects to this file at the end and on SIGUSR1; --from reads it. A file "
+        "that exists is refused, unless --from names it, too.",
         rich_help_panel=_STATE_PANEL,
     ),
+]
+Force: TypeAlias = Annotated[
+    bool,
+    typer.Option("--force", help="Let --save overwrite a file.", rich_help_panel=_STATE_PANEL),
 ]
 NodeShape: TypeAlias = Annotated[
     Shape,
     typer.Option(
-        help="[b]demo[/b]: 3 zones, 2 sizes, some nodes tainted, some with SSDs or GPUs. "
-        "[b]bench[/b]: equal nodes of 4 CPUs, 32Gi and 110 pods in 10 zones."
+        help="demo: 3 zones, 2 sizes, some nodes tainted, some with SSDs or GPUs. "
+        "bench: equal nodes of 4 CPUs, 32Gi and 110 pods in 10 zones."
     ),
 ]
 Listen: TypeAlias = Annotated[
@@ -95,7 +101,11 @@ Listen: TypeAlias = Annotated[
 ]
 KubeconfigOut: TypeAlias = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Write a kubeconfig to this file once the cluster answers."),
+    typer.Option(
+        metavar="FILE",
+        help="Write a kubeconfig to this file once the cluster answers. In a file that exists, "
+        "only the cluster, user and context named stowage are set, and the current context.",
+    ),
 ]
 Token: TypeAlias = Annotated[
     str,
@@ -195,6 +205,35 @@ MaxRequests: TypeAlias = Annotated[
         rich_help_panel=_LIMITS_PANEL,
     ),
 ]
+Bookmarks: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--bookmarks/--no-bookmarks",
+        help="Send bookmarks on watches; a real API server may send none for 10 minutes.",
+        rich_help_panel=_LIMITS_PANEL,
+    ),
+]
+FeatureGates: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--feature-gates",
+        metavar="NAME=BOOL,...",
+        help="Feature gates, in kube-apiserver's syntax. GenericWorkload serves Workloads and "
+        "PodGroups; TopologyAwareWorkloadScheduling, WorkloadAwarePreemption and "
+        "DRAWorkloadResourceClaims add fields. No other gate has an effect.",
+        rich_help_panel=_PARTS_PANEL,
+    ),
+]
+RuntimeConfig: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--runtime-config",
+        metavar="VERSION=BOOL,...",
+        help="Versions to serve, in kube-apiserver's syntax; GenericWorkload needs "
+        "scheduling.k8s.io/v1alpha2=true.",
+        rich_help_panel=_PARTS_PANEL,
+    ),
+]
 FaultsOverHttp: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -213,6 +252,7 @@ def cluster(
     from_: FromFiles = None,
     strict_from: StrictFrom = False,
     save: Save = None,
+    force: Force = False,
     listen: Listen = "127.0.0.1:8001",
     write_kubeconfig: KubeconfigOut = None,
     token: Token = "",
@@ -225,11 +265,14 @@ def cluster(
     watch_history: WatchHistory = 10_000,
     max_connections: MaxConnections = 4096,
     max_requests: MaxRequests = 600,
+    bookmarks: Bookmarks = True,
     faults: FaultsOverHttp = False,
     service_accounts: ServiceAccounts = False,
     pod_start_seconds: PodStart = 0.0,
     job_run_seconds: JobRun = 2.0,
     node_grace_seconds: NodeGrace = 50.0,
+    feature_gates: FeatureGates = None,
+    runtime_config: RuntimeConfig = None,
 ) -> None:
     """Run a simulated Kubernetes cluster, whose nodes exist only in memory, until Ctrl-C.
 
@@ -241,11 +284,15 @@ def cluster(
     import uvloop  # noqa: PLC0415
 
     from simcluster import ClusterOptions, KubeletOptions, parse_token_file, run_cluster  # noqa: PLC0415
+    from simcluster.auth.kubeconfig import read_kubeconfig  # noqa: PLC0415
+    from simcluster.features import read_features  # noqa: PLC0415
 
     _set_up_logging()
     console = Console(stderr=True, highlight=False)
     try:
-        _check_folder(save)
+        _check_save(save, may_overwrite=force or save in (from_ or ()))
+        if write_kubeconfig is not None:
+            read_kubeconfig(write_kubeconfig)
         made = _nodes(nodes, shape, node_file, is_empty=not from_)
         options = ClusterOptions(
             listen=listen,
@@ -259,12 +306,14 @@ def cluster(
             history_size=watch_history,
             max_connections=max_connections,
             max_in_flight=max_requests,
+            sends_bookmarks=bookmarks,
             faults_over_http=faults,
             kubelet=KubeletOptions(start_s=pod_start_seconds, job_run_s=job_run_seconds),
             from_files=tuple(from_ or ()),
             refuse_unknown_kinds=strict_from,
             node_grace_s=node_grace_seconds,
             service_accounts=service_accounts,
+            gates=read_features(feature_gates or [], runtime_config or []),
         )
         announce = _announcement(console, write_kubeconfig)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -281,16 +330,23 @@ def _set_up_logging() -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty() and not os.environ.get("NO_COLOR"),
+                exception_formatter=structlog.dev.plain_traceback,
+            ),
         ],
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
     )
 
 
-def _check_folder(save: Path | None) -> None:
-    """Refuse a file that cannot be written at the end."""
-    if save is not None and not save.absolute().parent.is_dir():
+def _check_save(save: Path | None, *, may_overwrite: bool) -> None:
+    """Refuse a file that cannot be written at the end, or would be overwritten."""
+    if save is None:
+        return
+    if not save.absolute().parent.is_dir():
         raise ValueError(f"--save: {save.parent} (expected a folder)")
+    if save.exists() and not may_overwrite:
+        raise ValueError(f"--save: {save} exists (expected a new file, or --force)")
 
 
 def _nodes(

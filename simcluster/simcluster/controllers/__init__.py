@@ -15,9 +15,12 @@ and zones of node eviction, and Events about single pods of workloads.
 
 from dataclasses import dataclass
 
+from simcluster.controllers.devices.claim_release import DeviceClaimReleaseController
+from simcluster.controllers.devices.pod_claims import PodDeviceClaimController
 from simcluster.controllers.lifecycle.disruption import DisruptionController
 from simcluster.controllers.lifecycle.garbage_collector import GarbageCollector
 from simcluster.controllers.lifecycle.namespace import NamespaceController
+from simcluster.controllers.lifecycle.pod_group_protection import PodGroupProtectionController
 from simcluster.controllers.lifecycle.role_aggregation import RoleAggregationController
 from simcluster.controllers.lifecycle.service_accounts import ServiceAccountController
 from simcluster.controllers.nodes.node_lifecycle import DEFAULT_GRACE_S, NodeLifecycleController
@@ -38,6 +41,7 @@ from simcluster.controllers.workloads.replica_set import (
     ReplicationControllerController,
 )
 from simcluster.controllers.workloads.stateful_set import StatefulSetController
+from simcluster.features import GENERIC_WORKLOAD
 
 CONTROLLERS: tuple[type[Reconciler], ...] = (
     DeploymentController,
@@ -56,6 +60,8 @@ CONTROLLERS: tuple[type[Reconciler], ...] = (
     VolumeProtectionController,
     AttachmentController,
     EphemeralVolumeController,
+    PodDeviceClaimController,
+    DeviceClaimReleaseController,
     RoleAggregationController,
 )
 
@@ -81,6 +87,8 @@ def make_controllers(shared: Shared, options: ControllerOptions) -> list[Reconci
     shared.index_pods()
     controllers: list[Reconciler] = [controller(shared) for controller in CONTROLLERS]
     controllers.append(NodeLifecycleController(shared, options.node_grace_s))
+    if shared.registry.gates.enabled(GENERIC_WORKLOAD):
+        controllers.append(PodGroupProtectionController(shared))
     if options.with_service_accounts:
         controllers.append(ServiceAccountController(shared, options.authority_pem))
     return controllers

@@ -32,13 +32,13 @@ def _unknown(value: Any, schema: Json, path: str = "") -> Iterator[_Unknown]:
     properties = schema.get("properties") or {}
     others = schema.get("additionalProperties")
     keeps_unknown = bool(schema.get("x-kubernetes-preserve-unknown-fields") or others)
-    # Objects have a kind and metadata that their schema need not name.
+    # Objects have a kind and metadata, whatever their schema says of them.
     is_object = not path or schema.get("x-kubernetes-embedded-resource")
     for key, item in value.items():
+        if is_object and key in _OF_EVERY_OBJECT:
+            continue
         if key in properties:
             yield from _unknown(item, properties[key], _below(path, key))
-        elif is_object and key in _OF_EVERY_OBJECT:
-            continue
         elif isinstance(others, dict):
             yield from _unknown(item, others, _below(path, key))
         elif not keeps_unknown:

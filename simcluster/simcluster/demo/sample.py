@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from importlib import resources
+from pathlib import Path
 
 import yaml
 
@@ -17,6 +19,11 @@ SCHEDULER_NAME = "stowage"
 def sample_objects() -> list[Json]:
     """All objects of the sample manifests, in the order of the file names."""
     return [obj for text in _texts() for obj in yaml.safe_load_all(text) if obj]
+
+
+def gpu_node_file() -> AbstractContextManager[Path]:
+    """The node file of the nodes with devices, while the context is open."""
+    return resources.as_file(resources.files("simcluster.demo").joinpath("gpu-nodes.yaml"))
 
 
 def expected_pods(objects: list[Json]) -> int:

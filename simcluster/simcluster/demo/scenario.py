@@ -16,6 +16,7 @@ from simcluster.demo.report import print_report
 from simcluster.demo.sample import (
     SCHEDULER_NAME,
     expected_pods,
+    gpu_node_file,
     is_meant_to_stay_pending,
     sample_objects,
 )
@@ -25,11 +26,12 @@ from simcluster.harness.failures import FAILURES
 from simcluster.harness.launch import start_cluster, start_scheduler, wait_until_ready
 from simcluster.harness.placements import Placement, PlacementWatch
 from simcluster.harness.processes import ChildProcesses
+from simcluster.kubelet.node_file import read_node_file
 from simcluster.ports import reserved_port
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 
-NUM_NODES = 100
+NUM_PLAIN_NODES = 96
 PLACEMENT_TIMEOUT_S = 120.0
 
 
@@ -52,8 +54,16 @@ class Demo:
             ProcessDiedError, NotReadyError: cluster or scheduler did not start, or ended.
             ApiError: a manifest was refused.
         """
-        self.console.print(f"starting a simulated cluster of {NUM_NODES} nodes")
-        kubeconfig = await start_cluster(self.processes, self.directory, NUM_NODES, Shape.DEMO)
+        with gpu_node_file() as node_file:
+            num_nodes = NUM_PLAIN_NODES + len(read_node_file(node_file))
+            self.console.print(f"starting a simulated cluster of {num_nodes} nodes")
+            kubeconfig = await start_cluster(
+                self.processes,
+                self.directory,
+                NUM_PLAIN_NODES,
+                Shape.DEMO,
+                f"--node-file={node_file}",
+            )
         self.console.print("starting the scheduler")
         with reserved_port() as port:
             scheduler = start_scheduler(self.processes, kubeconfig, SCHEDULER_NAME, port)

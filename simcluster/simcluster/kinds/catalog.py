@@ -23,14 +23,20 @@ _PathKey = tuple[str, str, str]
 class Catalog:
     """The resources one cluster serves.
 
+    Args:
+        alpha: kinds that are served besides those of every cluster.
+
     Attributes:
         generation: counts changes, so that derived data can be cached.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, alpha: Iterable[Resource] = ()) -> None:
         self.generation = 0
-        self._by_path: dict[_PathKey, Resource] = {_key(found): found for found in BUILT_IN}
+        self._by_path: dict[_PathKey, Resource] = {}
         self._by_kind = dict(BY_KIND)
+        for found in (*BUILT_IN, *alpha):
+            self._by_path[_key(found)] = found
+            self._by_kind[found.api_version, found.kind] = found
         self._custom: dict[str, tuple[Resource, ...]] = {}
         self._announced: set[str] = set()
         self._listeners: list[Callable[[Resource], None]] = []

@@ -99,9 +99,9 @@ _UNUSUAL: dict[str, dict[str, Any]] = {
 }
 
 
-def _built_in() -> Iterator[Resource]:
-    """The resources of the table ``built_in.txt``."""
-    table = resources.files(__package__).joinpath("built_in.txt").read_text(encoding="utf-8")
+def _listed_in(name: str) -> Iterator[Resource]:
+    """The resources of a table."""
+    table = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
     for line in table.splitlines():
         if line and not line.startswith("#"):
             columns = [() if cell == "-" else tuple(cell.split(",")) for cell in line.split()]
@@ -125,8 +125,10 @@ def _built_in() -> Iterator[Resource]:
             )
 
 
-BUILT_IN = tuple(_built_in())
-_NAMED = {found.qualified: found for found in BUILT_IN}
+BUILT_IN = tuple(_listed_in("built_in.txt"))
+POD_GROUP_KINDS = tuple(_listed_in("pod_groups.txt"))
+"""Alpha kinds, which are served on demand only."""
+_NAMED = {found.qualified: found for found in (*BUILT_IN, *POD_GROUP_KINDS)}
 
 PODS = _NAMED["pods"]
 NODES = _NAMED["nodes"]
@@ -147,12 +149,18 @@ CONTROLLER_REVISIONS = _NAMED["controllerrevisions.apps"]
 JOBS = _NAMED["jobs.batch"]
 LEASES = _NAMED["leases.coordination.k8s.io"]
 PRIORITY_CLASSES = _NAMED["priorityclasses.scheduling.k8s.io"]
+WORKLOADS = _NAMED["workloads.scheduling.k8s.io"]
+POD_GROUPS = _NAMED["podgroups.scheduling.k8s.io"]
 POD_DISRUPTION_BUDGETS = _NAMED["poddisruptionbudgets.policy"]
 STORAGE_CLASSES = _NAMED["storageclasses.storage.k8s.io"]
 CSI_NODES = _NAMED["csinodes.storage.k8s.io"]
 CSI_DRIVERS = _NAMED["csidrivers.storage.k8s.io"]
 CSI_STORAGE_CAPACITIES = _NAMED["csistoragecapacities.storage.k8s.io"]
 VOLUME_ATTACHMENTS = _NAMED["volumeattachments.storage.k8s.io"]
+DEVICE_CLASSES = _NAMED["deviceclasses.resource.k8s.io"]
+RESOURCE_CLAIMS = _NAMED["resourceclaims.resource.k8s.io"]
+RESOURCE_CLAIM_TEMPLATES = _NAMED["resourceclaimtemplates.resource.k8s.io"]
+RESOURCE_SLICES = _NAMED["resourceslices.resource.k8s.io"]
 CUSTOM_RESOURCE_DEFINITIONS = _NAMED["customresourcedefinitions.apiextensions.k8s.io"]
 ROLES = _NAMED["roles.rbac.authorization.k8s.io"]
 ROLE_BINDINGS = _NAMED["rolebindings.rbac.authorization.k8s.io"]

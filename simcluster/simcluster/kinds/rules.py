@@ -8,13 +8,17 @@ from simcluster.apiserver.errors import FieldError
 from simcluster.auth import rbac_rules as rbac
 from simcluster.crds import definitions
 from simcluster.crds.rules import rule_functions
+from simcluster.kinds.admission import devices, pod_groups, volumes
 from simcluster.kinds.admission import kinds as admission
 from simcluster.kinds.admission.pods import admit_pod, keep_pod_status, readmit_pod
 from simcluster.kinds.defaults.kinds import DEFAULTS
 from simcluster.kinds.resources import Resource
 from simcluster.store.store import Store
+from simcluster.validation.device_claims import DEVICE_CLAIMS, validate_claim_status
+from simcluster.validation.device_slices import DEVICE_SLICES
 from simcluster.validation.events import EVENTS
 from simcluster.validation.kinds import KINDS
+from simcluster.validation.pod_groups import POD_GROUPS
 from simcluster.validation.pod_updates import validate_pod_status_update, validate_pod_update
 from simcluster.validation.pods import validate_pod
 from simcluster.validation.rules import Validation
@@ -59,8 +63,11 @@ _RBAC = "rbac.authorization.k8s.io"
 _ROLES = Validation(rbac.validate_role, rbac.validate_role_update)
 _BINDINGS = Validation(rbac.validate_binding, rbac.validate_binding_update)
 _VALIDATIONS: dict[str, Validation] = {
+    **DEVICE_CLAIMS,
+    **DEVICE_SLICES,
     **EVENTS,
     **KINDS,
+    **POD_GROUPS,
     **VOLUMES,
     **WORKLOADS,
     "pods": Validation(validate_pod, validate_pod_update),
@@ -88,8 +95,19 @@ _ADMISSION: dict[str, dict[str, Any]] = {
     "nodes": {"admit": admission.admit_node},
     "namespaces": {"admit": admission.admit_namespace, "keep_on_update": admission.keep_namespace},
     "services": {"admit": admission.admit_service, "keep_on_update": admission.keep_service},
-    "persistentvolumeclaims": {"admit": admission.admit_claim},
+    "persistentvolumeclaims": {"admit": volumes.admit_claim},
+    "persistentvolumes": {"admit": volumes.admit_volume},
     "jobs.batch": {"admit": admission.admit_job},
+    "resourceclaims.resource.k8s.io": {
+        "admit": devices.admit_device_claim,
+        "validate_status": validate_claim_status,
+        "keep_on_status_update": devices.keep_claim_status,
+    },
+    "resourceclaimtemplates.resource.k8s.io": {"admit": devices.admit_device_claim_template},
+    "podgroups.scheduling.k8s.io": {
+        "admit": pod_groups.admit_pod_group,
+        "keep_on_status_update": pod_groups.keep_metadata,
+    },
     "priorityclasses.scheduling.k8s.io": {"admit": admission.admit_priority_class},
 }
 

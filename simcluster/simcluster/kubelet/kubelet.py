@@ -9,20 +9,29 @@ see ``node_state``.
 import contextlib
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import structlog
 
-from simcluster.kinds.resources import CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from simcluster.kinds.resources import (
+    CSI_NODES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    RESOURCE_CLAIMS,
+)
 from simcluster.kubelet.claim_waits import ClaimWaits
 from simcluster.kubelet.csi_nodes import csi_node_for
+from simcluster.kubelet.device_claims import DeviceClaims
+from simcluster.kubelet.device_slices import DevicePublisher
 from simcluster.kubelet.node_heartbeat import is_alive, reported_conditions
 from simcluster.kubelet.node_load import NodeLoad, Refusal
 from simcluster.kubelet.node_state import NODE_STATE, STOPPED, NodeBehaviour, node_behaviour
 from simcluster.kubelet.pod_status import (
     crashing_status,
+    creating_status,
     failed_status,
     refused_status,
     running_status,
@@ -90,6 +99,8 @@ class Kubelet(Worker):
         self._pods: dict[str, _Admitted] = {}
         self._waiting: dict[str, dict[str, tuple[str, str]]] = {}
         self._claims = ClaimWaits(registry.store)
+        self._devices = DeviceClaims(registry)
+        self._publisher = DevicePublisher(registry)
         self._stopping: set[str] = set()
         self._work: deque[Callable[[], None]] = deque()
         self._timers: set[Timer] = set()
@@ -106,6 +117,7 @@ class Kubelet(Worker):
             self._store.subscribe(NODES.stored_in, self._on_node),
             self._store.subscribe(PODS.stored_in, self._on_pod),
             self._store.subscribe(PERSISTENT_VOLUME_CLAIMS.stored_in, self._on_claim),
+            self._store.subscribe(RESOURCE_CLAIMS.stored_in, self._on_device_claim),
         ]
 
     def cancel_timers(self) -> None:
@@ -125,9 +137,17 @@ class Kubelet(Worker):
             self._later(self._release_pod, change.current)
         elif change.current.spec.get("nodeName"):
             self._later(self._see_pod, change.current)
+            if self._devices.take_pod((change.current.namespace, change.current.name)):
+                self._later(self._begin, change.current)
 
     def _on_claim(self, change: Change) -> None:
-        for namespace, name in self._claims.take(change):
+        self._begin_again(self._claims.take(change))
+
+    def _on_device_claim(self, change: Change) -> None:
+        self._begin_again(self._devices.take(change))
+
+    def _begin_again(self, names: Iterable[tuple[str, str]]) -> None:
+        for namespace, name in names:
             pod = self._pod(namespace, name)
             if pod is not None:
                 self._later(self._begin, pod)
@@ -223,7 +243,11 @@ class Kubelet(Worker):
             )
 
     def _register_drivers(self, stored: Stored) -> None:
-        """Keep the CSINode of a node equal to the drivers in its annotation."""
+        """Keep CSINode and ResourceSlices of a node equal to the drivers in its annotations."""
+        try:
+            self._publisher.publish(stored)
+        except ValueError as error:
+            log.warning("annotation of a node", node=stored.name, problem=str(error))
         wanted = csi_node_for(stored)
         if wanted is None:
             return
@@ -250,6 +274,7 @@ class Kubelet(Worker):
         self._behaviours.pop(stored.name, None)
         self._dead.discard(stored.name)
         self._waiting.pop(stored.name, None)
+        self._publisher.forget(stored.name)
         for uid in load.pod_uids if load is not None else ():
             self._pods.pop(uid, None)
 
@@ -284,6 +309,7 @@ class Kubelet(Worker):
             load.take(pod)
         except (InvalidObject, SelectorError) as error:
             log.warning("what a pod takes is not known", pod=stored.name, why=str(error))
+        self._devices.take_over(stored)
         if RUN_SECONDS_ANNOTATION in metadata.annotations:
             self._plan_end(stored)
         if metadata.deletion_timestamp:
@@ -329,13 +355,26 @@ class Kubelet(Worker):
         self._registry.change_status(PODS, stored.namespace, stored.name, transform)
 
     def _begin(self, stored: Stored) -> None:
-        """Start a pod once its claims are bound and its start time is over."""
+        """Start a pod once its claims are ready and its start time is over."""
         if self._claims.must_wait(stored):
+            return
+        if self._devices.must_wait(stored):
+            self._show_creating(stored)
+            return
+        refusal = self._devices.prepare(stored)
+        if refusal is not None:
+            self._refuse(stored, refusal)
             return
         behaviour = self._behaviour_for(stored)
         start_s = behaviour.pod_start_s
         start_s = self._options.start_s if start_s is None else start_s
         self._after(start_s, lambda: self._start_pod(stored))
+
+    def _show_creating(self, stored: Stored) -> None:
+        """Show that a pod's containers are being created, unless the status shows it already."""
+        if not stored.status.get("containerStatuses"):
+            now = self._registry.clock.now()
+            self._change(stored, lambda pod: creating_status(pod, now))
 
     def _behaviour_for(self, stored: Stored) -> NodeBehaviour:
         return self._behaviours.get(stored.spec.get("nodeName", ""), NodeBehaviour())
@@ -409,8 +448,10 @@ class Kubelet(Worker):
         self._stopping.discard(uid)
         self._waiting.get(stored.spec.get("nodeName", ""), {}).pop(uid, None)
         self._claims.forget(stored)
+        self._devices.forget(stored)
 
     def _release(self, uid: str) -> None:
+        self._devices.release(uid)
         admitted = self._pods.get(uid)
         load = self._nodes.get(admitted.node) if admitted is not None else None
         if load is not None:

@@ -13,6 +13,8 @@ A YAML list; every field but ``count`` and ``capacity`` may be left out::
       images: [{names: [registry.example/web:1], sizeBytes: 100000000}]
       unschedulable: false
       csiDrivers: disk.example.com=25
+      devices:                        # see device_slices
+      - {driver: gpu.example.com, name: gpu, count: 8, attributes: {model: a}}
       podStartSeconds: 2
       podFailureRate: 0.1
       jobRunSeconds: 30
@@ -27,6 +29,7 @@ import msgspec
 import yaml
 
 from simcluster.kubelet.csi_nodes import CSI_DRIVERS
+from simcluster.kubelet.device_slices import DEVICES, DeviceGroup, problems_of
 from simcluster.kubelet.node_state import (
     JOB_RUN,
     NODE_STATE,
@@ -65,6 +68,7 @@ class NodeGroup(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     images: list[_Image] = []
     unschedulable: bool = False
     csi_drivers: str = ""
+    devices: list[DeviceGroup] = []
     pod_start_seconds: float | None = None
     pod_failure_rate: float | None = None
     job_run_seconds: float | None = None
@@ -106,6 +110,8 @@ def _check(where: str, group: NodeGroup) -> None:
                 parse_quantity(str(amount))
             except QuantityError as error:
                 raise ValueError(f"{where}.{field}.{resource}: {error}") from error
+    if wrong := problems_of(group.devices):
+        raise ValueError(f"{where}.devices{wrong[0]}")
     problems = node_behaviour({"metadata": {"annotations": _annotations(group)}}).problems
     if problems:
         raise ValueError(f"{where}: {problems[0]}")
@@ -115,6 +121,7 @@ def _annotations(group: NodeGroup) -> dict[str, str]:
     said = {
         NODE_STATE: group.state or None,
         CSI_DRIVERS: group.csi_drivers or None,
+        DEVICES: msgspec.json.encode(group.devices).decode() if group.devices else None,
         POD_START: group.pod_start_seconds,
         POD_FAILURE_RATE: group.pod_failure_rate,
         JOB_RUN: group.job_run_seconds,

@@ -19,7 +19,8 @@ The others are numbers:
 - ``stowage/job-run-seconds``: how long pods of Jobs run.
 
 ``stowage/csi-drivers`` lists CSI drivers, each with the number of volumes it can attach:
-``disk.example.com=25,nfs.example.com``. The node's CSINode lists them.
+``disk.example.com=25,nfs.example.com``. The node's CSINode lists them. ``stowage/devices`` lists
+devices, see ``device_slices``.
 """
 
 import contextlib

@@ -27,6 +27,20 @@ def running_status(pod: Json, now: str, pod_ip: str, host_ip: str) -> Json:
     }
 
 
+def creating_status(pod: Json, now: str) -> Json:
+    """The kubelet prepares what the containers need."""
+    waiting = [kind for kind in _CONDITIONS if kind != "Initialized"]
+    conditions = _conditions(pod, now, waiting, "ContainersNotReady")
+    conditions += _conditions(pod, now, ("Initialized",))
+    state = {"waiting": {"reason": "ContainerCreating"}}
+    status = _status(pod, now, "Pending", state, conditions)
+    made = [
+        {key: value for key, value in found.items() if key != "containerID"}
+        for found in status["containerStatuses"]
+    ]
+    return {**status, "containerStatuses": made}
+
+
 def succeeded_status(pod: Json, now: str) -> Json:
     """All containers have ended without an error."""
     false = [kind for kind in _CONDITIONS if kind != "Initialized"]

@@ -312,12 +312,12 @@ def storage_class_name(storage_class: Json) -> str:
 @cell
 def claim_state(claim: Json) -> str:
     """Whether a resource claim is allocated, reserved or deleted."""
-    status = _status(claim)
-    states = ["allocated" if status.get("allocation") else "pending"]
-    if status.get("reservedFor"):
-        states.append("reserved")
-    if claim["metadata"].get("deletionTimestamp"):
-        states.insert(0, "deleted")
+    status, is_going = _status(claim), "deletionTimestamp" in claim["metadata"]
+    states = ["deleted"] if is_going else []
+    if status.get("allocation"):
+        states += ["allocated", *(["reserved"] if status.get("reservedFor") else ())]
+    elif not is_going:
+        states.append("pending")
     return ",".join(states)
 
 

@@ -1,4 +1,8 @@
-"""The types of the served kinds, read from ``types.json`` and resolved on first use."""
+"""The types of the served kinds, resolved on first use.
+
+``types.json`` has those of the client's models, ``alpha_types.json`` those of kinds that the models
+lack.
+"""
 
 from functools import cache
 from importlib.resources import files
@@ -93,8 +97,9 @@ Type = Scalar | MapType | ListType | Struct
 
 @cache
 def _described() -> dict[str, dict[str, str]]:
-    text = files("simcluster.schema").joinpath("types.json").read_bytes()
-    found: dict[str, dict[str, str]] = msgspec.json.decode(text)
+    found: dict[str, dict[str, str]] = {}
+    for name in ("types.json", "alpha_types.json"):
+        found |= msgspec.json.decode(files("simcluster.schema").joinpath(name).read_bytes())
     return found
 
 

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 from simcluster.apiserver import errors
 from simcluster.clock import Clock
+from simcluster.features import alpha_kinds
 from simcluster.kinds.catalog import Catalog
 from simcluster.kinds.defaults.pods import set_pod_defaults
+from simcluster.kinds.gated_fields import drop_gated_fields
 from simcluster.kinds.resources import NAMESPACES, Resource
 from simcluster.kinds.rules import rules_of
 from simcluster.kinds.subresources.pod_parts import ephemeral_containers, resized, validate_part
@@ -28,6 +30,7 @@ from simcluster.store.object_meta import (
 )
 from simcluster.store.store import Store, Stored
 from simcluster.validation.metadata import validate_metadata, validate_metadata_update
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 
 Json = dict[str, Any]
 Transform = Callable[[Json], Json]
@@ -38,16 +41,26 @@ _METADATA = frozenset(("metadata",))
 _UNCOUNTED = frozenset(("metadata", "status"))
 
 
+StatusCheck = Callable[[Json, Json], list[errors.FieldError]]
+"""Takes the new and the old object."""
+
+
+def _allowed(*_objects: Json) -> list[errors.FieldError]:
+    return []
+
+
 class WriteOptions(NamedTuple):
     """How an object is written.
 
     Args:
         dry_run: nothing is stored.
         recorder: computes the managedFields; without it an object keeps those it has.
+        status_errors: errors of a change to the status that depend on the user.
     """
 
     dry_run: bool = False
     recorder: Recorder | None = None
+    status_errors: StatusCheck = _allowed
 
     def managed_fields(
         self, obj: Json, before: Json | None, managed_fields: ManagedFields | None
@@ -71,15 +84,24 @@ class Registry:
         clock: for creation and deletion timestamps.
         taint_new_nodes: give nodes that are created the not-ready taint, as the API server's
             admission does.
+        gates: the feature gates, which decide about alpha kinds and fields.
 
     Attributes:
         catalog: the served resources.
     """
 
-    def __init__(self, store: Store, clock: Clock, *, taint_new_nodes: bool = True) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        taint_new_nodes: bool = True,
+        gates: FeatureGates = DEFAULT_FEATURE_GATES,
+    ) -> None:
         self.store = store
         self.clock = clock
-        self.catalog = Catalog()
+        self.catalog = Catalog(alpha_kinds(gates))
+        self.gates = gates
         self._taint_new_nodes = taint_new_nodes
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored:
@@ -113,7 +135,7 @@ class Registry:
         if resource.has_status and resource.stored_in not in {"pods", "nodes", "namespaces"}:
             # A posted status is dropped; the defaults fill a fresh one.
             obj.pop("status", None)
-            rules_of(resource).set_defaults(obj)
+            self._set_defaults(resource, obj)
         if options.dry_run:
             return Stored(obj, 0, managed_fields=managed_fields)
         return self.store.put(resource.stored_in, obj, managed_fields)
@@ -131,12 +153,18 @@ class Registry:
             if part in obj and not isinstance(obj[part], dict):
                 error = errors.invalid_value(part, obj[part], "must be an object")
                 raise errors.invalid_object(resource, name, [error])
-        rules.set_defaults(obj)
+        self._set_defaults(resource, obj)
         managed_fields = options.managed_fields(obj, None, None)
         if resource.stored_in != "nodes" or self._taint_new_nodes:
             rules.admit(self.store, obj)
+            drop_gated_fields(self.gates, resource, obj)
         _refuse(resource, name, validate_metadata(resource, obj["metadata"]) + rules.validate(obj))
         return managed_fields
+
+    def _set_defaults(self, resource: Resource, obj: Json, before: Json | None = None) -> None:
+        """Set the defaults of an object, without the fields of feature gates that are off."""
+        rules_of(resource).set_defaults(obj)
+        drop_gated_fields(self.gates, resource, obj, before)
 
     def _check_namespace(self, resource: Resource, namespace: str, name: str) -> None:
         found = self.store.get(NAMESPACES.stored_in, "", namespace)
@@ -217,7 +245,7 @@ class Registry:
         if resource.has_status:
             keep_fields(obj, old, ("status",))
         rules = rules_of(resource)
-        rules.set_defaults(obj)
+        self._set_defaults(resource, obj, old)
         rules.keep_on_update(obj, old)
         found += validate_metadata_update(resource, obj["metadata"], old["metadata"])
         found += rules.validate_update(obj, old)
@@ -265,7 +293,7 @@ class Registry:
         keep_fields(new, obj, ("status",))
         rules.keep_on_status_update(new, old)
         found += validate_metadata_update(resource, new["metadata"], old["metadata"])
-        found += rules.validate_status(new, old)
+        found += options.status_errors(new, old) + rules.validate_status(new, old)
         return self._commit(resource, current, new, managed_fields, found, options)
 
     def _commit(

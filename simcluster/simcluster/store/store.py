@@ -256,10 +256,15 @@ class Collection:
         for subscriber in tuple(self.subscribers.values()):
             subscriber(change)
 
+    def forget_changes(self, revision: int) -> None:
+        """Drop the changes up to a revision: watches from before the last of them answer 410."""
+        while self._history and self._history[0].revision <= revision:
+            self._forgotten_revision = self._history.popleft().revision
+
     def forget_history(self, revision: int) -> None:
-        """Drop the history, as a compaction does: older watches answer 410."""
-        self._history.clear()
-        self._forgotten_revision = revision
+        """Watches from before a revision answer 410, changed or not since then."""
+        self.forget_changes(revision)
+        self._forgotten_revision = max(self._forgotten_revision, revision)
 
     def changes_since(self, revision: int) -> list[Change]:
         """Changes after ``revision``, oldest first.
@@ -288,6 +293,7 @@ class Store:
     def __init__(self, history_size: int = 10_000) -> None:
         self.revision = 1
         self._history_size = history_size
+        self._forgotten_revision = 0
         self._collections: dict[str, Collection] = {}
         self._next_subscription = 0
 
@@ -296,6 +302,7 @@ class Store:
         found = self._collections.get(name)
         if found is None:
             found = self._collections[name] = Collection(name, self._history_size)
+            found.forget_history(self._forgotten_revision)
         return found
 
     def get(self, collection: str, namespace: str, name: str) -> Stored | None:
@@ -366,10 +373,16 @@ class Store:
 
         return unsubscribe
 
-    def forget_history(self) -> None:
-        """Compact every collection up to now."""
+    def forget_changes(self, revision: int) -> None:
+        """Drop the changes of every collection up to a revision."""
         for collection in self._collections.values():
-            collection.forget_history(self.revision)
+            collection.forget_changes(revision)
+
+    def forget_history(self) -> None:
+        """Every watch and page from before the current revision answers 410."""
+        self._forgotten_revision = self.revision
+        for collection in self._collections.values():
+            collection.forget_history(self._forgotten_revision)
 
 
 def _is_same(previous: Stored, obj: Json, managed_fields: ManagedFields | None) -> bool:

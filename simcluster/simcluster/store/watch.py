@@ -165,7 +165,7 @@ class WatchStream:
         watcher: the queue of frames.
         format_: format of bookmarks.
         timeout_s: duration of the stream.
-        with_bookmarks: the client asked for bookmarks.
+        with_bookmarks: send bookmarks.
     """
 
     def __init__(
@@ -234,9 +234,15 @@ def error_frame(error: ApiError) -> bytes:
 
 
 class WatcherRegistry:
-    """Every open watch; fault injection and shutdown close them."""
+    """Every open watch; fault injection and shutdown close them.
 
-    def __init__(self, store: Store) -> None:
+    Args:
+        store: has the changes.
+        sends_bookmarks: send bookmarks to the clients that ask for them.
+    """
+
+    def __init__(self, store: Store, sends_bookmarks: bool = True) -> None:
+        self.sends_bookmarks = sends_bookmarks
         self._store = store
         self._open: dict[Watcher, Callable[[], None]] = {}
 

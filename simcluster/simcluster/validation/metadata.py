@@ -9,6 +9,7 @@ from simcluster.values import Json
 
 _ANNOTATIONS_LIMIT = 256 * 1024
 _NAME_CHECKS: dict[str, NameCheck] = {
+    "events": names.path_segment,
     "namespaces": names.dns_label,
     "services": names.dns_1035_label,
 }

@@ -87,6 +87,7 @@ POD_SPEC: tuple[Rule, ...] = (
     ),
     rules.each("tolerations", toleration),
     rules.one_of("preemptionPolicy", "PreemptLowerPriority", "Never"),
+    rules.inside("schedulingGroup", rules.need_form("podGroupName", names.dns_subdomain)),
     amounts("overhead", "{path}[{name}]"),
     rules.inside("resources", requirements),
 )

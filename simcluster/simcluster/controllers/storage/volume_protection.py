@@ -1,15 +1,13 @@
 """Protection finalizers of claims in use and of bound volumes."""
 
 from simcluster.controllers.reconciler import Key, Reconciler, key_of
+from simcluster.kinds.admission.volumes import CLAIM_FINALIZER, VOLUME_FINALIZER
 from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, Resource
 from simcluster.store.store import Change, Stored
 
-CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
-VOLUME_FINALIZER = "kubernetes.io/pv-protection"
-
 
 class VolumeProtectionController(Reconciler):
-    """Adds the protection finalizers, and drops them once the object is not used.
+    """Adds missing protection finalizers, and drops them once the object is not used.
 
     A claim is in use while an unfinished pod that has a node names it, a volume while it is bound.
     Keys without a namespace are volumes.

@@ -1,14 +1,12 @@
-"""Admission of nodes, namespaces, Services, claims, priority classes and Jobs."""
+"""Admission of nodes, namespaces, Services, priority classes and Jobs."""
 
 from simcluster.apiserver import errors
 from simcluster.kinds.admission.pods import NOT_READY_TAINT
 from simcluster.kinds.admission.service_numbers import ClusterAddresses, NodePorts
-from simcluster.kinds.resources import PRIORITY_CLASSES, SERVICES, STORAGE_CLASSES
+from simcluster.kinds.resources import PRIORITY_CLASSES, SERVICES
 from simcluster.store.object_meta import new_uid
 from simcluster.store.store import Store
 from simcluster.values import Json
-
-_IS_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
 def admit_node(_store: Store, node: Json) -> None:
@@ -54,17 +52,6 @@ def keep_service(new: Json, old: Json) -> None:
     for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
         if field in before and not spec.get(field):
             spec[field] = before[field]
-
-
-def admit_claim(store: Store, claim: Json) -> None:
-    """Give a claim without a class the default one."""
-    if "storageClassName" in claim["spec"]:
-        return
-    for stored in store.collection(STORAGE_CLASSES.stored_in):
-        annotations = stored.annotations
-        if annotations.get(_IS_DEFAULT_CLASS) == "true":
-            claim["spec"]["storageClassName"] = stored.name
-            return
 
 
 def admit_priority_class(store: Store, priority_class: Json) -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from simcluster.apiserver.errors import forbidden
+from simcluster.kinds.admission.priority_classes import check_priority, priority_class
 from simcluster.kinds.defaults.pods import qos_class
-from simcluster.kinds.resources import PODS, PRIORITY_CLASSES
+from simcluster.kinds.resources import PODS
 from simcluster.store.store import Store
 from simcluster.values import Json
 
@@ -40,17 +41,12 @@ def admit_pod(store: Store, pod: Json) -> None:
 
 def _admit_priority(store: Store, pod: Json) -> None:
     spec, name = pod["spec"], pod["metadata"].get("name", "")
-    found = _priority_class(store, name, spec.get("priorityClassName"))
+    found = priority_class(store, PODS, name, spec.get("priorityClassName"))
     value, policy = 0, "PreemptLowerPriority"
     if found is not None:
         spec["priorityClassName"] = found["metadata"]["name"]
         value, policy = found["value"], found.get("preemptionPolicy", policy)
-    if spec.get("priority", value) != value:
-        why = (
-            f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; "
-            f"priority admission controller computed {value} from the given PriorityClass name"
-        )
-        raise forbidden(PODS, name, why)
+    check_priority(PODS, name, spec, value)
     if found and spec.get("preemptionPolicy", policy) != policy:
         why = (
             f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be "
@@ -60,17 +56,6 @@ def _admit_priority(store: Store, pod: Json) -> None:
         raise forbidden(PODS, name, why)
     spec["priority"] = value
     spec.setdefault("preemptionPolicy", policy)
-
-
-def _priority_class(store: Store, pod_name: str, class_name: str | None) -> Json | None:
-    classes = store.collection(PRIORITY_CLASSES.stored_in)
-    if class_name:
-        stored = classes.get("", class_name)
-        if stored is None:
-            raise forbidden(PODS, pod_name, f"no PriorityClass with name {class_name} was found")
-        return stored.obj
-    defaults = [stored.obj for stored in classes if stored.obj.get("globalDefault")]
-    return min(defaults, key=lambda found: int(found["value"]), default=None)
 
 
 def _add_default_tolerations(spec: Json) -> None:

@@ -3,7 +3,9 @@
 import base64
 from collections.abc import Callable
 
+from simcluster.kinds.defaults.devices import DEVICE_TABLES
 from simcluster.kinds.defaults.filling import QUANTITIES, UNSET, Table, defaulting
+from simcluster.kinds.defaults.pod_groups import POD_GROUP_TABLES
 from simcluster.kinds.defaults.pods import TEMPLATE, set_pod_defaults
 from simcluster.values import Json
 
@@ -79,13 +81,14 @@ _WITH_EMPTY_STATUS = (
     "certificatesigningrequests.certificates.k8s.io",
     "flowschemas.flowcontrol.apiserver.k8s.io",
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
-    "resourceclaims.resource.k8s.io",
     "servicecidrs.networking.k8s.io",
     "validatingadmissionpolicies.admissionregistration.k8s.io",
 )
 """Kinds whose status is no pointer in Go, so that it is written even if it was never set."""
 _TABLES: dict[str, Table] = {
     **{collection: {"status": {}} for collection in _WITH_EMPTY_STATUS},
+    **DEVICE_TABLES,
+    **POD_GROUP_TABLES,
     "nodes": {
         "spec": {},
         "status": {

@@ -38,6 +38,12 @@ async def test_an_event_must_be_in_the_namespace_of_its_object(api: ApiClient) -
     ]
 
 
+@pytest.mark.parametrize("metadata", [{"generateName": "p."}, {"name": "A_b!"}])
+async def test_the_name_of_an_event_is_any_path_segment(api: ApiClient, metadata: Json) -> None:
+    created = await api.create(sent.EVENTS_V1, {**EVENT, "metadata": metadata})
+    await api.delete(f"{sent.EVENTS}/{created['metadata']['name']}")
+
+
 @pytest.mark.parametrize(
     ("missing", "expected"),
     [

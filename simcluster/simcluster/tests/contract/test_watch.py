@@ -190,6 +190,12 @@ async def test_a_watch_from_before_the_history_gets_an_error_event(
     assert status["message"].startswith(f"too old resource version: {before} (")
 
 
+async def test_a_watch_from_before_the_start_gets_an_error_event(api: ApiClient) -> None:
+    async with api.watch(PODS, "resourceVersion=1") as watch:
+        events = await watch.rest()
+    assert [(event["type"], event["object"]["code"]) for event in events] == [("ERROR", 410)]
+
+
 async def test_a_revision_that_is_not_a_number_is_an_internal_error(api: ApiClient) -> None:
     reply = await api.get(f"{PODS}?watch=1&resourceVersion=abc")
     assert reply.status == 500

@@ -1,6 +1,7 @@
 """kubectl against the simulated cluster, with the kinds of the demo."""
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -46,6 +47,24 @@ spec:
     spec:
       restartPolicy: Never
       containers: [{name: c, image: "registry.example/batch:1"}]
+"""
+GPU_CLAIM = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one-gpu}
+spec:
+  spec:
+    devices:
+      requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 0
+  containers: [{name: c, image: "registry.example/c:1"}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
 """
 
 
@@ -234,3 +253,44 @@ async def test_kubectl_needs_the_token_of_a_server_with_tokens(tmp_path: Path) -
         assert "node-000" in await run("get", "nodes")
         refused = await run("--token=wrong", "get", "nodes", succeeds=False)
     assert "must be logged in" in refused
+
+
+async def test_a_pod_runs_with_a_device_until_both_are_deleted(
+    kubectl: Kubectl, cluster: SimulatedCluster
+) -> None:
+    devices = '[{"driver": "gpu.example.com", "count": 1}]'
+    await kubectl("annotate", "node", "node-000", f"stowage/devices={devices}")
+    await kubectl("wait", "resourceslice/node-000-gpu.example.com-0", "--for=create", WAIT)
+    table = await kubectl("get", "resourceslices", "--field-selector=spec.nodeName=node-000")
+    assert table.splitlines()[0].split() == ["NAME", "NODE", "DRIVER", "POOL", "AGE"]
+    assert table.splitlines()[1].split()[1:4] == ["node-000", "gpu.example.com", "node-000"]
+    await kubectl("apply", "-f", "-", stdin=GPU_CLAIM)
+    await kubectl("wait", "pod/p", "--for=jsonpath={.status.resourceClaimStatuses}", WAIT)
+    path = "jsonpath={.status.resourceClaimStatuses[0].resourceClaimName} {.metadata.uid}"
+    claim, uid = (await kubectl("get", "pod", "p", "-o", path)).split()
+    assert (await kubectl("get", "resourceclaims")).splitlines()[1].split()[:2] == [
+        claim,
+        "pending",
+    ]
+    result = {"driver": "gpu.example.com", "pool": "node-000", "device": "device-0"}
+    status = {
+        "allocation": {"devices": {"results": [{"request": "gpu", **result}]}},
+        "reservedFor": [{"resource": "pods", "name": "p", "uid": uid}],
+    }
+    patch = json.dumps({"status": status})
+    patched = ("resourceclaim", claim, "--subresource=status", "--type=merge", "-p", patch)
+    await kubectl("patch", *patched)
+    states = (await kubectl("get", "resourceclaims")).splitlines()[1].split()[1]
+    assert states == "allocated,reserved"
+    async with ApiClient(cluster.url, "") as api:
+        await api.bind("p", "node-000")
+    await kubectl("wait", "pod/p", "--for=jsonpath={.status.phase}=Running", WAIT)
+    await kubectl("delete", "pod", "p")
+    await kubectl("wait", f"resourceclaim/{claim}", "--for=delete", WAIT)
+
+
+async def test_explain_describes_the_fields_of_claims(kubectl: Kubectl) -> None:
+    shown = await kubectl("explain", "resourceclaim.spec.devices.requests.exactly.count")
+    assert "FIELD: count <integer>" in shown
+    shown = await kubectl("explain", "resourceslice.spec.devices.consumesCounters")
+    assert "DeviceCounterConsumption" in shown

@@ -364,3 +364,21 @@ async def test_a_claim_is_provisioned_on_its_selected_node(api: ApiClient) -> No
     assert term["matchExpressions"][0]["values"] == ["n"]
     async with expect_gone(api, VOLUMES, made["metadata"]["name"]):
         await api.delete(f"{CLAIMS}/c")
+
+
+@pytest.mark.parametrize("sends_bookmarks", [True, False])
+async def test_bookmarks_can_be_left_out(sends_bookmarks: bool) -> None:
+    options = ClusterOptions(with_controllers=False, sends_bookmarks=sends_bookmarks)
+    async with SimulatedCluster(options=options) as cluster, ApiClient(cluster.url, "") as api:
+        query = f"resourceVersion={await api.revision()}&allowWatchBookmarks=1&timeoutSeconds=1"
+        async with api.watch(PODS, query) as watch:
+            types = [event["type"] for event in await watch.rest()]
+    assert types == ["BOOKMARK"] * sends_bookmarks
+
+
+async def test_the_end_of_the_initial_events_is_marked_without_bookmarks() -> None:
+    options = ClusterOptions(with_controllers=False, sends_bookmarks=False)
+    async with SimulatedCluster(options=options) as cluster, ApiClient(cluster.url, "") as api:
+        query = "resourceVersion=0&allowWatchBookmarks=1&timeoutSeconds=1"
+        async with api.watch(PODS, query) as watch:
+            assert [event["type"] for event in await watch.rest()] == ["BOOKMARK"]

@@ -92,7 +92,18 @@ _QUALIFIED = re.compile(
 )
 """Prefixes of models whose names exist in several API groups."""
 _PREFIX = re.compile(r"(?:Core|Rbac|Authentication)?V\d(?:(?:alpha|beta)\d)?")
-_LATER = frozenset(("PodSpec.evictionResponders", "HTTPGetAction.protocol"))
+_LATER = frozenset(
+    [
+        "PodSpec.evictionResponders",
+        "HTTPGetAction.protocol",
+        "DeviceCounterConsumption.compatibilityGroups",
+        "DeviceRequestAllocationResult.skipNodeOperations",
+        "DeviceSubRequest.derivedAttributes",
+        "ExactDeviceRequest.derivedAttributes",
+        "ResourceSliceSpec.partitionTypeAttribute",
+        "ResourceSliceSpec.skipNodeOperations",
+    ]
+)
 """Fields of the client that v1.36 does not have."""
 _SCALARS = {"str": "string", "int": "int", "bool": "bool", "float": "float", "object": "any"}
 _QUANTITIES = {
@@ -111,6 +122,7 @@ _QUANTITIES = {
     "CapacityRequestPolicyRange.max": "Quantity",
     "CapacityRequestPolicyRange.min": "Quantity",
     "CapacityRequestPolicyRange.step": "Quantity",
+    "CapacityRequestPolicy.validValues": "Quantity",
 }
 _QUANTITY_MAPS = frozenset(
     [
@@ -122,6 +134,7 @@ _QUANTITY_MAPS = frozenset(
         "hard",
         "used",
         "allocatedResources",
+        "consumedCapacity",
         "default",
         "defaultRequest",
         "max",
@@ -161,6 +174,11 @@ _INT64 = frozenset(
         "minItems",
         "minLength",
         "minProperties",
+        "DeviceAttribute.int",
+        "DeviceAttribute.ints",
+        "DeviceSubRequest.count",
+        "ExactDeviceRequest.count",
+        "ResourcePool.resourceSliceCount",
     ]
 )
 
@@ -219,7 +237,7 @@ def _scalar(owner: str, field: str, declared: str, pending: list[str]) -> str:
     if declared == "datetime":
         return "MicroTime" if field in _MICRO_TIMES else "Time"
     if declared == "int":
-        return "int64" if field in _INT64 else "int32"
+        return "int64" if {field, f"{owner}.{field}"} & _INT64 else "int32"
     if declared in _SCALARS or declared == "bytes":
         return _SCALARS.get(declared, declared)
     pending.append(declared)

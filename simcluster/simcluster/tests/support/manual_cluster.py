@@ -53,6 +53,12 @@ class ManualTime:
                 return timer.act
         return None
 
+    def run_until(self, end: float) -> None:
+        """Advance the time and call what is due until ``end``."""
+        while (act := self.next_before(end)) is not None:
+            act()
+        self.now = end
+
 
 class ManualCluster:
     """The controllers and kubelets of a cluster, run step by step.

@@ -164,3 +164,12 @@ def test_defaults_are_filled_at_every_depth_and_never_shared() -> None:
     assert first == {"spec": {"a": 1}}
     assert second == {"spec": {"a": 1, "map": {"k": {"x": 2}}}}
     assert SCHEMA["properties"]["spec"]["default"] == {}
+
+
+def test_metadata_is_kept_whatever_the_schema_says_of_it() -> None:
+    # As controller-gen writes it.
+    schema = {"type": "object", "properties": {"metadata": {"type": "object"}}}
+    obj = {"metadata": {"name": "a", "labels": {"b": "c"}}, "kind": "K"}
+    assert unknown_fields(obj, schema) == []
+    prune(obj, schema)
+    assert obj["metadata"] == {"name": "a", "labels": {"b": "c"}}

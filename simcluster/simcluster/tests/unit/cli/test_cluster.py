@@ -1,10 +1,12 @@
 """`stowage cluster` refuses invalid flags before it starts."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from simcluster import ClusterOptions
 from stowage.cli.main import app
 
 
@@ -31,3 +33,24 @@ def test_a_malformed_token_file_is_refused(tmp_path: Path) -> None:
     exit_status, errors = cluster(f"--token-auth-file={tokens}")
     assert exit_status == 1
     assert "1 columns, expected token,user,uid[,groups]" in errors.replace(" ,", ",")
+
+
+@pytest.mark.parametrize(("flags", "expected"), [((), True), (("--no-bookmarks",), False)])
+def test_bookmarks_are_a_flag(
+    flags: tuple[str, ...], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[ClusterOptions] = []
+
+    async def run(_nodes: Any, options: ClusterOptions, *_more: Any) -> None:
+        seen.append(options)
+
+    monkeypatch.setattr("simcluster.run_cluster", run)
+    assert cluster(*flags)[0] == 0
+    assert [options.sends_bookmarks for options in seen] == [expected]
+
+
+def test_a_gate_without_the_version_that_it_needs_is_refused() -> None:
+    exit_status, errors = cluster("--feature-gates=GenericWorkload=true")
+    assert exit_status == 1
+    assert "--runtime-config" in errors
+    assert "scheduling.k8s.io/v1alpha2=true" in errors

@@ -1,5 +1,6 @@
 """The sample manifests of the demo are valid for any cluster."""
 
+import json
 from collections import Counter
 
 import pytest
@@ -7,10 +8,12 @@ import pytest
 from simcluster.demo.sample import (
     SCHEDULER_NAME,
     expected_pods,
+    gpu_node_file,
     is_meant_to_stay_pending,
     sample_objects,
 )
 from simcluster.harness.apply import collection_path
+from simcluster.kubelet.node_file import read_node_file
 from simcluster.values import Json
 from stowage.api.decoding.decode import convert_object
 from stowage.api.objects.pod import Pod, PodSpec
@@ -36,6 +39,16 @@ def test_the_sample_contains_deployments_jobs_and_bare_pods() -> None:
 def test_every_object_is_of_a_served_kind() -> None:
     for obj in sample_objects():
         assert collection_path(obj).endswith("s")
+
+
+def test_the_nodes_with_devices_have_enough_for_the_pods_that_are_not_meant_to_wait() -> None:
+    with gpu_node_file() as path:
+        nodes = read_node_file(path)
+    large = [json.loads(each["metadata"]["annotations"]["stowage/devices"]) for each in nodes]
+    free = sum(each["count"] for on in large for each in on if each["capacity"]["memory"] == "80Gi")
+    (charts,) = [each for each in sample_objects() if each["metadata"]["name"] == "charts"]
+    assert charts["kind"] == "Deployment"
+    assert charts["spec"]["replicas"] <= free
 
 
 def test_an_unknown_kind_is_refused() -> None:
@@ -64,4 +77,4 @@ def test_some_pods_are_expected_to_stay_pending() -> None:
         for obj in sample_objects()
         if is_meant_to_stay_pending(obj["metadata"].get("annotations", {}))
     ]
-    assert meant == ["whale", "castaway", "stowaway", "anchored"]
+    assert meant == ["telescope", "whale", "castaway", "stowaway", "anchored"]

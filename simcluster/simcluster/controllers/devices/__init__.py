@@ -1,0 +1,1 @@
+"""Claims of devices: made from templates, released and deallocated when their pods end."""
