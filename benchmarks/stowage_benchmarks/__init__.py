@@ -2,8 +2,9 @@
 
 ``e2e`` measures the whole product: it creates pods, starts a scheduler and counts the bindings
 that a watch sees. ``core`` measures the engine alone, ``cluster`` the simulated API server alone.
-``chaos`` runs replicas under faults and checks the guarantees: the cluster writes a history, and
-``chaos.ledger`` judges it. ``workloads`` holds the shapes of nodes and pods that all of them use.
+``questions`` measures the answers about a large cluster. ``chaos`` runs replicas under faults and
+checks the guarantees: the cluster writes a history, and ``chaos.ledger`` judges it. ``workloads``
+holds the shapes of nodes and pods that all of them use.
 """
 
 from stowage_benchmarks.command import app

@@ -8,9 +8,11 @@ import msgspec
 import typer
 from rich.console import Console
 
+from stowage.cli.plain_help import PlainCommand, PlainGroup
 from stowage_benchmarks.chaos.command import chaos, chaos_cluster
 from stowage_benchmarks.e2e.command import e2e
-from stowage_benchmarks.workloads import CORE_SIZES, PREEMPTION, WORKLOADS
+from stowage_benchmarks.questions.command import questions
+from stowage_benchmarks.workloads import CLAIMS, CORE_SIZES, GANG_SIZES, PREEMPTION, WORKLOADS
 
 #: A workload of `core` that measures events, not pods.
 REQUEUE_STORM = "requeue-storm"
@@ -19,10 +21,12 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     help="Measure throughput and cost per pod.",
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
+    cls=PlainGroup,
 )
-app.command()(e2e)
-app.command()(chaos)
+app.command(cls=PlainCommand)(e2e)
+app.command(cls=PlainCommand)(chaos)
+app.command(cls=PlainCommand)(questions)
 app.command(hidden=True)(chaos_cluster)
 
 
@@ -33,7 +37,7 @@ def _known_workload(name: str) -> str:
 
 
 def _known_core_workload(name: str) -> str:
-    return name if name == PREEMPTION else _known_workload(name)
+    return name if name in (PREEMPTION, CLAIMS, *GANG_SIZES) else _known_workload(name)
 
 
 Sizes: TypeAlias = Annotated[
@@ -52,28 +56,40 @@ def bench() -> None:
     """Measure throughput and cost per pod."""
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def core(
     nodes: Sizes = list(CORE_SIZES),  # noqa: B006 - typer copies the default
     pods: Annotated[int, typer.Option(min=10, help="Pods to measure per workload.")] = 300,
-    workload: SomeWorkloads = [*WORKLOADS, PREEMPTION, REQUEUE_STORM],  # noqa: B006
+    workload: SomeWorkloads = [  # noqa: B006
+        *WORKLOADS,
+        PREEMPTION,
+        CLAIMS,
+        *GANG_SIZES,
+        REQUEUE_STORM,
+    ],
     json: AsJson = False,
 ) -> None:
     """Run pods through the engine alone, without I/O, and measure the CPU time of each.
 
     The CPU time covers a pod from its first event to its confirmed binding. Workload preemption
-    fills the nodes first, so that each pod preempts others. Workload requeue-storm measures the
-    cost of changing all nodes while 10,000 pods wait. Exits 1 if a pod found no node, or if a
-    storm moved a pod that it does not help or left one that it helps.
+    fills the nodes first, so that each pod preempts others. Workload claims gives each node eight
+    devices and each pod a claim for one of them. Workloads gangs and large-gangs bind gangs of 8
+    and of 1,000 pods on empty nodes. Workload requeue-storm measures the cost of changing all nodes
+    while 10,000 pods wait. Exits 1 if a pod found no node, or if a storm moved a pod that it does
+    not help or left one that it helps.
     """
+    from stowage_benchmarks.core.claims import measure_claims  # noqa: PLC0415
+    from stowage_benchmarks.core.gangs import measure_gangs  # noqa: PLC0415
     from stowage_benchmarks.core.preemption import measure_preemption  # noqa: PLC0415
     from stowage_benchmarks.core.report import print_core_results  # noqa: PLC0415
     from stowage_benchmarks.core.requeue_storm import measure_storms, print_storms  # noqa: PLC0415
     from stowage_benchmarks.core.run import measure_core, measure_memory  # noqa: PLC0415
 
     shapes = [_known_core_workload(name) for name in workload if name != REQUEUE_STORM]
+    gangs = {name: measure_gangs(name) for name in GANG_SIZES}
+    special = {PREEMPTION: measure_preemption, CLAIMS: measure_claims, **gangs}
     results = [
-        measure_preemption(size, pods) if name == PREEMPTION else measure_core(name, size, pods)
+        special[name](size, pods) if name in special else measure_core(name, size, pods)
         for name in shapes
         for size in nodes
     ]
@@ -92,7 +108,7 @@ def core(
     raise typer.Exit(int(failed))
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def cluster(
     nodes: Annotated[int, typer.Option(min=1, help="Nodes: 4 CPUs, 32Gi, 10 zones.")] = 5000,
     pods: Annotated[int, typer.Option(min=1, help="Running pods.")] = 100_000,

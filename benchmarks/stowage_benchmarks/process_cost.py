@@ -17,6 +17,15 @@ def cpu_seconds(pid: int) -> float:
     return sum(map(_cpu_seconds_alone, _family(pid)))
 
 
+def has_children(pid: int) -> bool:
+    """Whether a process has children that it has not waited for.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    return len(list(_family(pid))) > 1
+
+
 def peak_memory_mib(pid: int) -> float:
     """Peak resident memory of a process and its children (VmHWM), added up.
 
@@ -44,11 +53,24 @@ def _family(pid: int) -> Iterator[int]:
                 yield from _family(int(child))
 
 
+def cpu_seconds_with_ended(pid: int) -> float:
+    """User and system time of a process, and of its children that have ended.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    return sum(_cpu_fields(pid)[:4]) / os.sysconf("SC_CLK_TCK")
+
+
 def _cpu_seconds_alone(pid: int) -> float:
+    return sum(_cpu_fields(pid)[:2]) / os.sysconf("SC_CLK_TCK")
+
+
+def _cpu_fields(pid: int) -> list[int]:
+    """Ticks of the user and of the system: of the process, and of its ended children."""
     # The name in field 2 may hold spaces and brackets: count from the last bracket.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    user_ticks, system_ticks = int(fields[11]), int(fields[12])
-    return (user_ticks + system_ticks) / os.sysconf("SC_CLK_TCK")
+    return [int(field) for field in fields[11:15]]
 
 
 def _status_mib(name: str, pid: int) -> float:

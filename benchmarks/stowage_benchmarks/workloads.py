@@ -18,6 +18,10 @@ Json: TypeAlias = dict[str, Any]
 NAMESPACE = "default"
 CSI_VOLUMES = "csi-volumes"
 """Basic pods, each with a bound claim of its own, on nodes with a limit for volumes."""
+CLAIMS = "claims"
+"""Basic pods, each with a claim for one device, on nodes with eight devices."""
+#: Workloads of `stowage bench core` with pods in gangs -> pods of a gang.
+GANG_SIZES = {"gangs": 8, "large-gangs": 1_000}
 #: Numbers of nodes that `stowage bench core` uses by default.
 CORE_SIZES = (500, 1_000, 5_000, 15_000)
 #: A workload of `stowage bench core` with full nodes.
@@ -35,7 +39,7 @@ def pending_pod(workload: str, index: int, scheduler_name: str) -> Json:
     Raises:
         KeyError: the workload does not exist.
     """
-    labels, constraints = WORKLOADS[workload](index)
+    labels, constraints = WORKLOADS["basic" if workload == CLAIMS else workload](index)
     name = f"pod-{index:06d}"
     if workload == CSI_VOLUMES:
         constraints = using_claim(name)

@@ -15,6 +15,8 @@ import uvloop
 from simcluster import ClusterOptions, Faults, SimulatedCluster, User, write_kubeconfig
 from simcluster.apiserver.server import ApiServer, ServerOptions
 from simcluster.auth.users import MASTERS
+from simcluster.controllers.devices.claim_release import DeviceClaimReleaseController
+from simcluster.controllers.devices.pod_claims import PodDeviceClaimController
 from simcluster.controllers.lifecycle.garbage_collector import GarbageCollector
 from simcluster.controllers.storage.ephemeral_volume import EphemeralVolumeController
 from simcluster.controllers.storage.provisioner import ProvisionerController
@@ -28,12 +30,14 @@ CALM = "calm"
 FAULTY = "faulty"
 HISTORY = "history"
 _MAX_PENDING_FRAMES = 1_000_000
-#: The controllers that pods with volumes need.
+#: The controllers that pods with volumes and claims for devices need.
 _CONTROLLERS = (
     EphemeralVolumeController,
     VolumeController,
     ProvisionerController,
     VolumeProtectionController,
+    PodDeviceClaimController,
+    DeviceClaimReleaseController,
     GarbageCollector,
 )
 

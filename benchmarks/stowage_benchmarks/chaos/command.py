@@ -33,9 +33,19 @@ TakeoverAllowance: TypeAlias = Annotated[
         help="Time that a new leader may take to bind, besides lease and retry period.",
     ),
 ]
+Claims: TypeAlias = Annotated[
+    bool,
+    typer.Option("--claims", help="Give some pods claims for devices, and faults to the writes."),
+]
 KeepLogs: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Keep the history and the logs of all processes here."),
+]
+Replays: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--replay", help="Let every replica record what it does, and replay all recordings."
+    ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -47,7 +57,9 @@ def chaos(
     rate: PodsPerS = 62.0,
     recovery_limit: RecoveryLimit = 60.0,
     takeover_allowance: TakeoverAllowance = 2.0,
+    claims: Claims = False,
     logs: KeepLogs = None,
+    replay: Replays = False,
     json: AsJson = False,
 ) -> None:
     """Inject faults into replicas and API server by a seeded plan, and report broken guarantees.
@@ -55,9 +67,9 @@ def chaos(
     Three replicas schedule on a cluster whose API server refuses, delays, loses and cuts answers,
     goes down and loses its watch history. Leaders are killed and stopped, nodes are removed and
     added, and another scheduler binds to the same nodes. Exits 1 if a pod was bound twice, a node
-    was overcommitted, a replica wrote without the lease, a pod that fits is pending, a pod that
-    does not fit has no reason, a leader was replaced too late, a cache differs from the API
-    server, or memory grew.
+    was overcommitted, a device was in two claims, a replica wrote without the lease, a pod that
+    fits is pending, a pod that does not fit has no reason, a leader was replaced too late, a cache
+    differs from the API server, memory grew, or a replay differs from its recording.
     """
     # The Kubernetes client takes a while to import; --help need not wait for it.
     from simcluster.harness.failures import FAILURES  # noqa: PLC0415
@@ -68,7 +80,16 @@ def chaos(
 
     console, progress = Console(highlight=False), Console(stderr=True, highlight=False)
     times = LeaseTimes(takeover_s=takeover_allowance)
-    options = ChaosOptions(minutes, seed, nodes, rate, recovery_limit, times=times)
+    options = ChaosOptions(
+        minutes,
+        seed,
+        nodes,
+        rate,
+        recovery_limit,
+        replays=replay,
+        has_claims=claims,
+        times=times,
+    )
     try:
         result = run_chaos(options, lambda text: progress.print(text, style="dim"), logs)
     except FAILURES as error:

@@ -19,7 +19,7 @@ from simcluster import SimulatedCluster
 from simcluster.auth.rbac import Decision
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
-from simcluster.kinds.resources import LEASES, NODES, PODS
+from simcluster.kinds.resources import LEASES, NODES, PODS, RESOURCE_CLAIMS
 from simcluster.store.store import Change
 from stowage.api.values.quantity import quantity_milli_value
 
@@ -83,7 +83,24 @@ class WriteArrived(msgspec.Struct, tag="write", omit_defaults=True):
     name: str = ""
 
 
-Line: TypeAlias = PodChange | NodeChange | LeaseChange | WriteArrived
+class ClaimChange(msgspec.Struct, tag="claim", omit_defaults=True):
+    """A claim for devices was created, changed or deleted.
+
+    Attributes:
+        devices: ``driver/pool/device`` of the devices that it has for itself.
+        reserved_for: UIDs of the pods that may use them.
+    """
+
+    at: float
+    change: str
+    by: str
+    uid: str
+    name: str
+    devices: tuple[str, ...] = ()
+    reserved_for: tuple[str, ...] = ()
+
+
+Line: TypeAlias = PodChange | ClaimChange | NodeChange | LeaseChange | WriteArrived
 
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
@@ -104,6 +121,7 @@ class HistoryWriter:
         self._file = file
         store = cluster.store
         store.subscribe(PODS.stored_in, self._on_pod)
+        store.subscribe(RESOURCE_CLAIMS.stored_in, self._on_claim)
         store.subscribe(NODES.stored_in, self._on_node)
         store.subscribe(LEASES.stored_in, self._on_lease)
         cluster.server.access.audit = self._on_request
@@ -149,6 +167,21 @@ class HistoryWriter:
             )
         )
 
+    def _on_claim(self, change: Change) -> None:
+        claim = change.current.obj
+        status, metadata = claim.get("status") or {}, claim["metadata"]
+        self._add(
+            ClaimChange(
+                time.monotonic(),
+                change.type,
+                _author.get(),
+                metadata["uid"],
+                metadata["name"],
+                tuple(own_devices(status)),
+                tuple(each["uid"] for each in status.get("reservedFor") or ()),
+            )
+        )
+
     def _on_node(self, change: Change) -> None:
         self._add(NodeChange(time.monotonic(), change.type, change.current.name))
 
@@ -176,6 +209,14 @@ class HistoryReader:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def own_devices(status: Json) -> Iterator[str]:
+    """The devices that a claim has for itself: without shares, and without admin access."""
+    devices = (status.get("allocation") or {}).get("devices") or {}
+    for result in devices.get("results") or ():
+        if not result.get("shareID") and not result.get("adminAccess"):
+            yield f"{result['driver']}/{result['pool']}/{result['device']}"
 
 
 def cpu_milli_of(spec: Json) -> int:

@@ -33,7 +33,9 @@ class ChaosOptions:
 
     Attributes:
         pods_per_s: Pods to create per second.
+        has_claims: Whether some pods have claims for devices.
         recovery_limit_s: How long after the last fault a pod that fits may be pending.
+        replays: Whether the replicas record what they do, and the recordings are replayed.
     """
 
     minutes: float
@@ -41,12 +43,16 @@ class ChaosOptions:
     num_nodes: int
     pods_per_s: float
     recovery_limit_s: float
+    replays: bool = False
     scheduler_name: str = "stowage"
+    has_claims: bool = False
     times: LeaseTimes = field(default_factory=LeaseTimes)
 
     def plan(self) -> Plan:
         """The faults and when they happen."""
-        return draw_plan(self.minutes * 60.0, self.seed, self.times.lease_s)
+        return draw_plan(
+            self.minutes * 60.0, self.seed, self.times.lease_s, with_claims=self.has_claims
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,15 @@ from dataclasses import dataclass, field
 
 from simcluster.kubelet.nodes import bench_node
 from stowage.api.values.quantity import quantity_milli_value
-from stowage_benchmarks.chaos.history import Line, NodeChange, PodChange, WriteArrived
-from stowage_benchmarks.chaos.pods import WITH_VOLUME
+from stowage_benchmarks.chaos.claim_ledger import ClaimLedger
+from stowage_benchmarks.chaos.history import (
+    ClaimChange,
+    Line,
+    NodeChange,
+    PodChange,
+    WriteArrived,
+)
+from stowage_benchmarks.chaos.pods import WITH_DEVICE, WITH_VOLUME
 
 _ALLOCATABLE = bench_node(0)["status"]["allocatable"]
 NODE_CPU_MILLI = quantity_milli_value(_ALLOCATABLE["cpu"])
@@ -85,6 +92,7 @@ class Ledger:
         finished: UIDs of finished pods that still exist.
         node_names: Names of existing nodes.
         on_node: Unfinished pods, by node and UID.
+        claims: Claims and the devices that they have.
         holder: ``holderIdentity`` of the lease.
         violations: Broken guarantees, one sentence each.
         counts: Number of events, by name.
@@ -97,6 +105,7 @@ class Ledger:
     node_names: set[str] = field(default_factory=set)
     on_node: dict[str, dict[str, SeenPod]] = field(default_factory=dict)
     waiting: dict[str, SeenPod] = field(default_factory=dict)
+    claims: ClaimLedger = field(default_factory=ClaimLedger)
     holder: str = ""
     holding_replica: str = ""
     violations: list[str] = field(default_factory=list)
@@ -112,6 +121,8 @@ class Ledger:
         for line in lines:
             if isinstance(line, PodChange):
                 self._take_pod(line)
+            elif isinstance(line, ClaimChange):
+                self.claims.take(line, self.counts, self.violations)
             elif isinstance(line, NodeChange):
                 self._take_node(line)
             elif isinstance(line, WriteArrived):
@@ -215,6 +226,10 @@ class Ledger:
         self.counts["pods bound"] += 1
         if pod.name.startswith(WITH_VOLUME):
             self.counts["pods with volumes bound"] += 1
+        if pod.name.startswith(WITH_DEVICE):
+            self.counts["pods with devices bound"] += 1
+            if not self.claims.serves(pod.uid):
+                self.violations.append(f"pod {pod.name} was bound without its device")
         self.first_bound_at = self.first_bound_at or line.at
         self.last_bound_at = line.at
         for each in self.disturbances:

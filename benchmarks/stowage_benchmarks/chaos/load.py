@@ -125,7 +125,7 @@ class ChaosLoad:
     async def _live(self, life: PodLife) -> None:
         with others_may_be_faster():
             pod = await self._create(life.manifest)
-            is_taken_away = not life.has_volume and self._random.random() < 0.002
+            is_taken_away = not life.needs_more_than_a_node and self._random.random() < 0.002
             if life.is_foreign or is_taken_away:
                 self._after(self._random.random(), lambda: self._bind_somewhere(pod))
             if life.opens_after_s is not None:

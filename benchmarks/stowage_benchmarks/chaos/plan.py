@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeAlias
@@ -101,6 +101,14 @@ REQUESTS: dict[str, tuple[Rule, dict[str, Rule]]] = {
     ),
     "any request": ({"path": ""}, {**_REFUSALS, **_SLOW}),
 }
+#: The same for the requests about claims for devices.
+CLAIM_REQUESTS: dict[str, tuple[Rule, dict[str, Rule]]] = {
+    "claim": ({"method": "PATCH", "path": "/resourceclaims/"}, _WRITE_FAULTS),
+    "read of a claim": (
+        {"method": "GET", "path": "/resourceclaims/[^/?]+$"},
+        {**_REFUSALS, **_SLOW, **_CUT},
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,19 +164,22 @@ class Plan:
         return hashlib.sha256(msgspec.json.encode(self.steps)).hexdigest()[:12]
 
 
-def draw_plan(duration_s: float, seed: int, lease_s: float) -> Plan:
-    """Draw a plan from the seed alone.
+def draw_plan(duration_s: float, seed: int, lease_s: float, *, with_claims: bool = False) -> Plan:
+    """Draw a plan from the seed alone, with or without faults of requests about claims.
 
     Every kind occurs at least once, however short the run. Every fault except the final ones is
     over after `duration_s`.
     """
     random = Random(f"{seed} plan")  # noqa: S311 - to be repeatable
-    steps = [*_api_faults(duration_s, random), *_crashes(duration_s, random, lease_s)]
+    requests = {**REQUESTS, **CLAIM_REQUESTS} if with_claims else REQUESTS
+    steps = [*_api_faults(duration_s, random, requests), *_crashes(duration_s, random, lease_s)]
     peaceful = list(_in_peace(duration_s, random))
     return Plan(duration_s, (*sorted(steps, key=lambda step: step.at_s), *peaceful))
 
 
-def _api_faults(duration_s: float, random: Random) -> Iterator[Step]:
+def _api_faults(
+    duration_s: float, random: Random, requests: Mapping[str, tuple[Rule, dict[str, Rule]]]
+) -> Iterator[Step]:
     """Time windows of one API fault each; windows may overlap."""
     at_s = 0.0
     deck: list[tuple[str, str]] = []
@@ -178,10 +189,10 @@ def _api_faults(duration_s: float, random: Random) -> Iterator[Step]:
             return
         if not deck:
             # Every kind of fault is drawn once before any is drawn again.
-            deck = [(kind, fault) for kind, (_, faults) in REQUESTS.items() for fault in faults]
+            deck = [(kind, fault) for kind, (_, faults) in requests.items() for fault in faults]
             random.shuffle(deck)
         kind, fault = deck.pop()
-        found_by, faults = REQUESTS[kind]
+        found_by, faults = requests[kind]
         rule = {
             **found_by,
             **faults[fault],

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from simcluster.controllers.storage.provisioner import DELAY
 from simcluster.kubelet.kubelet import RUN_SECONDS_ANNOTATION
-from stowage_benchmarks.e2e.scenarios import HIGH_PRIORITY
+from simcluster.kubelet.nodes import bench_node
+from stowage_benchmarks.devices import (
+    asking_for_device,
+    claim_template,
+    device_class,
+    resource_slice,
+)
+from stowage_benchmarks.e2e.scenarios import HIGH_PRIORITY, NAMESPACE
 from stowage_benchmarks.workloads import Json, pending_pod
 
 FOREIGN_SCHEDULER = "foreign"
@@ -18,11 +25,15 @@ HUGE = "huge-"
 """Name prefixes of pods that have a reason to be pending."""
 WITH_VOLUME = "volume-"
 """Name prefix of pods that wait for a volume to be provisioned."""
+WITH_DEVICE = "device-"
+"""Name prefix of pods with a claim for a device."""
 
 PRIORITY_CLASSES = ((MIDDLE_PRIORITY, 100), (HIGH_PRIORITY, 1000))
 _GATE = "bench/chaos"
 _STORAGE_CLASS = "chaos"
 _MIN_RUN_S, _MAX_RUN_S = 4.0, 40.0
+_CLAIM_EVERY = 12
+"""One of so many pods has a claim, unless it has another special life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +63,9 @@ class PodLife:
         return bool(self.manifest["spec"]["schedulerName"] == FOREIGN_SCHEDULER)
 
     @property
-    def has_volume(self) -> bool:
-        """Whether it has a volume, for which a scheduler has to choose the node."""
-        return self.name.startswith(WITH_VOLUME)
+    def needs_more_than_a_node(self) -> bool:
+        """Whether it needs a volume or a device, for which its scheduler has to choose the node."""
+        return self.name.startswith((WITH_VOLUME, WITH_DEVICE))
 
 
 def classes() -> Iterator[Json]:
@@ -77,12 +88,21 @@ def classes() -> Iterator[Json]:
     }
 
 
-def pod_lives(seed: int, scheduler_name: str) -> Iterator[PodLife]:
+def devices(num_nodes: int) -> Iterator[Json]:
+    """Devices on every fourth node, their class, and the template of the claims."""
+    yield device_class()
+    yield claim_template(NAMESPACE)
+    for index in range(0, num_nodes, 4):
+        yield resource_slice(bench_node(index)["metadata"]["name"])
+
+
+def pod_lives(seed: int, scheduler_name: str, *, with_claims: bool = False) -> Iterator[PodLife]:
     """Yield pods without end: seven kinds of constraints, many sizes, three priorities."""
     random = Random(f"{seed} pods")  # noqa: S311 - to be repeatable
     index = 0
     while True:
-        yield _draw(index, scheduler_name, random)
+        life = _draw(index, scheduler_name, random)
+        yield _with_claim(life, index) if with_claims else life
         index += 1
 
 
@@ -125,6 +145,16 @@ def _draw(index: int, scheduler_name: str, random: Random) -> PodLife:
         _rename(pod, WITH_VOLUME)
         spec["volumes"] = [_ephemeral_volume()]
     return PodLife(pod)
+
+
+def _with_claim(life: PodLife, index: int) -> PodLife:
+    """The same life with a claim for a device, if it is one of the pods that get one."""
+    is_plain = life.name.startswith("pod-") and not life.is_foreign
+    if not is_plain or index % _CLAIM_EVERY:
+        return life
+    pod = asking_for_device(life.manifest)
+    _rename(pod, WITH_DEVICE)
+    return replace(life, manifest=pod)
 
 
 def _shape(pod: Json, cpu: str, run_s: float) -> None:

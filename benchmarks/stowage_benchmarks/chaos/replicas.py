@@ -16,6 +16,7 @@ import msgspec
 from simcluster.harness.processes import ChildProcess, ChildProcesses
 from stowage_benchmarks.chaos import replica as chaos_replica
 from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
+from stowage_benchmarks.chaos.replays import RECORDINGS
 from stowage_benchmarks.process_cost import memory_mib
 
 CONFIG_MAP = "default/stowage"
@@ -83,14 +84,23 @@ class Replicas:
         processes: Where they are started.
         directory: With their kubeconfigs.
         times: Of the election.
+        records: Whether each process records what it does, into a folder of its own.
     """
 
-    def __init__(self, processes: ChildProcesses, directory: Path, times: LeaseTimes) -> None:
+    def __init__(
+        self,
+        processes: ChildProcesses,
+        directory: Path,
+        times: LeaseTimes,
+        *,
+        records: bool = False,
+    ) -> None:
         self.lives: list[Life] = []
         self.exits: Counter[str] = Counter()
         self.times = times
         self._processes = processes
         self._directory = directory
+        self._records = records
         self._current: dict[str, Life] = {}
         self._stopped: set[str] = set()
 
@@ -180,6 +190,7 @@ class Replicas:
         return True
 
     def _start(self, name: str) -> None:
+        process = f"{name}-{len(self.lives):04d}"
         command = (
             *(sys.executable, "-m", chaos_replica.__name__, str(self._clock_of(name))),
             "run",
@@ -187,11 +198,15 @@ class Replicas:
             f"--configmap={CONFIG_MAP}",
             "--secure-port=0",
             *self.times.flags(),
+            *self._recording_flags(process),
         )
-        child = self._processes.start(f"{name}-{len(self.lives):04d}", command)
+        child = self._processes.start(process, command)
         life = Life(name, child, time.monotonic())
         self.lives.append(life)
         self._current[name] = life
+
+    def _recording_flags(self, process: str) -> tuple[str, ...]:
+        return (f"--record={self._directory / RECORDINGS / process}",) if self._records else ()
 
     def _clock_of(self, name: str) -> Path:
         return self._directory / f"{name}.clock"

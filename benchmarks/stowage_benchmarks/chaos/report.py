@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from stowage_benchmarks.chaos.replays import Replay
 from stowage_benchmarks.chaos.result import ChaosResult
 
 
@@ -31,12 +32,25 @@ def print_chaos(console: Console, result: ChaosResult) -> None:
             f"most growth: {memory.process}, from {memory.settled_mib:g} MiB to "
             f"{memory.last_mib:g} MiB in {memory.between_s:g} s"
         )
+    if result.replays:
+        _print_replays(console, result.replays)
     console.print(
         f"{result.counts.get('pods bound', 0):,} pods bound, {result.binds_per_s:g} a second; "
         f"seed {result.seed}, plan {result.plan}; {len(result.violations)} violations"
     )
     for violation in result.violations:
         console.print(f"[red]violation:[/red] {escape(violation)}")
+
+
+def _print_replays(console: Console, replays: Sequence[Replay]) -> None:
+    equal = [each for each in replays if not each.problem]
+    console.print(
+        f"{len(equal)} of {len(replays)} recordings replay equal: "
+        f"{sum(each.calls for each in equal):,} calls with "
+        f"{sum(each.events for each in equal):,} events and "
+        f"{sum(each.instructions for each in equal):,} instructions, "
+        f"{sum(each.size for each in replays) / 2**20:.1f} MiB"
+    )
 
 
 def _print_counts(console: Console, heading: str, counts: Mapping[str, int]) -> None:

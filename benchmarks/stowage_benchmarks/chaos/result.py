@@ -17,6 +17,7 @@ from simcluster.harness.audit import ClusterState, overcommitted_nodes
 from stowage.api.objects.pod import Pod
 from stowage_benchmarks.chaos.ledger import Disturbance, Ledger
 from stowage_benchmarks.chaos.pods import GATED, HUGE
+from stowage_benchmarks.chaos.replays import Replay
 from stowage_benchmarks.chaos.replicas import Life
 
 MAX_GROWTH = 1.5
@@ -83,6 +84,7 @@ class ChaosResult(msgspec.Struct, frozen=True):
         memory_after_mib: Of the largest replica at the end.
         recovered_after_last_fault_s: Until every pod that fits was bound; None if that never was.
         violations: Of the promises; there should be none.
+        replays: Of what the replicas recorded; a difference is a violation.
     """
 
     machine: Machine
@@ -102,6 +104,16 @@ class ChaosResult(msgspec.Struct, frozen=True):
     memory_after_mib: float
     memory: list[Memory]
     violations: list[str]
+    replays: list[Replay] = []
+
+    def with_replays(self, replays: Sequence[Replay]) -> ChaosResult:
+        """The result with the replays of the recordings; those that differ are violations."""
+        problems = [f"replay of {each.process}: {each.problem}" for each in replays if each.problem]
+        if not replays:
+            problems.append("no replica left a recording")
+        return msgspec.structs.replace(
+            self, violations=[*self.violations, *problems], replays=[*replays]
+        )
 
 
 def this_machine() -> Machine:

@@ -25,7 +25,8 @@ from stowage_benchmarks.chaos.history import HistoryReader
 from stowage_benchmarks.chaos.judge import ChaosOptions, Judge, Storm
 from stowage_benchmarks.chaos.ledger import Ledger
 from stowage_benchmarks.chaos.load import ChaosLoad
-from stowage_benchmarks.chaos.pods import classes, pod_lives
+from stowage_benchmarks.chaos.pods import classes, devices, pod_lives
+from stowage_benchmarks.chaos.replays import replay_all
 from stowage_benchmarks.chaos.replicas import Replicas
 from stowage_benchmarks.chaos.result import (
     ChaosResult,
@@ -60,7 +61,7 @@ class _Run:
         self._directory = directory
         self._say = say
         self._ledger = Ledger(options.scheduler_name, options.times.lease_s)
-        self._replicas = Replicas(processes, directory, options.times)
+        self._replicas = Replicas(processes, directory, options.times, records=options.replays)
         self._judge = Judge(options, self._ledger, self._replicas)
 
     async def run(self) -> ChaosResult:
@@ -104,8 +105,10 @@ class _Run:
         options = self._options
         await create_config_map(calm, options.scheduler_name)
         await create_all(calm, classes())
+        if options.has_claims:
+            await create_all(calm, devices(options.num_nodes))
         trouble = Trouble(calm, faulty, self._replicas, self._ledger, options.scheduler_name)
-        lives = pod_lives(options.seed, options.scheduler_name)
+        lives = pod_lives(options.seed, options.scheduler_name, with_claims=options.has_claims)
         random = Random(f"{options.seed} load")  # noqa: S311 - to be repeatable
         load = ChaosLoad(calm, self._ledger, lives, random)
         self._replicas.start()
@@ -176,10 +179,12 @@ def run_chaos(
         directory.mkdir(parents=True, exist_ok=True)
         with ChildProcesses(directory) as processes:
             try:
-                return asyncio.run(_Run(options, processes, directory, say).run())
+                result = asyncio.run(_Run(options, processes, directory, say).run())
             except* Exception as group:
                 # All exceptions of the group have one cause; the first names it.
                 raise _first(group) from None
+        # The replicas have ended, so their recordings are whole.
+        return result.with_replays(replay_all(directory, say)) if options.replays else result
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -29,7 +29,7 @@ OtherScheduler: TypeAlias = Annotated[
 ]
 Server: TypeAlias = Annotated[
     ServerKind,
-    typer.Option(help="[b]embedded[/b] starts a fresh cluster for each run, without kubelets."),
+    typer.Option(help="embedded starts a fresh cluster for each run, without kubelets."),
 ]
 Kubeconfig: TypeAlias = Annotated[
     Path | None,
@@ -37,7 +37,7 @@ Kubeconfig: TypeAlias = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="The API server of [b]--server kubeconfig[/b]. Nodes and pods are created there "
+        help="The API server of --server kubeconfig. Nodes and pods are created there "
         "in namespace default and deleted: use a server for tests.",
     ),
 ]

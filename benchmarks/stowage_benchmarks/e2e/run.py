@@ -16,7 +16,7 @@ from pathlib import Path
 from simcluster.cli.cluster import Shape
 from simcluster.harness.apply import create_all
 from simcluster.harness.audit import read_cluster
-from simcluster.harness.launch import start_cluster
+from simcluster.harness.launch import NotReadyError, start_cluster
 from simcluster.harness.placements import PlacementWatch
 from simcluster.harness.processes import ChildProcesses
 from stowage.operator.client.api_client import ApiClient
@@ -26,6 +26,8 @@ from stowage_benchmarks.e2e.cleaning import clean
 from stowage_benchmarks.e2e.result import Cost, Drain, E2EResult, e2e_result
 from stowage_benchmarks.e2e.scenarios import MEASURED_PREFIX, SCENARIOS, scenario_nodes
 from stowage_benchmarks.process_cost import cpu_seconds, peak_memory_mib
+
+_NODE_GRACE_S = 86_400
 
 
 class _Run:
@@ -47,7 +49,8 @@ class _Run:
         """Prepare, start the scheduler, measure until all pods are bound, and clean up.
 
         Raises:
-            ProcessDiedError, NotReadyError: cluster or scheduler did not start, or ended.
+            ProcessDiedError, NotReadyError: cluster or scheduler did not start, or ended, or the
+                pods did not get their claims.
             ApiError: an object was refused.
             OSError: the scheduler's program does not exist.
         """
@@ -64,14 +67,17 @@ class _Run:
             await connection.close()
 
     async def _start_cluster(self) -> Path:
-        # Kubelets and controllers would take CPU time from the scheduler.
+        # Kubelets and controllers would take CPU time from the scheduler. Claims are made by a
+        # controller; with controllers, nodes without a kubelet would become Unknown.
+        controllers = f"--node-grace-seconds={_NODE_GRACE_S}", "--controllers"
         return await start_cluster(
             self._processes,
             self._directory,
             self._drain.size.nodes,
             Shape.BENCH,
             "--no-kubelet",
-            "--no-controllers",
+            *(controllers if self._scenario.has_claims else ("--no-controllers",)),
+            *self._scenario.cluster_flags,
         )
 
     async def _prepare(self, client: ApiClient) -> None:
@@ -90,9 +96,8 @@ class _Run:
             )
             await create_all(client, pods)
             deadline = time.monotonic() + drain.timeout_s
-            await watch.wait_until(
-                lambda: len(watch.placements) >= drain.size.pods, deadline, check
-            )
+            if not await watch.wait_until(lambda: self._is_prepared(watch), deadline, check):
+                raise NotReadyError("not all pods were created, or got their claims, in time")
             async with self._stirring(client):
                 started_at = time.monotonic()
                 scheduler = drain.contender.start(self._processes, kubeconfig, drain.scheduler_name)
@@ -101,6 +106,14 @@ class _Run:
             return e2e_result(
                 drain, list(watch.placements.values()), await read_cluster(client), started_at, cost
             )
+
+    def _is_prepared(self, watch: PlacementWatch) -> bool:
+        """Whether all pods exist, with their claims."""
+        placements = watch.placements.values()
+        return len(placements) >= self._drain.size.pods and (
+            not self._scenario.has_claims
+            or all(each.pod.status.resource_claim_statuses for each in placements)
+        )
 
     async def _cost(
         self, pid: int, watch: PlacementWatch, deadline: float, check: Callable[[], None]

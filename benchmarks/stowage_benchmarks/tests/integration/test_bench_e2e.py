@@ -3,10 +3,13 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from simcluster import ClusterOptions, SimulatedCluster
+from simcluster.features import read_features
 from simcluster.harness.apply import create_all
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
@@ -38,7 +41,7 @@ def results_of(*arguments: str) -> list[dict[str, Any]]:
     return results
 
 
-@pytest.mark.parametrize("workload", ["mixed", "churn"])
+@pytest.mark.parametrize("workload", ["mixed", "churn", "gangs"])
 def test_every_pod_is_bound_once(workload: str) -> None:
     (result,) = results_of(f"--workload={workload}")
     assert result["scheduler"] == "stowage"
@@ -60,6 +63,22 @@ def test_another_scheduler_can_be_measured_for_comparison() -> None:
 def test_the_anti_affinity_workload_has_no_more_pods_than_nodes() -> None:
     (result,) = results_of("--workload=anti-affinity")
     assert result["pods"] == result["nodes_used"] == 40
+
+
+async def test_the_groups_of_gangs_are_deleted_after_the_benchmark(tmp_path: Path) -> None:
+    gates = read_features(["GenericWorkload=true"], ["scheduling.k8s.io/v1alpha2=true"])
+    options = ClusterOptions(with_kubelet=False, with_controllers=False, gates=gates)
+    async with SimulatedCluster(options=options) as cluster:
+        connection = await connect(str(cluster.write_kubeconfig(tmp_path / "kubeconfig")))
+        try:
+            client = ApiClient(connection)
+            await create_all(client, SCENARIOS["gangs"].setting(Size(3, 0, 16), "s"))
+            path = "/apis/scheduling.k8s.io/v1alpha2/podgroups"
+            assert len(json.loads(await client.get(path))["items"]) == 2
+            await clean(client)
+            assert json.loads(await client.get(path))["items"] == []
+        finally:
+            await connection.close()
 
 
 async def test_an_existing_server_has_no_new_objects_after_the_benchmark(

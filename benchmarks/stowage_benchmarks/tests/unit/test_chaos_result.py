@@ -73,7 +73,7 @@ def test_the_same_seed_draws_the_same_pods_of_all_kinds() -> None:
     assert any(life.is_made_again and life.deleted_after_s is not None for life in first)
     assert any(life.opens_after_s is not None for life in first)
     assert any(life.name.startswith(HUGE) for life in first)
-    with_volumes = [life for life in first if life.has_volume]
+    with_volumes = [life for life in first if life.needs_more_than_a_node]
     assert with_volumes
     assert all("volumes" in life.manifest["spec"] and not life.is_foreign for life in with_volumes)
     assert {life.manifest["spec"].get("priorityClassName") for life in first} == {

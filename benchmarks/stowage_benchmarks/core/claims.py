@@ -1,0 +1,118 @@
+"""Measures the CPU cost of pods with a resource claim inside the engine, without I/O.
+
+Each pod has a claim of its own for one device, by class and CEL selector. The measured time covers
+the events of the claim too: when it arrives, when its writes are answered, when the watch shows it.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+
+from msgspec.structs import replace
+
+from simcluster.kubelet.nodes import bench_node
+from stowage.api.decoding.decode import convert_object
+from stowage.api.events import (
+    AssignedPodSeen,
+    BindSucceeded,
+    ClaimsWritten,
+    DeviceObjectSeen,
+    Event,
+    PendingPodGone,
+    PendingPodSeen,
+)
+from stowage.api.instructions import BindClaims, BindPod
+from stowage.api.objects.device import DeviceClass, ResourceClaim, ResourceSlice
+from stowage.api.objects.pod import Pod
+from stowage.api.values.claim_writes import with_finalizer, with_reservation
+from stowage.engine import Engine
+from stowage_benchmarks.core.run import (
+    SCHEDULER_NAME,
+    WARM_UP_PODS,
+    CoreResult,
+    bench_engine,
+    bench_pod,
+    node_events,
+    quantile,
+)
+from stowage_benchmarks.devices import device_class, resource_claim, resource_slice, with_device
+from stowage_benchmarks.workloads import CLAIMS, NAMESPACE, pending_pod
+
+_NOW = "2026-01-01T00:00:00Z"
+
+
+def measure_claims(num_nodes: int, num_pods: int) -> CoreResult:
+    """Schedule `num_pods` pods with a claim on `num_nodes` nodes with eight devices each."""
+    engine = bench_engine()
+    engine.handle(node_events(num_nodes), 0.0)
+    engine.handle([DeviceObjectSeen(convert_object(DeviceClass, device_class()))], 0.0)
+    names = (bench_node(index)["metadata"]["name"] for index in range(num_nodes))
+    engine.handle(
+        (DeviceObjectSeen(convert_object(ResourceSlice, resource_slice(name))) for name in names),
+        0.0,
+    )
+    gc.collect()
+    gc.freeze()
+    samples = [_one_pod(engine, index) for index in range(WARM_UP_PODS + num_pods)][WARM_UP_PODS:]
+    gc.unfreeze()
+    whole = sorted(sample[0] for sample in samples)
+    cycles = sorted(sample[1] for sample in samples)
+    return CoreResult(
+        workload=CLAIMS,
+        nodes=num_nodes,
+        pods=num_pods,
+        pod_median_us=quantile(whole, 0.5),
+        pod_p99_us=quantile(whole, 0.99),
+        cycle_median_us=quantile(cycles, 0.5),
+        unscheduled=sum(not sample[2] for sample in samples),
+    )
+
+
+def _one_pod(engine: Engine, index: int) -> tuple[float, float, bool]:
+    """Run one pod to its confirmed binding; (µs in all, µs of the cycle, whether it was bound)."""
+    now = float(index)
+    pod = bench_pod(with_device(pending_pod(CLAIMS, index, SCHEDULER_NAME)))
+    meta = pod.metadata
+    claim = convert_object(ResourceClaim, resource_claim(NAMESPACE, meta.name, meta.uid))
+    arrival = (DeviceObjectSeen(claim), PendingPodSeen(pod))
+    begin = time.thread_time_ns()
+    engine.handle(arrival, now)
+    seen = time.thread_time_ns()
+    instructions = engine.schedule(now, 1)
+    scheduled = time.thread_time_ns()
+    writes = next((each for each in instructions if isinstance(each, BindClaims)), None)
+    if writes is None:
+        return (scheduled - begin) / 1e3, (scheduled - seen) / 1e3, False
+    written = _written(writes)
+    resumed = time.thread_time_ns()
+    instructions = engine.handle((written,), now)
+    whole = scheduled - begin + time.thread_time_ns() - resumed
+    bound = next((each for each in instructions if isinstance(each, BindPod)), None)
+    if bound is None:
+        return whole / 1e3, (scheduled - seen) / 1e3, False
+    confirmation = _confirmation(pod, bound.node_name, written)
+    resumed = time.thread_time_ns()
+    engine.handle(confirmation, now)
+    whole += time.thread_time_ns() - resumed
+    return whole / 1e3, (scheduled - seen) / 1e3, True
+
+
+def _written(writes: BindClaims) -> ClaimsWritten:
+    """The answer of the API server to the writes of a pod."""
+    claims = []
+    for wanted in writes.claims:
+        claim = with_reservation(with_finalizer(wanted.claim), wanted, writes.pod, _NOW)
+        claims.append(replace(claim, metadata=replace(claim.metadata, resource_version="2")))
+    return ClaimsWritten(writes.pod.uid, writes.number, tuple(claims))
+
+
+def _confirmation(pod: Pod, node_name: str, written: ClaimsWritten) -> tuple[Event, ...]:
+    """What the watches and the answer to the Binding say."""
+    meta = pod.metadata
+    return (
+        *(DeviceObjectSeen(claim) for claim in written.claims),
+        BindSucceeded(meta.uid, node_name),
+        PendingPodGone(meta.namespace, meta.name, meta.uid),
+        AssignedPodSeen(replace(pod, spec=replace(pod.spec, node_name=node_name))),
+    )

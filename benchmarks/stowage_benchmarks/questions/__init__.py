@@ -1,0 +1,1 @@
+"""``stowage bench questions``: what answers about a large cluster cost."""

@@ -1,0 +1,40 @@
+"""``stowage bench questions``, with a small cluster."""
+
+import json
+import subprocess
+import sys
+
+from rich.console import Console
+
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from stowage_benchmarks.questions.report import print_answers
+from stowage_benchmarks.questions.run import Answers, QuestionCost
+
+SIZES = ["--nodes=10", "--pods=30", "--rounds=2"]
+
+
+def test_every_question_is_answered_by_a_new_process_and_by_the_shell() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "stowage.cli", "bench", "questions", *SIZES, "--json"],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=5 * WAIT_TIMEOUT_S,
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    result = json.loads(answer.stdout)
+    assert (result["nodes"], result["pods"]) == (10, 30)
+    asked = {each["question"].partition(":")[0] for each in result["costs"]}
+    assert {"what-if", "capacity", "compact", "explain a pending pod"} <= asked
+    for cost in result["costs"]:
+        assert cost["first_s"] > cost["following_s"] > 0
+        assert cost["first_cpu_s"] > cost["following_cpu_s"] >= 0
+
+
+def test_the_table_has_the_figures_of_each_question() -> None:
+    console = Console(record=True, width=120)
+    cost = QuestionCost("compact", 8.5, 7.25, 0.125, 0.0625)
+    print_answers(console, Answers(5000, 50_000, 1.5, (cost,)))
+    text = console.export_text()
+    assert "5,000 nodes, 50,000 pods" in text
+    assert [text.find(each) > 0 for each in ("8.50", "7.25", "0.125", "0.062")] == [True] * 4

@@ -1,0 +1,40 @@
+"""The replays of what the replicas recorded: a difference is a violation of the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stowage_benchmarks.chaos.replays import RECORDINGS, Replay, replay_all
+from stowage_benchmarks.chaos.result import ChaosResult, this_machine
+
+
+def _result() -> ChaosResult:
+    counts: dict[str, int] = {}
+    return ChaosResult(
+        *(this_machine(), 1, 5.0, 100, "plan", counts, counts, counts, counts, 25.0, 25.0),
+        *([], 1.0, 100.0, 100.0, [], []),
+    )
+
+
+def test_equal_replays_are_no_violation() -> None:
+    result = _result().with_replays([Replay("replica-a-0000", 10, instructions=3)])
+    assert (result.violations, len(result.replays)) == ([], 1)
+
+
+def test_a_difference_and_a_run_without_recordings_are_violations() -> None:
+    differs = [Replay("replica-a-0000", 10, problem="call 3 differs")]
+    assert _result().with_replays(differs).violations == [
+        "replay of replica-a-0000: call 3 differs"
+    ]
+    assert _result().with_replays([]).violations == ["no replica left a recording"]
+
+
+def test_a_recording_that_cannot_be_replayed_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / RECORDINGS / "replica-b-0001"
+    folder.mkdir(parents=True)
+    (folder / "x.recording").write_bytes(b"stowage recording 9\n")
+    said: list[str] = []
+    (replay,) = replay_all(tmp_path, said.append)
+    assert (replay.process, replay.size, replay.calls) == ("replica-b-0001", 20, 0)
+    assert "version 9 of the format" in replay.problem
+    assert said == [f"replay of replica-b-0001: {replay.problem}"]
