@@ -11,26 +11,38 @@ tables, so that they can be read without building the site; a test holds both eq
 
 from __future__ import annotations
 
+import csv
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 import yaml
+from prometheus_client import CollectorRegistry, ProcessCollector
 from typer.main import get_command
 
+from stowage.api.config.legacy_algorithms import (
+    DEFAULT_PREDICATES,
+    MANDATORY_PREDICATES,
+    PREDICATES,
+    PRIORITIES,
+    PROVIDERS,
+)
 from stowage.api.config.types import KubeSchedulerConfiguration
 from stowage.cli.main import app
 from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, ExtensionPoint, takes_part
 from stowage.operator.metrics import definitions
-from stowage.operator.metrics.definitions import Definition
+from stowage.operator.metrics.definition import Definition
+from stowage.operator.metrics.resource_metrics import ResourceMetrics
 from stowage.plugins import in_tree_registry
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
+RECORDED_METRICS = DOCS / "reference" / "kube-scheduler-metrics.csv"
 RULES = ROOT / "manifests/components/monitoring/prometheus-rule.yaml"
 ROLES = ("cluster-role.yaml", "role.yaml")
 _TABLE = re.compile(r"(?s)(<!-- table: ([\w ]+) -->\n)(.*?)(<!-- end of table -->)")
@@ -101,20 +113,55 @@ def _reads(expression: str, metric: Definition) -> bool:
     return re.search(rf"\b{metric.name}(_bucket|_count|_sum)?\b", expression) is not None
 
 
+def recorded_metrics() -> list[dict[str, str]]:
+    """The metric families of kube-scheduler v1.36: a row of `RECORDED_METRICS` for each."""
+    with RECORDED_METRICS.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def exposed_metrics() -> set[str]:
+    """The names of the metric families that Stowage exposes, as their TYPE lines have them."""
+    names = {each.name for each in vars(definitions).values() if isinstance(each, Definition)}
+    for collector in (ProcessCollector(registry=CollectorRegistry()), ResourceMetrics(lambda: ())):
+        for family in collector.collect():
+            names.add(f"{family.name}_total" if family.type == "counter" else family.name)
+    return names
+
+
+def _missing_metrics() -> Iterator[str]:
+    """The recorded families that Stowage does not expose, by the reason."""
+    exposed = exposed_metrics()
+    by_reason: dict[str, list[str]] = {}
+    for row in recorded_metrics():
+        if row["metric"] not in exposed:
+            by_reason.setdefault(row["not exposed because"], []).append(_code(row["metric"]))
+    rows = sorted((", ".join(names), reason) for reason, names in by_reason.items())
+    yield from _table(("Metrics of kube-scheduler", "Not exposed because"), rows)
+
+
 def _alerts() -> Iterator[str]:
+    rules = _alert_rules()
     yield from _table(
-        ("Alert", "Severity", "For", "Summary", "What to look at"),
-        (
-            (
-                rule["alert"],
-                rule["labels"]["severity"],
-                rule.get("for", "at once"),
-                _without_templates(rule["annotations"]["summary"]),
-                _without_templates(rule["annotations"]["description"]),
-            )
-            for rule in _alert_rules()
-        ),
+        ("Alert", "Severity", "For", "Summary"),
+        ((_link(rule), rule["labels"]["severity"], _for(rule), _summary(rule)) for rule in rules),
     )
+    for rule in rules:
+        description = _without_templates(rule["annotations"]["description"])
+        yield from ("", f"## {rule['alert']}", "", f"{_summary(rule)} {description}", "")
+        yield f"Severity {rule['labels']['severity']}, {_for(rule)}:"
+        yield from ("", "```promql", _one_line(rule["expr"]), "```")
+
+
+def _link(rule: Mapping[str, Any]) -> str:
+    return f"[{rule['alert']}](#{rule['alert'].lower()})"
+
+
+def _for(rule: Mapping[str, Any]) -> str:
+    return f"after {rule['for']}" if "for" in rule else "at once"
+
+
+def _summary(rule: Mapping[str, Any]) -> str:
+    return _without_templates(rule["annotations"]["summary"])
 
 
 def _without_templates(text: str) -> str:
@@ -165,8 +212,7 @@ def _argument(param: Any) -> str:
 def _option(param: Any) -> tuple[str, str, str, str]:
     names = ", ".join(map(_code, [*param.opts, *param.secondary_opts]))
     value = "" if param.is_flag else (param.metavar or _type_name(param))
-    meaning = re.sub(r"\[/?b\]", "", _one_line(param.help or ""))
-    return names, _code(value), _default(param), meaning
+    return names, _code(value), _default(param), _one_line(param.help or "")
 
 
 def _type_name(param: Any) -> str:
@@ -222,12 +268,21 @@ def _struct_in(kind: Any) -> type[msgspec.Struct] | None:
 
 def _type_text(kind: Any) -> str:
     text = getattr(kind, "__name__", "") if not getattr(kind, "__args__", ()) else str(kind)
+    if "Literal" in text:
+        return _alternatives(kind)
     if "PluginSets" in text:
         return "plugins by extension point"
     names = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}
     names |= {"Duration": "duration", "bytes": "base64 text", "int | None": "whole number"}
     names |= {"StrEnum": "text"}
-    return names.get(text, text.replace("dict[str, typing.Any]", "mapping"))
+    return names.get(text, text.replace("dict[str, typing.Any]", "mapping").removesuffix(" | None"))
+
+
+def _alternatives(kind: Any) -> str:
+    """The values of a Literal, or the alternatives of a union with one."""
+    if get_origin(kind) is Literal:
+        return " or ".join(map(_code, get_args(kind)))
+    return " or ".join(_type_text(each) for each in get_args(kind) if each is not NoneType)
 
 
 def _default_value(field: Any) -> str:
@@ -263,6 +318,32 @@ def _plugin_arguments() -> Iterator[str]:
         for field in msgspec.structs.fields(factory.args)
     )
     yield from _table(("Plugin", "Argument", "Default"), rows)
+
+
+def _predicates() -> Iterator[str]:
+    rows = (
+        (
+            _code(name),
+            ", ".join(map(_code, plugins)),
+            "yes" if name in DEFAULT_PREDICATES else "",
+            "yes" if name in MANDATORY_PREDICATES else "",
+        )
+        for name, plugins in PREDICATES.items()
+    )
+    yield from _table(("Predicate", "Filter plugins", "In the providers", "Mandatory"), rows)
+
+
+def _priorities() -> Iterator[str]:
+    rows = (
+        (
+            _code(name),
+            _code(plugin),
+            *(str(weights.get(name, "")) for weights in PROVIDERS.values()),
+        )
+        for name, plugin in PRIORITIES.items()
+    )
+    heads = (f"Weight in {provider}" for provider in PROVIDERS)
+    yield from _table(("Priority", "Score plugin", *heads), rows)
 
 
 def _samples() -> Iterator[str]:
@@ -313,11 +394,14 @@ def _rules_of(text: str) -> Iterator[tuple[str, Mapping[str, Any], str]]:
 
 TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
     "metrics": _metrics,
+    "metrics not exposed": _missing_metrics,
     "alerts": _alerts,
     "flags": _flags,
     "configuration": _configuration,
     "plugins": _plugins,
     "plugin arguments": _plugin_arguments,
+    "predicates": _predicates,
+    "priorities": _priorities,
     "sample configurations": _samples,
     "rights": _rights,
 }
