@@ -1,208 +1,142 @@
-"""One attempt of a recorded case in our scheduling cycle, in the format of the record."""
+"""One attempt of a recorded case, explained by us, in the format of the record."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from stowage.api.status import Status
-from stowage.engine.scheduling import (
-    Failed,
-    Scheduled,
-    SchedulingRequest,
-    TieBreaker,
-    Unschedulable,
-    schedule_pod,
+from stowage.analysis.explained_decision import explain_decision
+from stowage.analysis.explanation import (
+    NodeVerdict,
+    PluginStatus,
+    PreemptionAnswer,
+    SchedulingExplanation,
 )
-from stowage.framework import (
-    CycleState,
-    FilterResult,
-    Framework,
-    Nominations,
-    PreFilterOutcome,
-    ScoreResult,
-)
-from stowage.state import PodInfo, Snapshot
+from stowage.framework import Framework
 from tests.conformance.decision_cases import Cluster
 
 Answer = dict[str, Any]
 
 
 def attempt(framework: Framework, cluster: Cluster, key: str) -> Answer:
-    """Schedule a pod and describe the result in the fields of the record."""
+    """Explain the decision about a pod in the fields of the record."""
     pod = cluster.pod(key)
-    gate = framework.run_pre_enqueue(pod)
-    if not gate.is_success:
-        return {"outcome": "Gated", "preEnqueue": status_record(gate)}
-    if pod.terminating:
+    if pod.terminating and framework.run_pre_enqueue(pod).is_success:
         return {"outcome": "SkippedTerminating"}
-    snapshot = cluster.cache.snapshot()
-    nominated, state = cluster.nominated(), CycleState()
-    ties = TieBreaker(lambda _: 0)
-    result = schedule_pod(
-        SchedulingRequest(framework, snapshot, pod, state, ties, nominated=nominated)
-    )
-    answer: Answer = {"nodesTotal": snapshot.num_nodes}
-    if isinstance(result, Failed):
-        return answer | {"outcome": "Error", "error": result.status.message}
-    if snapshot.num_nodes:
-        answer |= _filtering(framework, snapshot, pod, nominated)
-    if isinstance(result, Unschedulable):
-        return answer | _unschedulable(result) | _preemption(result, pod, nominated)
-    if not isinstance(result, Scheduled):
-        raise TypeError(f"there are no extenders to answer {result}")
-    return answer | _scheduled(framework, snapshot, pod, state, result)
+    nominated = cluster.nominated()
+    explained = explain_decision(framework, cluster.cache.snapshot(), pod, nominated)
+    if explained.pre_enqueue is not None:
+        return {"outcome": explained.outcome, "preEnqueue": status_record(explained.pre_enqueue)}
+    answer: Answer = {"outcome": explained.outcome, "nodesTotal": explained.num_nodes}
+    if explained.outcome == "Error":
+        return answer | {"error": explained.message}
+    if explained.num_nodes:
+        answer |= {"preFilter": _pre_filter_record(explained), "nodes": _node_records(explained)}
+    if explained.outcome == "Scheduled":
+        return answer | _scheduled(explained)
+    return answer | _unschedulable(explained) | _preemption(explained, cluster, key)
 
 
-def status_record(status: Status) -> Answer:
-    """A status as recorded: the reasons of a rejection sorted."""
-    if status.is_success:
-        return {"code": status.code.title}
-    return {
-        "code": status.code.title,
-        "plugin": status.plugin,
-        "reasons": sorted(status.reasons),
-    }
+def status_record(status: PluginStatus) -> Answer:
+    """A rejection as recorded."""
+    return {"code": status.code, "plugin": status.plugin, "reasons": list(status.reasons)}
 
 
-def _filtering(
-    framework: Framework, snapshot: Snapshot, pod: PodInfo, nominated: Nominations
-) -> Answer:
-    """PreFilter, and each node's verdict, whether or not the pod has a nominated node."""
-    state = CycleState()
-    outcome = framework.run_pre_filter(state, pod, snapshot)
-    answer: Answer = {"preFilter": _pre_filter_record(outcome, state), "nodes": {}}
-    if not outcome.status.is_success:
-        return answer
-    filtered = framework.run_filter(state, pod, snapshot, outcome.node_names, nominated)
-    for row in filtered.asked.rows[filtered.asked.exists].tolist():
-        answer["nodes"][snapshot.node_names[row]] = _node_record(filtered, row)
-    return answer
-
-
-def _pre_filter_record(outcome: PreFilterOutcome, state: CycleState) -> Answer:
-    record = status_record(outcome.status)
-    record["skippedPlugins"] = sorted(state.skip_filter)
-    if outcome.node_names is not None:
-        record["nodeNames"] = sorted(outcome.node_names)
-        record["nodeNamesPlugins"] = sorted(outcome.plugins)
+def _pre_filter_record(explained: SchedulingExplanation) -> Answer:
+    rejection = explained.pre_filter
+    record: Answer = {"code": "Success"} if rejection is None else status_record(rejection)
+    record["skippedPlugins"] = list(explained.skipped_filters)
+    if explained.node_names is not None:
+        record["nodeNames"] = list(explained.node_names)
+        record["nodeNamesPlugins"] = list(explained.left_out_by)
     return record
 
 
-def _node_record(filtered: FilterResult, row: int) -> Answer:
-    status = filtered.status(row)
-    record: Answer = {"filter": status_record(status)}
-    if status.is_success:
-        return record
-    also = {}
-    for answer in filtered.verdicts.answers:
-        other = answer.status(filtered.position(row))
-        if answer.plugin != status.plugin and not other.is_success:
-            also[answer.plugin] = {
-                "code": other.code.title,
-                "reasons": sorted(other.reasons),
-            }
-    if also:
-        record["alsoRejectedBy"] = also
-    return record
+def _node_records(explained: SchedulingExplanation) -> Answer:
+    return {each.node: _node_record(each) for each in explained.nodes}
 
 
-def _unschedulable(result: Unschedulable) -> Answer:
-    diagnosis = result.diagnosis
-    if not diagnosis.num_nodes:
-        return {"outcome": "Unschedulable", "message": result.message}
-    answer: Answer = {
-        "outcome": "Unschedulable",
-        "unschedulablePlugins": sorted(diagnosis.unschedulable_plugins),
-        "message": result.message,
-        "filterMessage": result.message,
-    }
-    if diagnosis.post_filter_message:
-        without = len(diagnosis.post_filter_message) + 1
-        answer["filterMessage"] = result.message[:-without]
-    if diagnosis.pre_filter_message:
-        answer["preFilterMessage"] = diagnosis.pre_filter_message
-    return answer
-
-
-def _preemption(result: Unschedulable, pod: PodInfo, nominated: Nominations) -> Answer:
-    """The result of PostFilter; nothing if it had no node to try."""
-    diagnosis = result.diagnosis
-    if not diagnosis.num_nodes:
-        return {}
-    status = result.post_filter_status
-    record: Answer = {"code": status.code.title}
-    if result.preemption is None or result.preemption.chosen is None:
-        return {
-            "preemption": record
-            | {"message": status.message, "reasons": list(status.reasons), "plugin": status.plugin}
-            | ({"clearsNomination": True} if result.nominated_node_name == "" else {})
+def _node_record(verdict: NodeVerdict) -> Answer:
+    if verdict.rejected_by is None:
+        return {"filter": {"code": "Success"}}
+    record: Answer = {"filter": status_record(verdict.rejected_by)}
+    if verdict.also_rejected_by:
+        record["alsoRejectedBy"] = {
+            each.plugin: {"code": each.code, "reasons": list(each.reasons)}
+            for each in verdict.also_rejected_by
         }
-    chosen = result.preemption.chosen
-    candidates = {
-        name: {"victims": [pod.key for pod in each.victims], "pdbViolations": each.num_violations}
-        for name, each in result.preemption.find_candidates().items()
-    }
-    record |= {
-        "message": status.message,
-        "candidates": candidates,
-        "tied": list(result.preemption.tied),
-        "nominatedNode": chosen.node_name,
-        "victims": sorted(pod.key for pod in chosen.victims),
-        "pdbViolations": chosen.num_violations,
-    }
-    cleared = [
-        each.key
-        for uid in nominated.uids()
-        if nominated.node_of(uid) == chosen.node_name
-        and (each := nominated.pod(uid)) is not None
-        and each.priority < pod.priority
-    ]
-    if cleared:
-        record["clearedNominations"] = sorted(cleared)
+    return record
+
+
+def _unschedulable(explained: SchedulingExplanation) -> Answer:
+    answer: Answer = {"outcome": "Unschedulable", "message": explained.message}
+    if not explained.num_nodes:
+        return answer
+    answer["unschedulablePlugins"] = list(explained.unschedulable_plugins)
+    answer["filterMessage"] = explained.message
+    preemption = explained.preemption
+    if preemption is not None and preemption.message:
+        answer["filterMessage"] = explained.message.removesuffix(f" {preemption.message}")
+    if explained.pre_filter is not None:
+        answer["preFilterMessage"] = ", ".join(explained.pre_filter.reasons)
+    return answer
+
+
+def _preemption(explained: SchedulingExplanation, cluster: Cluster, key: str) -> Answer:
+    """The result of PostFilter; nothing if it had no node to try."""
+    answer = explained.preemption
+    if answer is None:
+        return {}
+    record: Answer = {"code": answer.code, "message": answer.message}
+    if answer.nominated_node:
+        return {"preemption": record | _nomination(answer, cluster, key)}
+    record |= {"reasons": list(answer.reasons), "plugin": answer.plugin}
+    if answer.clears_nomination:
+        record["clearsNomination"] = True
     return {"preemption": record}
 
 
-def _scheduled(
-    framework: Framework, snapshot: Snapshot, pod: PodInfo, state: CycleState, result: Scheduled
-) -> Answer:
-    rows = result.feasible.rows
-    scores = result.scores
-    if scores is None:
-        # kube-scheduler does not score a single feasible node, but the record has its scores.
-        framework.run_pre_score(state, pod, snapshot.view(rows))
-        scores = framework.run_score(state, pod, snapshot, rows)
-    names = [snapshot.node_names[row] for row in rows.tolist()]
-    total = dict(zip(names, scores.total.tolist(), strict=True))
-    answer: Answer = {
-        "outcome": "Scheduled",
-        "feasible": sorted(names),
-        "skippedScorePlugins": sorted(state.skip_score),
-        "scores": _score_records(scores, names),
-        "total": total,
-        "best": sorted(name for name in names if total[name] == max(total.values())),
-        "chosen": result.node_name,
+def _nomination(answer: PreemptionAnswer, cluster: Cluster, key: str) -> Answer:
+    chosen = next(each for each in answer.candidates if each.node == answer.nominated_node)
+    record: Answer = {
+        "candidates": {
+            each.node: {"victims": list(each.victims), "pdbViolations": each.pdb_violations}
+            for each in answer.candidates
+        },
+        "tied": list(answer.tied),
+        "nominatedNode": answer.nominated_node,
+        "victims": sorted(chosen.victims),
+        "pdbViolations": chosen.pdb_violations,
     }
-    if len(names) == 1:
+    priority = cluster.pending[key].priority
+    cleared = [
+        other
+        for other, node in cluster.nominations.items()
+        if node == answer.nominated_node and cluster.pending[other].priority < priority
+    ]
+    if cleared:
+        record["clearedNominations"] = sorted(cleared)
+    return record
+
+
+def _scheduled(explained: SchedulingExplanation) -> Answer:
+    feasible = explained.ranked
+    answer: Answer = {
+        "feasible": sorted(each.node for each in feasible),
+        "skippedScorePlugins": list(explained.skipped_scores),
+        "scores": {each.node: _score_records(each) for each in feasible},
+        "total": {each.node: each.total for each in feasible},
+        "best": sorted(explained.best),
+        "chosen": explained.chosen,
+    }
+    if len(feasible) == 1:
         answer["singleFeasible"] = True
-    if result.feasible.via_nomination:
+    if explained.via_nomination:
         answer["viaNominatedNode"] = True
     return answer
 
 
-def _score_records(scores: ScoreResult, names: list[str]) -> Answer:
-    records: Answer = {name: {} for name in names}
-    for each in scores.per_plugin():
-        columns = zip(
-            names,
-            each.raw.tolist(),
-            each.normalized.tolist(),
-            each.weighted.tolist(),
-            strict=True,
-        )
-        for name, raw, normalized, weighted in columns:
-            records[name][each.plugin] = {
-                "raw": raw,
-                "normalized": normalized,
-                "weighted": weighted,
-            }
-    return records
+def _score_records(verdict: NodeVerdict) -> Answer:
+    return {
+        each.plugin: {"raw": each.raw, "normalized": each.normalized, "weighted": each.weighted}
+        for each in verdict.scores
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -12,6 +13,7 @@ import msgspec
 from stowage.api import Node, Pod, convert_object
 from stowage.api.config.loading import ConfigError, KubeSchedulerProfile
 from stowage.api.decoding.strict_decoding import decode_struct
+from stowage.api.objects.device import ResourceClaim
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.policy import PodDisruptionBudget
@@ -29,6 +31,8 @@ from stowage.framework import CycleState, Framework, Registry, build_profile
 from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
 from stowage.state import ClusterCache, PodInfo, make_pod_info
+from stowage.state.devices.devices import device_kind
+from tests.conformance.claim_api import NOW, ClaimApi
 
 Record = Mapping[str, Any]
 
@@ -60,6 +64,8 @@ class Cluster:
         nominations: The nominated node of each preemptor.
         forgotten_ports: Nodes whose pods still have a host port of an evicted pod.
             kube-scheduler takes such a port for free: its cache has a set of ports for each node.
+        api: The resource claims as the API server has them.
+        now: The time, in seconds since the epoch.
     """
 
     cache: ClusterCache = field(default_factory=ClusterCache)
@@ -67,6 +73,18 @@ class Cluster:
     objects: dict[str, Record] = field(default_factory=dict)
     nominations: dict[str, str] = field(default_factory=dict)
     forgotten_ports: set[str] = field(default_factory=set)
+    api: ClaimApi = field(default_factory=lambda: ClaimApi({}))
+    now: float = datetime.fromisoformat(NOW).timestamp()
+
+    def see_claims(self) -> None:
+        """Let the cache see the claims as the API server has them."""
+        for key in [
+            claim.metadata.namespaced_name for claim in self.cache.snapshot().devices.claims
+        ]:
+            if key not in self.api.claims:
+                self.cache.remove_device_object(ResourceClaim, key)
+        for claim in self.api.claims.values():
+            self.cache.update_device_object(claim)
 
     def nominated(self) -> Nominator:
         """All nominations, as the cycle expects them."""
@@ -109,9 +127,10 @@ class Cluster:
 
 def build_cluster(case: Record) -> Cluster:
     """The cluster of a case before its first attempt."""
-    cluster = Cluster()
+    cluster = Cluster(api=ClaimApi(case.get("options", {})))
     pending = set(case["pending"])
-    for item in case["objects"]:
+    # The first list of device classes arrives in the order of their names.
+    for item in sorted(case["objects"], key=_class_name):
         _ADD.get(item["kind"], _ignore)(cluster, item)
     for item in case["objects"]:
         if item["kind"] == "Pod" and item.get("status", {}).get("phase") not in _TERMINAL:
@@ -173,8 +192,28 @@ def _add_storage(cluster: Cluster, item: Record) -> None:
     cluster.cache.update_storage(convert_object(_STORAGE[item["kind"]], item))
 
 
+def _class_name(item: Record) -> str:
+    return item["metadata"]["name"] if item["kind"] == "DeviceClass" else ""
+
+
+def _add_device_object(cluster: Cluster, item: Record) -> None:
+    cluster.cache.update_device_object(convert_object(device_kind(item["kind"]), item))
+
+
+def _add_claim(cluster: Cluster, item: Record) -> None:
+    claim = cluster.api.put(convert_object(ResourceClaim, item))
+    cluster.cache.update_device_object(claim)
+
+
 _ADD = (
-    {"Node": _add_node, "Namespace": _add_namespace, "PodDisruptionBudget": _add_budget}
+    {
+        "Node": _add_node,
+        "Namespace": _add_namespace,
+        "PodDisruptionBudget": _add_budget,
+        "ResourceClaim": _add_claim,
+        "DeviceClass": _add_device_object,
+        "ResourceSlice": _add_device_object,
+    }
     | dict.fromkeys(_SELECTING, _add_workload)
     | dict.fromkeys(_STORAGE, _add_storage)
 )
@@ -184,6 +223,9 @@ def _add_pod(cluster: Cluster, item: Record, pending: set[str]) -> None:
     key = f"{item['metadata']['namespace']}/{item['metadata']['name']}"
     cluster.objects[key] = item
     info = make_pod_info(convert_object(Pod, item), cluster.cache.classes)
+    special = item.get("status", {}).get("extendedResourceClaimStatus")
+    if special is not None:
+        cluster.api.pod_statuses[key] = special
     if key in pending:
         cluster.pending[key] = info
         if info.nominated_node_name:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from stowage.framework import Framework
 from tests.conformance.attempts import Answer, attempt
+from tests.conformance.claim_api import claim_record
+from tests.conformance.claim_attempts import claim_attempt, comparable, finish_attempt
 from tests.conformance.decision_cases import (
     Cluster,
     Record,
@@ -31,6 +33,8 @@ _FIELDS = (
     "message",
 )
 _PER_NODE = ("nodes", "scores")
+#: Says which pod and attempt it is, or what follows from other fields.
+_NOT_COMPARED = ("pod", "attempt")
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,10 @@ def compare_case(row: Record) -> Iterator[tuple[list[Difference], str]]:
     case, attempts = row["case"], row["result"]["pods"]
     cluster = build_cluster(case)
     framework = build_framework(case)
+    framework.read_snapshots(cluster.cache.snapshot)
+    if case["theme"].startswith("dra-"):
+        yield from _compare_claims(row, cluster, framework)
+        return
     for want in attempts:
         key = want["pod"]
         where = f"{key} attempt {want['attempt']}"
@@ -96,6 +104,35 @@ def compare_case(row: Record) -> Iterator[tuple[list[Difference], str]]:
         else:
             yield [Difference(case["id"], where, *each) for each in differences], ""
         _follow(cluster, case, want, framework)
+
+
+def _compare_claims(
+    row: Record, cluster: Cluster, framework: Framework
+) -> Iterator[tuple[list[Difference], str]]:
+    """For each attempt of a case with claims, and for the claims after the last one."""
+    case, attempts = row["case"], row["result"]["pods"]
+    held = case["options"].get("holdPreBind", ())
+    for want in attempts:
+        key = want["pod"]
+        got, state = claim_attempt(framework, cluster, key)
+        cluster.api.carry_out(state.take_instructions())
+        if want["outcome"] in ("Scheduled", "PreBindFailed", "ReserveFailed"):
+            node_name = want["chosen"]
+            if node_name in got.get("best", ()):
+                got["chosen"] = node_name
+            got |= finish_attempt(framework, cluster, key, node_name, is_held=key in held)
+        cluster.see_claims()
+        if writes := cluster.api.take_writes():
+            got["writes"] = writes
+        expected = comparable({k: each for k, each in want.items() if k not in _NOT_COMPARED})
+        found = comparable({k: each for k, each in got.items() if k not in _NOT_COMPARED})
+        where = f"{key} attempt {want['attempt']}"
+        differences = list(_entries("", expected, found))
+        yield [Difference(case["id"], where, *each) for each in differences], ""
+    expected = comparable(row["result"]["claims"])
+    found = comparable({key: claim_record(each) for key, each in cluster.api.claims.items()})
+    differences = list(_entries("claims", expected, found))
+    yield [Difference(case["id"], "after the last attempt", *each) for each in differences], ""
 
 
 def _is_about_ports(cluster: Cluster, want: Record, got: Answer) -> bool:

@@ -1,4 +1,4 @@
-"""Quantities, requests, selectors and tolerations agree with kube-scheduler on every record."""
+"""Values, selectors and CEL agree with kube-scheduler on every record."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Compare the value types of ``stowage.api`` with what kube-scheduler v1.36.2 computed.
+"""Compare the values of ``stowage.api`` and CEL selectors with kube-scheduler v1.36.2.
 
 Each theme is a file of recorded rows, one JSON object a line. `run_value_theme` compares them one
 by one: it yields None for a row that agrees and a `Difference` for one that does not.
@@ -41,6 +41,8 @@ from stowage.api import (
     tolerates,
 )
 from stowage.api.objects.pod import PreferredSchedulingTerm
+from stowage.cel import CelCompileError, CelRuntimeError, compile_selector
+from tests.support.devices import cel_device
 
 VECTORS = Path(__file__).parent / "vectors"
 
@@ -77,7 +79,8 @@ def run_value_theme(theme: str, rows: Iterable[Row]) -> Iterator[Difference | No
     answer = VALUE_THEMES[theme]
     for number, row in enumerate(rows, start=1):
         got = answer(row)
-        want = {field: row.get(field) for field in got}
+        recorded = row.get("result", row)
+        want = {field: recorded.get(field) for field in got}
         yield next(
             (
                 Difference(theme, number, field, want[field], got[field])
@@ -195,6 +198,18 @@ def _toleration_answer(row: Row) -> dict[str, object]:
     return {"untolerated": taint is not None, "taint": shown}
 
 
+def _cel_answer(row: Row) -> dict[str, object]:
+    case = row["case"]
+    try:
+        selector = compile_selector(case["expression"])
+    except CelCompileError:
+        return {"outcome": "compileError"}
+    try:
+        return {"outcome": "true" if selector.matches(cel_device(case["device"])) else "false"}
+    except CelRuntimeError:
+        return {"outcome": "runtimeError"}
+
+
 _SELECTOR_KINDS: Mapping[str, Callable[[Row], dict[str, object]]] = {
     "labelSelector": _label_selector,
     "selectorString": _selector_string,
@@ -204,6 +219,7 @@ _SELECTOR_KINDS: Mapping[str, Callable[[Row], dict[str, object]]] = {
 }
 
 VALUE_THEMES: Mapping[str, Callable[[Row], dict[str, object]]] = {
+    "helper-cel": _cel_answer,
     "helper-quantity": _quantity_answer,
     "helper-requests": _requests_answer,
     "helper-selector": _selector_answer,

@@ -11,6 +11,10 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 TUTORIALS = sorted(each for each in (DOCS / "tutorials").glob("*.md") if each.stem != "index")
+#: How-to guides whose commands run against a cluster that stands for the reader's.
+RUN_GUIDES = [DOCS / "how-to" / name for name in ("copy-a-cluster.md", "explain.md", "gpus.md")]
+#: How-to guides that start a cluster of their own.
+GUIDES_WITH_A_CLUSTER = [DOCS / "how-to" / "gangs.md"]
 PAGES = [
     README,
     ROOT / "CONTRIBUTING.md",

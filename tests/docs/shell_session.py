@@ -7,6 +7,7 @@ Every block of a page is handled by its kind:
   in this order. White space counts as one blank, and ``...`` stands for anything. Where there is
   ``<!-- exits: 1 -->`` above the block, its commands end with that status;
 - a block below ``<!-- file: NAME -->`` is written to that file;
+- a block below ``<!-- shows: PATH -->`` is the text of that file of the checkout;
 - a block below ``<!-- not run: REASON -->`` is skipped.
 
 Background processes end with the page.
@@ -45,8 +46,13 @@ class PageError(AssertionError):
     """A block of a page failed or printed something else."""
 
 
-def run_page(page: Path, folder: Path) -> None:
+def run_page(page: Path, folder: Path, before: str = "") -> None:
     """Run all blocks of a page in an empty folder with the files of the checkout.
+
+    Args:
+        page: The page.
+        folder: The empty folder.
+        before: Commands that run first.
 
     Raises:
         PageError: a command failed, or printed something else than the page shows.
@@ -55,7 +61,9 @@ def run_page(page: Path, folder: Path) -> None:
         (folder / name).symlink_to(ROOT / name)
     steps = list(_steps(page))
     script, log = folder / ".script", folder / ".log"
-    script.write_text("set -e\n" + "\n".join(text for _, text, _ in steps), encoding="utf-8")
+    script.write_text(
+        f"set -e\n{before}\n" + "\n".join(text for _, text, _ in steps), encoding="utf-8"
+    )
     status = _run(["bash", str(script)], folder, log)
     sections = _sections(log.read_text(encoding="utf-8", errors="replace"))
     for number, (block, text, expected) in enumerate(steps):
@@ -80,7 +88,7 @@ def _steps(page: Path) -> Iterator[tuple[Block, str, list[str]]]:
 
 
 def _commands(block: Block) -> Iterator[tuple[str, list[str]]]:
-    if "not run" in block.notes:
+    if "not run" in block.notes or "shows" in block.notes:
         return
     if "file" in block.notes:
         target = shlex.quote(block.notes["file"])

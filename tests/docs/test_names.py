@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.main import get_command
 
+from docs.tables import RULES
 from stowage.cli.main import app
 from tests.docs.pages import PAGES, README, ROOT, blocks
 
@@ -26,7 +28,15 @@ _FLAG = re.compile(r"^(--[a-z][a-z-]+)(?:[ =].*)?$")
 #: Entry-point groups, whose names look like modules.
 _GROUPS = {"stowage.plugins", "stowage.commands"}
 #: Flags of other programs and of test modules.
-_OTHER_FLAGS = {"--seeds", "--trace", "--strict", "--build-arg", "--with-docs"}
+_OTHER_FLAGS = {
+    "--seeds",
+    "--trace",
+    "--devices",
+    "--gangs",
+    "--strict",
+    "--build-arg",
+    "--with-docs",
+}
 
 
 def _ids(page: Path) -> str:
@@ -62,6 +72,14 @@ def test_links_point_to_existing_pages_and_headings(page: Path) -> None:
             assert anchor in _anchors(linked), f"{page}: {target}"
 
 
+def test_the_runbook_of_every_alert_is_a_section_of_a_page() -> None:
+    rules = yaml.safe_load(RULES.read_text(encoding="utf-8"))["spec"]["groups"][0]["rules"]
+    for rule in rules:
+        name, _, anchor = rule["annotations"]["runbook"].partition("#")
+        assert anchor == _slug(rule["alert"])
+        assert anchor in _anchors(ROOT / name)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=_ids)
 def test_files_and_modules_that_pages_name_exist(page: Path) -> None:
     for name in _CODE.findall(_prose(page)):
@@ -75,12 +93,17 @@ def test_files_and_modules_that_pages_name_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=_ids)
 def test_flags_and_make_targets_that_pages_name_exist(page: Path) -> None:
     known = _all_flags() | _OTHER_FLAGS
-    targets = set(re.findall(r"(?m)^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8")))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"(?m)^([a-z]+):", makefile))
+    variables = set(re.findall(r"\$\(([A-Z_]+)\)", makefile))
     for name in _CODE.findall(_prose(page)):
         if found := _FLAG.match(name):
             assert found[1] in known, f"{page}: {name}"
         elif name.startswith("make "):
-            assert set(name.split()[1:]) <= targets, f"{page}: {name}"
+            words = name.split()[1:]
+            given = {word.partition("=")[0] for word in words if "=" in word}
+            assert {word for word in words if "=" not in word} <= targets, f"{page}: {name}"
+            assert given <= variables, f"{page}: {name}"
 
 
 def _all_flags() -> set[str]:
@@ -107,9 +130,14 @@ def test_the_readme_is_short() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
 
 
-def test_images_that_pages_name_have_the_version_of_the_package() -> None:
+@pytest.mark.parametrize(
+    "pattern",
+    [r"/stowage:(\d[\d.]*\d)", r"\bstowage(?:_\w+)?-(\d[\d.]*\d)-py3"],
+    ids=["image", "wheel"],
+)
+def test_images_and_wheels_that_pages_name_have_the_current_version(pattern: str) -> None:
     texts = [page.read_text(encoding="utf-8") for page in PAGES]
-    named = {found for text in texts for found in re.findall(r"/stowage:(\d\S*)", text)}
+    named = {found for text in texts for found in re.findall(pattern, text)}
     assert named == {version("stowage")}
 
 

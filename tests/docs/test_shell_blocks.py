@@ -1,4 +1,4 @@
-"""The shell blocks of README and the tutorials run as written."""
+"""The shell blocks of README, the tutorials and some how-to guides run as written."""
 
 from __future__ import annotations
 
@@ -11,22 +11,79 @@ import pytest
 from typer.main import get_command
 
 from stowage.cli.main import app
-from tests.docs.pages import PAGES, README, ROOT, TUTORIALS, Block, blocks, shell_blocks
+from tests.docs.pages import (
+    GUIDES_WITH_A_CLUSTER,
+    PAGES,
+    README,
+    ROOT,
+    RUN_GUIDES,
+    TUTORIALS,
+    Block,
+    blocks,
+    shell_blocks,
+)
 from tests.docs.shell_session import run_page
 
-#: How many blocks of README and tutorials no test can run.
-NOT_RUN_IN = {"README.md": 3, "docs/tutorials/first-run.md": 1}
+#: How many blocks of each page no test can run.
+NOT_RUN_IN = {"README.md": 4, "docs/tutorials/first-run.md": 1, "docs/how-to/explain.md": 1}
 
 
-@pytest.mark.parametrize("page", [README, *TUTORIALS], ids=lambda page: page.stem)
+#: Starts the cluster that stands for the reader's own, with the objects that the guides name.
+READERS_CLUSTER = """
+mkdir -p ~/.kube
+stowage cluster --nodes 4 --listen 127.0.0.1:0 --write-kubeconfig ~/.kube/config \\
+  >.cluster.log 2>&1 &
+until test -s ~/.kube/config; do sleep 0.2; done
+kubectl create namespace shop
+kubectl apply -f - <<END
+apiVersion: v1
+kind: Node
+metadata: {name: worker-3}
+status: {capacity: {cpu: "8", memory: 32Gi, pods: "110"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: cart-7d9f, namespace: shop}
+spec:
+  containers: [{name: main, image: registry.k8s.io/pause:3.10}]
+END
+"""
+
+
+@pytest.mark.parametrize(
+    "page", [README, *TUTORIALS, *GUIDES_WITH_A_CLUSTER], ids=lambda page: page.stem
+)
 def test_shell_blocks_run_and_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     run_page(page, tmp_path)
+
+
+@pytest.mark.parametrize("page", RUN_GUIDES, ids=lambda page: page.stem)
+def test_shell_blocks_of_guides_run_beside_a_cluster(page: Path, tmp_path: Path) -> None:
+    run_page(page, tmp_path, READERS_CLUSTER)
+
+
+def test_a_file_that_a_page_shows_is_the_one_in_the_checkout() -> None:
+    shown = [block for page in PAGES for block in blocks(page) if "shows" in block.notes]
+    assert len(shown) >= 6
+    for block in shown:
+        assert block.text == (ROOT / block.notes["shows"]).read_text(), block.place
+
+
+def test_commands_fit_into_80_columns() -> None:
+    long = [
+        f"{block.place}: {line}"
+        for page in PAGES
+        for block in shell_blocks(page)
+        for line in block.text.splitlines()
+        if len(line.removeprefix("$ ")) > 80 and (block.language == "sh" or line.startswith("$ "))
+    ]
+    assert long == []
 
 
 def test_blocks_that_are_not_run_have_a_reason() -> None:
     not_run = [
         block
-        for page in [README, *TUTORIALS]
+        for page in [README, *TUTORIALS, *GUIDES_WITH_A_CLUSTER, *RUN_GUIDES]
         for block in shell_blocks(page)
         if "not run" in block.notes
     ]
@@ -39,7 +96,7 @@ def test_blocks_that_are_not_run_have_a_reason() -> None:
 
 
 def test_notes_above_blocks_are_of_a_known_kind() -> None:
-    known = {"not run", "file", "exits"}
+    known = {"not run", "file", "exits", "shows"}
     for page in PAGES:
         assert {note for block in blocks(page) for note in block.notes} <= known, page
 

@@ -11,13 +11,20 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from tests.fuzz import objects, texts
-from tests.fuzz.trials import EngineTrial, try_field_selector, try_label_selector, try_quantity
+from tests.fuzz.trials import (
+    EngineTrial,
+    try_cel_selector,
+    try_field_selector,
+    try_label_selector,
+    try_quantity,
+)
 
 #: Pairs of a generator of texts and the trial of its texts.
 TEXT_TRIALS: tuple[tuple[str, Callable[[Random], str], Callable[[str], bool]], ...] = (
     ("quantities", texts.quantity, try_quantity),
     ("label selectors", texts.label_selector, try_label_selector),
     ("field selectors", texts.field_selector, try_field_selector),
+    ("CEL selectors", texts.cel_selector, try_cel_selector),
 )
 _MAX_SHOWN = 20
 _OBJECTS_PER_ENGINE = 200

@@ -1,7 +1,8 @@
-"""Random quantities and selectors: most nearly valid, some nonsense."""
+"""Random quantities, selectors and expressions: most nearly valid, some nonsense."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 _ODD = "\x00\t\n \"'\\,;=!()<>+-_./:%*?|~^&#@"
@@ -41,6 +42,13 @@ _NAMES = (
     "in",
     "notin",
 )
+_EXPRESSIONS = Path(__file__).parent.parent / "unit" / "cel" / "expressions"
+_CEL = [
+    line
+    for path in sorted(_EXPRESSIONS.iterdir())
+    for line in path.read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+]
 _RELATIONS = (" in ", " notin ", "=", "==", "!=", "<", ">", "===", "=!", " exists ", "\\=", "")
 
 
@@ -50,6 +58,19 @@ def quantity(rng: Random) -> str:
     if rng.random() < 0.4:
         number += "." + _digits(rng)
     text = rng.choice(("", "", "", "+", "-", "--")) + number + rng.choice(_SUFFIXES)
+    return _spoilt(text, rng)
+
+
+def cel_selector(rng: Random) -> str:
+    """A CEL selector of documented expressions, or nearly one."""
+    text = rng.choice(_CEL)
+    while rng.random() < 0.4:
+        other = rng.choice(_CEL)
+        text = rng.choice(
+            (f"({text}) || ({other})", f"{text} && {other}", f"{text} ? true : {other}")
+        )
+    if rng.random() < 0.3:
+        text = text[: rng.randrange(len(text))] + rng.choice(_CEL)[rng.randrange(20) :]
     return _spoilt(text, rng)
 
 

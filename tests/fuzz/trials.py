@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -12,11 +13,12 @@ from stowage.api.decoding.errors import InvalidObject, QuantityError, SelectorEr
 from stowage.api.events import BindFailed, Event, PendingPodSeen
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, ReportProblem
 from stowage.api.objects.pod import Pod
+from stowage.api.reflected_kinds import REFLECTED_KINDS
 from stowage.api.values.quantity import INT64_MAX, parse_quantity
 from stowage.api.values.selector_syntax import parse_field_selector, parse_label_selector
+from stowage.cel import CelCompileError, CelRuntimeError, Device, Version, compile_selector
 from stowage.engine import Engine
 from stowage.operator.watch.invalid_objects import invalid_object_event
-from stowage.operator.watch.kinds import REFLECTED_KINDS
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 
@@ -24,6 +26,7 @@ MAX_MESSAGE = 2_000
 """Longest message about one object: it becomes a log line and the note of an Event."""
 
 _TOO_MUCH = 10**28
+_DEVICE = Device("d", {"model": "a100", "version": Version("1.2.3")}, {"memory": "80Gi"})
 
 _PLAIN = re.compile(
     r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]{1,3})"
@@ -89,6 +92,17 @@ def try_label_selector(text: str) -> bool:
         return _is_refused(error)
     selector.matches({"app": "web", "tier": "9"})
     assert parse_label_selector(str(selector)) == selector or "," in text
+    return True
+
+
+def try_cel_selector(text: str) -> bool:
+    """Whether the CEL selector compiles; then it answers or fails for a device."""
+    try:
+        selector = compile_selector(text)
+    except CelCompileError:
+        return False
+    with suppress(CelRuntimeError):
+        assert isinstance(selector.matches(_DEVICE), bool)
     return True
 
 

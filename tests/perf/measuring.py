@@ -10,10 +10,12 @@ from pathlib import Path
 
 from stowage_benchmarks.calibration import calibration_ms
 from stowage_benchmarks.contender import OURS
+from stowage_benchmarks.core.claims import measure_claims
 from stowage_benchmarks.core.run import measure_core
 from stowage_benchmarks.e2e.result import Drain
 from stowage_benchmarks.e2e.run import run_once
-from stowage_benchmarks.e2e.scenarios import WORKLOAD_SCENARIOS, Size
+from stowage_benchmarks.e2e.scenarios import SCENARIOS, WORKLOAD_SCENARIOS, Size
+from stowage_benchmarks.workloads import CLAIMS
 from tests.perf.figures import Figure, Figures, Machine
 
 _CORE_NODES = (1_000, 5_000)
@@ -39,14 +41,21 @@ def _sources() -> Iterator[tuple[str, Callable[[], float]]]:
         for nodes in _CORE_NODES:
             yield f"core {workload}, {nodes} nodes", _core(workload, nodes)
         yield f"e2e {workload}, {_E2E_SIZE.nodes} nodes", _e2e(workload)
+    for nodes in _CORE_NODES:
+        yield f"core {CLAIMS}, {nodes} nodes", _core_claims(nodes)
+    yield f"e2e {CLAIMS}, {_E2E_SIZE.nodes} nodes", _e2e(CLAIMS)
 
 
 def _core(workload: str, nodes: int) -> Callable[[], float]:
     return lambda: measure_core(workload, nodes, _CORE_PODS).pod_median_us / 1000
 
 
+def _core_claims(nodes: int) -> Callable[[], float]:
+    return lambda: measure_claims(nodes, _CORE_PODS).pod_median_us / 1000
+
+
 def _e2e(workload: str) -> Callable[[], float]:
-    size = WORKLOAD_SCENARIOS[workload].fitting(_E2E_SIZE)
+    size = SCENARIOS[workload].fitting(_E2E_SIZE)
 
     def take() -> float:
         cost = run_once(Drain(OURS, workload, size)).cpu_ms_per_pod_after_first_bind

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.config.types import (
+    KubeSchedulerProfile,
+    PluginConfig,
+    PluginSet,
+    PluginSets,
+    PluginSetting,
+)
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Affinity, Pod, PodAffinity, TopologySpreadConstraint
 from stowage.engine.scheduling import (
@@ -41,9 +47,51 @@ histories = st.lists(
 )
 
 
-def _framework(class_cache_size: int) -> Framework:
-    profile = build_profile(KubeSchedulerProfile(), in_tree_registry())
-    return Framework(profile, class_cache_size=class_cache_size)
+_DEFAULT_PROFILE = KubeSchedulerProfile()
+#: With the plugins of kube-scheduler 1.12 whose answers are kept.
+_PROFILE_OF_1_12 = KubeSchedulerProfile(
+    plugins=PluginSets(
+        multi_point=PluginSet(
+            enabled=tuple(
+                PluginSetting(name)
+                for name in (
+                    "CheckNodeCondition",
+                    "CheckNodeMemoryPressure",
+                    "CheckNodeDiskPressure",
+                    "CheckNodePIDPressure",
+                    "MaxEBSVolumeCount",
+                    "MaxGCEPDVolumeCount",
+                    "MaxAzureDiskVolumeCount",
+                    "MaxCSIVolumeCount",
+                    "LeastRequestedPriority",
+                    "MostRequestedPriority",
+                    "BalancedResourceAllocation",
+                    "RequestedToCapacityRatioPriority",
+                    "ImageLocalityPriority",
+                    "InterPodAffinityPriority",
+                    "NodeAffinityPriority",
+                    "TaintTolerationPriority",
+                    "ResourceLimitsPriority",
+                    "NodeLabel",
+                    "ServiceAffinity",
+                    "SelectorSpread",
+                    "NodePreferAvoidPods",
+                    "EqualPriority",
+                )
+            )
+        )
+    ),
+    plugin_config=(
+        PluginConfig("NodeLabel", {"absentLabels": ["cores"], "presentLabelsPreference": ["disk"]}),
+    ),
+)
+
+
+def _framework(
+    class_cache_size: int, profile: KubeSchedulerProfile = _DEFAULT_PROFILE
+) -> Framework:
+    built = build_profile(profile, in_tree_registry())
+    return Framework(built, class_cache_size=class_cache_size)
 
 
 @settings(max_examples=40, deadline=None)
@@ -52,16 +100,21 @@ def _framework(class_cache_size: int) -> Framework:
     st.lists(some.pods(), min_size=3, max_size=3),
     histories,
     st.sampled_from((1, 100)),
+    st.sampled_from((_DEFAULT_PROFILE, _PROFILE_OF_1_12)),
 )
 def test_decisions_are_equal_with_and_without_the_cache(
-    first_nodes: list[Node], templates: list[Pod], history: Sequence[Step], size: int
+    first_nodes: list[Node],
+    templates: list[Pod],
+    history: Sequence[Step],
+    size: int,
+    profile: KubeSchedulerProfile,
 ) -> None:
     """Pods of three node demands, each in a few classes, are scheduled again and again.
 
     Meanwhile nodes and other pods are added and removed.
     """
     cluster = MirroredCluster([*_QUIET_NODES, *first_nodes])
-    cached, uncached = _framework(size), _framework(0)
+    cached, uncached = _framework(size, profile), _framework(0, profile)
     refusals = RefusalCache()
     for happened, which, disguise in history:
         for change in happened:

@@ -9,9 +9,13 @@ from hypothesis import strategies as st
 
 from stowage.api.objects.pod import Pod
 from stowage.framework import CycleState
-from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
+from stowage.plugins.inter_pod_affinity import (
+    InterPodAffinity,
+    InterPodAffinityArgs,
+    InterPodAffinityPriority,
+)
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.snapshot import Snapshot
+from stowage.state.snapshot import NodeView, Snapshot
 from tests.support.generators.random_cluster import RandomCluster
 from tests.support.mirrored_cluster import (
     MirroredCluster,
@@ -21,6 +25,7 @@ from tests.support.mirrored_cluster import (
 )
 from tests.support.scalar import inter_pod_affinity as twin
 from tests.support.scalar.cluster import PlainCluster
+from tests.support.scalar.legacy_scores import affinity_points
 
 arguments = st.builds(
     InterPodAffinityArgs,
@@ -88,3 +93,15 @@ def _check_score(cluster: MirroredCluster, plugin: InterPodAffinity, pod: Pod, s
     wanted = [twin.score(expected, cluster.plain.nodes[name]) for name in view.names]
     assert raw.tolist() == wanted
     assert plugin.normalize_score(state, info, view, raw).tolist() == twin.normalized(wanted)
+    _check_priority_of_1_12(InterPodAffinityPriority(plugin.args), info, view, wanted)
+
+
+def _check_priority_of_1_12(
+    plugin: InterPodAffinityPriority, info: PodInfo, view: NodeView, wanted: list[int]
+) -> None:
+    state = CycleState()
+    assert plugin.pre_score(state, info, view).is_success
+    raw = plugin.score(state, info, view)
+    assert raw.tolist() == wanted
+    scores = plugin.normalize_score(state, info, view, raw).tolist()
+    assert scores == [10 * points for points in affinity_points(wanted)]

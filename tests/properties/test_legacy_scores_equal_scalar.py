@@ -15,7 +15,7 @@ from stowage.api.objects.pod import Pod
 from stowage.framework import CycleState, NoArgs
 from stowage.plugins.equal_priority import EqualPriority
 from stowage.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
-from stowage.plugins.selector_spread import SelectorSpread, spread_score
+from stowage.plugins.selector_spread import SelectorSpread, SelectorSpreadArgs, spread_score
 from stowage.state.snapshot import NodeView
 from tests.support.builders import ZONE, make_node, owned_by
 from tests.support.generators.random_cluster import RandomCluster
@@ -40,7 +40,7 @@ def test_scores_equal_the_twins(seed: int) -> None:
     """The plugins and one cache see all changes; the twins start afresh each time."""
     world = RandomCluster(seed, spread=True)
     random, cluster = world.random, world.cluster
-    spread, avoid = SelectorSpread(NoArgs()), NodePreferAvoidPods(NoArgs())
+    spread, avoid = SelectorSpread(SelectorSpreadArgs()), NodePreferAvoidPods(NoArgs())
     pending = [owned(world.pending_pod(f"pending-{index}"), random) for index in range(3)]
     held = [cluster.info(pod) for pod in pending]  # Else their classes would be removed in between.
     for name in list(cluster.plain.nodes):

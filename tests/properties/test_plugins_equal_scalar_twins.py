@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.config.types import UtilizationShapePoint
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.framework import CycleState, NodeVerdicts, build_profile
@@ -18,21 +21,23 @@ from stowage.framework.profile.registry import NoArgs
 from stowage.framework.runtime.class_cache import ClassCache
 from stowage.framework.runtime.filter_run import FilterRun
 from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
-from stowage.framework.scores import default_normalize_score
+from stowage.framework.scores import default_normalize_score, normalize_points
 from stowage.plugins import in_tree_registry
 from stowage.plugins.image_locality import ImageLocality
-from stowage.plugins.node_affinity import NodeAffinity, NodeAffinityArgs
+from stowage.plugins.node_affinity import NodeAffinity, NodeAffinityArgs, NodeAffinityPriority
 from stowage.plugins.node_resources import (
     BalancedAllocation,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFit,
     NodeResourcesFitArgs,
+    RequestedToCapacityRatioPriorityArgs,
+    requested_to_capacity_ratio_priority,
 )
 from stowage.plugins.node_resources.args import ResourceSpec, ScoringStrategy
-from stowage.plugins.taint_toleration import TaintToleration
+from stowage.plugins.taint_toleration import TaintToleration, TaintTolerationPriority
 from tests.support.generators import placement_strategies as some
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
-from tests.support.scalar import node_filters, node_scores
+from tests.support.scalar import legacy_scores, node_filters, node_scores
 from tests.support.scalar.cluster import PlainCluster
 
 clusters = st.tuples(st.lists(some.nodes(), max_size=6), st.lists(some.changes, max_size=10))
@@ -141,7 +146,34 @@ def test_taint_and_image_scores_equal_the_twins(
 ) -> None:
     cluster = _build(parts)
     _compare_scores(cluster, pod, TaintToleration(NoArgs()), node_scores.taint_toleration)
+    _compare_scores(cluster, pod, TaintTolerationPriority(NoArgs()), node_scores.taint_toleration)
     _compare_scores(cluster, pod, ImageLocality(NoArgs()), node_scores.image_locality)
+
+
+@pytest.mark.parametrize("name", legacy_scores.RESOURCE_PRIORITIES)
+@settings(max_examples=40, deadline=None)
+@given(clusters, some.limited_pods())
+def test_priorities_of_1_12_are_ten_times_the_points_of_their_twins(
+    name: str, parts: tuple[list[Node], list[some.Change]], pod: Pod
+) -> None:
+    plugin = cast("ScorePlugin", in_tree_registry()[name].construct(NoArgs()))
+    _compare_scores(_build(parts), pod, plugin, _ten_times(legacy_scores.RESOURCE_PRIORITIES[name]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(clusters, some.pods(), some.shapes)
+def test_the_ratio_priority_of_1_12_is_ten_times_the_points_of_its_twin(
+    parts: tuple[list[Node], list[some.Change]],
+    pod: Pod,
+    shape: tuple[UtilizationShapePoint, ...],
+) -> None:
+    plugin = requested_to_capacity_ratio_priority(RequestedToCapacityRatioPriorityArgs(shape))
+    twin = _ten_times(legacy_scores.requested_to_capacity_ratio(shape))
+    _compare_scores(_build(parts), pod, plugin, twin)
+
+
+def _ten_times(points: ScalarScore) -> ScalarScore:
+    return lambda pod, node, cluster: 10 * points(pod, node, cluster)
 
 
 @settings(max_examples=40, deadline=None)
@@ -157,16 +189,23 @@ def test_node_affinity_scores_equal_the_twins(
         assert not (affinity and affinity.preferred_during_scheduling_ignored_during_execution)
         return
     got = plugin.score(state, cluster.info(pod), nodes).tolist()
-    assert got == [
+    want = [
         node_scores.node_affinity(pod, cluster.plain.nodes[name], cluster.plain)
         for name in nodes.names
     ]
+    assert got == want
+    priority = NodeAffinityPriority(NoArgs())
+    assert priority.pre_score(state, cluster.info(pod), nodes).is_success
+    assert priority.score(state, cluster.info(pod), nodes).tolist() == want
 
 
 @given(st.lists(st.integers(0, 10**6), max_size=10), st.booleans())
 def test_default_normalisation_equals_the_twin(scores: list[int], reverse: bool) -> None:
     got = default_normalize_score(np.array(scores, dtype=np.int64), reverse=reverse)
     assert got.tolist() == node_scores.default_normalize(scores, reverse=reverse)
+    points = normalize_points(np.array(scores, dtype=np.int64), reverse=reverse)
+    want = legacy_scores.normalized_points(scores, reverse=reverse)
+    assert points.tolist() == [10 * each for each in want]
 
 
 def _compare_scores(

@@ -27,7 +27,6 @@ from stowage.engine.scheduling import (
 from stowage.framework import Candidate, CycleState, Framework, build_profile
 from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
-from stowage.state.snapshot import Snapshot
 from tests.support.builders import ZONE, make_node
 from tests.support.generators.random_cluster import RandomCluster
 from tests.support.scalar import preemption as twin
@@ -56,6 +55,7 @@ class FullCluster(RandomCluster):
         super().__init__(seed, **kinds)
         if volumes:
             self._add_storage()
+        self.evicting: list[Pod] = []
         self.budgets: list[PodDisruptionBudget] = []
         for index in range(self.random.randint(0, 3)):
             self._add_budget(f"budget-{index}")
@@ -63,6 +63,15 @@ class FullCluster(RandomCluster):
     def preemptor(self) -> Pod:
         """A pending pod whose name no placed pod has."""
         return self._with_priority(self.pending_pod("preemptor"), (10, 10, 20))
+
+    def decide_evictions(self) -> None:
+        """Forget earlier decisions, and decide to evict some placed pods."""
+        for pod in self.evicting:
+            self.cluster.cache.forget_eviction(self.cluster.info(pod))
+        placed = list(self.cluster.plain.pods.values())
+        self.evicting = list(self._some(placed, 12))
+        for pod in self.evicting:
+            self.cluster.cache.note_eviction(self.cluster.info(pod))
 
     def nominations(self) -> dict[str, list[Pod]]:
         """Pods nominated to nodes."""
@@ -149,8 +158,8 @@ class FullCluster(RandomCluster):
         self.budgets.append(budget)
 
 
-def _framework(cache_size: int) -> Framework:
-    arguments = {"name": "DefaultPreemption", "args": ALL_NODES}
+def _framework(cache_size: int, budgets: str = "BestEffort") -> Framework:
+    arguments = {"name": "DefaultPreemption", "args": {**ALL_NODES, "disruptionBudgets": budgets}}
     config = msgspec.convert({"pluginConfig": [arguments]}, KubeSchedulerProfile)
     return Framework(build_profile(config, in_tree_registry()), class_cache_size=cache_size)
 
@@ -161,19 +170,28 @@ def test_candidates_victims_and_message_equal_the_twins(
     seed: int, affinity: bool, spread: bool, volumes: bool
 ) -> None:
     world = FullCluster(seed, volumes=volumes, affinity=affinity, spread=spread)
-    frameworks = (_framework(1024), _framework(0))
+    frameworks = {
+        respect: (_framework(1024, budgets), _framework(0, budgets))
+        for respect, budgets in ((False, "BestEffort"), (True, "Respect"))
+    }
     for _ in range(4):
         world.happen()
         if not world.cluster.plain.nodes:
             continue
+        world.decide_evictions()
         pod, nominated = world.preemptor(), world.nominations()
-        decisions = [_decide(framework, world, pod, nominated) for framework in frameworks]
-        assert decisions[0] == decisions[1]
+        for respect, pair in frameworks.items():
+            decisions = [_decide(each, world, pod, nominated, respect) for each in pair]
+            assert decisions[0] == decisions[1]
         world.cluster.cache.validate()
 
 
 def _decide(
-    framework: Framework, world: FullCluster, pod: Pod, nominated: dict[str, list[Pod]]
+    framework: Framework,
+    world: FullCluster,
+    pod: Pod,
+    nominated: dict[str, list[Pod]],
+    respect: bool,
 ) -> object:
     cluster, snapshot = world.cluster, world.cluster.snapshot()
     nominator = Nominator()
@@ -188,7 +206,7 @@ def _decide(
     if not isinstance(result, Unschedulable) or result.preemption is None:
         return result.node_name if hasattr(result, "node_name") else None
     found = dict(result.preemption.find_candidates())
-    wanted, reasons = _wanted(world, pod, nominated, result, snapshot)
+    wanted, reasons = _wanted(world, pod, nominated, result, respect)
     assert {name: _decision(each) for name, each in found.items()} == wanted
     if wanted:
         _check_chosen(result, world, pod)
@@ -206,9 +224,9 @@ def _wanted(
     pod: Pod,
     nominated: dict[str, list[Pod]],
     result: Unschedulable,
-    snapshot: Snapshot,
+    respect: bool,
 ) -> tuple[dict[str, tuple[list[str], int]], Counter[str]]:
-    plain, reasons = world.cluster.plain, Counter[str]()
+    plain, reasons, snapshot = world.cluster.plain, Counter[str](), world.cluster.snapshot()
     candidates = {}
     for row in result.diagnosis.resolvable(snapshot).nonzero()[0].tolist():
         name = snapshot.node_names[row]
@@ -218,6 +236,10 @@ def _wanted(
             reasons.update(answer)
         elif not answer.pods:
             reasons[f'expected at least one victim pod on node "{name}"'] += 1
+        elif respect and twin.is_beyond_budgets(answer.pods, world.budgets, world.evicting):
+            reasons["Preemption would violate a PodDisruptionBudget"] += 1
+        elif respect:
+            candidates[name] = twin.Victims(answer.pods, 0)
         else:
             candidates[name] = answer
     if candidates:

@@ -8,9 +8,11 @@ import os
 import time
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 from rich.console import Console
 
+from tests.simulation.plan import Emphasis
 from tests.simulation.run import Outcome, simulate
 
 
@@ -20,7 +22,12 @@ def main() -> int:
     arguments.add_argument("--seeds", default="0:100", help="one seed, or FROM:TO without TO")
     arguments.add_argument("--processes", type=int, default=os.cpu_count())
     arguments.add_argument("--trace", action="store_true", help="print the actions and bindings")
+    arguments.add_argument(
+        "--devices", action="store_true", help="give nodes devices, and pods claims for them"
+    )
+    arguments.add_argument("--gangs", action="store_true", help="create pod groups with members")
     options = arguments.parse_args()
+    run = partial(_run_seed, Emphasis(has_devices=options.devices, has_gangs=options.gangs))
     first, _, last = options.seeds.partition(":")
     seeds = range(int(first), int(last) if last else int(first) + 1)
     console = Console(highlight=False, soft_wrap=True)
@@ -30,7 +37,7 @@ def main() -> int:
     slowest: defaultdict[str, float] = defaultdict(float)
     num_bound = 0
     with ProcessPoolExecutor(options.processes) as pool:
-        for outcome in pool.map(_run_seed, seeds, chunksize=4):
+        for outcome in pool.map(run, seeds, chunksize=4):
             faults += outcome.faults
             num_bound += outcome.num_bound
             for wave, seconds in outcome.recovery_s.items():
@@ -49,9 +56,9 @@ def main() -> int:
     return int(bool(failed))
 
 
-def _run_seed(seed: int) -> Outcome:
+def _run_seed(emphasis: Emphasis, seed: int) -> Outcome:
     """Run one seed, then free its garbage: a process runs thousands of seeds."""
-    outcome = simulate(seed)
+    outcome = simulate(seed, emphasis)
     gc.collect(0)
     return outcome
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from stowage.api import Node, Pod
 from stowage.api.values.resources import node_allocatable, pod_requests
+from tests.simulation.device_audit import DeviceAuditor
+from tests.simulation.device_objects import ACCELERATOR
 from tests.simulation.extenders import is_interested, refused_by, spares
 from tests.simulation.fault_rates import RECOVERY_S, FaultRates
 from tests.simulation.feasible_nodes import FINISHED, decoded
+from tests.simulation.gang_audit import GangAuditor
 from tests.simulation.objects import GADGET
 from tests.simulation.server import LEASES, NODES, PODS, Change, Json, ModelServer
 from tests.simulation.storage_audit import StorageAuditor
@@ -49,6 +52,10 @@ class Auditor:
         self._now = now
         self._storage = StorageAuditor(server, fault_rates, now)
         self._storage.violations = self.violations
+        self._devices = DeviceAuditor(server)
+        self._devices.violations = self.violations
+        self._gangs = GangAuditor(server, fault_rates, now)
+        self._gangs.violations = self.violations
         self._node_of: dict[str, str] = {}
         self._on_node: defaultdict[str, dict[str, Counter[str]]] = defaultdict(dict)
         self._foreign: set[str] = set()
@@ -57,9 +64,12 @@ class Auditor:
         self._num_evicted = 0
         server.subscribe(self._take, LEASES, PODS)
 
-    def write_sent(self, process: str, path: str) -> None:
-        """Check a write that leaves a process: the process must hold the lease."""
-        if "/leases" in path:
+    def write_sent(self, process: str, path: str, body: bytes) -> None:
+        """Check a write that leaves a process: the process must hold the lease.
+
+        Leases, and the Events about them, are written without it.
+        """
+        if "/leases" in path or b'"kind":"Lease"' in body:
             return
         lease, what = self._lease, path.rsplit("/", 1)[-1]
         if lease.holder != process:
@@ -127,6 +137,8 @@ class Auditor:
             return
         self._check_capacity(node, node_name, uid)
         self._storage.check_placed(pod, node_name, self._foreign)
+        self._devices.check_placed(pod, node_name)
+        self._gangs.check_placed(pod)
         self._check_extenders(pod, node_name, binders[0])
 
     def _binding_extenders(self) -> list[Json]:
@@ -159,6 +171,7 @@ class Auditor:
 
 
 def requests_of(pod: Json) -> Counter[str]:
-    """The resources that a pod takes of its node."""
+    """The resources that a pod takes of its node; not those that an extender or devices serve."""
     requests = pod_requests(decoded(Pod, pod))
-    return Counter({name: requests[name] for name in requests if name != GADGET} | {"pods": 1})
+    own = {name: requests[name] for name in requests if name not in (GADGET, ACCELERATOR)}
+    return Counter(own | {"pods": 1})

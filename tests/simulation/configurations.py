@@ -128,6 +128,8 @@ class Composition:
             parts.choose,
             queue_settings=settings.queue_settings,
             extenders=self.extenders,
+            journal=parts.journal,
+            wall_clock=parts.wall_clock,
         )
         engine.follow_configuration(self.loaded.hash, self._configurator.configure)
         self._handle.connect(parts.post, engine.waiting_pods)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from stowage.api import Node, Pod
 from stowage.api.events import (
     AssignedPodSeen,
+    DeviceObjectSeen,
     DisruptionBudgetSeen,
     Event,
     NamespaceSeen,
@@ -14,11 +15,22 @@ from stowage.api.events import (
     PendingPodSeen,
     StorageSeen,
 )
-from stowage.api.instructions import BindByExtender, BindPod, BindVolumes, EvictPod, PodReference
+from stowage.api.instructions import (
+    BindByExtender,
+    BindClaims,
+    BindPod,
+    BindVolumes,
+    DeallocateClaim,
+    DeleteClaim,
+    EvictPod,
+    PodReference,
+)
+from stowage.api.objects.device import DeviceClass, DeviceObject, ResourceClaim, ResourceSlice
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.engine import Engine
 from stowage.state.cache import InvariantViolation
+from tests.simulation.device_audit import idle_allocations, lacks_claims
 from tests.simulation.extenders import is_interested, refused_by
 from tests.simulation.feasible_nodes import (
     FINISHED,
@@ -29,8 +41,26 @@ from tests.simulation.feasible_nodes import (
     with_nominated,
 )
 from tests.simulation.fresh_engine import FreshEngine, for_fresh_engine, stored_pod
+from tests.simulation.gang_audit import group_differences, group_events
+from tests.simulation.gang_objects import group_of, is_held
 from tests.simulation.known_objects import object_differences
-from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, Json, ModelServer
+from tests.simulation.server import (
+    BUDGETS,
+    DEVICE_CLAIMS,
+    DEVICE_CLASSES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    SLICES,
+    Json,
+    ModelServer,
+)
+
+_DEVICE_KINDS: tuple[tuple[type[DeviceObject], str], ...] = (
+    (DeviceClass, DEVICE_CLASSES),
+    (ResourceSlice, SLICES),
+    (ResourceClaim, DEVICE_CLAIMS),
+)
 
 MAX_EVENTS_OF_A_KIND = 25
 """Limit of Events of one process with one reason about one pod."""
@@ -50,12 +80,20 @@ def cluster_violations(
     waiting = [pod for pod in pods if is_ours(pod, scheduler_names)]
     yield from _pending_without_reason(server, waiting, extenders)
     yield from _overlooked_pods(server, pods, waiting, extenders)
+    yield from idle_allocations(server)
     for pod in waiting:
-        if not pod.spec.scheduling_gates and not pod.status.conditions:
+        if not _is_gated(server, pod) and not pod.status.conditions:
             yield f"pod {pod.metadata.namespaced_name} is pending without a reason"
     for (process, uid, reason), times in server.events.items():
         if times > (1 if reason == "Scheduled" else MAX_EVENTS_OF_A_KIND):
             yield f"{process} wrote {reason} about {uid} {times} times"
+
+
+def _is_gated(server: ModelServer, pod: Pod) -> bool:
+    """Whether a pod is not tried, so that it gets no condition."""
+    stored = stored_pod(server, pod.metadata.namespace, pod.metadata.name)
+    is_gated = bool(pod.spec.scheduling_gates)
+    return is_gated or lacks_claims(server, stored) or is_held(server, stored)
 
 
 def engine_violations(
@@ -71,6 +109,7 @@ def engine_violations(
         yield f"the engine knows nodes {sorted(engine.node_names())}, there are {sorted(nodes)}"
     yield from _pod_differences(server, engine, scheduler_names)
     yield from object_differences(server, engine)
+    yield from group_differences(server, engine, scheduler_names)
     yield from _storage_differences(server, engine)
     yield from _unfinished(engine)
 
@@ -95,8 +134,10 @@ def _pod_differences(
 def _storage_differences(server: ModelServer, engine: Engine) -> Iterator[str]:
     storage = engine.state.cache.snapshot().storage
     known = {
-        (type(obj), obj.metadata.namespaced_name): obj.metadata.resource_version
-        for obj in storage.objects()
+        (kind, name): obj.metadata.resource_version
+        for kind, names in storage.names().items()
+        for name in names
+        if (obj := storage.get_api_object(kind, name)) is not None
     }
     there = {
         (kind, key): obj.metadata.resource_version
@@ -113,7 +154,9 @@ def _unfinished(engine: Engine) -> Iterator[str]:
     lasting = {
         "being bound": sorted(state.bindings.uids),
         "not confirmed": sorted(pod.uid for pod in state.bindings.unconfirmed),
-        "waiting for volumes": sorted(state.bindings.volume_waits.uids()),
+        "waiting for volumes": sorted(state.bindings.object_waits.uids()),
+        "writing claims in the name of an ended attempt": sorted(state.bindings.abandoned_writes),
+        "reserving devices": sorted(state.cache.snapshot().devices.in_flight),
         "waiting at Permit": sorted(state.bindings.permit_waits.plugins()),
         "being preempted for": sorted(state.preemptions.uids),
         "with extenders": sorted(state.consultations.uids),
@@ -136,6 +179,8 @@ def _pending_without_reason(
     keeps_places = any("preemptVerb" in each or "filterVerb" in each for each in extenders)
     for pod in waiting:
         stored = stored_pod(server, pod.metadata.namespace, pod.metadata.name)
+        if group_of(stored) is not None:
+            continue  # only a fresh engine judges members
         fitting = feasible_nodes(
             pod, with_nominated(cluster, pod, waiting) if keeps_places else cluster
         )
@@ -163,15 +208,36 @@ def _overlooked_pods(
         NamespaceSeen(decoded(Namespace, stored))
         for stored in server.collection(NAMESPACES).values()
     ]
+    seen += [
+        DeviceObjectSeen(decoded(kind, stored))
+        for kind, path in _DEVICE_KINDS
+        for stored in server.collection(path).values()
+    ]
+    seen += group_events(server)
     seen += [PendingPodSeen(for_fresh_engine(pod)) for pod in waiting]
     for instruction in fresh_engine.instructions(seen, len(waiting)):
-        if isinstance(instruction, BindPod | BindByExtender | BindVolumes):
+        if isinstance(instruction, DeallocateClaim | DeleteClaim):
+            name = instruction.claim.name
+            yield f"pod {instruction.pod.key} is pending, and claim {name} could be taken back"
+        elif isinstance(instruction, BindPod | BindByExtender | BindVolumes | BindClaims):
+            if extenders and _was_preempted(server, instruction.pod):
+                continue
             yield f"pod {instruction.pod.key} is pending and could be on {instruction.node_name}"
         elif isinstance(instruction, EvictPod):
             victim, preemptor = instruction.victim, instruction.preemptor
             if _may_fail_by_extenders(server, extenders, preemptor, victim):
                 continue
             yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"
+
+
+def _was_preempted(server: ModelServer, pod: PodReference) -> bool:
+    """Whether a pod lost its node while it was being bound.
+
+    If an extender then refuses the preemptor, this happens again and again, as in kube-scheduler.
+    """
+    stored = stored_pod(server, pod.namespace, pod.name)
+    texts = [each.get("message", "") for each in stored["status"].get("conditions", ())]
+    return any("preempted" in text for text in texts)
 
 
 def _may_fail_by_extenders(

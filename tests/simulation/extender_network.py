@@ -75,7 +75,7 @@ class _Request:
                 raise aiohttp.ClientConnectorError(key, ConnectionRefusedError("refused"))
             body = await written(self._data)
             if self._verb == "bind":
-                network.note_write(self._session.process, "/extender/bind")
+                network.note_write(self._session.process, "/extender/bind", b"")
             arrived: asyncio.Future[_Response] = network.loop.create_future()
             if not network.injects("extender_lost"):
                 network.loop.call_outside(network.delay(), self._deliver_request, body, arrived)

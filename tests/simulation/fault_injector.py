@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tests.simulation.attachments import AttachDetachController
 from tests.simulation.fault_rates import EXTENDER_FAULTS, FAULTS
@@ -196,3 +197,23 @@ class FaultInjector:
             )
         )
         self._network.write_hooks.append(WriteHook(path_part, self._rng.random() < 0.5, callback))
+
+    def hook_next_claim_write(self) -> None:
+        """Trigger a fault exactly at one of the next writes of claims, before or after it."""
+        fault: Callable[[], None] = self._rng.choice(
+            (
+                self._take_server_down,
+                self._restart_server_without_history,
+                self.kill_leader,
+                self.kill_leader,
+                self._stop_leader_past_its_lease,
+                self._retire,
+            )
+        )
+        is_before = self._rng.random() < 0.5
+        for _ in range(self._rng.randint(0, 3)):
+            fault = partial(self._hook_claim_write, is_before, fault)
+        self._hook_claim_write(is_before, fault)
+
+    def _hook_claim_write(self, is_before: bool, run: Callable[[], None]) -> None:
+        self._network.write_hooks.append(WriteHook("/resourceclaims/", is_before, run))

@@ -19,7 +19,9 @@ from stowage.api.objects.volume import (
     StorageObject,
     VolumeAttachment,
 )
+from stowage.api.values.resources import pod_requests
 from stowage.api.values.volume_claims import is_fully_bound
+from tests.simulation.device_objects import ACCELERATOR
 from tests.simulation.objects import AT_ONCE
 from tests.simulation.server import (
     ATTACHMENTS,
@@ -102,8 +104,12 @@ def with_nominated(cluster: PlainCluster, pod: Pod, waiting: Iterable[Pod]) -> P
 
 
 def feasible_nodes(pod: Pod, cluster: PlainCluster) -> list[str]:
-    """The names of the nodes that pass every filter."""
-    if pod.spec.scheduling_gates or not _are_claims_usable(pod, cluster):
+    """The names of the nodes that pass every filter.
+
+    None for a pod with devices: only a fresh engine judges it.
+    """
+    has_devices = pod.spec.resource_claims or ACCELERATOR in pod_requests(pod)
+    if pod.spec.scheduling_gates or has_devices or not _are_claims_usable(pod, cluster):
         return []
     affinity = inter_pod_affinity.pre_filter(cluster, pod)
     spread = pod_topology_spread.pre_filter(cluster, pod_topology_spread.Defaults(), pod)

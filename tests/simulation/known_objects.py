@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stowage.api import Node, Pod
+from stowage.api.objects.device import DeviceClass, ResourceClaim
 from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.api.values.resources import node_allocatable, pod_requests
 from stowage.engine import Engine
 from stowage.state.snapshot import Snapshot
 from tests.simulation.feasible_nodes import decoded, is_placed
-from tests.simulation.server import BUDGETS, NAMESPACES, NODES, PODS, ModelServer
+from tests.simulation.server import (
+    BUDGETS,
+    DEVICE_CLAIMS,
+    DEVICE_CLASSES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    SLICES,
+    ModelServer,
+)
 
 
 def object_differences(server: ModelServer, engine: Engine) -> Iterator[str]:
@@ -20,6 +30,7 @@ def object_differences(server: ModelServer, engine: Engine) -> Iterator[str]:
     yield from _namespaces(server, snapshot)
     yield from _budgets(server, snapshot)
     yield from _placed_pods(server, engine)
+    yield from _devices(server, snapshot)
 
 
 def _nodes(server: ModelServer, snapshot: Snapshot) -> Iterator[str]:
@@ -57,6 +68,26 @@ def _budgets(server: ModelServer, snapshot: Snapshot) -> Iterator[str]:
     }
     if known != there:
         yield f"the engine has budgets {known}, they are {there}"
+
+
+def _devices(server: ModelServer, snapshot: Snapshot) -> Iterator[str]:
+    devices = snapshot.devices
+    known = {
+        (DEVICE_CLAIMS, each.metadata.namespaced_name): _version(each) for each in devices.claims
+    }
+    known |= {(SLICES, each.name): each.resource_version for each in devices.slices}
+    known |= {(DEVICE_CLASSES, each.metadata.name): _version(each) for each in devices.classes}
+    there = {
+        (path, "/".join(filter(None, key))): stored["metadata"]["resourceVersion"]
+        for path in (DEVICE_CLAIMS, SLICES, DEVICE_CLASSES)
+        for key, stored in server.collection(path).items()
+    }
+    for (path, name), version in sorted(known.items() ^ there.items()):
+        yield f"the engine differs from the server in {path} {name}: {version}"
+
+
+def _version(obj: ResourceClaim | DeviceClass) -> str:
+    return obj.metadata.resource_version
 
 
 def _placed_pods(server: ModelServer, engine: Engine) -> Iterator[str]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 
+from tests.simulation.device_objects import device_claim_keys, is_reserved_for
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.server import PODS, Change, Key, ModelServer
+from tests.simulation.server import DEVICE_CLAIMS, PODS, Change, Json, Key, ModelServer
+
+RETRY_S = 3.0
 
 
 class Kubelets:
@@ -41,8 +44,20 @@ class Kubelets:
         if pod is None or pod["metadata"]["uid"] != uid:
             return
         if pod["status"]["phase"] == "Pending":
+            if not self._has_devices(pod):
+                self._loop.call_outside(RETRY_S, self._run_pod, key, uid)
+                return
             started = {"phase": "Running", "startTime": self._server.timestamp()}
             self._server.update(PODS, key, status=started)
+
+    def _has_devices(self, pod: Json) -> bool:
+        """Whether the claims of a pod are allocated and reserved for it."""
+        claims = self._server.collection(DEVICE_CLAIMS)
+        return all(
+            (claim := claims.get(key)) is not None
+            and is_reserved_for(claim, pod["metadata"]["uid"])
+            for key in device_claim_keys(pod)
+        )
 
     def _end_pod(self, key: Key, uid: str) -> None:
         pod = self._server.collection(PODS).get(key)

@@ -15,6 +15,7 @@ from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
 from stowage.operator.client.connection import Connection
+from stowage.operator.client.outage_log import OutageLog, SilentOutages
 from stowage.operator.client.timeouts import Timeouts
 from tests.simulation.fault_rates import FaultRates
 from tests.simulation.loop import VirtualLoop
@@ -51,7 +52,8 @@ class Network:
         server: Answers the requests.
         rng: Draws delays and faults.
         fault_rates: The probability of each fault.
-        note_write: Called with the process and the path of each write that leaves a process.
+        note_write: Called with the process, the path and the body of each write that leaves a
+            process.
 
     Attributes:
         streams: Open watches, oldest first.
@@ -64,7 +66,7 @@ class Network:
         server: ModelServer,
         rng: random.Random,
         fault_rates: FaultRates,
-        note_write: Callable[[str, str], None],
+        note_write: Callable[[str, str, bytes], None],
     ) -> None:
         self.note_write = note_write
         self.loop = loop
@@ -146,7 +148,12 @@ class VirtualConnection:
 
     def __init__(self, process: str, network: Network, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
+        self.outages: OutageLog = SilentOutages()
         self.session = VirtualSession(process, network)
+
+    def log_outages(self, monotonic: Callable[[], float]) -> None:
+        """Log from now on that the server does not answer."""
+        self.outages = OutageLog(self.host, monotonic)
 
     async def reload(self, _seen_generation: int) -> None:
         """Do nothing: there are no credentials."""
@@ -241,7 +248,7 @@ class _Request:
         await asyncio.sleep(self._network.delay())
         body = await written(self._options.get("data"))
         if self._method != "GET":
-            self._network.note_write(self._process, self._url.path)
+            self._network.note_write(self._process, self._url.path, body or b"")
         arrived: asyncio.Future[_Response] = self._network.loop.create_future()
         if self._network.injects("lost"):
             self._network.lose_answer(arrived)

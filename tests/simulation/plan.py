@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.simulation.attachments import AttachDetachController
+from tests.simulation.device_claims import DeviceClaimController
+from tests.simulation.device_users import DeviceUsers
 from tests.simulation.extender_network import make_servers
 from tests.simulation.extenders import draw_extenders
 from tests.simulation.fault_injector import FaultInjector, FaultTargets
+from tests.simulation.gang_users import GangUsers
 from tests.simulation.kubelet import Kubelets
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network
@@ -29,6 +32,11 @@ AFTER_KILL_S = 40.0
 """How long the simulation runs after the leader was killed."""
 
 NUM_EVENTS = 80
+NUM_DEVICE_EVENTS = 40
+NUM_GANG_EVENTS = 40
+NUM_CALM_GANG_EVENTS = 20
+CALM_GANGS_S = 40.0
+"""How long users change pod groups without faults; the same time is left to settle."""
 NUM_REPLICAS = (1, 3)
 
 
@@ -40,17 +48,22 @@ class Emphasis:
         faults: Lowest probability of each of these faults during the fault phase.
         often: Names of actions that are ten times as likely as usual.
         extenders: Kinds of extenders that are always configured, and not ignorable.
+        has_devices: Whether nodes have devices, and users create pods with claims for them.
+        has_gangs: Whether users create pod groups, and there are no extenders.
     """
 
     faults: Mapping[str, float] = field(default_factory=dict)
     often: frozenset[str] = frozenset()
     extenders: tuple[str, ...] = ()
+    has_devices: bool = False
+    has_gangs: bool = False
 
 
 class Plan:
     """Draws actions and runs them.
 
-    Three phases: faults; calm, in which everything has to settle; and the leader is killed.
+    Three phases: faults; calm, in which everything has to settle; and the leader is killed. With
+    gangs, users change them without faults before that.
 
     Args:
         loop: The event loop.
@@ -79,15 +92,20 @@ class Plan:
         self._loop = loop
         self._network = network
         self._rng = rng
-        extenders = draw_extenders(rng, emphasis.extenders)
+        extenders = [] if emphasis.has_gangs else draw_extenders(rng, emphasis.extenders)
         servers = make_servers(extenders, network)
         self.replicas: Sequence[Replica] = [
             Replica(f"replica-{index}", loop, network, servers, random.Random(rng.random()))
             for index in range(rng.randint(*NUM_REPLICAS))
         ]
+        for replica in self.replicas:
+            replica.has_gangs = emphasis.has_gangs
         volumes = VolumeController(loop, server, rng, network.fault_rates)
         attachments = AttachDetachController(loop, server, rng, network.fault_rates)
         self.users = Users(loop, server, volumes, rng, extenders)
+        self._claims = DeviceClaimController(loop, server, rng, network.fault_rates)
+        self._device_users = DeviceUsers(loop, server, self._claims, rng)
+        self._gang_users = GangUsers(loop, server, rng)
         self._fault_injector = FaultInjector(
             FaultTargets(loop, server, network, volumes, attachments, self.replicas),
             self.users,
@@ -100,18 +118,32 @@ class Plan:
     def begin(self) -> None:
         """Create the first objects, start the replicas, and set a timer for every action."""
         self.users.begin()
+        if self._emphasis.has_devices:
+            self._device_users.begin()
+        if self._emphasis.has_gangs:
+            self._gang_users.begin()
         for replica in self.replicas:
             self._loop.call_outside(self._rng.uniform(0, 3), replica.start)
         self._fault_injector.begin()
-        weighted = [*self.users.actions, *self._fault_injector.actions]
+        self._draw([*self.users.actions, *self._fault_injector.actions], NUM_EVENTS)
+        if self._emphasis.has_devices:
+            at_writes = (8, self._fault_injector.hook_next_claim_write)
+            self._draw([*self._device_users.actions, at_writes], NUM_DEVICE_EVENTS)
+        if self._emphasis.has_gangs:
+            self._draw(self._gang_users.actions, NUM_GANG_EVENTS)
+
+    def _draw(
+        self, weighted: Sequence[tuple[int, Action]], number: int, lasts_s: float = FAULTS_S
+    ) -> None:
+        """Set timers for a number of these actions within the next seconds."""
         actions = [action for _, action in weighted]
         weights = [
             weight * (10 if action.__name__.strip("_") in self._emphasis.often else 1)
             for weight, action in weighted
         ]
-        for _ in range(NUM_EVENTS):
+        for _ in range(number):
             action = self._rng.choices(actions, weights)[0]
-            self._loop.call_outside(self._rng.uniform(0, FAULTS_S), self._do, action)
+            self._loop.call_outside(self._rng.uniform(0, lasts_s), self._do, action)
 
     async def run(self, check: Callable[[], None]) -> None:
         """Run all phases.
@@ -122,6 +154,7 @@ class Plan:
         """
         await self._until(FAULTS_S)
         self._fault_injector.end()
+        self._claims.trouble = 0.0
         self.users.repair()
         await self._until(self._fault_injector.lasts_until)
         self._note("the faults end")
@@ -130,6 +163,10 @@ class Plan:
         self.probes.send("after the faults")
         await self._until(self._loop.time() + SETTLE_S)
         check()
+        if self._emphasis.has_gangs:
+            self._draw(self._gang_users.actions, NUM_CALM_GANG_EVENTS, CALM_GANGS_S)
+            await self._until(self._loop.time() + 2 * CALM_GANGS_S)
+            check()
         if sum(replica.engine is not None for replica in self.replicas) > 1:
             self._note("the leader is killed")
             self._fault_injector.kill_leader()

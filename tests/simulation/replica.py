@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, parse_feature_gates
 from stowage.api.config.loading import Extender, InvalidConfiguration
-from stowage.engine import Engine
+from stowage.engine import CallRecorder, Engine, Journal
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.clock import Clock
-from stowage.operator.configuration.live_configuration import LiveConfiguration
+from stowage.operator.configuration.live_configuration import LiveConfiguration, LoadedConfiguration
 from stowage.operator.environment import Environment
 from stowage.operator.extenders.client import ExtenderClient
 from stowage.operator.lease import LeaderElectionOptions
@@ -25,7 +28,10 @@ from tests.simulation.network import Network, virtual_connection
 from tests.simulation.plain_watch import ConfigMapFollower, PendingPodsWatch
 from tests.simulation.server import CONFIG_MAPS, EPOCH, wall_time
 
+Recordings: TypeAlias = list[tuple[LoadedConfiguration, CallRecorder | None]]
+
 RESTART_DELAY_S = 2.0
+WITHOUT_GROUPS = parse_feature_gates(["GenericWorkload=false"])
 PATIENCE = Timeouts(request_s=10.0, watch_idle_s=90.0, max_backoff_s=5.0)
 
 
@@ -44,6 +50,8 @@ class Replica:
         is_running: Whether a process exists, stopped or not.
         process_name: Name of the running or the last process.
         wall_clock_error_s: Error of its wall clock.
+        has_gangs: Whether it looks for pod groups; otherwise it sends no requests about them.
+        recordings: Receives the configuration and the journal of each process; None keeps none.
     """
 
     def __init__(
@@ -58,6 +66,8 @@ class Replica:
         self.is_running = False
         self.process_name = ""
         self.wall_clock_error_s = 0.0
+        self.has_gangs = False
+        self.recordings: Recordings | None = None
         self._name = name
         self._loop = loop
         self._network = network
@@ -126,6 +136,9 @@ class Replica:
         connection = virtual_connection(self.process_name, self._network, PATIENCE)
 
         def make_engine(parts: EngineDependencies) -> Engine:
+            if self.recordings is not None:
+                parts = replace(parts, journal=Journal(max_entries=1_000_000))
+                self.recordings.append((composition.loaded, parts.journal))
             self.engine = composition.make_engine(parts)
             return self.engine
 
@@ -140,6 +153,7 @@ class Replica:
             timeouts=PATIENCE,
             stop=self._told_to_end,
             owns_process=False,
+            feature_gates=DEFAULT_FEATURE_GATES if self.has_gangs else WITHOUT_GROUPS,
         )
         environment = Environment(
             self._clock(), PendingPodsWatch, self._watch_config_map, self._extender_client

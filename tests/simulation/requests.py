@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
-from stowage.operator.watch.kinds import REFLECTED_KINDS
+from stowage.api.reflected_kinds import POD_GROUP_SOURCES, REFLECTED_KINDS
+from tests.simulation.device_requests import answer_device_claim, create_device_claim
+from tests.simulation.gang_requests import answer_group_request
 from tests.simulation.server import (
     CLAIMS,
     CONFIG_MAPS,
@@ -22,13 +24,18 @@ from tests.simulation.server import (
     refusal,
 )
 
-LIST_PATHS = frozenset([*(kind.path for kind in REFLECTED_KINDS), PODS, CONFIG_MAPS])
+LIST_PATHS = frozenset(
+    [*(kind.path for kind in (*REFLECTED_KINDS, *POD_GROUP_SOURCES)), PODS, CONFIG_MAPS]
+)
 
 _POD = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)(/binding|/status)?$")
 _LEASE = re.compile(r"/apis/coordination.k8s.io/v1/namespaces/[^/]+/leases(?:/([^/]+))?$")
 _EVENT = re.compile(r"/apis/events.k8s.io/v1/namespaces/[^/]+/events")
 _CLAIM = re.compile(r"/api/v1/namespaces/([^/]+)/persistentvolumeclaims/([^/]+)$")
 _VOLUME = re.compile(r"/api/v1/persistentvolumes/([^/]+)$")
+_DEVICE_CLAIM = re.compile(
+    r"/apis/resource.k8s.io/v1/namespaces/([^/]+)/resourceclaims(?:/([^/]+)(/status)?)?$"
+)
 _PRECONDITION = refusal(409, "Conflict", "Precondition failed: UID in precondition")
 
 
@@ -53,8 +60,15 @@ def answer_request(
         return _answer_storage(server, method, CLAIMS, (found[1], found[2]), sent)
     if (found := _VOLUME.match(path)) is not None:
         return _answer_storage(server, method, VOLUMES, ("", found[1]), sent)
+    if (found := _DEVICE_CLAIM.match(path)) is not None:
+        namespace, name, subresource = found.groups()
+        if method == "POST":
+            return create_device_claim(server, namespace, sent)
+        return answer_device_claim(server, method, (namespace, name), subresource or "", sent)
     if _EVENT.match(path):
         return _answer_event(server, process, method, sent)
+    if (answer := answer_group_request(server, path, sent)) is not None:
+        return answer
     raise NotImplementedError(f"{method} {path}")
 
 

@@ -20,6 +20,7 @@ from tests.simulation.fault_rates import RECOVERY_S, FaultRates
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network
 from tests.simulation.plan import Emphasis, Plan
+from tests.simulation.replica import Recordings
 from tests.simulation.server import ModelServer
 
 FAIL_OVER_S = 15.0 + 2.0 + 1.0
@@ -54,8 +55,15 @@ class Outcome:
     recovery_s: dict[str, float] = field(default_factory=dict)
 
 
-def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B008 - it is frozen
-    """Simulate one seed, with emphasis on some faults and actions."""
+def simulate(
+    seed: int,
+    emphasis: Emphasis = Emphasis(),  # noqa: B008 - it is frozen
+    recordings: Recordings | None = None,
+) -> Outcome:
+    """Simulate one seed, with emphasis on some faults and actions.
+
+    `recordings` receives the configuration and the journal of each process.
+    """
     rng = random.Random(seed)
     loop = VirtualLoop()
     problems: list[str] = []
@@ -66,6 +74,8 @@ def simulate(seed: int, emphasis: Emphasis = Emphasis()) -> Outcome:  # noqa: B0
     auditor = Auditor(server, fault_rates, loop.time)
     network = Network(loop, server, rng, fault_rates, auditor.write_sent)
     plan = Plan(loop, server, network, rng, emphasis)
+    for replica in plan.replicas:
+        replica.recordings = recordings
     asyncio.set_event_loop(None)
     with _without_logs(), _without_collector():
         try:

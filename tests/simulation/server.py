@@ -70,6 +70,7 @@ class ModelServer:
         evicted: Pods that scheduler processes evicted, as they were at the eviction.
         events: How often an Event was written, by process, UID and reason.
         event_names: The names of all Events.
+        served_groups: Since when each kind of pod groups is served, by list path.
         wall_clock_error_s: Error of its wall clock, and so of all timestamps.
     """
 
@@ -80,6 +81,7 @@ class ModelServer:
         self.evicted: list[Json] = []
         self.events: Counter[tuple[str, str, str]] = Counter()
         self.event_names: set[str] = set()
+        self.served_groups: dict[str, float] = {}
         self.wall_clock_error_s = 0.0
         self._now = now
         self._revision = 0
@@ -214,6 +216,11 @@ VOLUMES = "/api/v1/persistentvolumes"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 ATTACHMENTS = "/apis/storage.k8s.io/v1/volumeattachments"
+DEVICE_CLAIMS = "/apis/resource.k8s.io/v1/resourceclaims"
+DEVICE_CLASSES = "/apis/resource.k8s.io/v1/deviceclasses"
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+GROUPS = "/apis/scheduling.k8s.io/v1alpha2/podgroups"
+LABEL_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups"
 BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 
 

@@ -6,15 +6,20 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
+from stowage.operator import state_validator
+from stowage.operator.state_validator import StateValidator
 from tests.simulation.extenders import BINDER, GUARD, PICKY, RATER
 from tests.simulation.fault_rates import EXTENDER_FAULTS, FAULTS
 from tests.simulation.plan import Emphasis
 from tests.simulation.run import simulate
 
 NUM_SEEDS = 30
+NUM_DEVICE_SEEDS = 10
+NUM_GANG_SEEDS = 8
 EXTENDED_SEED = 20036
 
 #: Bugs of the past: the seed and the emphasis that showed them.
@@ -33,6 +38,21 @@ REGRESSIONS = {
 }
 
 
+_DEVICES = Emphasis(has_devices=True)
+#: The same with devices.
+DEVICE_REGRESSIONS = {
+    "a claim left behind by a killed leader kept its pod waiting": 112,
+    "a pod was bound while the reservation of its claim was being given back": 136,
+}
+
+
+_GANGS = Emphasis(has_gangs=True)
+#: The same with pod groups.
+GANG_REGRESSIONS = {
+    "members of a group that was deleted kept the room that evictions had made for them": 69,
+}
+
+
 @pytest.mark.parametrize("seed", range(NUM_SEEDS))
 def test_random_faults_violate_no_invariant(seed: int) -> None:
     outcome = simulate(seed)
@@ -44,6 +64,48 @@ def test_random_faults_violate_no_invariant(seed: int) -> None:
 def test_seed_of_a_fixed_bug_has_no_violation(bug: str) -> None:
     seed, emphasis = REGRESSIONS[bug]
     assert not simulate(seed, emphasis).violations
+
+
+@pytest.mark.parametrize("seed", range(NUM_DEVICE_SEEDS))
+def test_random_faults_with_devices_violate_no_invariant(seed: int) -> None:
+    outcome = simulate(seed, _DEVICES)
+    assert not outcome.violations
+    assert outcome.faults["claim deallocated"] > 0
+    assert outcome.faults["hook_next_claim_write"] > 0
+
+
+@pytest.mark.parametrize("bug", DEVICE_REGRESSIONS)
+def test_seed_of_a_fixed_bug_with_devices_has_no_violation(bug: str) -> None:
+    assert not simulate(DEVICE_REGRESSIONS[bug], _DEVICES).violations
+
+
+@pytest.mark.parametrize("seed", range(NUM_GANG_SEEDS))
+def test_random_faults_with_pod_groups_violate_no_invariant(seed: int) -> None:
+    outcome = simulate(seed, _GANGS)
+    assert not outcome.violations
+    assert outcome.faults["create_gang"] > 0
+    assert outcome.num_bound > 0
+
+
+@pytest.mark.parametrize("bug", GANG_REGRESSIONS)
+def test_seed_of_a_fixed_bug_with_pod_groups_has_no_violation(bug: str) -> None:
+    assert not simulate(GANG_REGRESSIONS[bug], _GANGS).violations
+
+
+def test_a_standby_finds_its_state_consistent(monkeypatch: pytest.MonkeyPatch) -> None:
+    validators: set[StateValidator] = set()
+    usual = StateValidator.validate
+
+    async def validate(validator: StateValidator, goes_on: Callable[[], bool]) -> None:
+        validators.add(validator)
+        await usual(validator, goes_on)
+
+    monkeypatch.setattr(StateValidator, "validate", validate)
+    monkeypatch.setattr(state_validator, "STANDBY_INTERVAL_S", 5.0)
+    for seed in range(4):
+        assert not simulate(seed).violations
+    results = sum((each.result_counts() for each in validators), Counter[str]())
+    assert set(results) == {"consistent"}
 
 
 def test_two_runs_of_a_seed_are_equal() -> None:
@@ -76,7 +138,7 @@ def test_extender_faults_violate_no_invariant() -> None:
 
 
 def test_seeds_differ_and_every_kind_of_fault_happens() -> None:
-    outcomes = [simulate(seed) for seed in range(8)]
+    outcomes = [simulate(seed) for seed in range(10)]
     assert len({outcome.trace for outcome in outcomes}) == len(outcomes)
     assert sum(outcome.num_bound for outcome in outcomes) > 50
     happened = sum((outcome.faults for outcome in outcomes), Counter())

@@ -17,9 +17,17 @@ import pytest
 import yaml
 
 from stowage.api.config.loading import ConfigError, Extender, InvalidConfiguration
-from stowage.api.events import BindFailed, BindSucceeded, NodeSeen, PendingPodSeen
+from stowage.api.events import (
+    BindFailed,
+    BindSucceeded,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+)
 from stowage.api.instructions import AttemptResult, BindPod, Instruction, PodBound, ReportProblem
+from stowage.api.reflected_kinds import REFLECTED_KINDS
 from stowage.framework import PreFilterResult
+from stowage.operator.client.api_client import SentRequest
 from stowage.operator.clock import Clock
 from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.configuration.live_configuration import (
@@ -40,7 +48,6 @@ from stowage.operator.metrics.replica_metrics import (
 )
 from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.operator.serving.serving_certificate import ServingCertificate
-from stowage.operator.watch.kinds import REFLECTED_KINDS
 from stowage.operator.watch.pending_pods import PendingPods
 from stowage.operator.watch.reflector import Reflector
 from stowage.state import PodInfo
@@ -88,7 +95,7 @@ class Replica:
         self.leads, self.num_unfinished = True, 0
         elector = SimpleNamespace(may_write=lambda: self.leads, lease_name="stowage")
         self.metrics.registry.register(
-            ReplicaMetrics(cast("LeaderElector", elector), lambda: self.num_unfinished)
+            ReplicaMetrics(cast("LeaderElector", elector), lambda: self.num_unfinished, dict)
         )
         nothing = cast("Any", SimpleNamespace(timeouts=SimpleNamespace(max_backoff_s=5)))
         self.reflectors: list[Reflector[Any]] = [
@@ -97,7 +104,7 @@ class Replica:
         ]
         self.pending_pods = PendingPods(Inbox(), ["stowage"], monotonic=lambda: self.now)
         self.has_silent_watches = False
-        self.metrics.registry.register(ReflectorMetrics(self.reflectors, self.pending_pods))
+        self.metrics.registry.register(ReflectorMetrics(lambda: self.reflectors, self.pending_pods))
         self.certificate = SimpleNamespace(expires_at=1e9)
         self.metrics.registry.register(
             CertificateMetrics(cast("ServingCertificate", self.certificate))
@@ -139,7 +146,7 @@ class Replica:
         self.pod()
         for bind in of_type(BindPod, self.schedule()):
             self.metrics.observe_bind(bind.pod.uid, "Success" if works else "Error", takes_s)
-            self.metrics.observe_request("POST", "201" if works else "422", takes_s)
+            self.metrics.observe_request(SentRequest("POST", "201" if works else "422", takes_s))
             uid, node = bind.pod.uid, bind.node_name
             answer = BindSucceeded(uid, node) if works else BindFailed(uid, node, "no")
             self.now += takes_s
@@ -169,7 +176,7 @@ class Replica:
 
 def _unreachable(replica: Replica) -> None:
     for code in ("<error>", "503", "<error>", "200"):
-        replica.metrics.observe_request("GET", code, 0.1)
+        replica.metrics.observe_request(SentRequest("GET", code, 0.1))
 
 
 def _plugin_raises(replica: Replica) -> None:
@@ -257,7 +264,7 @@ def test_no_alert_fires_while_pods_are_created_and_bound() -> None:
     replica = Replica()
     for _ in range(70):
         replica.bind()
-        replica.metrics.observe_request("GET", "200", 0.01)
+        replica.metrics.observe_request(SentRequest("GET", "200", 0.01))
         replica.edit("new")
         replica.scrape()
         assert _firing(replica.scrapes[-31:]) == set()
@@ -294,6 +301,22 @@ def test_an_alert_ends_some_time_after_its_fault(alert: str) -> None:
     assert _firing(replica.scrapes[-25:]) == set()
 
 
+def test_no_alert_fires_while_different_pods_wait_for_short_times() -> None:
+    replica = Replica()
+    waiting: list[str] = []
+    for _ in range(90):
+        replica.pod(cpu="9999999")
+        waiting.append(f"p{replica.num_pods}")
+        replica.schedule()
+        if len(waiting) > 10:
+            name = waiting.pop(0)
+            replica.engine.handle([PendingPodGone("default", name, f"uid-{name}")], replica.now)
+        replica.bind()
+        replica.scrape()
+    assert replica.engine.pending_counts()["unschedulable"] > 0
+    assert "StowagePodsWaitLong" not in _firing(replica.scrapes)
+
+
 def test_an_alert_fires_when_a_replica_does_not_answer() -> None:
     replica = Replica()
     replica.scrape()
@@ -322,6 +345,7 @@ def test_an_alert_fires_when_a_leader_has_never_tried_a_pod() -> None:
         ("a - time()", {"x": 7.0 - 120.0}),
         ("increase(a[30s])", {}),
         ("absent(b)", {"": 1.0}),
+        ('absent(b{x="1"})', {"": 1.0}),
         ("absent(a)", {}),
         ("sum(a) unless sum(b) > 0", {"": 7.0}),
         ("sum(a unless on (x) b > 0)", {"": 7.0}),
@@ -356,8 +380,73 @@ def test_each_series_of_an_alert_is_pending_on_its_own() -> None:
 def test_annotations_use_the_labels_that_the_series_have(alert: str) -> None:
     rule = RULES[alert]
     spoken = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
-    grouped = re.match(r"(?:sum|max|min) by \(([\w, ]+)\)", rule["expr"])
-    assert spoken == (set(grouped[1].split(", ")) if grouped else set())
+    grouped = {
+        frozenset(labels.split(", ")) - {"le"}
+        for labels in re.findall(r"\bby \(([\w, ]+)\)", rule["expr"])
+    }
+    expected = frozenset(spoken | {"namespace", "job"})
+    assert grouped == ({expected} if alert != "StowageAbsent" else set())
+
+
+BROKEN = {"namespace": "batch-scheduling", "job": "stowage-batch"}
+
+
+@pytest.mark.parametrize("alert", FAULTS)
+def test_an_alert_names_the_installation_with_the_fault(alert: str) -> None:
+    """A second installation has no fault, and has the work that would hide one in a sum."""
+    cause, minutes = FAULTS[alert]
+    healthy, broken = Replica(), Replica()
+    broken.bind()
+    scrapes: list[Scrape] = []
+    for minute in range(minutes + 1):
+        if minute:
+            cause(broken)
+        for _ in range(20):
+            healthy.bind()
+        broken.scrape()
+        healthy.now = broken.now - MINUTE_S
+        healthy.scrape()
+        text = broken.metrics.exposition().decode()
+        scrapes.append(healthy.scrapes[-1].beside(Scrape.of(broken.now, text, **BROKEN)))
+    found = firing(RULES[alert], scrapes)
+    assert [dict(series) for series in found if not BROKEN.items() <= dict(series).items()] == []
+    assert found
+    for other in RULES.keys() - {alert} - ALSO.get(alert, set()):
+        assert firing(RULES[other], scrapes[-31:]) == set()
+
+
+def test_the_silence_of_one_installation_is_not_hidden_by_another() -> None:
+    replica = Replica()
+    scrapes = []
+    for _ in range(8):
+        replica.scrape()
+        text = replica.metrics.exposition().decode()
+        scrapes.append(Scrape.of(replica.now, text, **BROKEN))
+    silent = {name: firing(rule, scrapes) for name, rule in RULES.items()}
+    expected = frozenset({("namespace", "stowage-system"), ("job", "stowage")})
+    assert {name: found for name, found in silent.items() if found} == {"StowageAbsent": {expected}}
+
+
+def test_a_watch_whose_connections_all_die_is_noticed() -> None:
+    """Each next watch is answered, and then silent until it is taken for broken after 90 s."""
+    replica = Replica()
+    for minute in range(25):
+        if minute % 3:
+            replica.fail_watch()
+        replica.scrape()
+    assert _firing(replica.scrapes) == {"StowageWatchesBreak"}
+
+
+def test_an_outage_that_has_ended_fires_no_alert_about_watches() -> None:
+    """Eight failures in 50 s, as the backoff makes them."""
+    replica = Replica()
+    for _ in range(12):
+        replica.scrape()
+    for _ in range(8):
+        replica.fail_watch()
+    for _ in range(15):
+        replica.scrape()
+        assert _firing(replica.scrapes) == set()
 
 
 def _standby(now: float, replica: Replica) -> Scrape:
@@ -377,7 +466,7 @@ def test_a_standby_with_a_full_queue_fires_no_alert() -> None:
         if minute == 0:
             leader.pod(cpu="9999999")
             leader.schedule()
-        leader.metrics.observe_request("GET", "200", 0.01)
+        leader.metrics.observe_request(SentRequest("GET", "200", 0.01))
         leader.scrape()
         scrapes.append(leader.scrapes[-1].beside(_standby(leader.now, standby)))
         assert _firing(scrapes[-31:]) == set()

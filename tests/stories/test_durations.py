@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
@@ -14,9 +15,10 @@ from stowage.api.events import (
     PendingPodSeen,
 )
 from stowage.api.instructions import AttemptResult, BindPod
-from stowage.engine import Engine, Journal, replay
+from stowage.engine import Engine, Journal, make_engine, replay
 from stowage.engine.journal import ScheduleCall
-from stowage.framework import Timings
+from stowage.framework import Framework, Timings, build_profile
+from stowage.plugins import in_tree_registry
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 
@@ -160,3 +162,34 @@ def test_timed_cycles_use_the_refusal_cache_and_replay() -> None:
     assert len(scheduled.choices) == 6
     assert [point for point, _, _ in observed.points] == ["PreFilter", "Filter", "PostFilter"]
     replay(journal, default_engine)
+
+
+def _slow_engine(step_s: float) -> tuple[Engine, Journal]:
+    """An engine whose clock advances by `step_s` whenever it is read."""
+    journal, seconds = Journal(), count()
+    profile = build_profile(KubeSchedulerProfile("default-scheduler"), in_tree_registry())
+    engine = make_engine(
+        [Framework(profile)], lambda _: 0, timer=lambda: next(seconds) * step_s, journal=journal
+    )
+    engine.handle([NodeSeen(make_node(name, cpu="2")) for name in ("a", "b")], 0.0)
+    return engine, journal
+
+
+def test_the_steps_of_a_slow_cycle_are_in_its_result() -> None:
+    engine, journal = _slow_engine(0.125)
+    engine.handle([PendingPodSeen(make_pod("p"))], 0.0)
+    engine.handle([PendingPodSeen(make_pod("large", cpu="9"))], 0.0)
+    placed, rejected = of_type(AttemptResult, engine.schedule(0.0, 2))
+    assert dict(placed.steps).keys() == {"Snapshot", "PreFilter", "Filter", "Score"}
+    assert dict(rejected.steps).keys() == {"Snapshot", "PreFilter", "Filter", "PostFilter"}
+    for attempt in (placed, rejected):
+        between_s = attempt.duration_s - sum(duration_s for _, duration_s in attempt.steps)
+        assert between_s == 0.125
+    replay(journal, default_engine)
+
+
+def test_a_fast_cycle_has_no_steps() -> None:
+    engine, _ = _slow_engine(0.001)
+    engine.handle([PendingPodSeen(make_pod("p"))], 0.0)
+    (attempt,) = of_type(AttemptResult, engine.schedule(0.0, 1))
+    assert (attempt.result, attempt.steps) == ("scheduled", ())

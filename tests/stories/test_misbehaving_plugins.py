@@ -352,3 +352,17 @@ def test_sort_keys_are_numbers_or_tuples_of_numbers_of_any_length() -> None:
     driver = MisbehavingDriver(Mixed())
     driver.create_pods(*keys)
     assert driver.bound() == ["d", "f", "b", "c", "a", "e"]
+
+
+def test_a_resource_in_another_notation_makes_the_plugin_unusable() -> None:
+    class Registers:
+        name = "Registers"
+
+        def pre_filter(self, *_args: Any) -> PreFilterResult:
+            return PreFilterResult()
+
+        def events_to_register(self) -> list[EventRegistration]:
+            return [EventRegistration(ClusterEvent("example.com/v1/foos", ActionType.ADD))]
+
+    with pytest.raises(PluginUnusable, match="expected a member of EventResource"):
+        plugin_factory(Registers, name="Registers").construct(None)

@@ -12,7 +12,7 @@ from stowage.api.decoding.decode import KINDS, decode_object
 from stowage.api.events import Event, NodeSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult, BindPod, ReportProblem
 from stowage.api.objects.pod import Pod
-from stowage.operator.watch.kinds import REFLECTED_KINDS
+from stowage.api.reflected_kinds import REFLECTED_KINDS
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 

@@ -8,7 +8,12 @@ import pytest
 
 from stowage.api.config.extenders import Extenders
 from stowage.api.config.types import Extender
-from stowage.api.events import ExtendersAnswered, PendingPodGone, VictimsReviewed
+from stowage.api.events import (
+    DisruptionBudgetSeen,
+    ExtendersAnswered,
+    PendingPodGone,
+    VictimsReviewed,
+)
 from stowage.api.instructions import (
     BindPod,
     ConsultExtenders,
@@ -19,7 +24,10 @@ from stowage.api.instructions import (
     PreemptionAttempted,
     VictimsOnNode,
 )
+from stowage.api.objects.meta import ObjectMeta
+from stowage.api.objects.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
 from tests.stories.preemption_driver import HIGHER, LOW, PreemptionDriver
+from tests.support.builders import label_selector
 from tests.support.engines import of_type
 
 REVIEWER = Extender(url_prefix="http://reviewer", preempt_verb="preempt")
@@ -97,6 +105,29 @@ def test_no_pod_is_evicted_if_extenders_leave_no_candidate(driver: PreemptionDri
     assert of_type(PatchPodStatus, answer)[0].message.endswith(
         "preemption: no candidate node for preemption"
     )
+
+
+def test_victims_that_extenders_choose_may_not_violate_a_respected_budget() -> None:
+    arguments = {"name": "DefaultPreemption", "args": {"disruptionBudgets": "Respect"}}
+    profile = {"schedulerName": "default-scheduler", "pluginConfig": [arguments]}
+    driver = PreemptionDriver(extenders=Extenders((REVIEWER,)), profile=profile)
+    driver.add_nodes("n0")
+    driver.show_running("a", "n0", labels={"app": "db"})
+    driver.show_running("b", "n0")
+    budget = PodDisruptionBudget(
+        ObjectMeta(name="db", namespace="default"),
+        PodDisruptionBudgetSpec(label_selector({"app": "db"})),
+    )
+    driver.handle(DisruptionBudgetSeen(budget))
+    driver.show_pending("p")
+    question = _asked(driver)
+    assert [pod.name for pod in question.candidates["n0"].pods] == ["b"]
+    protected = VictimsOnNode((PodReference("", "", "uid-a"),))
+    driver.handle(VictimsReviewed(question.pod.uid, question.number, {"n0": protected}))
+    answer = driver.schedule_next()
+    assert of_type(EvictPod, answer) == []
+    (patch,) = of_type(PatchPodStatus, answer)
+    assert patch.message.endswith("preemption: Preemption would violate a PodDisruptionBudget")
 
 
 def test_two_pods_nominated_to_one_node_do_not_wait_for_each_other() -> None:

@@ -250,7 +250,7 @@ def test_a_replay_applies_the_same_configurations() -> None:
     schedule_one(engine, "c", 10.0)
     replayed: list[Engine] = []
 
-    def rebuild(choose: Any) -> Engine:
+    def rebuild(choose: Any, _wall_clock: Any) -> Engine:
         replayed.append(configurable_engine(SPREADING, choose=choose))
         return replayed[-1]
 

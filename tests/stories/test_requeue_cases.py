@@ -12,6 +12,8 @@ from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
+    DeviceObjectGone,
+    DeviceObjectSeen,
     Event,
     NamespaceSeen,
     NodeGone,
@@ -27,6 +29,7 @@ from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.engine import Engine, make_engine
+from stowage.engine.device_event_handlers import RESOURCES as DEVICE_RESOURCES
 from stowage.engine.storage_event_handlers import RESOURCES
 from stowage.framework import Framework, build_profile
 from stowage.plugins import in_tree_registry
@@ -63,6 +66,10 @@ def event_of(update: Put | Delete) -> Event:
         case _ if type(obj) in RESOURCES:
             meta, kind = obj.metadata, type(obj).__name__
             return StorageSeen(obj) if seen else StorageGone(kind, meta.namespace, meta.name)
+        case _ if type(obj) in DEVICE_RESOURCES:
+            meta, kind = obj.metadata, type(obj).__name__
+            gone = DeviceObjectGone(kind, meta.namespace, meta.name)
+            return DeviceObjectSeen(obj) if seen else gone
     raise TypeError(f"no watch shows a {type(obj).__name__}")
 
 

@@ -6,14 +6,19 @@ import time as real_time
 
 from stowage.api.config.extenders import NO_EXTENDERS
 from stowage.engine import Engine
+from stowage.operator.decisions.recorder import DecisionRecorder
+from stowage.operator.decisions.records import DecisionIds
 from stowage.operator.dispatcher import Dispatcher, Writers
 from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.operator.writers.binder import Binder
+from stowage.operator.writers.claim_releaser import ClaimReleaser
+from stowage.operator.writers.claim_writer import ClaimWriter
 from stowage.operator.writers.event_recorder import EventRecorder
 from stowage.operator.writers.evictor import Evictor
+from stowage.operator.writers.pod_group_status import PodGroupStatusWriter
 from stowage.operator.writers.pod_reader import PodReader
 from stowage.operator.writers.pod_status import PodStatusWriter
 from stowage.operator.writers.pre_binder import PreBinder
@@ -29,17 +34,22 @@ def make_dispatcher(
     metrics: Metrics | None = None,
 ) -> Dispatcher:
     """A dispatcher that leads, has no extenders, and gives PreBind plugins a minute."""
+    ids = DecisionIds("p")
     binder = Binder(client, lambda: True, time.clock)
     objects = ExtenderObjects(client, time.clock, NO_EXTENDERS)
     writers = Writers(
         pre_binder=PreBinder(engine.pre_bind, 60.0),
         volumes=VolumeWriter(client, lambda: True, time.clock),
+        claims=ClaimWriter(client, lambda: True, time.clock, lambda _status: None),
+        claim_releaser=ClaimReleaser(client, time.clock),
         binder=binder,
         pod_reader=PodReader(client, time.clock),
         pod_status=PodStatusWriter(client, lambda: True, time.clock),
+        pod_group_status=PodGroupStatusWriter(client, lambda: True, time.clock),
         evictor=Evictor(client, time.clock),
-        events=EventRecorder(client, "host", time.clock),
+        events=EventRecorder(client, "host", time.clock, ids),
         extenders=ExtenderDispatcher(NO_EXTENDERS, inbox, objects, binder, lambda: True),
+        decisions=DecisionRecorder(ids, time.clock.unix_nanoseconds, ()),
         configuration_applied=lambda _applied: None,
     )
     return Dispatcher(inbox, writers, metrics or Metrics(real_time.monotonic))

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from msgspec import convert
 
 from stowage.api.config.extenders import NO_EXTENDERS, Extenders
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.api.config.loading import (
     API_VERSION,
     KIND,
@@ -30,11 +31,13 @@ DEFAULT_PROFILE: Mapping[str, Any] = {"schedulerName": "default-scheduler"}
 
 def default_engine(
     choose: Callable[[int], int] = lambda _num_ties: 0,
+    wall_clock: Callable[[], float] = lambda: 0.0,
     *,
     profile: Mapping[str, Any] = DEFAULT_PROFILE,
     plugins: Sequence[Any] = (),
     journal: Journal | None = None,
     extenders: Extenders = NO_EXTENDERS,
+    gates: FeatureGates = DEFAULT_FEATURE_GATES,
 ) -> Engine:
     """An engine with one profile around an empty cache.
 
@@ -43,18 +46,21 @@ def default_engine(
     """
     enabled = {"multiPoint": {"enabled": [{"name": plugin.name} for plugin in plugins]}}
     config = convert({"plugins": enabled, **profile} if plugins else profile, KubeSchedulerProfile)
-    registry = in_tree_registry().merged_with(*map(_factory, plugins))
+    registry = in_tree_registry(gates).merged_with(*map(_factory, plugins))
     framework = Framework(build_profile(config, registry))
-    return make_engine([framework], choose, journal=journal, extenders=extenders)
+    return make_engine(
+        [framework], choose, journal=journal, extenders=extenders, wall_clock=wall_clock
+    )
 
 
 def bare_engine(
     *plugins: Plugin,
     choose: Callable[[int], int] = lambda _num_ties: 0,
+    wall_clock: Callable[[], float] = lambda: 0.0,
     journal: Journal | None = None,
 ) -> Engine:
     """An engine with the profile of `framework_of`: these plugins and no others."""
-    return make_engine([framework_of(*plugins)], choose, journal=journal)
+    return make_engine([framework_of(*plugins)], choose, journal=journal, wall_clock=wall_clock)
 
 
 def _factory(plugin: Any) -> PluginFactory:
@@ -100,6 +106,7 @@ def configurable_engine(
     plugins: Sequence[Any] = (),
     journal: Journal | None = None,
     choose: Callable[[int], int] = lambda _num_ties: 0,
+    wall_clock: Callable[[], float] = lambda: 0.0,
 ) -> Engine:
     """An engine with these profiles that accepts later configurations.
 
@@ -121,7 +128,11 @@ def configurable_engine(
     start = configuration_of(*profiles)
     settings = configure(start)
     engine = make_engine(
-        settings.frameworks, choose, queue_settings=settings.queue_settings, journal=journal
+        settings.frameworks,
+        choose,
+        queue_settings=settings.queue_settings,
+        journal=journal,
+        wall_clock=wall_clock,
     )
     engine.follow_configuration(configuration_hash(start), configure)
     return engine

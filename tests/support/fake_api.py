@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.outage_log import OutageLog
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.clock import Clock
 
@@ -30,10 +31,14 @@ class Request:
 
 
 class FakeApiClient(ApiClient):
-    """Answers by method in the order of its script; the last answer of a script repeats."""
+    """Answers by method in the order of its script; the last answer of a script repeats.
+
+    The script of a watch is a list of chunks; a function in the list is called in its turn.
+    """
 
     def __init__(self, **scripts: list[Any]) -> None:
         self.timeouts = Timeouts()
+        self.outages = OutageLog("fake")
         self.requests: list[Request] = []
         self._awaited_number = 0
         self._has_sent = asyncio.Event()
@@ -83,14 +88,24 @@ class FakeApiClient(ApiClient):
         return await self._answer(Request("DELETE", path, msgspec.json.decode(options)))
 
     async def stream(
-        self, path: str, params: Mapping[str, str], read_timeout_s: float
+        self,
+        path: str,
+        params: Mapping[str, str],
+        read_timeout_s: float,
+        on_answer: Callable[[], None] = lambda: None,
     ) -> AsyncIterator[bytes]:
         self.requests.append(Request("WATCH", path, None, dict(params)))
-        for chunk in self._next("WATCH"):
+        chunks = self._next("WATCH")
+        if not (chunks and isinstance(chunks[0], Exception)):
+            on_answer()
+        for chunk in chunks:
             if isinstance(chunk, Exception):
                 raise chunk
             if chunk is SILENCE:
                 await asyncio.Event().wait()
+            if callable(chunk):
+                chunk()
+                continue
             yield chunk
 
     async def _answer(self, request: Request) -> bytes:

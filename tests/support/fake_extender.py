@@ -10,6 +10,7 @@ import msgspec
 from stowage.api.config.loading import Extender
 from stowage.api.instructions import PodReference
 from stowage.operator.extenders.client import ExtenderClient, ExtenderError
+from stowage.operator.extenders.failure_log import FailureLog
 from stowage.operator.extenders.objects import ExtenderObjects
 
 
@@ -19,6 +20,7 @@ class FakeExtender(ExtenderClient):
     def __init__(self, config: Extender, **answers: Any) -> None:
         self.config = config
         self.questions: list[tuple[str, Any]] = []
+        self.failure_log = FailureLog()
         self.num_failures = 0
         self._answers = answers
 

@@ -1,6 +1,8 @@
 """The packages installed in the virtual environment, without Stowage's own distributions."""
 
 import sysconfig
+from collections.abc import Iterable
+from importlib.metadata import distribution
 from pathlib import Path
 
 
@@ -14,3 +16,14 @@ def link_dependencies(folder: Path) -> Path:
         if not installed.name.startswith(("stowage", "__editable__")):
             (folder / installed.name).symlink_to(installed)
     return folder
+
+
+def link_packages(names: Iterable[str], folder: Path) -> None:
+    """Fill a folder with links to these packages and their metadata."""
+    installed = Path(sysconfig.get_path("purelib"))
+    for name in names:
+        for top in {file.parts[0] for file in distribution(name).files or ()} - {
+            "..",
+            "__pycache__",
+        }:
+            (folder / top).symlink_to(installed / top)

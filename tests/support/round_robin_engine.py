@@ -120,6 +120,10 @@ class RoundRobinEngine(Engine):
     def pending_counts(self) -> Mapping[str, int]:
         return {"active": len(self.ready), "backoff": 0, "unschedulable": 0, "gated": 0}
 
+    def oldest_attempt_at(self) -> float | None:
+        """Nothing: it keeps no times."""
+        return None
+
     def incoming_counts(self) -> Counter[tuple[str, str]]:
         return Counter({("active", "UnschedulablePodAdd"): len(self.seen)})
 
@@ -140,6 +144,10 @@ class RoundRobinEngine(Engine):
     def in_flight_event_counts(self) -> Mapping[str, int]:
         return {}
 
+    def custom_resources(self) -> frozenset[str]:
+        """Nothing: no plugin registers events of custom resources."""
+        return frozenset()
+
     def pods(self) -> Iterator[PodInfo]:
         return iter(())
 
@@ -147,7 +155,9 @@ class RoundRobinEngine(Engine):
         return list(self.nodes)
 
     def dump(self) -> dict[str, Any]:
-        return {"nodes": list(self.nodes), "queue": [pod.key for pod in self.ready]}
+        times = {"queued_at": 0.0, "initial_attempt_at": None}
+        active = [{"pod": pod.key, **times} for pod in self.ready]
+        return {"nodes": list(self.nodes), "queue": {"active": active}}
 
     def cache_counts(self) -> Mapping[str, int]:
         return {

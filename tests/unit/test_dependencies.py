@@ -18,6 +18,7 @@ ALL = [
     *(each for extra in PROJECT["optional-dependencies"].values() for each in extra),
 ]
 OTHERS = [each for each in ALL if not each.startswith("stowage")]
+VERSION = Path("scheduler/stowage/VERSION").read_text(encoding="utf-8").strip()
 MOST_AT_RUN_TIME = 14
 
 
@@ -37,3 +38,14 @@ def test_each_run_time_dependency_is_bounded_and_installed_within_its_range(
     requirement = Requirement(dependency)
     assert {each.operator for each in requirement.specifier} == {">=", "<"}
     assert version(requirement.name) in requirement.specifier
+
+
+@pytest.mark.parametrize("project", [".", "simcluster", "benchmarks", "examples/plugins"])
+def test_a_distribution_names_this_version_of_the_others(project: str) -> None:
+    # Another project has the name stowage on PyPI: a range could be taken from there.
+    declared = tomllib.loads(Path(project, "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = declared.get("optional-dependencies", {}).values()
+    named = [*declared["dependencies"], *(each for extra in extras for each in extra)]
+    ours = [Requirement(each) for each in named if each.startswith("stowage")]
+    assert ours
+    assert {str(each.specifier) for each in ours} == {f"=={VERSION}"}

@@ -16,6 +16,7 @@ from aiohttp.test_utils import TestServer
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import MAX_RETRY_AFTER_S, ApiError
 from stowage.operator.client.connection import Connection
+from stowage.operator.client.outage_log import OutageLog
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.kopf.runner import KopfRunner, WatchSpec
 from stowage.operator.kopf.settings import pod_watching_settings
@@ -39,6 +40,7 @@ class _Connection:
 
     def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
         self.server, self.session, self.timeouts = url, session, Timeouts()
+        self.outages = OutageLog(url)
         self.generation = self.num_reloads = 0
 
     def drop_idle(self) -> None:
@@ -141,7 +143,7 @@ async def test_kopf_is_restarted_when_it_does_not_begin_to_watch(
 
     monkeypatch.setattr("stowage.operator.kopf.runner.kopf.spawn_tasks", spawn_tasks)
     time = FakeTime()
-    connection = SimpleNamespace(timeouts=Timeouts(request_s=30.0))
+    connection = SimpleNamespace(timeouts=Timeouts(request_s=30.0), outages=OutageLog("model"))
     running = asyncio.create_task(_runner(cast("_Connection", connection), time).run())
     await asyncio.wait_for(enough.wait(), timeout=10.0)
     running.cancel()

@@ -1,6 +1,7 @@
 """The objects of the manifests, and a scheduler with the flags of their Deployment."""
 
 import asyncio
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -44,7 +45,19 @@ def kustomized(folder: Path = MANIFESTS) -> list[Json]:
 
 def installed(folder: Path = MANIFESTS) -> list[Json]:
     """What a cluster has after the first installation: the objects and the configuration."""
-    return [*kustomized(folder), *kustomized(folder / "configuration")]
+    own = folder / "configuration"
+    return [*kustomized(folder), *kustomized(own if own.exists() else MANIFESTS / "configuration")]
+
+
+def with_component(overlay: str, component: str, folder: Path) -> list[Json]:
+    """The objects of an overlay that uses a component besides, and of its configuration."""
+    copy = folder / "manifests"
+    shutil.copytree(MANIFESTS, copy)
+    kustomization = copy / "overlays" / overlay / "kustomization.yaml"
+    content = yaml.safe_load(kustomization.read_text())
+    content["components"] = [f"../../components/{component}"]
+    kustomization.write_text(yaml.safe_dump(content))
+    return installed(kustomization.parent)
 
 
 def the(objects: Sequence[Json], kind: str, name: str = "") -> Json:

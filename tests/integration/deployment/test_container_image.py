@@ -1,5 +1,6 @@
 """The steps of the Dockerfile, run in a folder; no container engine is needed."""
 
+import json
 import os
 import re
 import shutil
@@ -11,12 +12,18 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
 
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from tests.support.installed_packages import link_dependencies
+from tests.support.installed_packages import link_packages
 
 ROOT = Path(__file__).parents[3]
 VERSION = (ROOT / "scheduler/stowage/VERSION").read_text().strip()
+
+
+#: The first is how the tests find the packages; the second would leave the bytecode out.
+_NOT_IN_A_BUILD = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
 
 
 def _instructions() -> list[tuple[str, str]]:
@@ -42,29 +49,60 @@ def _copied() -> list[str]:
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with ``src``, ``wheels`` and ``opt/stowage``, as the build stage leaves them.
 
-    Dependencies are neither downloaded nor installed: they are here already.
+    Nothing is downloaded: the packages of requirements/run.txt are linked from the environment of
+    the tests, whose tools are used in place of those of requirements/build.txt.
     """
     folder = tmp_path_factory.mktemp("image")
     (folder / "src").mkdir()
     (folder / "opt").mkdir()
     for source in _copied():
         _copy(ROOT / source, folder / "src" / source)
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    # PIP_NO_BUILD_ISOLATION=0 means: do not isolate.
-    pip = {"PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_QUIET": "1"}
     for keyword, rest in _build_stage():
         if keyword == "RUN":
-            command = rest.replace("/wheels", f"{folder}/wheels")
-            command = command.replace("/opt/stowage", f"{folder}/opt/stowage")
-            environment = {**os.environ, **pip, "PATH": path}
-            subprocess.run(
-                ["sh", "-c", command],
-                cwd=folder / "src",
-                env=environment,
-                check=True,
-                timeout=WAIT_TIMEOUT_S,
-            )
+            _run(rest, folder)
     return folder
+
+
+def _run(command: str, folder: Path) -> None:
+    if "requirements/build.txt" in command:
+        return
+    if '"$LOCKED"' in command:
+        command = command.partition(" && ")[0]
+    tools = str(Path(sys.executable).parent)
+    for path, replacement in {
+        "/opt/build/bin": tools,
+        "/opt/stowage": f"{folder}/opt/stowage",
+        "/wheels": f"{folder}/wheels",
+    }.items():
+        command = command.replace(path, replacement)
+    subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder / "src",
+        env={
+            **{key: value for key, value in os.environ.items() if key not in _NOT_IN_A_BUILD},
+            "PIP_NO_INDEX": "1",
+            "PIP_NO_DEPS": "1",
+            "PIP_QUIET": "1",
+            "VERSION": VERSION,
+            "PATH": f"{tools}:{os.environ['PATH']}",
+        },
+        check=True,
+        timeout=WAIT_TIMEOUT_S,
+    )
+    if command.startswith("python -m venv"):
+        (packages,) = folder.glob("opt/stowage/lib/*/site-packages")
+        link_packages(_locked_packages(), packages)
+
+
+def _locked_packages() -> set[NormalizedName]:
+    """The packages of requirements/run.txt that this Python installs on this machine."""
+    text = (ROOT / "requirements/run.txt").read_text(encoding="utf-8")
+    locked = [Requirement(line) for line in re.findall(r"(?m)^(\w[^\\]*)", text)]
+    return {
+        canonicalize_name(each.name)
+        for each in locked
+        if each.marker is None or each.marker.evaluate()
+    }
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -82,20 +120,26 @@ def test_the_image_contains_only_the_scheduler(image: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("run", "--help")])
-def test_the_installed_package_runs_outside_of_the_repository(
-    image: Path, tmp_path: Path, arguments: tuple[str, ...]
+def test_the_installed_package_runs_with_the_locked_packages_alone(
+    image: Path, arguments: tuple[str, ...]
 ) -> None:
-    dependencies = {"PYTHONPATH": str(link_dependencies(tmp_path))}
     answer = subprocess.run(
         [str(image / "opt/stowage/bin/stowage"), *arguments],
         cwd=image,
-        env={"PATH": os.environ["PATH"], **dependencies},
+        env={"PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
         check=True,
         timeout=WAIT_TIMEOUT_S,
     )
     assert "Usage: stowage" in answer.stdout
+
+
+def test_the_image_contains_the_bytecode_of_the_scheduler(image: Path) -> None:
+    (package,) = (image / "opt/stowage").glob("lib/*/site-packages/stowage")
+    modules = list(package.rglob("*.py"))
+    assert modules
+    assert len(list(package.rglob("*.pyc"))) == len(modules)
 
 
 def test_the_image_contains_no_pip(image: Path) -> None:
@@ -116,11 +160,60 @@ def test_every_stage_starts_from_the_base_argument() -> None:
     assert bases == ["${PYTHON_IMAGE}"] * 2
 
 
-def test_the_image_label_and_the_manifests_have_the_current_version() -> None:
+def _labels() -> dict[str, str]:
     (labels,) = [rest for keyword, rest in _instructions() if keyword == "LABEL"]
-    assert f'org.opencontainers.image.version="{VERSION}"' in labels
+    return dict(re.findall(r'org\.opencontainers\.image\.([a-z.]+)="([^"]*)"', labels))
+
+
+def test_labels_say_what_the_metadata_of_the_package_says() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    labels = _labels()
+    assert labels["title"].lower() == project["name"]
+    assert labels["description"] == project["description"]
+    assert labels["licenses"] == project["license"]
+    assert labels["version"] == "${VERSION}"
+    assert labels["base.name"] == "${PYTHON_IMAGE}"
+
+
+def test_the_argument_and_the_manifests_have_the_current_version() -> None:
+    defaults = [rest for keyword, rest in _instructions() if keyword == "ARG"]
+    assert f"VERSION={VERSION}" in defaults
     kustomization = yaml.safe_load((ROOT / "manifests/base/kustomization.yaml").read_text())
     assert [image["newTag"] for image in kustomization["images"]] == [VERSION]
+    static_pod = (ROOT / "manifests/static-pod/stowage.yaml").read_text()
+    assert re.findall(r"image: stowage:(\S+)", static_pod) == [VERSION]
+
+
+def test_the_image_contains_no_optional_packages_unless_asked_for() -> None:
+    arguments = [rest for keyword, rest in _build_stage() if keyword == "ARG"]
+    assert "LOCKED=requirements/run.txt" in arguments
+
+
+def test_a_build_with_the_wrong_version_fails() -> None:
+    (check,) = [rest for word, rest in _build_stage() if word == "RUN" and rest.startswith("test ")]
+    answers = [
+        subprocess.run(["sh", "-c", check], cwd=ROOT, env={"VERSION": version}, check=False)
+        for version in (VERSION, "9.9.9")
+    ]
+    assert [answer.returncode for answer in answers] == [0, 1]
+
+
+def test_everything_is_installed_by_hash_or_from_this_repository() -> None:
+    runs = [rest for keyword, rest in _build_stage() if keyword == "RUN"]
+    installs = re.findall(r"pip [^&]*?\binstall [^&]*", " && ".join(runs))
+    assert len(installs) == 3
+    for install in installs:
+        assert "--require-hashes" in install or "--no-index" in install
+    assert "--no-build-isolation" in " ".join(runs)
+
+
+def test_the_image_lists_its_packages_in_cyclonedx(image: Path) -> None:
+    listed = json.loads((image / "opt/stowage/sbom.cdx.json").read_text(encoding="utf-8"))
+    assert listed["bomFormat"] == "CycloneDX"
+    names = {canonicalize_name(each["name"]) for each in listed["components"]}
+    assert names == _locked_packages() | {"stowage"}
+    (ours,) = [each for each in listed["components"] if each["name"] == "stowage"]
+    assert ours["version"] == VERSION
 
 
 def test_every_dependency_is_imported_and_has_a_comment() -> None:
@@ -129,7 +222,7 @@ def test_every_dependency_is_imported_and_has_a_comment() -> None:
         re.split(r"[><=~ ]", each)[0] for each in tomllib.loads(text)["project"]["dependencies"]
     ]
     sources = "".join(file.read_text() for file in (ROOT / "scheduler").rglob("*.py"))
-    modules = {"pyyaml": "yaml"}
+    modules = {"pyyaml": "yaml", "google-re2": "re2"}
     for name in names:
         assert re.search(rf'^ +"{name}[>=~<][^"]*<[^"]*", +# \S', text, re.MULTILINE), name
         module = modules.get(name, name.replace("-", "_"))

@@ -178,7 +178,7 @@ def test_the_static_pod_is_the_deployments_on_a_node() -> None:
 async def test_a_replica_is_bound_by_hand_as_the_page_says(tmp_path: Path) -> None:
     name = "stowage-1"
     page = (ROOT / "docs/how-to/replace-kube-scheduler.md").read_text()
-    block = next(found for found in page.split("```") if "binding -f -" in found)
+    block = next(found for found in page.split("```") if "/binding <<END" in found)
     body = block[block.index("\n{\n") : block.rindex("}") + 1]
     body = body.replace("$POD", name).replace("$NODE", "n1")
     async with SimulatedCluster() as cluster, ApiClient(cluster.url, "") as api:

@@ -25,6 +25,7 @@ STOWAGE = [sys.executable, "-m", "stowage.cli"]
 GANG = {"example.com/gang": "crew"}
 ENABLED: tuple[Mapping[str, object], ...] = (
     {"name": "PreferLabel", "weight": 50},
+    {"name": "PreferredTerms"},
     {"name": "PodsPerNode"},
     {"name": "Gang"},
 )
@@ -84,7 +85,7 @@ def test_the_arguments_of_plugins_are_checked(installed: dict[str, str], tmp_pat
     file = _configuration(
         tmp_path,
         ENABLED,
-        PreferLabel={"kee": "disk"},
+        PreferLabel={"valeu": "disk"},
         PodsPerNode={"maxPods": 0},
         Gang={"size": "many"},
     )
@@ -92,7 +93,7 @@ def test_the_arguments_of_plugins_are_checked(installed: dict[str, str], tmp_pat
     assert answer.returncode == 1
     lines = answer.stderr.splitlines()
     for words in (
-        ("profiles[0].pluginConfig[0].args.kee", '"disk"', "did you mean key?"),
+        ("profiles[0].pluginConfig[0].args.valeu", '"disk"', "did you mean value?"),
         ("profiles[0].pluginConfig[1].args.maxPods", "0", "at least 1"),
         ("profiles[0].pluginConfig[2].args.size", '"many"', "a whole number"),
     ):

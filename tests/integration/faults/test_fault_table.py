@@ -40,10 +40,6 @@ def _drop_watches(scheduler: ObservedScheduler) -> None:
     scheduler.cluster.server.watchers.close_all()
 
 
-async def _nothing(_scheduler: ObservedScheduler) -> None:
-    """Cause nothing; the fault occurs by itself."""
-
-
 async def _unreachable(scheduler: ObservedScheduler) -> None:
     await scheduler.cluster.server.be_away(2.0)
 
@@ -166,6 +162,11 @@ async def _watch_broken(scheduler: ObservedScheduler) -> None:
     _drop_watches(scheduler)
 
 
+async def _watch_not_accepted(scheduler: ObservedScheduler) -> None:
+    scheduler.fail(FaultRule("GET", "/nodes.*watch=", times=5, status=503))
+    _drop_watches(scheduler)
+
+
 async def _extenders_fail(scheduler: ObservedScheduler) -> None:
     for name in EXTENDERS:
         scheduler.pod_requesting(f"example.com/{name}")
@@ -240,7 +241,10 @@ FAULT_CASES: dict[str, FaultCase] = {
     "token or client certificate refused or run out": FaultCase(
         _unauthorized, not_caused=frozenset({"credentials not renewed", "credentials not reloaded"})
     ),
-    "a right is missing": FaultCase(_forbidden),
+    # No pod group exists; see writers/test_pod_group_status.
+    "a right is missing": FaultCase(
+        _forbidden, not_caused=frozenset({"pod group status not written"})
+    ),
     "bindings refused": FaultCase(_bindings_refused),
     "bindings held up": FaultCase(_bindings_retried),
     "evictions refused": FaultCase(_evictions_refused),
@@ -249,14 +253,18 @@ FAULT_CASES: dict[str, FaultCase] = {
     "watch of pending pods or of the ConfigMap broken": FaultCase(
         _kopf_broken, not_caused=frozenset({"kopf does not watch"})
     ),
-    "watch silent": FaultCase(_nothing),
+    # The cause is logged once a minute, and faults before have caused it.
+    "watch not accepted": FaultCase(
+        _watch_not_accepted, not_caused=frozenset({"the API server does not answer"})
+    ),
     "extender failing": FaultCase(_extenders_fail),
     "plugin raising": FaultCase(_filter_raises),
     "PreBind plugin that hangs or answers nothing": FaultCase(
         _pre_bind_returns_wrong_type,
         not_caused=frozenset({"PreBind plugin failed", "PreBind plugin does not end; left behind"}),
     ),
-    "slow": FaultCase(_slow_bindings),
+    # Bindings are slow here; test_attempt_log has a slow cycle.
+    "slow": FaultCase(_slow_bindings, not_caused=frozenset({"slow scheduling cycle"})),
     "pods pending too long": FaultCase(_unschedulable),
     "an object is left out": FaultCase(_malformed_node),
     "endpoints refuse all clients": FaultCase(_no_request_is_authorized),
@@ -267,11 +275,19 @@ FAULT_CASES: dict[str, FaultCase] = {
 #: Rows that other tests check, which need an environment of their own.
 CHECKED_ELSEWHERE = {
     "no replica answers",  # metrics/test_alerts
+    "a resource that a plugin registered does not exist",  # watch/test_custom_resources
+    "watch over a dead connection",  # test_idle_watches
+    "traces are not exported",  # process/test_tracing
+    "claims for devices not written",  # writers/test_claim_writer
+    "a claim for devices is not taken back",  # writers/test_claim_writer
     "extender failing in preemption, or answering nonsense",  # extenders/test_victim_review
     "Events missing",  # writers/test_event_recorder
+    "decisions are not logged",  # decisions/test_log
     "queue or memory grows",  # metrics/test_alerts
     "a bug in Stowage",  # writers/test_worker_pool
     "cache and API server differ",  # watch/test_cache_comparer
+    "the state in memory is inconsistent",  # test_state_validator
+    "nothing is recorded any more",  # test_recording
     "certificate of the endpoints not followed",  # serving/test_serving_certificate
 }
 

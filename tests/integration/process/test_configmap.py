@@ -27,8 +27,8 @@ from simcluster.tests.support.api_client import pod as make_pod
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.cli import composition
+from stowage.cli.flag_overrides import in_config_map
 from stowage.cli.main import app
-from stowage.cli.run import in_config_map
 from stowage.operator import ServingOptions, run
 from stowage.operator.serving.delegated_access import AccessOptions
 from tests.support.engines import configuration_of, fit_profile
@@ -174,7 +174,7 @@ async def test_an_edit_applies_to_the_next_pods(scheduler: Scheduler) -> None:
     assert (applied["type"], applied["note"]) == ("Normal", f"configuration {new} is in force")
     shown = yaml.safe_load(await scheduler.get("/configz"))
     assert shown["stowage"] == {"configurationHash": new}
-    (profile,) = shown["kubescheduler.config.k8s.io"]["profiles"]
+    (profile,) = shown["componentconfig"]["profiles"]
     assert profile["plugins"]["score"]["enabled"] == [{"name": "NodeResourcesFit", "weight": 1}]
 
 
@@ -188,7 +188,10 @@ async def test_an_invalid_edit_is_reported_and_changes_nothing(scheduler: Schedu
     where = "profiles[0].plugins.score.enabled[0].name"
     mistakes = (
         "podMaxBackoffSeconds: -1 (expected at least podInitialBackoffSeconds, 1)",
-        f'{where}: "NodeResourceFit" (expected the name of a known plugin)',
+        (
+            f'{where}: "NodeResourceFit" (expected the name of a known plugin'
+            "; did you mean NodeResourcesFit?)"
+        ),
     )
     assert event["note"] == f"{old} stays in force; {'; '.join(mistakes)}"
     assert await scheduler.metric("stowage_configuration_errors") == 2

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from simcluster.tests.support.api_client import JSON_PATCH, NODES, PODS, ApiClient
+from simcluster.tests.support.api_client import JSON_PATCH, MERGE, NODES, PODS, ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from tests.support.integration.auditor import node_of, scheduled_condition
 
@@ -36,15 +36,16 @@ class Cluster:
         }
         await self._api.create(NODES, node)
 
-    async def create(
+    def new_pod(
         self, name: str, cpu: str = "100m", labels: dict[str, str] | None = None, **spec: Any
-    ) -> None:
+    ) -> Json:
+        """A pod of the default namespace for our scheduler."""
         container = {
             "name": "c",
             "image": "registry.k8s.io/pause:3.10",
             "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}},
         }
-        pod = {
+        return {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": name, "labels": labels or {}},
@@ -55,7 +56,11 @@ class Cluster:
                 **spec,
             },
         }
-        await self._api.create(PODS, pod)
+
+    async def create(
+        self, name: str, cpu: str = "100m", labels: dict[str, str] | None = None, **spec: Any
+    ) -> None:
+        await self._api.create(PODS, self.new_pod(name, cpu, labels, **spec))
 
     async def delete(self, name: str) -> None:
         await self._api.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
@@ -63,6 +68,10 @@ class Cluster:
     async def open_gate(self, name: str) -> None:
         patch = [{"op": "remove", "path": "/spec/schedulingGates"}]
         reply = await self._api.patch(f"{PODS}/{name}", patch, JSON_PATCH)
+        assert reply.status == 200, reply.text
+
+    async def label(self, name: str, labels: dict[str, str]) -> None:
+        reply = await self._api.patch(f"{PODS}/{name}", {"metadata": {"labels": labels}}, MERGE)
         assert reply.status == 200, reply.text
 
     async def pod(self, name: str) -> Json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,12 +12,16 @@ from typing import Any
 import aiohttp
 import pytest
 
+from docs.tables import exposed_metrics, recorded_metrics
 from simcluster import ClusterOptions, SimulatedCluster, write_kubeconfig
 from simcluster.auth.users import User
 from simcluster.ports import reserved_port
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.operator import LeaderElectionOptions, RunOptions, ServingOptions, run
+from stowage.operator.decisions.log_files import DecisionLogOptions
+from stowage.operator.run_options import RecordingOptions
+from stowage.recording.limits import RecordingLimits
 from tests.support.round_robin_engine import RoundRobinEngine
 
 ADMIN, MONITORING, UNAUTHORIZED = "admin-token", "monitoring-token", "unauthorized-token"
@@ -110,6 +115,54 @@ async def test_health_paths_are_public_and_other_endpoints_need_permission(
         assert 'rest_client_requests_total{code="200",host="127.0.0.1:' in text
         assert (await endpoints.get("/debug/queue", MONITORING))[0] == 403
         assert (await endpoints.get("/debug/queue", ADMIN))[0] == 200
+
+
+async def test_the_recorded_metrics_of_kube_scheduler_are_exposed_or_the_reason_is_given(
+    kubeconfig: Path, tmp_path: Path
+) -> None:
+    async with _running(
+        kubeconfig,
+        leader_election=LeaderElectionOptions(identity="me"),
+        recording=RecordingOptions(tmp_path / "recording", RecordingLimits(2**20, 3600.0), 300.0),
+        decision_log=DecisionLogOptions(directory=tmp_path / "decisions"),
+    ) as endpoints:
+        pages = [
+            (await endpoints.get(path, ADMIN))[1]
+            for path in ("/metrics", "/metrics/slis", "/metrics/resources")
+        ]
+    found = re.findall(r"^# TYPE (\S+) ", "".join(pages), re.MULTILINE)
+    rows = recorded_metrics()
+    given = {row["metric"] for row in rows if row["not exposed because"]}
+    assert {row["metric"] for row in rows} - set(found) == given
+    assert set(found) >= exposed_metrics()
+
+
+async def test_disabled_metrics_are_on_no_page(kubeconfig: Path) -> None:
+    disabled = {"rest_client_requests_total", "process_cpu_seconds_total", "kubernetes_healthcheck"}
+    async with _running(kubeconfig, disabled_metrics=frozenset(disabled)) as endpoints:
+        pages = [(await endpoints.get(path, ADMIN))[1] for path in ("/metrics", "/metrics/slis")]
+    found = set(re.findall(r"^# TYPE (\S+) ", "".join(pages), re.MULTILINE))
+    assert not disabled & found
+    assert {"scheduler_pending_pods", "kubernetes_healthchecks_total"} <= found
+    assert "\ndisabled_metrics_total 3.0\n" in pages[0]
+
+
+async def test_a_request_to_an_endpoint_is_counted_by_the_results_of_its_checks(
+    kubeconfig: Path,
+) -> None:
+    async with _running(kubeconfig) as endpoints:
+        await endpoints.get("/metrics", "unknown-token")
+        await endpoints.get("/metrics", UNAUTHORIZED)
+        _, text = await endpoints.get("/metrics", ADMIN)
+    for sample in (
+        'authentication_attempts{result="failure"} 1.0',
+        'authentication_attempts{result="success"} 2.0',
+        'authorization_attempts_total{result="denied"} 1.0',
+        'authorization_attempts_total{result="allowed"} 1.0',
+        'authenticated_user_requests{username="other"} 2.0',
+        'authentication_token_cache_request_total{status="miss"} 3.0',
+    ):
+        assert f"\n{sample}\n" in text
 
 
 async def test_verbose_readiness_lists_the_checks_of_kube_scheduler(kubeconfig: Path) -> None:

@@ -20,6 +20,7 @@ from simcluster import (
 from simcluster.auth.rbac import Decision, rule_allows
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
+from simcluster.features import read_features
 from simcluster.tests.integration.test_kubectl import kubectl_for
 from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod
 from simcluster.tests.support.api_servers import ApiServerUnderTest, self_signed_certificate
@@ -36,6 +37,7 @@ from tests.integration.deployment.deployed import (
     serving_client,
     the,
 )
+from tests.integration.scheduling import device_objects
 from tests.integration.scheduling.volume_objects import (
     HOSTNAME,
     LOCAL,
@@ -56,6 +58,9 @@ PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/stowage"
 TOKEN = "administrator"
 SERVICE_ACCOUNT_TOKEN = "service-account"
+POD_GROUPS = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"
+COSCHEDULING = MANIFESTS.parent / "examples" / "gangs" / "coscheduling-definition.yaml"
+METRICS_PATHS = ("/metrics", "/metrics/resources", "/metrics/slis")
 
 
 class Grant(NamedTuple):
@@ -118,6 +123,7 @@ async def _deployed_scheduler(
         rbac=True,
         with_kubelet=False,
         with_controllers=False,
+        gates=read_features(["GenericWorkload=true"], ["scheduling.k8s.io/v1alpha2=true"]),
     )
     async with (
         SimulatedCluster(options=options) as cluster,
@@ -129,15 +135,15 @@ async def _deployed_scheduler(
                 requests.append(Request(attributes, decision))
 
         cluster.server.access.audit = audit
-        await apply(api, objects)
+        await apply(api, [*objects, yaml.safe_load(COSCHEDULING.read_text())])
         kubeconfig = write_kubeconfig(folder / "kubeconfig", cluster.url, SERVICE_ACCOUNT_TOKEN)
         async with running(await deployed_options(objects, kubeconfig)) as url:
             yield DeployedScheduler(api, cluster, url)
 
 
-async def _metrics_status(url: str, token: str = TOKEN) -> int:
+async def _metrics_status(url: str, token: str = TOKEN, path: str = "/metrics") -> int:
     """The status of a request for metrics, by default the cluster administrator's."""
-    async with serving_client(url, token) as client, client.get("/metrics") as answer:
+    async with serving_client(url, token) as client, client.get(path) as answer:
         return answer.status
 
 
@@ -167,6 +173,17 @@ async def _create_pods(api: ApiClient) -> None:
     await api.create(PODS, picky)
 
 
+async def _create_gang(api: ApiClient) -> None:
+    group = {"metadata": {"name": "g"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}}
+    await api.create(POD_GROUPS, group)
+    member = pod("member", schedulerName="stowage", schedulingGroup={"podGroupName": "g"})
+    await api.create(PODS, member)
+
+
+async def _has_condition(api: ApiClient) -> bool:
+    return bool((await api.get(f"{POD_GROUPS}/g")).body["status"].get("conditions"))
+
+
 async def _create_pods_with_claims(deployed: DeployedScheduler) -> None:
     """Create pods with claims for a local and a provisioned volume; answers to patches are lost."""
     for path in ("/persistentvolumes/data-volume$", f"/persistentvolumeclaims/data-{PROVISIONED}$"):
@@ -185,6 +202,34 @@ async def _create_pods_with_claims(deployed: DeployedScheduler) -> None:
     await volumes.provision(f"data-{PROVISIONED}")
     for class_name in (LOCAL, PROVISIONED):
         await wait_until(partial(_is_bound, deployed.api, class_name))
+
+
+async def _create_pods_with_devices(api: ApiClient) -> None:
+    """Create three pods: with a claim, with an extended resource, and with a claim left behind."""
+    await api.create(device_objects.CLASSES, device_objects.device_class())
+    await api.create(device_objects.SLICES, device_objects.device_slice("n1"))
+    await api.create(device_objects.CLAIMS, device_objects.device_claim("device"))
+    uses = [{"name": "device", "resourceClaimName": "device"}]
+    await api.create(PODS, pod("with-claim", schedulerName="stowage", resourceClaims=uses))
+    resources = {"limits": {device_objects.RESOURCE: "1"}}
+    containers = [{"name": "c", "image": "i", "resources": resources}]
+    extended = partial(pod, schedulerName="stowage", containers=containers)
+    await api.create(PODS, extended("extended"))
+    gates = [{"name": "wait"}]
+    await api.create(PODS, extended("tried-before", schedulingGates=gates))
+    gated = (await api.get(f"{PODS}/tried-before")).body
+    await api.create(device_objects.CLAIMS, device_objects.stale_extended_claim(gated))
+    await api.patch(f"{PODS}/tried-before", {"spec": {"schedulingGates": None}}, MERGE)
+
+
+async def _wait_for_devices(deployed: DeployedScheduler) -> None:
+    """Bind the pods with devices, though the answer to a claim's reservation is lost."""
+    path = "/resourceclaims/device/status$"
+    lost_answer = FaultRule("PATCH", path, times=1, is_applied=True, is_dropped=True)
+    deployed.cluster.faults.add(lost_answer)
+    await _create_pods_with_devices(deployed.api)
+    for name in ("with-claim", "extended", "tried-before"):
+        await wait_until(partial(_is_bound, deployed.api, name))
 
 
 async def _wait_for_decisions(api: ApiClient) -> None:
@@ -237,6 +282,9 @@ async def _requests_of_all_kinds(folder: Path) -> list[Request]:
         await _wait_for_decisions(deployed.api)
         await _repeat_failure(deployed.api)
         await _create_pods_with_claims(deployed)
+        await _create_gang(deployed.api)
+        await _wait_for_devices(deployed)
+        await wait_until(lambda: _has_condition(deployed.api))
         await _preempt(deployed.api)
         assert await _metrics_status(deployed.url) == 200
     return requests
@@ -323,11 +371,13 @@ async def test_a_request_is_refused_when_its_rule_is_removed(
     with suppress(CannotStartError):
         async with _deployed_scheduler(objects, tmp_path, asked) as deployed:
             await _create_pods(deployed.api)
+            await _create_pods_with_devices(deployed.api)
+            await _create_gang(deployed.api)
             await wait_until(is_refused)
     assert await is_refused()
 
 
-async def test_a_user_with_the_metrics_role_reads_metrics(tmp_path: Path) -> None:
+async def test_a_user_with_the_metrics_role_reads_all_metrics(tmp_path: Path) -> None:
     monitored = kustomized(MANIFESTS / "overlays" / "monitoring")
     role = the(monitored, "ClusterRole", "stowage-metrics-reader")
     group = {"kind": "Group", "name": "system:serviceaccounts"}
@@ -341,7 +391,8 @@ async def test_a_user_with_the_metrics_role_reads_metrics(tmp_path: Path) -> Non
     async with _deployed_scheduler(installed(), tmp_path, []) as deployed:
         assert await _metrics_status(deployed.url, SERVICE_ACCOUNT_TOKEN) == 403
     async with _deployed_scheduler([*installed(), role, binding], tmp_path, []) as deployed:
-        assert await _metrics_status(deployed.url, SERVICE_ACCOUNT_TOKEN) == 200
+        for path in METRICS_PATHS:
+            assert await _metrics_status(deployed.url, SERVICE_ACCOUNT_TOKEN, path) == 200, path
 
 
 async def test_metrics_are_refused_while_access_reviews_fail(tmp_path: Path) -> None:

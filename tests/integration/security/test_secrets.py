@@ -22,7 +22,17 @@ CALLER = "canary-of-a-caller"
 SECRET = "canary-of-a-pod"
 NOTE = "canary-of-an-annotation"
 PASSWORD = "canary-of-an-extender"
-PATHS = ("/metrics", "/metrics/resources", "/configz", "/debug/queue", "/debug/cache", "/version")
+PATHS = (
+    "/metrics",
+    "/metrics/resources",
+    "/metrics/slis",
+    "/configz",
+    "/flagz",
+    "/statusz",
+    "/debug/queue",
+    "/debug/cache",
+    "/version",
+)
 
 
 def _log_contains(log: Path, words: tuple[str, ...]) -> bool:

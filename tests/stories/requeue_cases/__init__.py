@@ -2,6 +2,7 @@
 
 from tests.stories.requeue_cases.gates import CLAIM_CASES, FEATURE_CASES, GATE_CASES
 from tests.stories.requeue_cases.inter_pod_affinity import AFFINITY_CASES, ANTI_AFFINITY_CASES
+from tests.stories.requeue_cases.legacy_volume_limits import LEGACY_LIMIT_CASES
 from tests.stories.requeue_cases.node_affinity import NODE_AFFINITY_CASES
 from tests.stories.requeue_cases.pod_topology_spread import SPREAD_BY_NODES, SPREAD_BY_PODS
 from tests.stories.requeue_cases.ports import PORT_CASES
@@ -34,5 +35,6 @@ CASES = (
     *ZONE_CASES,
     *RESTRICTION_CASES,
     *LIMIT_CASES,
+    *LEGACY_LIMIT_CASES,
     *PREEMPTION_CASES,
 )

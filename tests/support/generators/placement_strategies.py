@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 from hypothesis import strategies as st
 
 from stowage.api.config.types import UtilizationShapePoint
+from stowage.api.objects.meta import Condition
 from stowage.api.objects.node import (
     ContainerImage,
     Node,
@@ -144,7 +146,7 @@ _resources = st.lists(
     max_size=4,
     unique_by=lambda resource: resource.name,
 ).map(tuple)
-_shapes = st.lists(
+shapes = st.lists(
     st.builds(UtilizationShapePoint, utilization=st.integers(0, 100), score=st.integers(0, 10)),
     min_size=1,
     max_size=4,
@@ -155,11 +157,31 @@ scoring_strategies = st.builds(
     ScoringStrategy,
     type=st.sampled_from(("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")),
     resources=_resources,
-    requested_to_capacity_ratio=st.builds(RequestedToCapacityRatioParam, shape=_shapes),
+    requested_to_capacity_ratio=st.builds(RequestedToCapacityRatioParam, shape=shapes),
 )
 balanced_resources = _resources.map(
     lambda resources: tuple(ResourceSpec(resource.name) for resource in resources)
 )
+
+
+_conditions = st.lists(
+    st.builds(
+        Condition,
+        type=st.sampled_from(
+            (
+                "Ready",
+                "OutOfDisk",
+                "NetworkUnavailable",
+                "MemoryPressure",
+                "DiskPressure",
+                "PIDPressure",
+            )
+        ),
+        status=st.sampled_from(("True", "False", "Unknown")),
+    ),
+    max_size=4,
+    unique_by=lambda condition: condition.type,
+).map(tuple)
 
 
 @st.composite
@@ -195,6 +217,7 @@ def nodes(draw: st.DrawFn) -> Node:
         declared_features=draw(
             st.sampled_from(((), ("UserNamespacesHostNetworkSupport",), ("Other",)))
         ),
+        conditions=draw(_conditions),
     )
 
 
@@ -217,6 +240,29 @@ def pods(draw: st.DrawFn) -> Pod:
         host_users=False if host else None,
         resources=pod_level,
     )
+
+
+_amounts: st.SearchStrategy[dict[str, str | int | float]] = st.fixed_dictionaries(
+    {},
+    optional={
+        "cpu": st.sampled_from(("0", "1m", "3")),
+        "memory": st.sampled_from(("0", "1Gi", "3Gi")),
+    },
+)
+
+
+@st.composite
+def limited_pods(draw: st.DrawFn) -> Pod:
+    """A pod whose containers may request or limit cpu and memory, or neither."""
+    pod = draw(pods())
+    containers = tuple(
+        msgspec.structs.replace(
+            each, resources=ResourceRequirements(draw(_amounts), draw(_amounts))
+        )
+        for each in pod.spec.containers
+    )
+    spec = msgspec.structs.replace(pod.spec, containers=containers)
+    return msgspec.structs.replace(pod, spec=spec)
 
 
 _placed = st.tuples(pods(), st.sampled_from(NODE_NAMES))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES
 from stowage.api.config.loading import load_configuration
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import Engine, make_engine
+from stowage.framework import PluginFactory
 from stowage.operator import EngineDependencies, RunOptions, run
+from stowage.plugins import in_tree_registry
 
 CONFIGURATION = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -49,13 +52,20 @@ class RunningScheduler:
 
 @asynccontextmanager
 async def running_scheduler(
-    kubeconfig: Path, configuration: Mapping[str, Any] = CONFIGURATION, **changes: Any
+    kubeconfig: Path,
+    configuration: Mapping[str, Any] = CONFIGURATION,
+    plugins: Sequence[PluginFactory] = (),
+    **changes: Any,
 ) -> AsyncIterator[RunningScheduler]:
-    """A scheduler with one profile, named stowage, in this event loop; `changes` are `RunOptions`.
+    """A scheduler in this event loop; `changes` are `RunOptions`.
 
-    The profile is the default one unless `configuration` has another.
+    It has the default profile, named stowage, unless `configuration` has others, which may name
+    `plugins`, too.
     """
-    frameworks = make_frameworks(load_configuration(configuration))
+    gates = changes.get("feature_gates", DEFAULT_FEATURE_GATES)
+    registry = in_tree_registry(gates).merged_with(*plugins)
+    loaded = load_configuration(configuration)
+    frameworks = make_frameworks(loaded, registry)
     engines: list[Engine] = []
     made, stop = asyncio.Event(), asyncio.Event()
 
@@ -70,7 +80,7 @@ async def running_scheduler(
         run(
             RunOptions(
                 engine_factory=make,
-                scheduler_names=("stowage",),
+                scheduler_names=tuple(each.scheduler_name for each in loaded.profiles),
                 kubeconfig=str(kubeconfig),
                 **options,
             )
@@ -90,10 +100,10 @@ async def running_scheduler(
 
 @asynccontextmanager
 async def scheduler_process(
-    kubeconfig: Path, log: Path
+    kubeconfig: Path, log: Path, *more_flags: str
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """``stowage run`` without a lease; killed at the end if it still runs."""
-    flags = ("--leader-elect=false", "--secure-port=0", f"--kubeconfig={kubeconfig}")
+    flags = ("--leader-elect=false", "--secure-port=0", f"--kubeconfig={kubeconfig}", *more_flags)
     with log.open("ab") as output:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "stowage.cli", "run"), *flags, stdout=output, stderr=output

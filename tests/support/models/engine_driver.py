@@ -21,7 +21,7 @@ class EngineDriver:
     Subclasses override `carry_out` to act on instructions.
 
     Args:
-        make: Builds the engine; called with the keywords ``choose`` and ``journal``.
+        make: Builds the engine; called with ``choose``, ``journal`` and ``wall_clock``.
         choose: Breaks ties between nodes; by default the first node wins.
 
     Attributes:
@@ -34,10 +34,11 @@ class EngineDriver:
         self,
         make: Callable[..., Engine] = default_engine,
         choose: Callable[[int], int] = lambda _num_ties: 0,
+        wall_clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._make = make
         self.journal = Journal()
-        self.engine = make(choose=choose, journal=self.journal)
+        self.engine = make(choose=choose, journal=self.journal, wall_clock=wall_clock)
         self.now = 0.0
         self.instructions: list[Instruction] = []
 
@@ -85,8 +86,8 @@ class EngineDriver:
         """Assert that replaying the journal gives the same answers and the same final state."""
         replayed: list[Engine] = []
 
-        def rebuild(choose: Callable[[int], int]) -> Engine:
-            replayed.append(self._make(choose=choose, journal=None))
+        def rebuild(choose: Callable[[int], int], wall_clock: Callable[[], float]) -> Engine:
+            replayed.append(self._make(choose=choose, journal=None, wall_clock=wall_clock))
             return replayed[-1]
 
         replay(self.journal, rebuild)

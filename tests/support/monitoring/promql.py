@@ -22,6 +22,9 @@ from prometheus_client.parser import text_string_to_metric_families
 Series: TypeAlias = frozenset[tuple[str, str]]
 Vector: TypeAlias = dict[Series, float]
 
+#: The labels of a target that the ServiceMonitor of the manifests finds.
+TARGET: Mapping[str, str] = {"namespace": "stowage-system", "job": "stowage", "instance": "one"}
+
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
@@ -34,18 +37,19 @@ _AGGREGATES: Mapping[str, Callable[[Sequence[float]], float]] = {"sum": sum, "ma
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """The samples of /metrics at a time in seconds; every sample has the target's job label."""
+    """The samples of /metrics at a time in seconds; every sample has the labels of its target."""
 
     at: float
     samples: Mapping[str, Vector]
 
     @classmethod
-    def of(cls, at: float, text: str, job: str = "stowage", instance: str = "one") -> Scrape:
-        """Parse an exposition of one target."""
+    def of(cls, at: float, text: str, **target: str) -> Scrape:
+        """Parse an exposition of one target, which has other labels than the default ones."""
+        labels_of_target = {**TARGET, **target}
         samples: dict[str, Vector] = {}
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
-                labels = frozenset({**sample.labels, "job": job, "instance": instance}.items())
+                labels = frozenset({**sample.labels, **labels_of_target}.items())
                 samples.setdefault(sample.name, {})[labels] = float(sample.value)
         return cls(at, samples)
 
@@ -170,12 +174,18 @@ def _called(node: Any, scrapes: Sequence[Scrape]) -> Vector:
     name, arguments = node.func.name, node.args
     match name:
         case "absent":
-            return {} if _evaluate(arguments[0], scrapes) else {frozenset(): 1.0}
+            return {} if _evaluate(arguments[0], scrapes) else {_labels(arguments[0]): 1.0}
         case "rate" | "increase":
             return _grown(arguments[0], scrapes, per_second=name == "rate")
         case "histogram_quantile":
             return _quantiles(arguments[0].val, _evaluate(arguments[1], scrapes))
     raise NotImplementedError(name)
+
+
+def _labels(selector: Any) -> Series:
+    """The labels of what is absent: those that the selector compares for equality."""
+    matchers = selector.matchers.matchers
+    return frozenset((m.name, m.value) for m in matchers if str(m.op) == "MatchOp.Equal")
 
 
 def _grown(matrix: Any, scrapes: Sequence[Scrape], *, per_second: bool) -> Vector:

@@ -203,18 +203,43 @@ def violating_pods(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]) 
     for pod in pods:
         violates = False
         for index, budget in enumerate(budgets):
-            selector = budget.spec.selector
-            if not pod.metadata.labels or budget.metadata.namespace != pod.metadata.namespace:
-                continue
-            if is_empty(selector) or not selects(selector, pod.metadata.labels):
-                continue
-            if pod.metadata.name in budget.status.disrupted_pods:
+            if not _is_counted(pod, budget):
                 continue
             allowed[index] -= 1
             violates = violates or allowed[index] < 0
         if violates:
             violating.append(pod)
     return violating
+
+
+def is_beyond_budgets(
+    victims: Sequence[Pod], budgets: Sequence[PodDisruptionBudget], evicting: Sequence[Pod] = ()
+) -> bool:
+    """Whether evicting all victims violates a budget, beside the pods that are being evicted."""
+    leaving = [pod.metadata.uid for pod in evicting]
+    for budget in budgets:
+        used = sum(_is_counted(pod, budget) for pod in evicting)
+        more = sum(
+            _is_counted(pod, budget)
+            and pod.metadata.uid not in leaving
+            and pod.metadata.deletion_timestamp is None
+            for pod in victims
+        )
+        if more and used + more > budget.status.disruptions_allowed:
+            return True
+    return False
+
+
+def _is_counted(pod: Pod, budget: PodDisruptionBudget) -> bool:
+    """Whether the eviction of the pod uses up a disruption that the budget allows."""
+    selector = budget.spec.selector
+    return (
+        bool(pod.metadata.labels)
+        and budget.metadata.namespace == pod.metadata.namespace
+        and not is_empty(selector)
+        and selects(selector, pod.metadata.labels)
+        and pod.metadata.name not in budget.status.disrupted_pods
+    )
 
 
 def best_nodes(candidates: Mapping[str, Victims]) -> list[str]:

@@ -1,0 +1,46 @@
+"""``stowage shell`` keeps a cluster loaded, and no question changes it for the next one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.integration.analysis.test_capacity import POD, objects
+from tests.integration.analysis.test_explain import run_stowage
+
+
+def test_questions_are_answered_one_after_the_other(tmp_path: Path) -> None:
+    pod = tmp_path / "pod.json"
+    pod.write_text(json.dumps(POD))
+    lines = [
+        f"what-if -f {pod} --drain n1,n2,n3",
+        f"what-if -f {pod}",
+        "explain node n1",
+        "explain pod none",
+        "explain 'pod",
+        "nonsense",
+        f"capacity -f {pod} -o json",
+        "compact",
+        "reload",
+        "exit",
+        "explain node n2",
+    ]
+    done = run_stowage("shell", "--from", objects(tmp_path), stdin="\n".join(lines))
+    assert done.returncode == 0
+    assert done.stdout.count("default/p") == 2
+    assert "3 node(s) were unschedulable" in done.stdout
+    assert "goes to" in done.stdout
+    assert "n1: 0 pods" in done.stdout
+    assert '"fits": 9' in done.stdout
+    assert "3 of 3 nodes could be removed" in done.stdout
+    assert "n2: 0 pods" not in done.stdout
+    assert done.stderr.count("3 nodes, 0 pods") == 2
+    assert "there is no pod default/none" in done.stderr
+    assert "No closing quotation" in done.stderr
+    assert "No such command" in done.stderr
+
+
+def test_a_cluster_that_cannot_be_read_ends_the_shell(tmp_path: Path) -> None:
+    done = run_stowage("shell", "--from", str(tmp_path / "none.json"), stdin="exit\n")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "none.json" in done.stderr

@@ -1,0 +1,301 @@
+"""Kept and vectorised answers about devices equal the exact search, node by node.
+
+Random slices, classes, claims and allocations come and go. After each change the kept answers of
+every template, brought up to date, must be those of a fresh search on each node; and the columns
+and counts must equal a recount.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from stowage.api.objects.device import AllocationResult, DeviceAllocationResult, ResourceSlice
+from stowage.plugins.dynamic_resources.allocator import AllocationError, Solution
+from stowage.plugins.dynamic_resources.answers import (
+    DOES_NOT_FIT,
+    FAILED,
+    FITS,
+    HAS_INVALID_POOL,
+    AnswerCache,
+    Attempt,
+)
+from stowage.plugins.dynamic_resources.plain_requests import has_enough_devices
+from stowage.plugins.dynamic_resources.templates import Template, Templates
+from stowage.state import ClusterCache, Snapshot
+from stowage.state.devices.devices import ClaimAllocation
+from tests.support.builders import make_node
+from tests.support.device_builders import (
+    allocated,
+    device,
+    make_claim,
+    make_class,
+    make_slice,
+    quantities,
+    request,
+)
+
+NODES = ("a", "b", "c", "d")
+MODELS = ("x", "y")
+BY_MODEL = {
+    "selectors": [{"cel": {"expression": 'device.attributes["gpu.example.com"].model == "x"'}}]
+}
+BY_MEMORY = {"capacity": {"requests": {"memory": "20Gi"}}}
+TOLERANT = {"tolerations": [{"operator": "Exists"}]}
+MATCHING: dict[str, Any] = {"constraints": [{"matchAttribute": "gpu.example.com/model"}]}
+LIST = [
+    {
+        "name": "s0",
+        "deviceClassName": "gpu",
+        "allocationMode": "ExactCount",
+        "count": 2,
+        **BY_MODEL,
+    },
+    {"name": "s1", "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1},
+]
+CLAIMS = (
+    make_claim("plain"),
+    make_claim("two", request("r", count=2)),
+    make_claim("model", request("r", **BY_MODEL)),
+    make_claim("memory", request("r", **BY_MEMORY)),
+    make_claim("tolerant", request("r", count=2, **TOLERANT)),
+    make_claim("both", request("r", **BY_MODEL), request("s", count=2)),
+    make_claim("match", request("r", count=2), **MATCHING),
+    make_claim("all", request("r", allocationMode="All", count=0)),
+    make_claim("list", {"name": "r", "firstAvailable": LIST}),
+    make_claim("no class", request("r", deviceClassName="gone")),
+)
+TEMPLATES = [
+    *((each,) for each in CLAIMS),
+    (CLAIMS[0], CLAIMS[2]),
+    (CLAIMS[6], CLAIMS[1]),
+]
+
+
+def _taint(effect: str) -> dict[str, str]:
+    return {"key": "k", "effect": effect}
+
+
+@st.composite
+def devices(draw: st.DrawFn) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    model = draw(st.sampled_from((*MODELS, None)))
+    if draw(st.booleans()):
+        fields["capacity"] = quantities({"memory": draw(st.sampled_from(("10Gi", "40Gi")))})
+    if draw(st.integers(0, 4)) == 0:
+        fields["taints"] = [_taint(draw(st.sampled_from(("NoSchedule", "None"))))]
+    if draw(st.integers(0, 5)) == 0:
+        fields["allowMultipleAllocations"] = True
+    if draw(st.integers(0, 5)) == 0:
+        counters = quantities({"slots": "1"})
+        fields["consumesCounters"] = [{"counterSet": "set", "counters": counters}]
+    name = f"gpu-{draw(st.integers(0, 3))}"
+    return device(name, model=model, **fields)
+
+
+@st.composite
+def slices(draw: st.DrawFn) -> ResourceSlice:
+    node, part = draw(st.sampled_from(NODES)), draw(st.integers(0, 2))
+    listed = draw(st.lists(devices(), max_size=4, unique_by=lambda each: each["name"]))
+    generation = draw(st.sampled_from((1, 1, 1, 2)))
+    number = draw(st.sampled_from((1, 1, 2)))
+    spec: dict[str, Any] = {
+        "name": f"{node}-{part}",
+        "pool": {
+            "name": draw(st.sampled_from((node, node, "net"))),
+            "generation": generation,
+            "resourceSliceCount": number,
+        },
+    }
+    kind = draw(st.integers(0, 9))
+    if kind == 0:
+        spec["allNodes"] = True
+    elif kind == 1:
+        key = {"key": "zone", "operator": "In", "values": ["z0"]}
+        spec["nodeSelector"] = {"nodeSelectorTerms": [{"matchExpressions": [key]}]}
+    elif kind == 2:
+        spec["sharedCounters"] = [{"name": "set", "counters": quantities({"slots": "2"})}]
+        listed = []
+    return make_slice(node, listed, **spec)
+
+
+#: What happens: (what, details).
+CHANGES = st.one_of(
+    st.tuples(st.just("slice"), slices()),
+    st.tuples(st.just("slice"), slices()),
+    st.tuples(st.just("no slice"), st.tuples(st.sampled_from(NODES), st.integers(0, 2))),
+    st.tuples(st.just("reserve"), st.tuples(st.integers(0, 11), st.sampled_from(NODES))),
+    st.tuples(st.just("release"), st.integers(0, 11)),
+    st.tuples(st.just("label"), st.tuples(st.sampled_from(NODES), st.sampled_from(("z0", "z1")))),
+    st.tuples(
+        st.just("class"), st.sampled_from(("", 'device.attributes["gpu.example.com"].model == "x"'))
+    ),
+    st.tuples(st.just("claim"), st.tuples(st.sampled_from(NODES), st.integers(0, 3))),
+)
+
+
+class Model:
+    """A cluster with kept answers."""
+
+    def __init__(self) -> None:
+        self.cache = ClusterCache()
+        self.answers = AnswerCache()
+        self.templates = Templates()
+        self.version = 1
+        for name in NODES:
+            self.cache.update_node(make_node(name, labels={"zone": "z0"}))
+        self.cache.update_device_object(make_class())
+
+    def apply(self, change: tuple[str, Any]) -> None:
+        self.version += 1
+        what, detail = change
+        match what:
+            case "slice":
+                meta = replace(detail.metadata, resource_version=str(self.version))
+                self.cache.update_device_object(replace(detail, metadata=meta))
+            case "no slice":
+                self.cache.remove_device_object(ResourceSlice, f"{detail[0]}-{detail[1]}")
+            case "reserve":
+                self.reserve(*detail)
+            case "release":
+                self.cache.end_allocations([f"uid-{detail}"])
+            case "label":
+                self.cache.update_node(make_node(detail[0], labels={"zone": detail[1]}))
+            case "class":
+                made = make_class(expression=detail)
+                meta = replace(made.metadata, resource_version=str(self.version))
+                self.cache.update_device_object(replace(made, metadata=meta))
+            case "claim":
+                claim = make_claim("other", version=str(self.version))
+                taken = allocated(claim, detail[0], f"gpu-{detail[1]}")
+                self.cache.update_device_object(taken)
+
+    def attempt(self, number: int) -> Attempt:
+        claims = TEMPLATES[number]
+        template = self.templates.of([each.spec for each in claims])
+        names = tuple(each.metadata.namespaced_name for each in claims)
+        return Attempt(self.cache.snapshot(), template, names, lambda: lambda: False)
+
+    def reserve(self, number: int, node_name: str) -> None:
+        """Take what a template gets on a node, as Reserve does."""
+        attempt = self.attempt(number)
+        row = attempt.snapshot.row_of(node_name)
+        assert row is not None
+        solution = searched(attempt, row)
+        if not isinstance(solution, Solution):
+            return
+        results = allocated(
+            CLAIMS[0], "", *(each.device.id.device for taken in solution.taken for each in taken)
+        ).status.allocation
+        assert results is not None
+        taken = [each for taken in solution.taken for each in taken]
+        pairs = zip(results.devices.results, taken, strict=True)
+        listed = tuple(
+            replace(
+                result,
+                pool=each.device.id.pool,
+                share_id="s" if each.device.signature.allows_multiple else None,
+                consumed_capacity={name: amount.text for name, amount in each.consumed.items()},
+            )
+            for result, each in pairs
+        )
+        allocation = AllocationResult(DeviceAllocationResult(listed))
+        self.cache.begin_allocations([ClaimAllocation(f"uid-{number}", "ns/c", allocation)])
+
+
+def searched(attempt: Attempt, row: int) -> Solution | AllocationError | None:
+    try:
+        return attempt.search(row, {})
+    except AllocationError as error:
+        return error
+
+
+def expected_code(attempt: Attempt, row: int) -> int:
+    found = searched(attempt, row)
+    if isinstance(found, AllocationError):
+        return FAILED
+    if found is not None:
+        return FITS
+    pools = attempt.snapshot.devices.slices.pools_of(row)
+    return HAS_INVALID_POOL if any(pool.is_invalid for pool in pools) else DOES_NOT_FIT
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(CHANGES, min_size=1, max_size=12))
+def test_kept_answers_equal_fresh_searches(changes: list[tuple[str, Any]]) -> None:
+    model = Model()
+    for change in changes:
+        model.apply(change)
+        model.cache.validate()
+        for number in range(len(TEMPLATES)):
+            attempt = model.attempt(number)
+            answers = model.answers.find(attempt)
+            for row in rows_of(attempt.snapshot):
+                assert answers.codes[row] == expected_code(attempt, row), (number, row)
+                if answers.codes[row] == FAILED:
+                    assert answers.errors[row] == str(searched(attempt, row))
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(CHANGES, min_size=1, max_size=12))
+def test_the_vectorised_answer_is_right_wherever_it_is_final(
+    changes: list[tuple[str, Any]],
+) -> None:
+    model = Model()
+    for change in changes:
+        model.apply(change)
+    for number in range(len(TEMPLATES)):
+        attempt = model.attempt(number)
+        snapshot = attempt.snapshot
+        plain = has_enough_devices(attempt.template, snapshot.devices, snapshot.num_rows)
+        if plain is None:
+            continue
+        for row in rows_of(snapshot):
+            if not plain.is_open[row]:
+                fits = isinstance(searched(attempt, row), Solution)
+                assert bool(plain.has_enough[row]) == fits, (number, row)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(CHANGES, min_size=1, max_size=12))
+def test_a_solution_takes_free_devices_that_satisfy_the_claim(
+    changes: list[tuple[str, Any]],
+) -> None:
+    model = Model()
+    for change in changes:
+        model.apply(change)
+    devices_ = model.cache.snapshot().devices
+    for number in range(len(TEMPLATES)):
+        attempt = model.attempt(number)
+        for row in rows_of(attempt.snapshot):
+            found = searched(attempt, row)
+            if not isinstance(found, Solution):
+                continue
+            whole = [
+                each.device.id
+                for taken in found.taken
+                for each in taken
+                if not each.device.signature.allows_multiple
+            ]
+            assert len(whole) == len(set(whole))
+            assert not set(whole) & devices_.allocated.whole.keys()
+            if number == 6:
+                models = {
+                    each.device.signature.attribute("gpu.example.com/model")
+                    for each in found.taken[0]
+                }
+                assert len(models) == 1
+                assert None not in models
+
+
+def rows_of(snapshot: Snapshot) -> list[int]:
+    rows = [snapshot.row_of(name) for name in NODES]
+    return [row for row in rows if row is not None]
+
+
+def test_there_are_plain_and_other_templates() -> None:
+    templates: list[Template] = [Model().attempt(number).template for number in range(12)]
+    assert {each.is_plain for each in templates} == {True, False}

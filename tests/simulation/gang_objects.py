@@ -1,0 +1,66 @@
+"""Pod groups of the simulated cluster, and which pods are their members."""
+
+from __future__ import annotations
+
+from tests.simulation.feasible_nodes import FINISHED
+from tests.simulation.objects import make_pod
+from tests.simulation.server import GROUPS, LABEL_GROUPS, PODS, Json, Key, ModelServer
+
+LABEL = "scheduling.x-k8s.io/pod-group"
+
+
+def make_group(path: str, name: str, min_count: int | None) -> Json:
+    """A gang, or a basic group, which the coscheduling plugin does not have."""
+    metadata = {"namespace": "default", "name": name}
+    if path == LABEL_GROUPS:
+        return {"metadata": metadata, "spec": {"minMember": min_count or 1}}
+    gang = {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}
+    return {"metadata": metadata, "spec": {"schedulingPolicy": gang}, "status": {}}
+
+
+def make_member(path: str, group: str, name: str, cpu: str, priority: int) -> Json:
+    """A member that names its group by the field or by the label."""
+    pod = make_pod(name, cpu, priority=priority)
+    if path == GROUPS:
+        pod["spec"]["schedulingGroup"] = {"podGroupName": group}
+    else:
+        pod["metadata"]["labels"][LABEL] = group
+    return pod
+
+
+def group_of(pod: Json) -> tuple[str, Key] | None:
+    """The list path and the key of the group that a pod names; None without one."""
+    namespace = pod["metadata"]["namespace"]
+    if "schedulingGroup" in pod["spec"]:
+        return GROUPS, (namespace, pod["spec"]["schedulingGroup"]["podGroupName"])
+    name = pod["metadata"].get("labels", {}).get(LABEL)
+    return None if name is None else (LABEL_GROUPS, (namespace, name))
+
+
+def min_count_of(group: Json) -> int | None:
+    """How many members a gang needs; None for a basic group."""
+    spec = group["spec"]
+    if "minMember" in spec:
+        return int(spec["minMember"])
+    gang = spec["schedulingPolicy"].get("gang")
+    return None if gang is None else int(gang["minCount"])
+
+
+def members_of(server: ModelServer, path: str, key: Key) -> list[Json]:
+    """The unfinished pods that name a group."""
+    return [
+        pod
+        for pod in server.collection(PODS).values()
+        if group_of(pod) == (path, key) and pod["status"].get("phase") not in FINISHED
+    ]
+
+
+def is_held(server: ModelServer, pod: Json) -> bool:
+    """Whether a pod waits without a sign: its group or some of its companions are missing."""
+    named = group_of(pod)
+    if named is None or named[0] not in server.served_groups:
+        return False
+    group = server.collection(named[0]).get(named[1])
+    if group is None:
+        return True
+    return len(members_of(server, *named)) < (min_count_of(group) or 0)

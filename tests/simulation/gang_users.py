@@ -1,0 +1,163 @@
+"""Users that create pod groups with members, and change and delete both."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tests.simulation.gang_objects import make_group, make_member, members_of
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.server import GROUPS, LABEL_GROUPS, PODS, Json, Key, ModelServer
+
+LATE_S = 8.0
+"""How much later than its companions a member, or a group, is created at most."""
+
+
+class Gang(NamedTuple):
+    """What users make a group of: equal members, so that their order does not matter.
+
+    Attributes:
+        path: The list path of its kind.
+        name: The name.
+        cpu: What a member requests.
+        priority: The priority of the members.
+    """
+
+    path: str
+    name: str
+    cpu: str
+    priority: int
+
+    @property
+    def key(self) -> Key:
+        """Namespace and name."""
+        return "default", self.name
+
+
+class GangUsers:
+    """Users of pod groups of both kinds.
+
+    Args:
+        loop: The event loop.
+        server: Stores the objects.
+        rng: Draws the details of each action.
+
+    Attributes:
+        actions: The actions, with weights.
+    """
+
+    def __init__(self, loop: VirtualLoop, server: ModelServer, rng: random.Random) -> None:
+        self._loop = loop
+        self._server = server
+        self._rng = rng
+        self._gangs: list[Gang] = []
+        self._num_members = 0
+        self.actions: Sequence[tuple[int, Callable[[], None]]] = (
+            (8, self._create_gang),
+            (4, self._create_rivals),
+            (4, self._add_member),
+            (5, self._delete_member),
+            (2, self._delete_gang),
+            (2, self._delete_group),
+            (2, self._recreate_group),
+            (2, self._finish_member),
+            (3, self._change_min_member),
+            (2, self._serve_definition),
+        )
+
+    def begin(self) -> None:
+        """Serve the groups of Kubernetes, and perhaps those of the coscheduling plugin."""
+        self._server.served_groups[GROUPS] = self._loop.time()
+        if self._rng.random() < 0.7:
+            self._serve_definition()
+        for _ in range(2):
+            self._create_gang()
+
+    def _create_gang(self) -> None:
+        """Create a group and its members in any order, perhaps more or fewer than it needs."""
+        rng = self._rng
+        path = rng.choice((GROUPS, GROUPS, LABEL_GROUPS))
+        name = f"gang-{len(self._gangs) + 1}"
+        gang = Gang(path, name, rng.choice(("500m", "1", "2")), rng.choice((0, 0, 0, 10)))
+        num_members = rng.randint(1, 6)
+        min_count = max(1, num_members + rng.choice((-2, -1, 0, 0, 0, 1)))
+        is_basic = path == GROUPS and rng.random() < 0.15
+        self._create(gang, num_members, None if is_basic else min_count)
+
+    def _create_rivals(self) -> None:
+        """Create two gangs at once, of which a node takes two members."""
+        for _ in range(2):
+            gang = Gang(GROUPS, f"gang-{len(self._gangs) + 1}", "2", 0)
+            size = self._rng.randint(3, 6)
+            self._create(gang, size, size)
+
+    def _create(self, gang: Gang, num_members: int, min_count: int | None) -> None:
+        self._gangs.append(gang)
+        made = [(PODS, self._member(gang)) for _ in range(num_members)]
+        if gang.path in self._server.served_groups:
+            made.append((gang.path, make_group(gang.path, gang.name, min_count)))
+        self._rng.shuffle(made)
+        for path, obj in made:
+            if self._rng.random() < 0.8:
+                self._server.create(path, obj)
+            else:
+                delay_s = self._rng.uniform(0, LATE_S)
+                self._loop.call_outside(delay_s, self._server.create, path, obj)
+
+    def _member(self, gang: Gang) -> Json:
+        self._num_members += 1
+        name = f"member-{self._num_members}"
+        return make_member(gang.path, gang.name, name, gang.cpu, gang.priority)
+
+    def _add_member(self) -> None:
+        self._server.create(PODS, self._member(self._rng.choice(self._gangs)))
+
+    def _delete_member(self) -> None:
+        """Delete a member, bound or not: a bound one is gone a little later."""
+        members = self._members_of_any()
+        if members:
+            metadata = self._rng.choice(members)["metadata"]
+            self._server.terminate((metadata["namespace"], metadata["name"]))
+
+    def _finish_member(self) -> None:
+        bound = [pod for pod in self._members_of_any() if pod["spec"].get("nodeName")]
+        if bound:
+            metadata = self._rng.choice(bound)["metadata"]
+            key = (metadata["namespace"], metadata["name"])
+            self._server.update(PODS, key, status={"phase": "Succeeded"})
+
+    def _delete_gang(self) -> None:
+        """Delete all members, and then the group."""
+        gang = self._rng.choice(self._gangs)
+        for pod in members_of(self._server, gang.path, gang.key):
+            self._server.terminate((pod["metadata"]["namespace"], pod["metadata"]["name"]))
+        self._server.delete(gang.path, gang.key)
+
+    def _delete_group(self) -> None:
+        """Delete a group under its members."""
+        gang = self._rng.choice(self._gangs)
+        self._server.delete(gang.path, gang.key)
+
+    def _recreate_group(self) -> None:
+        """Create a group anew, or one that has never been there, perhaps with another minimum."""
+        gang = self._rng.choice(self._gangs)
+        if gang.path in self._server.served_groups:
+            self._server.delete(gang.path, gang.key)
+            group = make_group(gang.path, gang.name, self._rng.randint(1, 4))
+            self._server.create(gang.path, group)
+
+    def _change_min_member(self) -> None:
+        """Change the minimum of a group of the coscheduling plugin; the other kind forbids it."""
+        keys = sorted(self._server.collection(LABEL_GROUPS))
+        if keys:
+            spec = {"minMember": self._rng.randint(1, 5)}
+            self._server.update(LABEL_GROUPS, self._rng.choice(keys), spec=spec)
+
+    def _serve_definition(self) -> None:
+        """Install the definition of the coscheduling plugin."""
+        self._server.served_groups.setdefault(LABEL_GROUPS, self._loop.time())
+
+    def _members_of_any(self) -> list[Json]:
+        gang = self._rng.choice(self._gangs)
+        return members_of(self._server, gang.path, gang.key)

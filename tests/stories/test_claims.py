@@ -1,0 +1,423 @@
+"""A pod is bound after its resource claims: allocation, writes, waits and failures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from stowage.api.events import (
+    BindFailed,
+    ClaimsWritten,
+    DeviceObjectGone,
+    DeviceObjectSeen,
+    PendingPodGone,
+    PendingPodSeen,
+)
+from stowage.api.instructions import (
+    BindClaims,
+    BindingConditionsAwaited,
+    BindPod,
+    DeallocateClaim,
+    DeleteClaim,
+    EmitEvent,
+    Instruction,
+    ReleaseClaims,
+)
+from stowage.api.objects.device import AllocatedDeviceStatus, DeviceObject, ResourceClaim
+from stowage.api.objects.meta import Condition, OwnerReference
+from stowage.api.values import claim_writes
+from stowage.api.values.claim_writes import with_finalizer, with_reservation
+from tests.support.device_builders import (
+    DRIVER,
+    allocated,
+    device,
+    make_claim,
+    make_class,
+    make_slice,
+    pod_with_claims,
+    request,
+    with_version,
+)
+from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
+from tests.support.models.engine_driver import EngineDriver
+
+PROFILE = {
+    **DEFAULT_PROFILE,
+    "pluginConfig": [{"name": "DynamicResources", "args": {"bindingTimeout": "30s"}}],
+}
+FAILED = 'running PreBind plugin "DynamicResources": '
+WRITTEN_AT = "1970-01-01T00:00:00Z"
+
+
+class ClaimDriver(EngineDriver):
+    """An engine with two nodes, each with the devices ``gpu-0`` and ``gpu-1``."""
+
+    def __init__(self, *objects: DeviceObject, **fields: Any) -> None:
+        self.wall_time_s = 0.0
+        make = partial(default_engine, profile=PROFILE)
+        super().__init__(make, wall_clock=lambda: self.wall_time_s)
+        self.add_nodes("n0", "n1")
+        listed = [device(name, **fields) for name in ("gpu-0", "gpu-1")]
+        self.show(make_class(resource="example.com/gpu"))
+        self.show(make_slice("n0", listed), make_slice("n1", listed), *objects)
+
+    def show(self, *objects: DeviceObject) -> list[Instruction]:
+        """Show objects to the engine."""
+        return self.handle(*(DeviceObjectSeen(each) for each in objects))
+
+    def schedule_pod(self, name: str, *claims: str, **fields: Any) -> list[Instruction]:
+        """Create a pod with these claims and schedule it."""
+        self.handle(PendingPodSeen(pod_with_claims(name, *claims, **fields)))
+        return self.schedule()
+
+    def answer(self, writes: BindClaims, error: str = "", version: str = "5") -> list[Instruction]:
+        """Answer the writes of a pod: all made, or none with an error."""
+        claims = () if error else tuple(written(writes, version))
+        return self.handle(ClaimsWritten(writes.pod.uid, writes.number, claims, None, error))
+
+    @property
+    def in_flight(self) -> set[str]:
+        """The claims that have devices in flight."""
+        return set(self.engine.state.cache.snapshot().devices.in_flight)
+
+
+def written(writes: BindClaims, version: str = "5") -> list[ResourceClaim]:
+    """The claims as the API server returns them."""
+    return [
+        with_version(
+            with_reservation(with_finalizer(each.claim), each, writes.pod, WRITTEN_AT), version
+        )
+        for each in writes.claims
+    ]
+
+
+def writes_in(instructions: Sequence[Instruction]) -> BindClaims:
+    (writes,) = of_type(BindClaims, instructions)
+    return writes
+
+
+def bound_to(instructions: Sequence[Instruction]) -> list[str]:
+    return [each.node_name for each in of_type(BindPod, instructions)]
+
+
+def failures(instructions: Sequence[Instruction]) -> list[str]:
+    events = of_type(EmitEvent, instructions)
+    return [event.note for event in events if event.reason == "FailedScheduling"]
+
+
+def ready(claim: ResourceClaim, version: str, **conditions: str) -> ResourceClaim:
+    """The claim with conditions of all its devices."""
+    listed = tuple(Condition(name, value, "R", "m") for name, value in conditions.items())
+    allocation = claim.status.allocation
+    assert allocation is not None
+    devices = tuple(
+        AllocatedDeviceStatus(each.driver, each.pool, each.device, conditions=listed)
+        for each in allocation.devices.results
+    )
+    return with_version(replace(claim, status=replace(claim.status, devices=devices)), version)
+
+
+def test_a_pod_is_bound_when_its_claim_is_written() -> None:
+    driver = ClaimDriver(make_claim("c"))
+    writes = writes_in(driver.schedule_pod("p", "c"))
+    (wanted,) = writes.claims
+    assert wanted.allocation is not None
+    (result,) = wanted.allocation.devices.results
+    assert (result.driver, result.pool, result.device) == (DRIVER, "n0", "gpu-0")
+    assert driver.in_flight == {"uid-c"}
+    assert bound_to(driver.answer(writes)) == ["n0"]
+    assert driver.in_flight == set()
+    driver.check_replay()
+
+
+def test_two_pods_in_a_row_get_different_devices() -> None:
+    driver = ClaimDriver(*(make_claim(f"c{index}") for index in range(5)))
+    taken = set()
+    for index in range(4):
+        writes = writes_in(driver.schedule_pod(f"p{index}", f"c{index}"))
+        allocation = writes.claims[0].allocation
+        assert allocation is not None
+        (result,) = allocation.devices.results
+        taken.add((result.pool, result.device))
+    assert len(taken) == 4
+    (text,) = failures(driver.schedule_pod("p4", "c4"))
+    assert text.startswith("0/2 nodes are available: 2 cannot allocate all claims.")
+
+
+def test_a_pod_waits_in_the_gate_until_its_claim_exists() -> None:
+    driver = ClaimDriver()
+    assert driver.schedule_pod("p", "c") == []
+    (waiting_pod,) = driver.engine.dump()["queue"]["unschedulable"]
+    assert waiting_pod["gated_by"] == "DynamicResources"
+    driver.show(make_claim("c"))
+    assert writes_in(driver.schedule()).pod.name == "p"
+
+
+def test_a_pod_whose_claim_is_written_and_shown_late_does_not_free_the_device() -> None:
+    driver = ClaimDriver(make_claim("c"), make_claim("d"))
+    writes = writes_in(driver.schedule_pod("p", "c"))
+    driver.answer(writes, version="7")
+    driver.show(with_version(make_claim("c"), "6"))
+    (other,) = writes_in(driver.schedule_pod("q", "d")).claims
+    assert other.allocation is not None
+    assert other.allocation.devices.results[0].pool == "n1"
+    second = driver.engine.state.cache.snapshot().devices.allocated.whole
+    assert len(second) == 2
+
+
+def test_a_failed_write_frees_the_devices_and_the_pod_is_retried() -> None:
+    driver = ClaimDriver(make_claim("c"))
+    writes = writes_in(driver.schedule_pod("p", "c"))
+    answer = driver.answer(writes, "add finalizer to claim default/c: refused")
+    assert failures(answer) == [f"{FAILED}add finalizer to claim default/c: refused"]
+    assert driver.in_flight == set()
+    assert driver.queue_of("p") == "backoff"
+    driver.now += 5.0
+    assert writes_in(driver.schedule()).claims[0].allocation is not None
+
+
+def test_of_two_claims_the_written_one_is_released_when_the_other_fails() -> None:
+    driver = ClaimDriver(make_claim("c"), make_claim("d"))
+    writes = writes_in(driver.schedule_pod("p", "c", "d"))
+    first = tuple(written(writes))[:1]
+    answer = driver.handle(ClaimsWritten("uid-p", writes.number, first, None, "no"))
+    (release,) = of_type(ReleaseClaims, answer)
+    assert [each.name for each in release.claims] == ["c"]
+    devices = driver.engine.state.cache.snapshot().devices
+    assert devices.in_flight == {}
+    assert len(devices.allocated.whole) == 1
+
+
+def test_a_reservation_that_was_given_back_is_made_again_before_the_watch_shows_it_gone() -> None:
+    driver = ClaimDriver(make_claim("c"))
+    driver.answer(writes_in(driver.schedule_pod("p", "c")))
+    answer = driver.handle(BindFailed("uid-p", "n0", "no"))
+    assert len(of_type(ReleaseClaims, answer)) == 1
+    driver.now += 5.0
+    (wanted,) = writes_in(driver.schedule()).claims
+    assert wanted.allocation is None
+    assert wanted.claim.status.reserved_for == ()
+
+
+def test_a_failed_attempt_requeues_the_pod_that_shares_its_claim() -> None:
+    driver = ClaimDriver(make_claim("c"))
+    writes = writes_in(driver.schedule_pod("p", "c"))
+    driver.schedule_pod("q", "c")
+    assert driver.queue_of("q") == "unschedulable"
+    driver.answer(writes, "refused")
+    assert driver.queue_of("q") == "backoff"
+
+
+def test_a_failed_attempt_requeues_a_pod_that_found_its_devices_in_use() -> None:
+    pairs = [make_claim(name, request(count=2)) for name in "cd"]
+    driver = ClaimDriver(*pairs, make_claim("e"))
+    writes = writes_in(driver.schedule_pod("p", "c"))
+    driver.schedule_pod("q", "d")
+    driver.schedule_pod("r", "e")
+    assert driver.queue_of("r") == "unschedulable"
+    driver.answer(writes, "refused")
+    assert driver.queue_of("r") == "backoff"
+
+
+def test_a_shared_claim_is_reserved_without_another_allocation() -> None:
+    claim = allocated(make_claim("c"), "n1", "gpu-1", version="2")
+    driver = ClaimDriver(claim)
+    (wanted,) = writes_in(driver.schedule_pod("p", "c")).claims
+    assert wanted.allocation is None
+    assert driver.in_flight == set()
+
+
+def test_a_pod_that_waits_for_a_claim_in_flight_is_retried_when_it_is_written() -> None:
+    driver = ClaimDriver(make_claim("c"))
+    writes = writes_in(driver.schedule_pod("p", "c"))
+    (text,) = failures(driver.schedule_pod("q", "c"))
+    assert "resource claim default/c is in the process of being allocated" in text
+    driver.now += 10.0
+    driver.answer(writes)
+    assert writes_in(driver.schedule()).pod.name == "q"
+
+
+def test_a_freed_device_brings_a_rejected_pod_back() -> None:
+    used = [
+        allocated(make_claim(f"used{index}"), f"n{index // 2}", f"gpu-{index % 2}")
+        for index in range(4)
+    ]
+    driver = ClaimDriver(make_claim("c"), *used)
+    (text,) = failures(driver.schedule_pod("p", "c"))
+    assert "2 cannot allocate all claims" in text
+    driver.now += 10.0
+    driver.show(with_version(make_claim("used3"), "9"))
+    allocation = writes_in(driver.schedule()).claims[0].allocation
+    assert allocation is not None
+    assert allocation.devices.results[0].pool == "n1"
+
+
+def test_the_devices_of_a_deleted_pod_stay_in_flight_until_its_writes_have_ended() -> None:
+    driver = ClaimDriver(make_claim("c"), make_claim("d"))
+    writes = writes_in(driver.schedule_pod("p", "c"))
+    driver.handle(PendingPodGone("default", "p", "uid-p"))
+    assert driver.in_flight == {"uid-c"}
+    driver.answer(writes)
+    assert driver.in_flight == set()
+    whole = driver.engine.state.cache.snapshot().devices.allocated.whole
+    assert [each.device for each in whole] == ["gpu-0"]
+
+
+def test_an_answer_to_earlier_writes_does_not_count_for_later_ones() -> None:
+    driver = ClaimDriver(make_claim("c"))
+    writes = writes_in(driver.schedule_pod("p", "c"))
+    early = ClaimsWritten("uid-p", writes.number - 1, tuple(written(writes)))
+    assert bound_to(driver.handle(early)) == []
+    assert bound_to(driver.answer(writes)) == ["n0"]
+
+
+CONDITIONS = {"bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
+
+
+def waiting() -> tuple[ClaimDriver, ResourceClaim]:
+    """A driver with a pod whose claim is written and whose device is not ready."""
+    driver = ClaimDriver(make_claim("c"), **CONDITIONS)
+    writes = writes_in(driver.schedule_pod("p", "c"))
+    answer = driver.answer(writes)
+    assert bound_to(answer) == []
+    (event,) = [each for each in of_type(EmitEvent, answer) if each.event_type == "Normal"]
+    assert (event.reason, event.note) == (
+        "BindingConditionsPending",
+        "waiting for binding conditions for device on node n0",
+    )
+    return driver, written(writes)[0]
+
+
+def waits(instructions: Sequence[Instruction]) -> list[tuple[tuple[str, ...], str]]:
+    found = of_type(BindingConditionsAwaited, instructions)
+    return [(each.drivers, each.status) for each in found]
+
+
+def test_a_pod_waits_until_its_device_is_ready() -> None:
+    driver, claim = waiting()
+    assert bound_to(driver.show(ready(claim, "6", ready="False"))) == []
+    answer = driver.show(ready(claim, "7", ready="True"))
+    assert bound_to(answer) == ["n0"]
+    assert of_type(EmitEvent, answer) == []
+    assert waits(answer) == [(("gpu.example.com",), "success")]
+    driver.check_replay()
+
+
+def test_a_device_that_fails_ends_the_wait_and_the_claim_keeps_its_allocation() -> None:
+    driver, claim = waiting()
+    answer = driver.show(ready(claim, "6", broken="True"))
+    text = f'{FAILED}device binding failed: claim=c, reason=R, message="m"'
+    assert failures(answer) == [text]
+    assert waits(answer) == [(("gpu.example.com",), "failed")]
+    (release,) = of_type(ReleaseClaims, answer)
+    assert [each.name for each in release.claims] == ["c"]
+
+
+def test_a_device_that_is_not_ready_in_time_ends_the_wait() -> None:
+    driver, _ = waiting()
+    assert driver.engine.next_deadline() == 30.0
+    answer = driver.advance(31.0)
+    assert failures(answer) == [f"{FAILED}device binding timeout: claim=c"]
+    assert waits(answer) == [(("gpu.example.com",), "timeout")]
+
+
+def test_a_replay_reads_the_recorded_wall_clock() -> None:
+    driver, claim = waiting()
+    driver.wall_time_s = 31.0
+    answer = driver.show(ready(claim, "6", ready="False"))
+    assert failures(answer) == [f"{FAILED}device binding timeout: claim=c"]
+    driver.check_replay()
+
+
+def test_the_claim_of_a_failed_device_is_deallocated_at_the_next_attempt() -> None:
+    driver, claim = waiting()
+    failed = ready(claim, "6", broken="True")
+    driver.show(failed)
+    driver.show(with_version(claim_writes.without_consumer(failed, "uid-p"), "7"))
+    driver.now += 10.0
+    (deallocation,) = of_type(DeallocateClaim, driver.schedule())
+    assert (deallocation.claim.name, deallocation.claim.resource_version) == ("c", "7")
+    driver.show(with_version(claim_writes.deallocated(failed), "8"))
+    driver.now += 10.0
+    assert writes_in(driver.schedule()).claims[0].allocation is not None
+
+
+def extended_pod(driver: ClaimDriver) -> BindClaims:
+    requests = {"example.com/gpu": "1"}
+    return writes_in(driver.schedule_pod("p", requests=requests))
+
+
+def test_a_pod_with_an_extended_resource_waits_until_the_watch_shows_its_claim() -> None:
+    driver = ClaimDriver()
+    writes = extended_pod(driver)
+    assert writes.extended is not None
+    created = claim_writes.extended_claim(writes.pod, writes.extended)
+    meta = replace(created.metadata, name="p-x", uid="uid-p-x", resource_version="3")
+    created = replace(created, metadata=meta)
+    status = replace(created.status, allocation=writes.extended.allocation)
+    created = replace(created, status=status)
+    answer = driver.handle(ClaimsWritten("uid-p", writes.number, (), created))
+    assert bound_to(answer) == []
+    assert len(driver.in_flight) == 1
+    assert bound_to(driver.show(created)) == ["n0"]
+    assert driver.in_flight == set()
+
+
+def test_a_created_claim_is_deleted_if_the_pod_cannot_be_bound() -> None:
+    driver = ClaimDriver()
+    writes = extended_pod(driver)
+    assert writes.extended is not None
+    created = claim_writes.extended_claim(writes.pod, writes.extended)
+    meta = replace(created.metadata, name="p-x", uid="uid-p-x", resource_version="3")
+    created = replace(created, metadata=meta)
+    answer = driver.handle(ClaimsWritten("uid-p", writes.number, (), created, "no"))
+    (deletion,) = of_type(DeleteClaim, answer)
+    assert deletion.claim.name == "p-x"
+    assert driver.in_flight == set()
+
+
+def test_a_pod_is_tried_again_when_its_claim_of_an_earlier_process_is_deleted() -> None:
+    driver = ClaimDriver()
+    owner = OwnerReference("Pod", "p", "uid-p", "v1", controller=True)
+    stale = make_claim("p-x")
+    metadata = replace(
+        stale.metadata,
+        annotations={claim_writes.EXTENDED_RESOURCE_CLAIM: "true"},
+        owner_references=(owner,),
+    )
+    driver.show(replace(stale, metadata=metadata))
+    (deletion,) = of_type(DeleteClaim, driver.schedule_pod("p", requests={"example.com/gpu": "1"}))
+    assert deletion.claim.name == "p-x"
+    assert driver.queue_of("p") == "unschedulable"
+    driver.handle(DeviceObjectGone("ResourceClaim", "default", "p-x"))
+    driver.now += 10.0
+    assert writes_in(driver.schedule()).extended is not None
+
+
+@pytest.mark.parametrize("what", ["claim", "class", "slice"])
+def test_deleted_objects_are_forgotten(what: str) -> None:
+    driver = ClaimDriver(make_claim("c"))
+    gone = {
+        "claim": DeviceObjectGone("ResourceClaim", "default", "c"),
+        "class": DeviceObjectGone("DeviceClass", "", "gpu"),
+        "slice": DeviceObjectGone("ResourceSlice", "", "n0-slice"),
+    }
+    driver.handle(gone[what])
+    if what == "slice":
+        assert writes_in(driver.schedule_pod("p", "c")).node_name == "n1"
+    else:
+        assert of_type(BindClaims, driver.schedule_pod("p", "c")) == []
+
+
+def test_slices_may_arrive_before_their_node() -> None:
+    driver = ClaimDriver(make_claim("c"), make_slice("n9", ["gpu-0"]))
+    for name in ("n0", "n1"):
+        driver.handle(DeviceObjectGone("ResourceSlice", "", f"{name}-slice"))
+    driver.schedule_pod("p", "c")
+    driver.now += 10.0
+    driver.add_nodes("n9")
+    assert writes_in(driver.schedule()).node_name == "n9"

@@ -1,0 +1,178 @@
+"""Pod groups with a topology key: one domain for all members, the best of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stowage.api.config.feature_gates import parse_feature_gates
+from stowage.api.instructions import PatchPodStatus
+from stowage.api.objects.node import Taint
+from tests.stories.gang_driver import GangDriver, make_group
+from tests.support.builders import make_pod
+
+BARRED = "preemption: not eligible due to placement-based pod group scheduling limitation"
+
+
+def _driver(*racks: tuple[str, int], cpu: str = "2", **options: Any) -> GangDriver:
+    """A driver with so many nodes in each rack; node names are rack and number."""
+    driver = GangDriver(**options)
+    for rack, num_nodes in racks:
+        for number in range(num_nodes):
+            name = f"{rack}-{number}"
+            driver.add_nodes(name, cpu=cpu, memory="2Gi", labels={"rack": rack})
+    return driver
+
+
+def _racks(driver: GangDriver) -> set[str]:
+    return {driver.node_of(name).partition("-")[0] for name in driver.bound() if name[0] == "p"}
+
+
+def _chooser(choice: int) -> Callable[[int], int]:
+    return lambda _num_ties: choice
+
+
+def _gang(driver: GangDriver, num: int, min_count: int | None = None, **fields: Any) -> None:
+    driver.show_group(make_group(min_count=min_count or num, topology="rack"))
+    driver.create_members(*(f"p-{number}" for number in range(num)), **fields)
+
+
+def test_a_gang_goes_to_the_one_domain_that_holds_all_of_it() -> None:
+    driver = _driver(("r1", 1), ("r2", 2), ("r3", 1))
+    _gang(driver, 4)
+    driver.run()
+    assert len(driver.bound()) == 4
+    assert _racks(driver) == {"r2"}
+    driver.check_replay()
+
+
+def test_of_two_domains_the_one_that_ends_up_fuller_wins() -> None:
+    driver = _driver(("r1", 3), ("r2", 2))
+    _gang(driver, 3, memory="1Gi")
+    driver.run()
+    assert len(driver.bound()) == 3
+    assert _racks(driver) == {"r2"}
+
+
+def test_nodes_without_the_label_are_in_no_domain() -> None:
+    driver = GangDriver()
+    driver.add_nodes("bare", cpu="8")
+    _gang(driver, 2)
+    driver.run()
+    assert driver.bound() == []
+    assert driver.condition() == ("False", "Unschedulable", "no feasible placements found")
+    messages = {each.message for each in driver.take(PatchPodStatus) if each.reason}
+    assert messages == {"no feasible placements found"}
+    driver.add_nodes("bare", cpu="8", labels={"rack": "r1"})
+    driver.run(3)
+    assert len(driver.bound()) == 2
+
+
+def test_a_gang_that_fits_only_across_domains_does_not_fit_and_may_not_preempt() -> None:
+    driver = _driver(("r1", 1), ("r2", 1))
+    driver.show(make_pod("low", cpu="1", node="r2-0", priority=-10))
+    _gang(driver, 3)
+    driver.run()
+    assert driver.bound() == ["low"]
+    text = "0/2 placements are available, first placement status: pod group is unschedulable"
+    assert driver.condition() == ("False", "Unschedulable", text)
+    own = f"0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, {BARRED}"
+    messages = [each.message for each in driver.take(PatchPodStatus) if each.reason]
+    assert messages.count(own) == 1
+    assert driver.evicted == []
+
+
+def test_a_late_member_joins_the_domain_of_the_bound_ones_however_roomy_another_is() -> None:
+    driver = _driver(("r1", 1), ("r2", 1))
+    _gang(driver, 2)
+    driver.run()
+    rack = _racks(driver)
+    driver.create_members("p-late")
+    driver.run(5)
+    assert driver.bound("p-late") == []
+    driver.add_nodes(f"{rack.pop()}-9", cpu="1", labels={"rack": driver.node_of("p-0")[:2]})
+    driver.run(12)
+    assert driver.node_of("p-late").endswith("-9")
+
+
+def test_bound_members_in_two_domains_are_an_error() -> None:
+    driver = _driver(("r1", 1), ("r2", 1))
+    driver.show_group(make_group(min_count=1, topology="rack"))
+    for name, node in (("p-0", "r1-0"), ("p-1", "r2-0")):
+        driver.create_members(name, node=node)
+    driver.create_members("p-2")
+    driver.run()
+    text = (
+        "cannot determine domain for already scheduled pods: "
+        "more than 1 domain found for pod group: r1, r2"
+    )
+    assert driver.condition() == ("False", "SchedulerError", text)
+
+
+def test_a_domain_behind_a_taint_counts_only_for_gangs_that_tolerate_it() -> None:
+    driver = _driver(("r1", 1))
+    driver.add_nodes("r2-0", cpu="8", labels={"rack": "r2"}, taints=[Taint("k", "", "NoSchedule")])
+    _gang(driver, 2)
+    driver.run()
+    assert _racks(driver) == {"r1"}
+
+
+def test_a_pending_gang_goes_in_when_a_domain_has_been_freed() -> None:
+    driver = _driver(("r1", 2), ("r2", 2))
+    for number, node in enumerate(("r1-0", "r2-0")):
+        driver.show(make_pod(f"old-{number}", cpu="2", node=node))
+    _gang(driver, 4)
+    driver.run(2)
+    assert driver.bound("p-0") == []
+    driver.delete("old-1")
+    driver.run(12)
+    assert _racks(driver) == {"r2"}
+    assert len(driver.bound()) == 5
+
+
+def test_of_equal_domains_the_one_that_leaves_least_fragments_is_taken() -> None:
+    """Both racks end up equally full; r1 has two nodes that are used in part, r2 only one."""
+    driver = _driver(("r1", 3), ("r2", 3), cpu="4")
+    for number, (node, cpu) in enumerate((("r1-0", "1"), ("r1-1", "1"), ("r2-0", "2"))):
+        driver.show(make_pod(f"old-{number}", cpu=cpu, memory="0", node=node))
+    _gang(driver, 1, cpu="4")
+    driver.run()
+    assert _racks(driver) == {"r2"}
+
+
+def test_without_the_plugin_equal_domains_are_left_to_chance() -> None:
+    off = {
+        "schedulerName": "default-scheduler",
+        "plugins": {"multiPoint": {"disabled": [{"name": "PlacementFragmentation"}]}},
+    }
+    for choice in (0, 1):
+        driver = GangDriver(choose=_chooser(choice), profile=off)
+        for rack in ("r1", "r2"):
+            driver.add_nodes(f"{rack}-0", cpu="4", labels={"rack": rack})
+        _gang(driver, 1)
+        driver.run()
+        assert _racks(driver) == {f"r{choice + 1}"}
+
+
+@pytest.mark.parametrize("gate", ["true", "false"])
+def test_the_gate_words_the_condition_of_a_group_without_a_key(gate: str) -> None:
+    gates = f"GenericWorkload=true,TopologyAwareWorkloadScheduling={gate}"
+    driver = GangDriver(gates=parse_feature_gates([gates]))
+    driver.add_nodes("a", cpu="1")
+    driver.show_group(make_group(min_count=2))
+    driver.create_members("p-0", "p-1")
+    driver.run()
+    text = "pod group is unschedulable"
+    if gate == "true":
+        text = f"0/1 placements are available, first placement status: {text}"
+    assert driver.condition() == ("False", "Unschedulable", text)
+
+
+def test_with_the_gate_set_to_false_a_topology_key_is_ignored() -> None:
+    gates = parse_feature_gates(["TopologyAwareWorkloadScheduling=false"])
+    driver = _driver(("r1", 1), ("r2", 1), gates=gates)
+    _gang(driver, 4)
+    driver.run()
+    assert _racks(driver) == {"r1", "r2"}

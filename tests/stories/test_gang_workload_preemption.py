@@ -1,0 +1,191 @@
+"""Workload-aware preemption: groups evict for all members at once, and are evicted as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowage.api.config.feature_gates import parse_feature_gates
+from stowage.api.events import DisruptionBudgetSeen, EvictionFinished
+from stowage.api.instructions import POD_GROUP, EmitEvent, EvictPod, PatchPodStatus, PodReference
+from stowage.api.objects.meta import ObjectMeta
+from stowage.api.objects.policy import (
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+)
+from tests.stories.gang_driver import GangDriver, make_group, make_member
+from tests.support.builders import label_selector, make_pod
+
+ON = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"])
+
+
+def _driver(cpu: str) -> GangDriver:
+    driver = GangDriver(gates=ON)
+    driver.add_nodes("a", cpu=cpu)
+    return driver
+
+
+def _low(driver: GangDriver, *names: str, priority: int = 1, **fields: Any) -> None:
+    """Show running pods of one CPU, each started later than those before it."""
+    for name in names:
+        started = f"2026-01-01T00:{len(driver.pods):02d}:00Z"
+        fields = {"cpu": "1", "node": "a", "started": started, **fields}
+        driver.show(make_pod(name, priority=priority, **fields))
+
+
+def _gang(driver: GangDriver, num: int, min_count: int | None = None, **fields: Any) -> None:
+    driver.show_group(make_group(min_count=min_count, priority=100))
+    driver.create_members(*(f"p-{number}" for number in range(num)), priority=100, **fields)
+
+
+def test_room_for_the_whole_gang_is_made_at_once() -> None:
+    driver = _driver("3")
+    _low(driver, "low-0", "low-1", "low-2")
+    _gang(driver, 3, 3)
+    driver.schedule(1)
+    evictions = driver.take(EvictPod)
+    assert {each.victim.name for each in evictions} == {"low-0", "low-1", "low-2"}
+    assert {(each.preemptor.name, each.preemptor_kind) for each in evictions} == {("g", POD_GROUP)}
+    notes = [each for each in driver.take(EmitEvent) if each.reason == "Preempted"]
+    assert {each.note for each in notes} == {"Preempted by podgroup uid-g on node cluster"}
+    assert {each.related for each in notes} == {PodReference("default", "g", "uid-g")}
+    driver.run(15)
+    assert driver.bound() == ["p-0", "p-1", "p-2"]
+    driver.check_replay()
+
+
+def test_only_what_is_needed_is_evicted_and_the_most_important_pods_are_spared() -> None:
+    driver = _driver("4")
+    _low(driver, "late", "later")
+    _low(driver, "high-0", "high-1", priority=5)
+    _gang(driver, 2, 2)
+    driver.run(15)
+    assert sorted(driver.evicted) == ["late", "later"]
+    assert driver.bound("p-0", "p-1") == ["p-0", "p-1"]
+
+
+def test_of_equal_pods_the_later_started_is_evicted() -> None:
+    driver = _driver("2")
+    _low(driver, "old", "young")
+    _gang(driver, 1, 1)
+    driver.run(15)
+    assert driver.evicted == ["young"]
+
+
+def test_a_pod_whose_budget_allows_no_disruption_is_spared_first() -> None:
+    driver = _driver("2")
+    _low(driver, "old")
+    _low(driver, "young", labels={"app": "db"})
+    driver.handle(
+        DisruptionBudgetSeen(
+            PodDisruptionBudget(
+                ObjectMeta(name="db", namespace="default", uid="u"),
+                PodDisruptionBudgetSpec(label_selector({"app": "db"})),
+                PodDisruptionBudgetStatus(0),
+            )
+        )
+    )
+    _gang(driver, 1, 1)
+    driver.run(15)
+    assert driver.evicted == ["old"]
+
+
+@pytest.mark.parametrize(("mode", "num_evicted"), [("PodGroup", 3), ("Pod", 1)])
+def test_the_disruption_mode_decides_whether_a_group_is_evicted_as_a_whole(
+    mode: str, num_evicted: int
+) -> None:
+    driver = _driver("3")
+    driver.show_group(make_group("victims", min_count=1, disruption_mode=mode, priority=1))
+    for number in range(3):
+        driver.show(make_member(f"v-{number}", "victims", node="a", priority=1))
+    _gang(driver, 1, 1)
+    driver.run(15)
+    assert len(driver.evicted) == num_evicted
+    assert driver.bound("p-0") == ["p-0"]
+
+
+def test_of_two_groups_of_equal_priority_the_bigger_one_is_spared() -> None:
+    driver = _driver("3")
+    for name, num in (("small", 1), ("big", 2)):
+        driver.show_group(make_group(name, 1, disruption_mode="PodGroup", priority=1))
+        for number in range(num):
+            driver.show(make_member(f"{name}-{number}", name, node="a", priority=1))
+    _gang(driver, 1, 1)
+    driver.run(15)
+    assert driver.evicted == ["small-0"]
+
+
+def test_nothing_is_evicted_for_a_gang_that_does_not_fit_even_then() -> None:
+    driver = _driver("2")
+    _low(driver, "low-0", "low-1")
+    _gang(driver, 3, 3)
+    driver.run(15)
+    assert driver.evicted == []
+    text = "pod group is unschedulable, pod group is unschedulable"
+    assert driver.condition() == ("False", "Unschedulable", text)
+
+
+def test_without_pods_of_lower_priority_the_condition_says_so() -> None:
+    driver = _driver("2")
+    _low(driver, "low-0", "low-1", priority=100)
+    _gang(driver, 2, 2)
+    driver.run(5)
+    reason = "No preemption victims found for incoming preemptor"
+    assert driver.condition()[2] == f"pod group is unschedulable, {reason}"
+    barred = "preemption: not eligible due to workload aware preemption enabled"
+    messages = [each.message for each in driver.take(PatchPodStatus) if each.reason]
+    assert any(each.endswith(barred) for each in messages)
+
+
+def test_one_member_that_never_preempts_stops_its_group() -> None:
+    driver = _driver("2")
+    _low(driver, "low-0", "low-1")
+    driver.show_group(make_group(min_count=2, priority=100))
+    driver.create_members("p-0", priority=100)
+    driver.create_members("p-1", priority=100, preemption_policy="Never")
+    driver.run(15)
+    assert driver.evicted == []
+    assert "preemptionPolicy=Never" in driver.condition()[2]
+
+
+def test_groups_with_a_topology_key_do_not_preempt() -> None:
+    driver = GangDriver(gates=ON)
+    driver.add_nodes("a", cpu="1", labels={"rack": "r"})
+    _low(driver, "low-0")
+    driver.show_group(make_group(min_count=1, topology="rack", priority=100))
+    driver.create_members("p-0", priority=100)
+    driver.run(5)
+    assert driver.evicted == []
+    assert "is not supported for pod groups with scheduling constraints" in driver.condition()[2]
+
+
+def test_a_basic_group_makes_room_member_by_member_until_all_are_in() -> None:
+    driver = _driver("3")
+    _low(driver, "low-0", "low-1", "low-2")
+    _gang(driver, 3)
+    driver.run(30)
+    assert driver.bound() == ["p-0", "p-1", "p-2"]
+
+
+def test_ordinary_pods_preempt_as_ever() -> None:
+    driver = _driver("1")
+    _low(driver, "low-0")
+    driver.show(make_pod("p", cpu="1", priority=100))
+    driver.run(12)
+    assert driver.bound() == ["p"]
+
+
+def test_a_failed_eviction_is_reported_and_the_group_tries_again() -> None:
+    driver = _driver("1")
+    _low(driver, "low-0")
+    driver.show_group(make_group(min_count=1, priority=100))
+    refused: list[EvictPod] = []
+    driver.evict = refused.append
+    driver.create_members("p-0", priority=100)
+    driver.run()
+    (eviction,) = refused
+    driver.handle(EvictionFinished("uid-g", eviction.victim, error="forbidden"))
+    driver.run(3)
+    assert len(refused) == 2
