@@ -115,7 +115,7 @@ async def test_a_process_that_records_in_segments_replays_equal(
                 while len(list(folder.glob("*.recording"))) < 2:  # noqa: ASYNC110 - files
                     await asyncio.sleep(0.05)
             sizes.append(sum(path.stat().st_size for path in folder.iterdir()))
-        await full.drained(1.0)
+        await full.told_of_bindings(30)
         scheduler.terminate()
         assert await scheduler.wait() == 0
     sizes.append(sum(path.stat().st_size for path in folder.iterdir()))

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -74,5 +75,6 @@ async def test_an_outage_of_25_seconds_leaves_a_line_for_each_cause_and_one_for_
     (recovery,) = (each for each in lines if each["event"] == "the API server answers again")
     assert recovery["seconds"] >= OUTAGE_S / 2
     assert recovery["suppressed"] > 10
-    assert len(lines) <= 5
+    repeated = Counter(str({**line, "timestamp": None, "seconds": None}) for line in lines)
+    assert max(repeated.values()) == 1, repeated
     assert "ConnectionKey" not in str(lines)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from simcluster import ClusterOptions, FaultRule, KubeletOptions, SimulatedCluster, make_node
-from simcluster.kinds.resources import NODES, PODS
+from simcluster.kinds.resources import EVENTS, NODES, PODS
 from simcluster.kinds.subresources.binding import bind
 from simcluster.store.deletion import DeleteOptions
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from tests.support.integration.auditor import (
     Auditor,
     auditing,
@@ -118,6 +118,16 @@ class FullCluster:
         """Return once that share of all pods is bound."""
         await self.auditor.until(
             lambda: len(self.auditor.bindings) >= share * len(self.auditor.pods), "mid-drain"
+        )
+
+    async def told_of_bindings(self, num_pods: int) -> None:
+        """Return once the scheduler has written that many Events of bindings.
+
+        It writes them when it has the answers; a pod is bound before that.
+        """
+        events = self.cluster.registry.store.collection(EVENTS.stored_in)
+        await wait_until(
+            lambda: sum(each.obj["reason"] == "Scheduled" for each in events) >= num_pods
         )
 
     async def expect_recovery(

@@ -41,6 +41,11 @@ class OutageLog:
         self._failing_since: float | None = None
         self._has_logged = False
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether no request has been answered since the last failure."""
+        return self._failing_since is not None
+
     def note_failure(self, error: Exception) -> None:
         """A request failed; logged unless the same cause was logged within the last minute."""
         if isinstance(error.__cause__, ApiError):

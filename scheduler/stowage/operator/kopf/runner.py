@@ -81,7 +81,8 @@ class KopfRunner:
         kopf.on.event("", "v1", spec.resource, registry=self._registry)(self._take_event)
 
     async def run(self) -> None:
-        """Watch until cancelled."""
+        """Watch until cancelled; the log of outages says why Kopf ends in one."""
+        outages = self._connection.outages
         backoff = Backoff(self._clock.jitter, 0.5, self._connection.timeouts.max_backoff_s)
         while True:
             self._restart.clear()
@@ -100,7 +101,8 @@ class KopfRunner:
                 log.info("watching again on request", resource=self._spec.resource)
                 backoff.reset()
                 continue
-            log.warning("kopf ended, starting it again", errors=errors)
+            if not outages.is_failing:
+                log.warning("kopf ended, starting it again", errors=errors)
             if asyncio.get_running_loop().time() - began > STABLE_AFTER_S:
                 backoff.reset()
             await self._pause(backoff.next_delay())
@@ -114,7 +116,8 @@ class KopfRunner:
         await self._clock.sleep(self._connection.timeouts.request_s)
         if self._has_requested:
             await asyncio.Event().wait()
-        log.warning("kopf does not watch", resource=self._spec.resource)
+        if not self._connection.outages.is_failing:
+            log.warning("kopf does not watch", resource=self._spec.resource)
 
     def restart(self) -> None:
         """Start Kopf again, with a new list and the current settings."""

@@ -73,6 +73,11 @@ class AttemptTraces:
         """End the trace of the pod."""
         self._end(bound.pod.uid)
 
+    def end_all(self) -> None:
+        """End the traces of all attempts: the process ends, whatever became of their bindings."""
+        for uid in list(self._open):
+            self._end(uid)
+
     def within(self, work: Callable[[Job], Awaitable[None]]) -> Callable[[Job], Awaitable[None]]:
         """`work`, whose requests belong to the trace of the job's pod."""
 

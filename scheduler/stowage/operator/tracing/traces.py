@@ -58,15 +58,20 @@ class Traces:
         )
         self._tracer = self._provider.get_tracer("stowage", own_version)
         self.middleware: aiohttp.ClientMiddlewareType = request_tracer(self._tracer)
+        self._attempts: list[AttemptTraces] = []
 
     def of_attempts(
         self, observer: DurationObserver, unix_nanoseconds: Callable[[], int]
     ) -> AttemptTraces:
         """The traces of scheduling attempts; see `AttemptTraces` for the arguments."""
-        return AttemptTraces(self._tracer, observer, unix_nanoseconds)
+        attempts = AttemptTraces(self._tracer, observer, unix_nanoseconds)
+        self._attempts.append(attempts)
+        return attempts
 
     async def close(self) -> None:
-        """Send what is queued, for `FLUSH_TIMEOUT_S` at most."""
+        """End the open attempts and send what is queued, for `FLUSH_TIMEOUT_S` at most."""
+        for attempts in self._attempts:
+            attempts.end_all()
         # A daemon, since an exit must not wait for a collector that does not answer.
         closed, loop = asyncio.Event(), asyncio.get_running_loop()
 

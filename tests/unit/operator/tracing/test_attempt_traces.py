@@ -142,6 +142,16 @@ def test_a_failed_binding_ends_the_trace_as_an_error_and_keeps_the_decision() ->
     assert "BindingCycle" in traced.children_of("Scheduling")
 
 
+def test_the_end_of_the_process_ends_the_trace_of_a_pod_that_is_being_bound() -> None:
+    traced = _with_pod(_Traced())
+    bind = traced.schedule()
+    traced.traces.end_all()
+    root = traced.spans()["Scheduling"]
+    assert root.attributes is not None
+    assert root.attributes["k8s.pod.uid"] == bind.pod.uid
+    assert "BindingCycle" in traced.children_of("Scheduling")
+
+
 def test_the_next_attempt_of_a_pod_is_a_trace_of_its_own() -> None:
     traced = _with_pod(_Traced(), cpu="6")
     traced.report(traced.engine.schedule(0.0, 1))
