@@ -27,8 +27,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Exempt what is alive after a module from garbage collection.
 
-    Thousands of tests leave some gigabytes of modules, examples and reports. Without this, each
-    full collection takes seconds, and each benchmark begins with one.
+    Modules, examples and reports of thousands of tests stay in memory. Without this, every full
+    collection visits all of them, and each benchmark begins with one.
     """
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
