@@ -32,7 +32,6 @@ from stowage.api.events import (
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
-from stowage.api.objects.pod import Pod
 from stowage.api.objects.pod_groups import (
     CORE_GROUPS,
     CoschedulingPodGroup,
@@ -48,6 +47,7 @@ from stowage.api.objects.workloads import (
     Service,
     StatefulSet,
 )
+from stowage.api.pod_lists import ends, replaces
 
 _SELECTED_BY_LABELS: Mapping[str, type[ReplicaSet | StatefulSet]] = {
     "ReplicaSet": ReplicaSet,
@@ -63,9 +63,6 @@ _Workload: TypeAlias = ReplicaSet | StatefulSet | Service | ReplicationControlle
 class FollowedObjects:
     """Keeps the objects up to date, event by event.
 
-    Pending and assigned pods are watched apart, so a pod that was bound may be seen with its node
-    before it is gone from the pending ones; a pod with a node stays.
-
     Args:
         objects: The objects to keep up to date; None for none yet.
 
@@ -76,10 +73,10 @@ class FollowedObjects:
     def __init__(self, objects: ClusterObjects | None = None) -> None:
         self.objects = ClusterObjects() if objects is None else objects
         self._by_type: Mapping[type[Any], Callable[[Any], object]] = {
-            PendingPodSeen: self._pending_pod_seen,
-            PendingPodGone: self._pending_pod_gone,
-            AssignedPodSeen: lambda event: self.objects.add(event.pod),
-            AssignedPodGone: self._assigned_pod_gone,
+            PendingPodSeen: self._pod_seen,
+            PendingPodGone: self._pod_gone,
+            AssignedPodSeen: self._pod_seen,
+            AssignedPodGone: self._pod_gone,
             NodeSeen: lambda event: self.objects.add(event.node),
             NodeGone: lambda event: self.objects.remove(Node.__name__, event.name),
             NamespaceSeen: lambda event: self.objects.add(event.namespace),
@@ -112,24 +109,13 @@ class FollowedObjects:
         if pod is not None:
             self.objects.add(replace(pod, spec=replace(pod.spec, node_name=node_name)))
 
-    def _pending_pod_seen(self, event: PendingPodSeen) -> None:
-        known = self.objects.pod(event.pod.metadata.namespaced_name)
-        if known is None or not _is_placed(known, event.pod.metadata.uid):
+    def _pod_seen(self, event: PendingPodSeen | AssignedPodSeen) -> None:
+        if replaces(self.objects.pod(event.pod.metadata.namespaced_name), event):
             self.objects.add(event.pod)
 
-    def _pending_pod_gone(self, event: PendingPodGone) -> None:
-        known = self.objects.pod(_key(event))
-        if known is not None and known.metadata.uid == event.uid and not known.spec.node_name:
+    def _pod_gone(self, event: PendingPodGone | AssignedPodGone) -> None:
+        if ends(self.objects.pod(_key(event)), event):
             self.objects.remove(POD, _key(event))
-
-    def _assigned_pod_gone(self, event: AssignedPodGone) -> None:
-        known = self.objects.pod(_key(event))
-        if known is not None and known.metadata.uid == event.uid:
-            self.objects.remove(POD, _key(event))
-
-
-def _is_placed(pod: Pod, uid: str) -> bool:
-    return pod.metadata.uid == uid and bool(pod.spec.node_name)
 
 
 def _workload(event: WorkloadSeen) -> _Workload:

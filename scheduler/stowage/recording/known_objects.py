@@ -30,6 +30,8 @@ from stowage.api.events import (
     WorkloadGone,
     WorkloadSeen,
 )
+from stowage.api.objects.pod import Pod
+from stowage.api.pod_lists import ends, replaces
 
 _Key: TypeAlias = tuple[str, str]
 """The kind, and ``namespace/name`` or the name."""
@@ -37,9 +39,6 @@ _Key: TypeAlias = tuple[str, str]
 
 class KnownObjects:
     """Keeps the last event of each object, event by event.
-
-    Pending and assigned pods are watched apart, so a pod that was bound may be seen with its node
-    before it is gone from the pending ones; a pod with a node stays.
 
     Attributes:
         configuration: The last change of the configuration; None before the first.
@@ -80,24 +79,18 @@ class KnownObjects:
         yield from (each for each in pods if isinstance(each, PendingPodSeen))
 
     def _pod_seen(self, event: PendingPodSeen | AssignedPodSeen) -> None:
-        metadata = event.pod.metadata
-        known = self._pods.get(metadata.namespaced_name)
-        is_late = (
-            isinstance(event, PendingPodSeen)
-            and known is not None
-            and known.pod.metadata.uid == metadata.uid
-            and bool(known.pod.spec.node_name)
-        )
-        if not is_late:
-            self._pods[metadata.namespaced_name] = event
+        key = event.pod.metadata.namespaced_name
+        if replaces(self._pod(key), event):
+            self._pods[key] = event
 
     def _pod_gone(self, event: PendingPodGone | AssignedPodGone) -> None:
         key = f"{event.namespace}/{event.name}"
-        known = self._pods.get(key)
-        if known is None or known.pod.metadata.uid != event.uid:
-            return
-        if isinstance(event, AssignedPodGone) or not known.pod.spec.node_name:
+        if ends(self._pod(key), event):
             del self._pods[key]
+
+    def _pod(self, key: str) -> Pod | None:
+        known = self._pods.get(key)
+        return None if known is None else known.pod
 
 
 def _of(obj: Any) -> _Key:
