@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.objects.device import DeviceClass, ResourceClaim, ResourceSlice
-from stowage.state import ClusterCache
+from stowage.state import ClusterCache, InvariantViolation
+from stowage.state.devices.devices import ClaimAllocation
 from tests.support.builders import make_node
 from tests.support.device_builders import (
     allocated,
@@ -178,3 +179,26 @@ def test_a_claim_with_an_invalid_quantity_is_refused() -> None:
     share: dict[str, Any] = {"share_id": "s", "consumed_capacity": {"memory": "many"}}
     with pytest.raises(InvalidObject):
         cache.update_device_object(allocated(make_claim("a"), "n", "gpu-0", **share))
+
+
+def _in_flight(name: str) -> ClaimAllocation:
+    claim = allocated(make_claim(name), "n", "gpu-0")
+    assert claim.status.allocation is not None
+    return ClaimAllocation(claim.metadata.uid, f"default/{name}", claim.status.allocation)
+
+
+def test_validation_counts_devices_in_flight() -> None:
+    cache = ClusterCache()
+    cache.snapshot().devices.begin(_in_flight("c"))
+    cache.validate()
+    cache.snapshot().devices.in_flight.clear()
+    with pytest.raises(InvariantViolation, match="allocated devices"):
+        cache.validate()
+
+
+def test_validation_finds_a_device_that_two_claims_get() -> None:
+    cache = ClusterCache()
+    for name in ("c", "d"):
+        cache.snapshot().devices.begin(_in_flight(name))
+    with pytest.raises(InvariantViolation, match=r"device .*gpu-0"):
+        cache.validate()

@@ -269,6 +269,14 @@ BROKEN: dict[str, tuple[Break, str]] = {
         lambda cache: cache.state.volume_use.add_attachment(AttachedVolume(DRIVER, "x"), ROW),
         "volumes of attachments",
     ),
+    "an attachment to a node without a row": (
+        lambda cache: cache.state.storage.put(make_attachment("a9", "n9", "v0")),
+        "attachment a9 has a row",
+    ),
+    "a CSINode without a row": (
+        lambda cache: cache.state.storage.put(make_csi_node("n9")),
+        "CSINode n9 has a row",
+    ),
     "a CSINode": (
         lambda cache: cache.state.csi_nodes.put(ROW, make_csi_node("n0")),
         "CSINode of row 0",
