@@ -107,6 +107,16 @@ def test_a_refused_binding_forgets_the_pod_and_retries_it(engine: Engine) -> Non
     assert bind_first(engine, 3.0).pod.name == "p"
 
 
+def test_a_refused_binding_wakes_a_pod_that_waits_for_the_room(engine: Engine) -> None:
+    pods = [make_pod(name, cpu="3") for name in ("p", "q")]
+    engine.handle([NodeSeen(make_node("n", cpu="4")), *map(PendingPodSeen, pods)], 0.0)
+    bind = bind_first(engine)
+    assert of_type(BindPod, engine.schedule(0.0, 1)) == []
+    assert engine.pending_counts()["unschedulable"] == 1
+    engine.handle([BindFailed(bind.pod.uid, "n", "refused by the server")], 30.0)
+    assert engine.pending_counts()["unschedulable"] == 0
+
+
 def test_a_pod_that_leaves_the_pending_watch_stays_assumed_until_its_binding_is_answered(
     engine: Engine,
 ) -> None:

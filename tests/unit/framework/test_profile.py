@@ -201,6 +201,21 @@ def test_all_errors_are_reported_with_path_value_and_expectation() -> None:
     )
 
 
+def test_ignored_resources_and_groups_are_checked() -> None:
+    args = {
+        "ignoredResources": ["example.com/a", "not a name"],
+        "ignoredResourceGroups": ["example.com", "example.com/a", ""],
+    }
+    path = "profiles[0].pluginConfig[0].args"
+    name = "a resource name such as example.com/foo"
+    group = "a group such as example.com, without a slash"
+    assert _errors(pluginConfig=[{"name": "NodeResourcesFit", "args": args}]) == [
+        f'{path}.ignoredResources[1]: "not a name" (expected {name})',
+        f'{path}.ignoredResourceGroups[1]: "example.com/a" (expected {group})',
+        f'{path}.ignoredResourceGroups[2]: "" (expected {group})',
+    ]
+
+
 def test_a_profile_needs_a_bind_plugin_and_a_queue_sort_plugin() -> None:
     errors = _errors(plugins={"multiPoint": {"disabled": [{"name": "*"}]}})
     assert errors == [

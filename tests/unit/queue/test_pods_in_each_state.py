@@ -101,6 +101,17 @@ def test_activation_makes_every_waiting_pod_active_at_once(bring: Bring, place: 
     assert queue.state_of("uid-p") is expected
 
 
+def test_activation_goes_on_after_a_pod_in_flight() -> None:
+    queue = make_queue()
+    for name in ("p", "q"):
+        queue.add(pending(name), 0.0)
+    rejected = pop(queue)
+    queue.add_unschedulable(rejected, 0.1, ["NodeResourcesFit"])
+    flying = pop(queue)
+    queue.activate([flying.uid, rejected.uid], 0.5)
+    assert queue.state_of(rejected.uid) is QueueState.ACTIVE
+
+
 @in_each_place
 def test_try_again_moves_a_pod_to_backoff_without_an_event(bring: Bring, place: QueueState) -> None:
     queue = make_queue()

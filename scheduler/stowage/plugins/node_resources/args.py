@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from stowage.api.config.loading import ConfigError
 from stowage.api.config.types import ConfigStruct, UtilizationShapePoint
-from stowage.api.values.resource_names import is_extended_resource_name
+from stowage.api.values.selectors import key_error
 
 LEAST_ALLOCATED = "LeastAllocated"
 MOST_ALLOCATED = "MostAllocated"
@@ -60,11 +60,11 @@ class NodeResourcesFitArgs(ConfigStruct, frozen=True):
     def validate(self) -> Iterator[ConfigError]:
         """Yield the errors that ``ValidateNodeResourcesFitArgs`` of v1.36 finds."""
         for index, name in enumerate(self.ignored_resources):
-            if not _is_qualified(name):
+            if key_error(name):
                 path = f"ignoredResources[{index}]"
                 yield ConfigError(path, name, "a resource name such as example.com/foo")
         for index, group in enumerate(self.ignored_resource_groups):
-            if not group or "/" in group:
+            if "/" in group or key_error(group):
                 path = f"ignoredResourceGroups[{index}]"
                 yield ConfigError(path, group, "a group such as example.com, without a slash")
         for error in _strategy_errors(self.scoring_strategy):
@@ -139,7 +139,3 @@ def _shape_errors(shape: Sequence[UtilizationShapePoint]) -> Iterator[ConfigErro
         if not 0 <= point.score <= MAX_SHAPE_SCORE:
             yield ConfigError(f"{path}.score", point.score, "0 to 10")
         last = max(last, point.utilization)
-
-
-def _is_qualified(name: str) -> bool:
-    return is_extended_resource_name(name) or ("/" not in name and bool(name))

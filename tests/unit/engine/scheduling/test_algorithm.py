@@ -86,6 +86,7 @@ def test_an_empty_cluster_has_its_own_message() -> None:
     assert isinstance(result, Unschedulable)
     assert result.message == "no nodes available to schedule pods"
     assert result.unschedulable_plugins == frozenset()
+    assert result.evaluated_nodes == result.searched_nodes == 0
 
 
 def test_an_unschedulable_pod_gets_reasons_and_the_result_of_post_filter() -> None:
