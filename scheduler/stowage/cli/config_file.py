@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import yaml
-from rich.console import Console
 
 from stowage.api.config.loading import (
     KIND,
@@ -19,6 +18,9 @@ from stowage.api.config.loading import (
     load_configuration,
 )
 from stowage.api.config.policy import is_policy
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 STANDARD_INPUT = Path("-")
 MAX_CHARACTERS = 2**20

@@ -47,7 +47,6 @@ from stowage.operator.metrics.replica_metrics import (
 from stowage.operator.metrics.resource_metrics import ResourceMetrics
 from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.operator.metrics.work_queue_metrics import WorkQueueMetrics
-from stowage.operator.recording import start_recording
 from stowage.operator.run_options import EngineDependencies, RunOptions
 from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAccess
 from stowage.operator.serving.health import Check, Checks
@@ -72,11 +71,11 @@ from stowage.operator.writers.pod_reader import PodReader
 from stowage.operator.writers.pod_status import PodStatusWriter
 from stowage.operator.writers.pre_binder import PRE_BIND_LIMIT_S, PreBinder
 from stowage.operator.writers.volume_writer import VolumeWriter
-from stowage.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    # Imports OpenTelemetry, which is optional.
+    # Not needed unless they are asked for; traces need OpenTelemetry, which is optional.
     from stowage.operator.tracing.traces import Traces
+    from stowage.recording.recorder import Recorder
 
 log = structlog.get_logger("stowage.operator.process")
 
@@ -329,6 +328,8 @@ class Process:
         options = self._options.recording
         if options is None:
             return None
+        from stowage.operator.recording import start_recording  # noqa: PLC0415
+
         return start_recording(options, self._options.configuration, self._clock)
 
     def _make_reflectors(self) -> list[Reflector[Any]]:
