@@ -6,6 +6,7 @@ imported later, e.g. by a plugin.
 
 from __future__ import annotations
 
+import ssl
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,9 @@ def lean_libraries() -> Iterator[None]:
     # structlog uses Rich for tracebacks in colours; our log formats have plain ones.
     with _as_if_not_installed("rich"):
         import_module("structlog")
+    # aiohttp loads the system's certificates twice; an API server has a CA of its own.
+    with _late_certificates():
+        import_module("aiohttp")
     # Kopf can set the owners of the client's models; the scheduler has no such models.
     with _as_if_not_installed("kubernetes"):
         import_module("kopf")
@@ -50,6 +54,38 @@ def _make_api_client(*arguments: Any, **named: Any) -> Any:
     """Stands for the class ApiClient, which `kubernetes.aio.config` imports; it needs Pydantic."""
     return import_module("kubernetes.aio.client.api_client").ApiClient(*arguments, **named)
 
+
+class _LateCertificates(ssl.SSLContext):
+    """A TLS context that loads the system's certificates when it is used first."""
+
+    def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
+        self._load()
+        return self.wrap_bio(*arguments, **named)
+
+    def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:
+        self._load()
+        return self.wrap_socket(*arguments, **named)
+
+    def _load(self) -> None:
+        self.__class__ = ssl.SSLContext  # type: ignore[assignment] # which has the same attributes
+        self.set_default_verify_paths()
+
+
+@contextmanager
+def _late_certificates() -> Iterator[None]:
+    """TLS contexts that are made in this block load the system's certificates late."""
+
+    def load_late(context: ssl.SSLContext, *_purpose: ssl.Purpose) -> None:
+        context.__class__ = _LateCertificates
+
+    context_class: Any = ssl.SSLContext
+    load_now = context_class.load_default_certs
+    context_class.load_default_certs = context_class.set_default_verify_paths = load_late
+    try:
+        yield
+    finally:
+        context_class.load_default_certs = load_now
+        del context_class.set_default_verify_paths  # inherited
 
 @contextmanager
 def _as_if_not_installed(package: str) -> Iterator[None]:
