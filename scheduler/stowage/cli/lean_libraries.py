@@ -87,6 +87,7 @@ def _late_certificates() -> Iterator[None]:
         context_class.load_default_certs = load_now
         del context_class.set_default_verify_paths  # inherited
 
+
 @contextmanager
 def _as_if_not_installed(package: str) -> Iterator[None]:
     """Imports of the package fail in this block, unless it has been imported before."""

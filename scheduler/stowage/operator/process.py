@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import structlog
 
@@ -84,6 +84,7 @@ EXIT_OK = 0
 MAX_IDLE_AS_LEADER_S = 5.0
 """A new leader lists pending pods again unless their watch has had data within this time."""
 
+_Job: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 DECISION_LOG_GRACE_S = 1.0
 """How long the end of the process waits for decisions that are not written yet."""
@@ -224,9 +225,9 @@ class Process:
     def _start_background(self) -> list[asyncio.Task[None]]:
         jobs: list[tuple[str, Coroutine[Any, Any, None]]] = [
             ("credentials", self._connection.keep_fresh()),
-            ("pending pods", self._pending_pod_watch.run()),
+            ("pending pods", self._when_to_list(self._pending_pod_watch.run)),
             ("custom resources", self._custom_resources.run()),
-            *((f"{reflector.kind} reflector", reflector.run()) for reflector in self._reflectors),
+            *((f"{it.kind} reflector", self._when_to_list(it.run)) for it in self._reflectors),
         ]
         if self._options.feature_gates.set_to("GenericWorkload") is not False:
             jobs.append(("pod groups", self._pod_groups.run()))
@@ -236,6 +237,9 @@ class Process:
         if self._options.config_map is not None:
             jobs.append(("configuration", self._run_config_map_watch(self._options.config_map)))
         return [asyncio.create_task(job, name=name) for name, job in jobs]
+
+    def _when_to_list(self, run: _Job) -> Coroutine[Any, Any, None]:
+        return run() if self._elector is None else self._elector.after_first_attempt(run)
 
     async def _run_config_map_watch(self, options: ConfigMapOptions) -> None:
         """Follow the ConfigMap of the configuration until cancelled."""

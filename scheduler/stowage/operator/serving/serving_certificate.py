@@ -1,8 +1,8 @@
 """The certificate of the HTTPS endpoints: given files, reloaded when they change, or self-signed.
 
 As in kube-scheduler, a self-signed certificate is used without ``--tls-cert-file``. It is stored in
-``--cert-dir`` if given, otherwise in memory only. The latter is made when the first client connects:
-importing ``cryptography`` takes a tenth of the CPU time of a start.
+``--cert-dir`` if given, otherwise in memory only. The latter is made when the first client
+connects, because importing ``cryptography`` takes a tenth of the CPU time of a start.
 """
 
 from __future__ import annotations
