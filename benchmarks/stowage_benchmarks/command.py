@@ -42,7 +42,7 @@ def _known_core_workload(name: str) -> str:
 
 Sizes: TypeAlias = Annotated[
     list[int],
-    typer.Option("--nodes", min=100, help="Number of nodes and of running pods; may be repeated."),
+    typer.Option("--nodes", min=100, help="Number of nodes; may be repeated."),
 ]
 SomeWorkloads: TypeAlias = Annotated[
     list[str],
@@ -67,6 +67,9 @@ def core(
         *GANG_SIZES,
         REQUEUE_STORM,
     ],
+    running: Annotated[
+        int, typer.Option("--running", min=1, help="Pods that run on each node at the start.")
+    ] = 1,
     json: AsJson = False,
 ) -> None:
     """Run pods through the engine alone, without I/O, and measure the CPU time of each.
@@ -89,12 +92,12 @@ def core(
     gangs = {name: measure_gangs(name) for name in GANG_SIZES}
     special = {PREEMPTION: measure_preemption, CLAIMS: measure_claims, **gangs}
     results = [
-        special[name](size, pods) if name in special else measure_core(name, size, pods)
+        special[name](size, pods) if name in special else measure_core(name, size, pods, running)
         for name in shapes
         for size in nodes
     ]
     storms = [each for size in nodes if REQUEUE_STORM in workload for each in measure_storms(size)]
-    memory = [measure_memory(size) for size in nodes] if shapes else []
+    memory = [measure_memory(size, running) for size in nodes] if shapes else []
     if json:
         report = {"core": results, "memory": memory, "requeue_storms": storms}
         typer.echo(msgspec.json.encode(report).decode())

@@ -131,4 +131,8 @@ def test_a_malicious_document_is_refused_with_a_short_message(text: str, want: s
 
 def test_a_tab_may_separate_a_field_from_its_value() -> None:
     """As in kube-scheduler, whose parser is a port of the one used here."""
-    assert parse_configuration("parallelism:\t7\t# many", "--config", "file").parallelism == 7
+    text = (
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "parallelism:\t7\t# many"
+    )
+    assert parse_configuration(text, "--config", "file").parallelism == 7
