@@ -54,7 +54,7 @@ class DefaultPreemption:
     """Nominates the node where evicting pods of lower priority costs least."""
 
     name = "DefaultPreemption"
-    traits = PluginTraits(rejects_per_class=True)
+    traits = PluginTraits(rejects_per_class=True, reads_only_node_demand=True)
 
     def __init__(self, args: DefaultPreemptionArgs) -> None:
         self._args = args
