@@ -83,7 +83,6 @@ def test_a_pod_whose_labels_other_pods_reject_gets_its_own_result() -> None:
     loud = nodes.schedule(_large("loud", labels={"app": "loud"}))
     assert isinstance(loud, Unschedulable)
     assert loud is not first
-    assert "InterPodAffinity" in loud.unschedulable_plugins
 
 
 def test_a_pod_of_another_priority_gets_its_own_result() -> None:
