@@ -75,7 +75,7 @@ class DefaultPreemption:
         If budgets are respected, every change of a budget may help.
         """
         gone = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
-        registrations = (EventRegistration(gone, _skip, per_class=True),)
+        registrations = (EventRegistration(gone, _skip, per_demand=True),)
         if not self._args.respects_budgets:
             return registrations
         return (*registrations, EventRegistration(_BUDGET_CHANGED, per_class=True))
