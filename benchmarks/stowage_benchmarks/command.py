@@ -12,7 +12,14 @@ from stowage.cli.plain_help import PlainCommand, PlainGroup
 from stowage_benchmarks.chaos.command import chaos, chaos_cluster
 from stowage_benchmarks.e2e.command import e2e
 from stowage_benchmarks.questions.command import questions
-from stowage_benchmarks.workloads import CLAIMS, CORE_SIZES, GANG_SIZES, PREEMPTION, WORKLOADS
+from stowage_benchmarks.workloads import (
+    CLAIMS,
+    CORE_SIZES,
+    FAILING_PREEMPTION,
+    GANG_SIZES,
+    PREEMPTION,
+    WORKLOADS,
+)
 
 #: A workload of `core` that measures events, not pods.
 REQUEUE_STORM = "requeue-storm"
@@ -37,12 +44,16 @@ def _known_workload(name: str) -> str:
 
 
 def _known_core_workload(name: str) -> str:
-    return name if name in (PREEMPTION, CLAIMS, *GANG_SIZES) else _known_workload(name)
+    return (
+        name
+        if name in (PREEMPTION, FAILING_PREEMPTION, CLAIMS, *GANG_SIZES)
+        else _known_workload(name)
+    )
 
 
 Sizes: TypeAlias = Annotated[
     list[int],
-    typer.Option("--nodes", min=100, help="Number of nodes and of running pods; may be repeated."),
+    typer.Option("--nodes", min=100, help="Number of nodes; may be repeated."),
 ]
 SomeWorkloads: TypeAlias = Annotated[
     list[str],
@@ -63,22 +74,30 @@ def core(
     workload: SomeWorkloads = [  # noqa: B006
         *WORKLOADS,
         PREEMPTION,
+        FAILING_PREEMPTION,
         CLAIMS,
         *GANG_SIZES,
         REQUEUE_STORM,
     ],
+    running: Annotated[
+        int, typer.Option("--running", min=1, help="Pods that run on each node at the start.")
+    ] = 1,
     json: AsJson = False,
 ) -> None:
     """Run pods through the engine alone, without I/O, and measure the CPU time of each.
 
     The CPU time covers a pod from its first event to its confirmed binding. Workload preemption
-    fills the nodes first, so that each pod preempts others. Workload claims gives each node eight
+    fills the nodes first, so that each pod preempts others; in failing-preemption that helps none.
+    Workload claims gives each node eight
     devices and each pod a claim for one of them. Workloads gangs and large-gangs bind gangs of 8
     and of 1,000 pods on empty nodes. Workload requeue-storm measures the cost of changing all nodes
     while 10,000 pods wait. Exits 1 if a pod found no node, or if a storm moved a pod that it does
     not help or left one that it helps.
     """
     from stowage_benchmarks.core.claims import measure_claims  # noqa: PLC0415
+    from stowage_benchmarks.core.failing_preemption import (  # noqa: PLC0415
+        measure_failing_preemption,
+    )
     from stowage_benchmarks.core.gangs import measure_gangs  # noqa: PLC0415
     from stowage_benchmarks.core.preemption import measure_preemption  # noqa: PLC0415
     from stowage_benchmarks.core.report import print_core_results  # noqa: PLC0415
@@ -87,14 +106,19 @@ def core(
 
     shapes = [_known_core_workload(name) for name in workload if name != REQUEUE_STORM]
     gangs = {name: measure_gangs(name) for name in GANG_SIZES}
-    special = {PREEMPTION: measure_preemption, CLAIMS: measure_claims, **gangs}
+    special = {
+        PREEMPTION: measure_preemption,
+        FAILING_PREEMPTION: measure_failing_preemption,
+        CLAIMS: measure_claims,
+        **gangs,
+    }
     results = [
-        special[name](size, pods) if name in special else measure_core(name, size, pods)
+        special[name](size, pods) if name in special else measure_core(name, size, pods, running)
         for name in shapes
         for size in nodes
     ]
     storms = [each for size in nodes if REQUEUE_STORM in workload for each in measure_storms(size)]
-    memory = [measure_memory(size) for size in nodes] if shapes else []
+    memory = [measure_memory(size, running) for size in nodes] if shapes else []
     if json:
         report = {"core": results, "memory": memory, "requeue_storms": storms}
         typer.echo(msgspec.json.encode(report).decode())

@@ -26,6 +26,8 @@ GANG_SIZES = {"gangs": 8, "large-gangs": 1_000}
 CORE_SIZES = (500, 1_000, 5_000, 15_000)
 #: A workload of `stowage bench core` with full nodes.
 PREEMPTION = "preemption"
+#: The same without victims: every attempt fails.
+FAILING_PREEMPTION = "failing-preemption"
 
 _IMAGE = "registry.k8s.io/pause:3.10"
 _RESOURCES = {"cpu": "100m", "memory": "500Mi"}

@@ -76,11 +76,14 @@ def measure_storms(num_nodes: int, waiting: int = WAITING) -> list[StormResult]:
         _measure("none woken", num_nodes, waiting, TEMPLATES, helps=False),
         _measure("all woken", num_nodes, waiting, TEMPLATES, helps=True),
         _measure("no two pods alike", few, waiting, waiting, helps=False),
+        _measure("no two requests alike", few, waiting, waiting, helps=False, alike=False),
     ]
 
 
-def _measure(case: str, num_nodes: int, waiting: int, classes: int, *, helps: bool) -> StormResult:
-    engine = _waiting_engine(num_nodes, waiting, classes)
+def _measure(
+    case: str, num_nodes: int, waiting: int, classes: int, *, helps: bool, alike: bool = True
+) -> StormResult:
+    engine = _waiting_engine(num_nodes, waiting, classes, alike)
     gc.collect()
     gc.freeze()
     costs: list[int] = []
@@ -106,13 +109,14 @@ def _measure(case: str, num_nodes: int, waiting: int, classes: int, *, helps: bo
     )
 
 
-def _waiting_engine(num_nodes: int, waiting: int, classes: int) -> Engine:
+def _waiting_engine(num_nodes: int, waiting: int, classes: int, alike: bool) -> Engine:
     """An engine with all nodes in which every pod is unschedulable."""
     ties = random.Random(0)  # noqa: S311 - ties between equal nodes are no secret
     engine = make_engine(make_frameworks(load_configuration()), ties.randrange)
     few = min(FIRST_NODES, num_nodes)
     engine.handle(_nodes(range(few)), 0.0)
-    engine.handle((PendingPodSeen(_pod(index, classes)) for index in range(waiting)), 0.0)
+    pods = (_pod(index, classes, alike) for index in range(waiting))
+    engine.handle(map(PendingPodSeen, pods), 0.0)
     engine.schedule(0.0, waiting)
     engine.handle(_nodes(range(few, num_nodes)), 0.0)
     return engine
@@ -129,14 +133,17 @@ def _changed_node(index: int, helps: bool) -> Json:
     return node
 
 
-def _pod(index: int, classes: int) -> Pod:
+def _pod(index: int, classes: int, alike: bool) -> Pod:
     manifest = pending_pod("basic", index, DEFAULT_SCHEDULER_NAME)
     template = index % classes
     manifest["metadata"]["labels"] = {"template": str(template)}
     if template % 2:
         manifest["spec"]["nodeSelector"] = {_LABEL: "wanted"}
     else:
-        manifest["spec"]["containers"][0]["resources"] = {"requests": {"cpu": _WANTED_CPU}}
+        requests = {"cpu": _WANTED_CPU, "memory": "1Gi" if alike else str(2**30 + index)}
+        manifest["spec"]["containers"][0]["resources"] = {"requests": requests}
+    if not alike:
+        manifest["spec"]["tolerations"] = [{"key": f"own-{index}", "operator": "Exists"}]
     pod = convert_object(Pod, manifest)
     metadata = msgspec.structs.replace(pod.metadata, uid=f"uid-{index}")
     return msgspec.structs.replace(pod, metadata=metadata)

@@ -46,7 +46,7 @@ class CoreResult(msgspec.Struct, frozen=True):
     """Cost of one workload at one size.
 
     Attributes:
-        nodes: Nodes, and running pods at the start.
+        nodes: Nodes.
         pods: Pods measured.
         pod_median_us: Whole way of a pod through the engine, CPU microseconds.
         pod_p99_us: The same, 99th percentile.
@@ -71,12 +71,15 @@ class MemoryResult(msgspec.Struct, frozen=True):
     bytes_per_running_pod: float
 
 
-def measure_core(workload: str, num_nodes: int, num_pods: int) -> CoreResult:
-    """Schedule `num_pods` pods of `workload` on `num_nodes` nodes that run as many pods."""
+def measure_core(
+    workload: str, num_nodes: int, num_pods: int, running_a_node: int = 1
+) -> CoreResult:
+    """Schedule `num_pods` pods of `workload` on `num_nodes` nodes that run other pods already."""
+    num_running = num_nodes * running_a_node
     engine = bench_engine()
     engine.handle(node_events(num_nodes), 0.0)
-    engine.handle(_storage(workload, num_nodes, WARM_UP_PODS + num_pods), 0.0)
-    engine.handle(_running_pods(workload, num_nodes), 0.0)
+    engine.handle(_storage(workload, num_nodes, num_running, WARM_UP_PODS + num_pods), 0.0)
+    engine.handle(_running_pods(workload, num_nodes, num_running), 0.0)
     gc.collect()
     gc.freeze()
     samples = [
@@ -97,8 +100,9 @@ def measure_core(workload: str, num_nodes: int, num_pods: int) -> CoreResult:
     )
 
 
-def measure_memory(num_nodes: int) -> MemoryResult:
-    """Measure the memory of `num_nodes` nodes and as many running pods."""
+def measure_memory(num_nodes: int, running_a_node: int = 1) -> MemoryResult:
+    """Measure the memory of `num_nodes` nodes and their running pods."""
+    num_running = num_nodes * running_a_node
     engine = bench_engine()
     gc.collect()
     tracemalloc.start()
@@ -106,12 +110,12 @@ def measure_memory(num_nodes: int) -> MemoryResult:
     engine.handle(node_events(num_nodes), 0.0)
     gc.collect()
     with_nodes = tracemalloc.get_traced_memory()[0]
-    engine.handle(_running_pods("basic", num_nodes), 0.0)
+    engine.handle(_running_pods("basic", num_nodes, num_running), 0.0)
     gc.collect()
     with_pods = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     return MemoryResult(
-        num_nodes, (with_nodes - start) / num_nodes, (with_pods - with_nodes) / num_nodes
+        num_nodes, (with_nodes - start) / num_nodes, (with_pods - with_nodes) / num_running
     )
 
 
@@ -128,14 +132,16 @@ def node_events(num_nodes: int) -> Iterable[NodeSeen]:
     return (NodeSeen(convert_object(Node, bench_node(index))) for index in range(num_nodes))
 
 
-def _storage(workload: str, num_nodes: int, num_pods: int) -> Iterable[StorageSeen]:
-    for obj in storage_of(workload, num_nodes, num_nodes, num_pods):
+def _storage(
+    workload: str, num_nodes: int, num_running: int, num_pods: int
+) -> Iterable[StorageSeen]:
+    for obj in storage_of(workload, num_nodes, num_running, num_pods):
         kind = cast("type[StorageObject]", KINDS[obj["kind"]])
         yield StorageSeen(convert_object(kind, obj))
 
 
-def _running_pods(workload: str, num_nodes: int) -> Iterable[AssignedPodSeen]:
-    pods = (running_pod(workload, index, num_nodes, SCHEDULER_NAME) for index in range(num_nodes))
+def _running_pods(workload: str, num_nodes: int, num_running: int) -> Iterable[AssignedPodSeen]:
+    pods = (running_pod(workload, index, num_nodes, SCHEDULER_NAME) for index in range(num_running))
     return (AssignedPodSeen(bench_pod(pod)) for pod in pods)
 
 

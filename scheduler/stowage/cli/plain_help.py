@@ -11,12 +11,18 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from stowage.cli.flag_coercion import read_flags_directly
+
 Records = Iterable[tuple[str, str]]
 _TEXT_INDENT = " " * 4
 
 
 class PlainCommand(TyperCommand):
     """A command with plain help: its arguments, then its flags by panel."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, which read their values without Pydantic."""
+        return read_flags_directly(super().get_params(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and the flags."""
@@ -25,6 +31,10 @@ class PlainCommand(TyperCommand):
 
 class PlainGroup(TyperGroup):
     """A group with plain help: its flags, then its commands by panel; the epilog as it is."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, which read their values without Pydantic."""
+        return read_flags_directly(super().get_params(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the flags and the commands."""

@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import InvalidConfiguration, settings_without_effect
@@ -22,10 +20,13 @@ from stowage.cli.flags_without_effect import accepts_flags_without_effect, setti
 from stowage.cli.go_flags import is_true
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.lazy_commands import single_command_app
+from stowage.cli.lean_libraries import lean_libraries
 from stowage.cli.max_volumes import max_volumes
 from stowage.cli.run_command import RunCommand
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from stowage.operator import RunOptions
 
 _FIVE_MINUTES_S = 300.0
@@ -95,7 +96,7 @@ def run(
     MaxAzureDiskVolumeCount. The command exits with status 1 when it loses the Lease.
     """
     # Imported late: --help does not need Kopf and the Kubernetes client.
-    with garbage_collection_paused():
+    with garbage_collection_paused(), lean_libraries():
         from stowage.cli import composition  # noqa: PLC0415
         from stowage.cli.effective import write_new_file  # noqa: PLC0415
         from stowage.cli.serving_options import (  # noqa: PLC0415
@@ -206,21 +207,29 @@ def _failures_reported(
     log_failure: Callable[[str, list[str]], None] | None,
 ) -> Iterator[None]:
     """Report why the scheduler cannot start, in the log or on the terminal, and exit with 1."""
-    console = Console(stderr=True, highlight=False)
     try:
         yield
     except InvalidConfiguration as invalid:
         if log_failure is not None:
             log_failure("configuration refused", [str(each) for each in invalid.errors])
         else:
-            print_errors(console, invalid)
+            print_errors(_console(), invalid)
         raise typer.Exit(1) from invalid
     except cannot_start as error:
         if log_failure is not None:
             log_failure("cannot run", [str(error) or repr(error)])
         else:
-            console.print(f"[red]cannot run:[/red] {escape(str(error))}")
+            console = _console()
+            console.print("cannot run:", style="red", end=" ")
+            console.print(str(error), markup=False)
         raise typer.Exit(1) from error
+
+
+def _console() -> Console:
+    # Imported late: Rich is not needed to schedule.
+    from rich.console import Console  # noqa: PLC0415
+
+    return Console(stderr=True, highlight=False)
 
 
 app = single_command_app(run, RunCommand)

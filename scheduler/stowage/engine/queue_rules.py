@@ -46,7 +46,8 @@ def _registrations(frameworks: Sequence[Framework]) -> dict[PluginKey, list[Regi
     """The events that each plugin of each profile registers for."""
     return {
         (framework.scheduler_name, plugin): [
-            Registration(each.event, each.hint, each.per_class) for each in registered
+            Registration(each.event, each.hint, each.per_class, each.per_demand)
+            for each in registered
         ]
         for framework in frameworks
         for plugin, registered in framework.events_by_plugin.items()

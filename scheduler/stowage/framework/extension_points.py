@@ -59,11 +59,14 @@ class EventRegistration(msgspec.Struct, frozen=True):
         per_class: Whether the hint reads only the pod's class, so that the queue uses its answer
             for all pods of the class. (The queue handles pods that are themselves the object of the
             event.)
+        per_demand: Whether, of the class, the hint reads only what its pods require of a single
+            node, so that the answer holds for all classes that require the same.
     """
 
     event: ClusterEvent
     hint: QueueingHintFn | None = None
     per_class: bool = False
+    per_demand: bool = False
 
 
 class Plugin(Protocol):

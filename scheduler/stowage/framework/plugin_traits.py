@@ -57,9 +57,10 @@ class PluginTraits:
 
     reads_only_node_demand: bool = False
     """Of the pod, the plugin reads only what it requires of a single node: not its namespace,
-    labels, owner, affinity to other pods or spread constraints (PreFilter and PreScore included).
+    labels, owner, affinity to other pods or spread constraints (PreFilter and PreScore included; a
+    PostFilter plugin also reads its priority and preemption policy, which are equal for such pods).
     Where all plugins whose answers are kept promise this, classes with the same requirements share
-    one set of answers."""
+    one set of answers; where all Filter and PostFilter plugins do, they share a rejection."""
 
     reads_only_amounts: bool = False
     """With `Reads.USAGE`: of a node, the plugin reads only `allocatable`, `requested`,

@@ -15,7 +15,7 @@ renewed it for `lease_duration_s` of the candidate's own clock; a leader that ca
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -85,6 +85,7 @@ class LeaderElector:
         self._held_by_other_until = 0.0
         self._renewed_at: float | None = None
         self._has_released = False
+        self._first_attempt = asyncio.Event()
         # A concurrent renewal must not undo a release, nor make it fail with a conflict.
         self._turn = asyncio.Lock()
 
@@ -122,10 +123,23 @@ class LeaderElector:
     async def acquire(self) -> None:
         """Return when this replica holds the lease."""
         log.info("waiting for the lease", lease=self._options.lease_name)
-        while not await self.try_acquire_or_renew():
+        while not await self._attempt():
             await self._clock.sleep(self._candidate_pause_s())
         log.info("became leader", identity=self._options.identity)
         self._record_event("became leader")
+
+    async def after_first_attempt(self, job: Callable[[], Awaitable[None]]) -> None:
+        """Run a job once the first attempt of `acquire` is over.
+
+        So a replica that becomes the leader at its start does not list twice.
+        """
+        await self._first_attempt.wait()
+        await job()
+
+    async def _attempt(self) -> bool:
+        is_acquired = await self.try_acquire_or_renew()
+        self._first_attempt.set()
+        return is_acquired
 
     async def renew(self) -> None:
         """Renew the lease; returns when it is lost."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import structlog
 
@@ -47,7 +47,6 @@ from stowage.operator.metrics.replica_metrics import (
 from stowage.operator.metrics.resource_metrics import ResourceMetrics
 from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.operator.metrics.work_queue_metrics import WorkQueueMetrics
-from stowage.operator.recording import start_recording
 from stowage.operator.run_options import EngineDependencies, RunOptions
 from stowage.operator.serving.delegated_access import AccessOptions, DelegatedAccess
 from stowage.operator.serving.health import Check, Checks
@@ -72,11 +71,11 @@ from stowage.operator.writers.pod_reader import PodReader
 from stowage.operator.writers.pod_status import PodStatusWriter
 from stowage.operator.writers.pre_binder import PRE_BIND_LIMIT_S, PreBinder
 from stowage.operator.writers.volume_writer import VolumeWriter
-from stowage.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    # Imports OpenTelemetry, which is optional.
+    # Not needed unless they are asked for; traces need OpenTelemetry, which is optional.
     from stowage.operator.tracing.traces import Traces
+    from stowage.recording.recorder import Recorder
 
 log = structlog.get_logger("stowage.operator.process")
 
@@ -85,6 +84,7 @@ EXIT_OK = 0
 MAX_IDLE_AS_LEADER_S = 5.0
 """A new leader lists pending pods again unless their watch has had data within this time."""
 
+_Job: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 DECISION_LOG_GRACE_S = 1.0
 """How long the end of the process waits for decisions that are not written yet."""
@@ -225,9 +225,9 @@ class Process:
     def _start_background(self) -> list[asyncio.Task[None]]:
         jobs: list[tuple[str, Coroutine[Any, Any, None]]] = [
             ("credentials", self._connection.keep_fresh()),
-            ("pending pods", self._pending_pod_watch.run()),
+            ("pending pods", self._when_to_list(self._pending_pod_watch.run)),
             ("custom resources", self._custom_resources.run()),
-            *((f"{reflector.kind} reflector", reflector.run()) for reflector in self._reflectors),
+            *((f"{it.kind} reflector", self._when_to_list(it.run)) for it in self._reflectors),
         ]
         if self._options.feature_gates.set_to("GenericWorkload") is not False:
             jobs.append(("pod groups", self._pod_groups.run()))
@@ -237,6 +237,9 @@ class Process:
         if self._options.config_map is not None:
             jobs.append(("configuration", self._run_config_map_watch(self._options.config_map)))
         return [asyncio.create_task(job, name=name) for name, job in jobs]
+
+    def _when_to_list(self, run: _Job) -> Coroutine[Any, Any, None]:
+        return run() if self._elector is None else self._elector.after_first_attempt(run)
 
     async def _run_config_map_watch(self, options: ConfigMapOptions) -> None:
         """Follow the ConfigMap of the configuration until cancelled."""
@@ -329,6 +332,8 @@ class Process:
         options = self._options.recording
         if options is None:
             return None
+        from stowage.operator.recording import start_recording  # noqa: PLC0415
+
         return start_recording(options, self._options.configuration, self._clock)
 
     def _make_reflectors(self) -> list[Reflector[Any]]:

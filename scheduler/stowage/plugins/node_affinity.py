@@ -187,7 +187,7 @@ class NodeAffinity:
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Added nodes, and changed labels of nodes."""
         event = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
-        return (EventRegistration(event, self.after_node_change, per_class=True),)
+        return (EventRegistration(event, self.after_node_change, per_demand=True),)
 
     def after_node_change(self, pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
         """``isSchedulableAfterNodeChange``: Queue if the node matches and did not match before.

@@ -108,7 +108,7 @@ class NodeConditionFilter:
         action = ActionType.ADD | ActionType.UPDATE_NODE_CONDITION | ActionType.UPDATE_NODE_TAINT
         return (
             EventRegistration(
-                ClusterEvent(EventResource.NODE, action), self.after_node_change, per_class=True
+                ClusterEvent(EventResource.NODE, action), self.after_node_change, per_demand=True
             ),
         )
 

@@ -81,7 +81,7 @@ class NodeDeclaredFeatures:
         node = ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE
         return (
             EventRegistration(
-                ClusterEvent(EventResource.NODE, node), after_node_change, per_class=True
+                ClusterEvent(EventResource.NODE, node), after_node_change, per_demand=True
             ),
             EventRegistration(ClusterEvent(EventResource.POD, ActionType.UPDATE), after_pod_update),
         )

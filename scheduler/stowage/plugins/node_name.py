@@ -26,8 +26,11 @@ class NodeName:
     """Rejects all nodes but ``spec.nodeName``, if it is set."""
 
     name = "NodeName"
-    # The node name is not part of the pod's class, so no answer may be kept per class.
-    traits = PluginTraits(filters_what_ifs=True, rejects_per_class=True)
+    # The node name is not part of the pod's class, so no answer may be kept per class. A rejection
+    # may be: that of a pod with a node name never is.
+    traits = PluginTraits(
+        filters_what_ifs=True, rejects_per_class=True, reads_only_node_demand=True
+    )
 
     def __init__(self, args: NoArgs) -> None:
         del args

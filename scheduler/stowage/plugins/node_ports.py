@@ -59,7 +59,7 @@ class NodePorts:
             EventRegistration(
                 ClusterEvent(EventResource.POD, ActionType.DELETE),
                 after_pod_deleted,
-                per_class=True,
+                per_demand=True,
             ),
             EventRegistration(ClusterEvent(EventResource.NODE, ActionType.ADD)),
         )

@@ -49,7 +49,7 @@ class NodeUnschedulable:
         toleration = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
         return (
             EventRegistration(
-                ClusterEvent(EventResource.NODE, node), after_node_change, per_class=True
+                ClusterEvent(EventResource.NODE, node), after_node_change, per_demand=True
             ),
             EventRegistration(toleration, after_toleration_change),
         )

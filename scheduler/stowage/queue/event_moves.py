@@ -82,7 +82,8 @@ class EventMoves:
     ) -> int:
         """Move the pods of groups that an event other than a wildcard may help; how many moved.
 
-        The hints run for one pod of a group, unless one of them reads more than the class.
+        The hints run for one pod of a group, unless one of them reads more than the class, and for
+        one of all groups with the same demand, if they read no more of them.
         """
         if not groups:
             return 0
@@ -90,18 +91,25 @@ class EventMoves:
         label, about = event_label(event), object_event.pod_uid
         rejector_plugins, hints, moved = None, NO_HINT_FUNCTIONS, 0
         gated = self._waiting.gated_groups(event)
+        answers: dict[int, Requeue] = {}
         for group in groups:
             if group.is_gated and not gated.may_move(group):
                 continue
             if group.rejector_plugins is not rejector_plugins:
                 rejector_plugins = group.rejector_plugins
                 hints = registrations.hint_functions(rejector_plugins, event)
+                answers = {}
             if not hints.per_class or about in group.pods:
                 moved += self.move_pods(list(group.pods.values()), object_event, now)
                 continue
             if group.is_gated and gated.are_all_held(group):
                 continue
-            strategy = registrations.run_hints(hints, group.one.info, object_event)
+            info = group.one.info
+            asked = info.pod_class.demand.id if hints.per_demand else info.pod_class.id
+            strategy = answers.get(asked)
+            if strategy is None:
+                strategy = registrations.run_hints(hints, info, object_event)
+                answers[asked] = strategy
             if strategy is not Requeue.SKIP:
                 moved += self._waiting.requeue_group(group, strategy, label, now)
         return moved

@@ -25,11 +25,13 @@ class Registration(NamedTuple):
 
     Attributes:
         per_class: Whether the hint gives the same answer for all pods of a class.
+        per_demand: Whether it does for all classes with the same `NodeDemand`; implies `per_class`.
     """
 
     event: ClusterEvent
     hint: Hint | None = None
     per_class: bool = False
+    per_demand: bool = False
 
 
 #: The registrations of each plugin of each profile.
@@ -87,13 +89,15 @@ class HintFunctions(msgspec.Struct, frozen=True):
     Attributes:
         all: In the order in which they run; the first that answers Queue decides.
         per_class: Whether each gives the same answer for all pods of a class.
+        per_demand: Whether each does for all classes with the same `NodeDemand`.
     """
 
     all: tuple[HintFunction, ...]
     per_class: bool
+    per_demand: bool
 
 
-NO_HINT_FUNCTIONS = HintFunctions((), per_class=True)
+NO_HINT_FUNCTIONS = HintFunctions((), per_class=True, per_demand=True)
 
 
 class EventRegistrations:
@@ -187,7 +191,7 @@ class EventRegistrations:
     ) -> HintFunctions:
         registered = self.registered_for(event)
         found: list[HintFunction] = []
-        per_class = True
+        per_class = per_demand = True
         for plugins, strategy in (
             (rejector_plugins.pending, Requeue.IMMEDIATELY),
             (rejector_plugins.unschedulable, Requeue.AFTER_BACKOFF),
@@ -195,8 +199,10 @@ class EventRegistrations:
             for plugin in plugins:
                 for each in registered.get((rejector_plugins.scheduler_name, plugin), ()):
                     found.append(HintFunction(plugin, each.hint, strategy))
-                    per_class = per_class and (each.hint is None or each.per_class)
-        return HintFunctions(tuple(found), per_class)
+                    has_own = each.hint is not None
+                    per_class &= each.per_class or each.per_demand or not has_own
+                    per_demand &= each.per_demand or not has_own
+        return HintFunctions(tuple(found), per_class, per_demand)
 
     def strategy_for(self, queued: QueuedPod, object_event: ObjectEvent) -> Requeue:
         """Where a pod goes after an event; ``isPodWorthRequeuing`` of v1.36."""

@@ -142,9 +142,12 @@ class UnschedulablePods:
 
     def groups_rejected_by(self, keys: Iterable[PluginKey]) -> list[UnschedulableGroup]:
         """The groups that events of these plugins may move, each once."""
+        listed = [self._by_plugin[key] for key in keys if key in self._by_plugin]
+        if len(listed) == 1:
+            return list(listed[0].values())
         found: dict[GroupKey, UnschedulableGroup] = {}
-        for key in keys:
-            found.update(self._by_plugin.get(key, ()))
+        for groups in listed:
+            found.update(groups)
         return list(found.values())
 
     def counts_by_plugin(self) -> dict[PluginKey, int]:

@@ -116,13 +116,23 @@ def _bomb(field: str) -> str:
         ("profiles: " + "[" * 5_000 + "]" * 5_000, "recursion"),
         ("parallelism: " + "9" * 10_000, "4300 digits"),
         ("parallelism: 2001-99-99", "month must be in 1..12"),
-        ('parallelism: "\\ud800"', "surrogates not allowed"),
+        ('parallelism: "\\ud800"', "invalid Unicode character escape code"),
+        ("parallelism: \ud800", "surrogates not allowed"),
         ("#" + "x" * 2**20, "at most 1,048,576 characters"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_a_malicious_document_is_refused_with_a_short_message(text: str, want: str) -> None:
     with pytest.raises(InvalidConfiguration) as refused:
         parse_configuration(text, "--config", "file")
     assert want in str(refused.value)
     assert len(str(refused.value)) < 1_000
+
+
+def test_a_tab_may_separate_a_field_from_its_value() -> None:
+    """As in kube-scheduler, whose parser is a port of the one used here."""
+    text = (
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "parallelism:\t7\t# many"
+    )
+    assert parse_configuration(text, "--config", "file").parallelism == 7

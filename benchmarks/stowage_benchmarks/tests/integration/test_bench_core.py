@@ -40,6 +40,7 @@ def test_an_event_storm_requeues_exactly_the_pods_that_it_may_make_schedulable()
         ("none woken", 0),
         ("all woken", 60),
         ("no two pods alike", 0),
+        ("no two requests alike", 0),
     ]
     assert all(each.valid and each.worst_event_ms > 0 for each in storms)
 

@@ -54,7 +54,7 @@ def schedule_pod(
         if refusal is not None:
             return refusal
         num_ties = len(request.ties.sizes)
-        outcome = _run_plugins(request)
+        outcome = _run_plugins(request, refusals)
         if isinstance(outcome, Unschedulable):
             refusals.keep(request, outcome, tuple(request.ties.sizes[num_ties:]))
         return outcome
@@ -62,7 +62,9 @@ def schedule_pod(
         return Failed(failure.status)
 
 
-def _run_plugins(request: SchedulingRequest) -> SchedulingOutcome:
+def _run_plugins(
+    request: SchedulingRequest, refusals: RefusalCache | None = None
+) -> SchedulingOutcome:
     """PreFilter to Score; PostFilter if no node is left."""
     snapshot = request.snapshot
     pre_filtered = request.framework.run_pre_filter(request.cycle_state, request.pod, snapshot)
@@ -71,6 +73,9 @@ def _run_plugins(request: SchedulingRequest) -> SchedulingOutcome:
         return _run_post_filter(request, diagnose_pre_filter(pre_filtered, request.num_nodes), 0)
     if not pre_filtered.status.is_success:
         return Failed(pre_filtered.status)
+    refusal = None if refusals is None else refusals.find_alike(request)
+    if refusal is not None:
+        return refusal
     found = find_nodes_that_fit_pod(request, pre_filtered)
     if len(found.rows) and request.extender_answers is not None:
         passed = find_nodes_that_pass_extenders(

@@ -10,10 +10,13 @@ from stowage.api.decisions import BestNodes
 from stowage.engine.scheduling.feasible_nodes import FeasibleNodes
 from stowage.engine.scheduling.request import SchedulingRequest
 from stowage.framework import BrokenTie, Draw, PluginFailed, ScoreResult
+from stowage.framework.verdict import Int64Array
 
 #: Number of nodes whose scores are recorded.
 NUM_RECORDED = 10
 _LOWEST = np.iinfo(np.int64).min
+#: From here on the totals are searched in blocks of this size.
+_MANY_NODES, _BLOCK = 10_000, 256
 
 
 def prioritize_nodes(request: SchedulingRequest, found: FeasibleNodes) -> ScoreResult:
@@ -85,10 +88,29 @@ def _best_positions(scores: ScoreResult, chosen: int) -> list[int]:
     if len(tied) >= NUM_RECORDED:
         others = [position for position in tied[:NUM_RECORDED].tolist() if position != chosen]
         return [chosen, *others[: NUM_RECORDED - 1]]
+    num_others = min(NUM_RECORDED, len(total)) - 1
+    if len(total) > _MANY_NODES:
+        return _best_in_blocks(total, chosen, num_others)
     left = total.copy()
     found = [chosen]
     # Nine passes over the totals cost less than one partition of them.
-    for _ in range(min(NUM_RECORDED, len(total)) - 1):
+    for _ in range(num_others):
         left[found[-1]] = _LOWEST
         found.append(int(left.argmax()))
+    return found
+
+
+def _best_in_blocks(total: Int64Array, chosen: int, num_others: int) -> list[int]:
+    """The same in two passes: over the totals, and over the highest totals of blocks of them."""
+    num_blocks = -(-len(total) // _BLOCK)
+    left = np.full((num_blocks, _BLOCK), _LOWEST, dtype=np.int64)
+    left.reshape(-1)[: len(total)] = total
+    highest = left.max(axis=1)
+    found = [chosen]
+    for _ in range(num_others):
+        block, place = divmod(found[-1], _BLOCK)
+        left[block, place] = _LOWEST
+        highest[block] = left[block].max()
+        best = int(highest.argmax())
+        found.append(best * _BLOCK + int(left[best].argmax()))
     return found

@@ -1,5 +1,9 @@
 """Refusals by equivalence class: pods of one class get the same answer until the cluster changes.
 
+So do classes that differ only in what no plugin reads that takes part, such as the labels that a
+StatefulSet or an indexed Job gives to each of its pods. For those PreFilter runs: it decides which
+plugins take part.
+
 A Deployment that is too large for its cluster creates thousands of pods that fit on no node, all
 for the same reason. The first pod of a class is evaluated. The other pods of the class get its
 refusal, with the same side effects: plugin evaluations are counted and ties are broken as if the
@@ -8,6 +12,7 @@ plugins had run.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from stowage.engine.scheduling.outcome import Unschedulable
@@ -34,12 +39,19 @@ class _Refusal:
     skipped: frozenset[str]
     tie_sizes: tuple[int, ...]
 
+    def repeat(self, request: SchedulingRequest) -> Unschedulable:
+        """The outcome for another pod, after breaking the same ties."""
+        for num_candidates in self.tie_sizes:
+            request.ties(num_candidates)
+        return self.outcome
+
 
 class RefusalCache:
     """The refusals that hold for the current cluster; a change of the cluster drops them all."""
 
     def __init__(self) -> None:
         self._refusals: dict[int, _Refusal] = {}
+        self._of_others: dict[Hashable, _Refusal] = {}
         self._snapshot: Snapshot | None = None
         self._nominated: Nominations | None = None
         self._nominations = 0
@@ -50,7 +62,7 @@ class RefusalCache:
     def find(self, request: SchedulingRequest) -> Unschedulable | None:
         """The refusal of an earlier pod of this class; None if the pod has to be evaluated."""
         if not self._is_current(request):
-            self._refusals.clear()
+            self._clear()
             return None
         framework, pod = request.framework, request.pod
         known = self._refusals.get(pod.pod_class.id)
@@ -59,9 +71,23 @@ class RefusalCache:
         if not framework.refuses_like_its_class(pod, request.snapshot):
             return None
         framework.count_refusal(known.skipped, known.outcome.evaluated_nodes)
-        for num_candidates in known.tie_sizes:
-            request.ties(num_candidates)
-        return known.outcome
+        return known.repeat(request)
+
+    def find_alike(self, request: SchedulingRequest) -> Unschedulable | None:
+        """The refusal of an earlier pod of any class for which the same plugins decide alike.
+
+        PreFilter has run for the request's pod.
+        """
+        if not self._of_others or not self._is_current(request):
+            return None
+        framework = request.framework
+        key = framework.refusal_key(request.cycle_state, request.pod, request.snapshot)
+        known = None if key is None else self._of_others.get(key)
+        if known is None or known.profile is not framework.profile:
+            return None
+        num_nodes = known.outcome.evaluated_nodes
+        framework.count_refusal(known.skipped, num_nodes, ran_pre_filter=True)
+        return known.repeat(request)
 
     def keep(
         self, request: SchedulingRequest, outcome: Unschedulable, tie_sizes: tuple[int, ...]
@@ -78,12 +104,19 @@ class RefusalCache:
         if not alike or not _holds_for_class(outcome):
             return
         if not self._is_current(request) or len(self._refusals) >= MAX_CLASSES:
-            self._refusals.clear()
+            self._clear()
             self._snapshot, self._nominated = request.snapshot, request.nominated
             self._nominations = request.nominated.generation
         skipped = frozenset(request.cycle_state.skip_filter)
         refusal = _Refusal(outcome, framework.profile, skipped, tie_sizes)
         self._refusals[pod.pod_class.id] = refusal
+        key = framework.refusal_key(request.cycle_state, pod, request.snapshot)
+        if key is not None:
+            self._of_others[key] = refusal
+
+    def _clear(self) -> None:
+        self._refusals.clear()
+        self._of_others.clear()
 
     def _is_current(self, request: SchedulingRequest) -> bool:
         """Whether the refusals were found in the request's cluster, which has not changed since."""

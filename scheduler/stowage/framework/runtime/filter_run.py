@@ -47,11 +47,13 @@ class ActiveFilters(msgspec.Struct, frozen=True, eq=False):
         all: All of them, in order.
         kept: Those whose answers are kept.
         cluster: Those that are asked in each cycle.
+        per_demand: Whether all of them read only the pod's node demand.
     """
 
     all: tuple[FilterPlugin, ...]
     kept: KeptFilters
     cluster: tuple[FilterPlugin, ...]
+    per_demand: bool
 
 
 class FilterRun:
@@ -122,6 +124,7 @@ class FilterRun:
                 running,
                 self._keep([p for p in running if p.traits.filter_reads in _KEPT]),
                 tuple(p for p in running if p.traits.filter_reads not in _KEPT),
+                per_demand=all(p.traits.reads_only_node_demand for p in running),
             )
             self._by_skip[skipped] = active
         return active

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -130,6 +130,9 @@ class Framework:
         self._rejects_per_class = self._unsortable is None and all(
             each.traits.rejects_per_class
             for each in (*self._pre_filter, *filters, *self._post_filter)
+        )
+        self._preempts_per_demand = self._rejects_per_class and all(
+            each.traits.reads_only_node_demand for each in self._post_filter
         )
         self._nominated = NominatedPods()
         self._placements = PlacementRun(tuple(profile.instances.values()), dict(profile.weights))
@@ -280,14 +283,30 @@ class Framework:
             and not pod.node_name
         )
 
-    def count_refusal(self, skipped: frozenset[str], num_nodes: int) -> None:
-        """Count the evaluations of a pod that gets the rejection of its class.
+    def refusal_key(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> Hashable:
+        """The key of all pods that are rejected alike, once PreFilter has run; None for no others.
+
+        They differ in what no plugin reads that takes part: labels, owner, namespace.
+        """
+        active = self._filters.active(state)
+        if not (self._preempts_per_demand and active.per_demand):
+            return None
+        if not self.refuses_like_its_class(pod, snapshot):
+            return None
+        return pod.pod_class.demand.id, active
+
+    def count_refusal(
+        self, skipped: frozenset[str], num_nodes: int, *, ran_pre_filter: bool = False
+    ) -> None:
+        """Count the evaluations of a pod that gets the rejection of another.
 
         Args:
             skipped: The plugins that skip the pod.
             num_nodes: Number of nodes that Filter would have evaluated.
+            ran_pre_filter: Whether PreFilter has run for this pod.
         """
-        self.evaluations.add(PRE_FILTER, skipped)
+        if not ran_pre_filter:
+            self.evaluations.add(PRE_FILTER, skipped)
         self.evaluations.add(FILTER, skipped, num_nodes)
 
     def gate_by(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from prometheus_client import generate_latest
-from prometheus_client.core import Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from stowage.operator.metrics import definitions
@@ -28,6 +27,9 @@ class DisabledMetrics(Collector):
 
     def exposition(self, collector: Collector) -> bytes:
         """The collector's metrics that are not disabled, in Prometheus' text format."""
+        # Imported late: it imports HTTP servers.
+        from prometheus_client import generate_latest  # noqa: PLC0415
+
         return generate_latest(_Enabled(collector, self._names))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prometheus_client.core import Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from stowage.operator.metrics import definitions

@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from prometheus_client.core import Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from stowage.api.config.feature_gates import FeatureGates
@@ -19,7 +19,9 @@ from stowage.operator.metrics.families import family_of
 from stowage.operator.serving.serving_certificate import ServingCertificate
 from stowage.operator.watch.pending_pods import PendingPods
 from stowage.operator.watch.reflector import Reflector
-from stowage.recording.recorder import Recorder
+
+if TYPE_CHECKING:
+    from stowage.recording.recorder import Recorder
 
 PENDING_PODS_PATH = "/api/v1/pods (pending)"
 """Kopf watches the pending pods; their path is the one of the reflector of assigned pods."""

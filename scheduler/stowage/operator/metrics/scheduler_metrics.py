@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.metrics_core import Metric
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector, CollectorRegistry
 
 from stowage.api.instructions import (
     AttemptResult,
@@ -180,6 +181,9 @@ class Metrics(Collector):
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
+        # Imported late: it imports HTTP servers.
+        from prometheus_client import generate_latest  # noqa: PLC0415
+
         return generate_latest(self.registry)
 
     def collect(self) -> Iterator[Metric]:

@@ -1,7 +1,8 @@
 """The certificate of the HTTPS endpoints: given files, reloaded when they change, or self-signed.
 
 As in kube-scheduler, a self-signed certificate is used without ``--tls-cert-file``. It is stored in
-``--cert-dir`` if given, otherwise in memory only.
+``--cert-dir`` if given, otherwise in memory only. The latter is made when the first client
+connects, because importing ``cryptography`` takes a tenth of the CPU time of a start.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class ServingCertificate:
 
     Attributes:
         context: The TLS context.
-        expires_at: Expiry time in seconds since 1970.
+
+    Raises:
+        OSError: a file cannot be read, written or used.
     """
 
     def __init__(
@@ -53,15 +56,25 @@ class ServingCertificate:
     ) -> None:
         self._files = files
         self._seen: tuple[bytes, ...] = ()
-        self.expires_at = 0.0
-        self.context = tls.context()
+        self._pem = b""
+        self._expires_at: float | None = None
+        self._host = host
+        self.context = self._first_context = tls.context()
         if files is not None:
             self._load(files)
         elif cert_dir is not None:
             self._load(self_signed_files(cert_dir, host))
         else:
-            with tempfile.TemporaryDirectory(prefix="stowage-") as folder:
-                self._load(self_signed_files(Path(folder), host))
+            tempfile.gettempdir()  # raises OSError now rather than later
+            self._first_context = tls.context()
+            self.context.sni_callback = self._make_self_signed
+
+    @property
+    def expires_at(self) -> float:
+        """Expiry time in seconds since 1970; infinity if unknown; 0 without a certificate yet."""
+        if self._expires_at is None and self._pem:
+            self._expires_at = _expiry_of(self._pem)
+        return self._expires_at or 0.0
 
     def reload(self) -> bool:
         """Reload the given files if they have changed; returns whether they were reloaded.
@@ -88,8 +101,29 @@ class ServingCertificate:
             files.certificate, files.key
         )
         self.context.load_cert_chain(files.certificate, files.key)
-        self.expires_at = _expiry_of(files.certificate)
+        self._pem = files.certificate.read_bytes()
+        self._expires_at = None
         self._seen = seen
+
+    def _make_self_signed(
+        self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext
+    ) -> int | None:
+        """Make the certificate for this connection and all later ones; returns a TLS alert or None.
+
+        OpenSSL calls it after the client's first message, with or without a server name in it.
+        """
+        try:
+            with tempfile.TemporaryDirectory(prefix="stowage-") as folder:
+                files = self_signed_files(Path(folder), self._host)
+                self._load(files)
+                self._first_context.load_cert_chain(files.certificate, files.key)
+        except (OSError, ssl.SSLError) as error:
+            log.warning("self-signed certificate not made", error=repr(error))
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
+        # Loading does not change a connection that exists; another context does.
+        connection.context = self._first_context
+        self.context.sni_callback = None
+        return None
 
 
 def _versions(files: CertificateFiles) -> tuple[bytes, ...]:
@@ -98,12 +132,12 @@ def _versions(files: CertificateFiles) -> tuple[bytes, ...]:
     return tuple(hashlib.sha256(path.read_bytes()).digest() for path in paths)
 
 
-def _expiry_of(certificate: Path) -> float:
-    # Imported late: not needed without endpoints.
+def _expiry_of(certificate: bytes) -> float:
+    # Imported late: not needed before the first scrape.
     from cryptography import x509  # noqa: PLC0415
 
     try:
-        read = x509.load_pem_x509_certificate(certificate.read_bytes())
+        read = x509.load_pem_x509_certificate(certificate)
     except ValueError as error:
         # OpenSSL accepts certificates that this stricter library refuses.
         log.warning("end of the serving certificate not known", error=repr(error))

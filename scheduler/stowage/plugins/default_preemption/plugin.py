@@ -54,7 +54,7 @@ class DefaultPreemption:
     """Nominates the node where evicting pods of lower priority costs least."""
 
     name = "DefaultPreemption"
-    traits = PluginTraits(rejects_per_class=True)
+    traits = PluginTraits(rejects_per_class=True, reads_only_node_demand=True)
 
     def __init__(self, args: DefaultPreemptionArgs) -> None:
         self._args = args
@@ -75,7 +75,7 @@ class DefaultPreemption:
         If budgets are respected, every change of a budget may help.
         """
         gone = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
-        registrations = (EventRegistration(gone, _skip, per_class=True),)
+        registrations = (EventRegistration(gone, _skip, per_demand=True),)
         if not self._args.respects_budgets:
             return registrations
         return (*registrations, EventRegistration(_BUDGET_CHANGED, per_class=True))

@@ -42,16 +42,16 @@ class FitHints:
         classes = ActionType.ADD | ActionType.UPDATE
         own = (
             EventRegistration(
-                ClusterEvent(EventResource.POD, pods), after_pod_change, per_class=True
+                ClusterEvent(EventResource.POD, pods), after_pod_change, per_demand=True
             ),
             EventRegistration(
-                ClusterEvent(EventResource.NODE, nodes), self.after_node_change, per_class=True
+                ClusterEvent(EventResource.NODE, nodes), self.after_node_change, per_demand=True
             ),
         )
         if not self._classes_serve:
             return own
         served = ClusterEvent(EventResource.DEVICE_CLASS, classes)
-        return (*own, EventRegistration(served, after_class_change, per_class=True))
+        return (*own, EventRegistration(served, after_class_change, per_demand=True))
 
     def after_node_change(self, pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
         """``isSchedulableAfterNodeChange``: Queue if the pod fits a node that is new or larger.

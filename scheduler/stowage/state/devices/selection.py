@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
-from stowage.api.objects.device import DeviceAttribute
-from stowage.api.values.quantity import parse_quantity
-from stowage.cel import AttributeValue as CelValue
-from stowage.cel import (
-    CelCompileError,
-    CelRuntimeError,
-    Device,
-    Selector,
-    Version,
-    compile_selector,
-)
 from stowage.state.devices.device_columns import DeviceColumns
 from stowage.state.devices.device_info import Signature
+
+if TYPE_CHECKING:
+    from stowage.state.devices.expressions import Expressions
 
 _MAX_EXPRESSIONS = 4096
 
@@ -41,16 +32,8 @@ class SelectionError(ValueError):
         self.index = index
 
 
-class _Expression(msgspec.Struct):
-    """A compiled expression, or why it cannot be compiled, and its results by signature ID."""
-
-    selector: Selector | None
-    problem: str
-    results: dict[int, bool | str] = msgspec.field(default_factory=dict)
-
-
 class Selectors:
-    """Compiled expressions and their results; the least recently used are dropped first.
+    """Results of expressions; the least recently used are dropped first.
 
     Args:
         undeclared: Fields of devices that expressions cannot name.
@@ -58,8 +41,7 @@ class Selectors:
 
     def __init__(self, undeclared: frozenset[str] = frozenset()) -> None:
         self._undeclared = undeclared
-        self._expressions: LRUCache[str, _Expression] = LRUCache(_MAX_EXPRESSIONS)
-        self._devices: LRUCache[int, Device] = LRUCache(_MAX_EXPRESSIONS)
+        self._expressions: Expressions | None = None
 
     def matches(self, expressions: Sequence[str], signature: Signature) -> bool:
         """Whether all expressions are true for devices of a signature, up to the first that is not.
@@ -70,26 +52,12 @@ class Selectors:
         return all(self._matches(index, text, signature) for index, text in enumerate(expressions))
 
     def _matches(self, index: int, text: str, signature: Signature) -> bool:
-        known = self._expressions.get(text)
-        if known is None:
-            known = self._expressions[text] = _compile(text, self._undeclared)
-        if known.selector is None:
-            raise SelectionError(index, f"CEL compile error: {known.problem}")
-        result = known.results.get(signature.id)
-        if result is None:
-            result = known.results[signature.id] = self._evaluate(known.selector, signature)
+        if self._expressions is None:
+            self._expressions = _no_expressions(self._undeclared)
+        result = self._expressions.result(text, signature)
         if isinstance(result, str):
-            raise SelectionError(index, f"CEL runtime error: {result}")
+            raise SelectionError(index, result)
         return result
-
-    def _evaluate(self, selector: Selector, signature: Signature) -> bool | str:
-        device = self._devices.get(signature.id)
-        if device is None:
-            device = self._devices[signature.id] = _cel_device(signature)
-        try:
-            return selector.matches(device)
-        except CelRuntimeError as error:
-            return str(error)
 
 
 class SelectionTable:
@@ -126,27 +94,8 @@ class SelectionTable:
         return known
 
 
-def _compile(text: str, undeclared: frozenset[str]) -> _Expression:
-    try:
-        return _Expression(compile_selector(text, undeclared), "")
-    except CelCompileError as error:
-        return _Expression(None, str(error))
+def _no_expressions(undeclared: frozenset[str]) -> Expressions:
+    # Imported late: the first selector imports CEL.
+    from stowage.state.devices.expressions import Expressions  # noqa: PLC0415
 
-
-def _cel_device(signature: Signature) -> Device:
-    published = signature.device
-    return Device(
-        signature.driver,
-        {name: _cel_value(each) for name, each in published.attributes.items()},
-        {name: str(parse_quantity(it.value)) for name, it in published.capacity.items()},
-        signature.allows_multiple,
-    )
-
-
-def _cel_value(attribute: DeviceAttribute) -> CelValue:
-    if attribute.version_value is not None:
-        return Version(attribute.version_value)
-    for value in (attribute.string_value, attribute.int_value, attribute.bool_value):
-        if value is not None:
-            return value
-    return None
+    return Expressions(undeclared, _MAX_EXPRESSIONS)

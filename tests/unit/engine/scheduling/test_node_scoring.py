@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from stowage.engine.scheduling import SchedulingRequest, TieBreaker
 from stowage.engine.scheduling.node_scoring import best_nodes, select_host
@@ -66,3 +68,23 @@ def test_of_many_equal_nodes_the_chosen_one_is_among_the_ten() -> None:
     best = best_nodes(_scores(list(range(50)), [7] * 50), 30, names)
 
     assert best.names == ("n30", *names[:9])
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=12),
+    st.integers(10_001, 10_600),
+    st.integers(0, 10_000),
+)
+def test_the_best_of_many_nodes_are_those_of_a_stable_sort(
+    pattern: list[int], num_nodes: int, chosen: int
+) -> None:
+    """Few nodes have a total other than 0, so that the blocks differ in their highest ones."""
+    totals = [0] * num_nodes
+    for index, total in enumerate(pattern):
+        totals[index * 997 % num_nodes] = total
+    totals[chosen] = 10
+    rows = list(range(num_nodes))
+    best = best_nodes(_scores(rows, totals), chosen, [str(row) for row in rows])
+    others = sorted(set(rows) - {chosen}, key=lambda row: (-totals[row], row))
+    assert best.names == tuple(map(str, [chosen, *others[: len(best.names) - 1]]))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from stowage.api.config.loading import KubeSchedulerProfile
-from stowage.api.objects.pod import Pod
+from stowage.api.objects.pod import Affinity, Pod, PodAffinity
 from stowage.api.status import unschedulable
 from stowage.engine.scheduling import (
     RefusalCache,
@@ -20,7 +20,13 @@ from stowage.engine.scheduling import (
 from stowage.framework import CycleState, Framework, PluginTraits, build_profile
 from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
-from tests.support.builders import make_node, make_pod
+from tests.support.builders import (
+    HOSTNAME,
+    affinity_term,
+    label_selector,
+    make_node,
+    make_pod,
+)
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.plugins.small_plugins import FixedPostFilter, Refuses, framework_of
 from tests.support.volume_builders import claim_volume, make_claim
@@ -62,6 +68,29 @@ def test_the_second_pod_of_a_class_gets_the_same_result() -> None:
     assert nodes.schedule(make_pod("c", requests={"cpu": "3"})) is not first
 
 
+def test_a_pod_with_other_labels_gets_the_same_result() -> None:
+    nodes = FullNodes()
+    first = nodes.schedule(_large("web-0", labels={"pod-index": "0"}))
+    assert nodes.schedule(_large("web-1", labels={"pod-index": "1"})) is first
+
+
+def test_a_pod_whose_labels_other_pods_reject_gets_its_own_result() -> None:
+    nodes = FullNodes()
+    term = affinity_term(HOSTNAME, label_selector({"app": "loud"}))
+    rejecting = make_pod("picky", affinity=Affinity(pod_anti_affinity=PodAffinity((term,))))
+    nodes.cluster.bind(rejecting, "n1")
+    first = nodes.schedule(_large("quiet", labels={"app": "quiet"}))
+    loud = nodes.schedule(_large("loud", labels={"app": "loud"}))
+    assert isinstance(loud, Unschedulable)
+    assert loud is not first
+
+
+def test_a_pod_of_another_priority_gets_its_own_result() -> None:
+    nodes = FullNodes()
+    first = nodes.schedule(_large("a", labels={"pod-index": "0"}))
+    assert nodes.schedule(_large("b", labels={"pod-index": "1"}, priority=7)) is not first
+
+
 def test_evaluations_and_tie_breaks_are_the_same_as_without_the_cache() -> None:
     nodes, uncached = FullNodes(), FullNodes()
     for each in (nodes, uncached):
@@ -70,6 +99,11 @@ def test_evaluations_and_tie_breaks_are_the_same_as_without_the_cache() -> None:
         nodes.schedule(make_pod(name, requests={"cpu": "1500m"}, priority=1))
         uncached.refusals = RefusalCache()
         uncached.schedule(make_pod(name, requests={"cpu": "1500m"}, priority=1))
+    for index in range(3):
+        labels = {"pod-index": str(index)}
+        for each in (nodes, uncached):
+            each.schedule(make_pod("d", requests={"cpu": "1800m"}, priority=1, labels=labels))
+            uncached.refusals = RefusalCache()
     assert nodes.ties.sizes == uncached.ties.sizes
     assert nodes.framework.evaluations.totals() == uncached.framework.evaluations.totals()
 

@@ -6,10 +6,12 @@ import math
 import os
 import ssl
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from cryptography import x509
+from structlog.testing import capture_logs
 
 from stowage.operator.serving.self_signed import self_signed
 from stowage.operator.serving.serving_certificate import (
@@ -93,3 +95,46 @@ def test_a_missing_file_is_an_error_at_the_start(tmp_path: Path) -> None:
     files = CertificateFiles(tmp_path / "nosuch.crt", None)
     with pytest.raises(OSError, match=os.strerror(2)):
         ServingCertificate(files, None, "")
+
+
+@pytest.mark.parametrize("name", ["localhost", None])
+def test_clients_get_one_self_signed_certificate_made_when_the_first_connects(
+    name: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    served = ServingCertificate(None, None, "0.0.0.0")
+    assert served.expires_at == 0
+    first, second = (_certificate_of(served.context, name) for _ in range(2))
+    assert first == second
+    end = x509.load_der_x509_certificate(first).not_valid_after_utc
+    assert served.expires_at == end.timestamp()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_client_is_refused_while_no_self_signed_certificate_can_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    served = ServingCertificate(None, None, "0.0.0.0")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with capture_logs() as lines, pytest.raises(ssl.SSLError):
+        _certificate_of(served.context, None)
+    assert [line["event"] for line in lines] == ["self-signed certificate not made"]
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert _certificate_of(served.context, None)
+
+
+def _certificate_of(context: ssl.SSLContext, name: str | None) -> bytes:
+    """What a client receives that connects without I/O, with a server name or without."""
+    client_context = ssl.create_default_context()
+    client_context.check_hostname = False
+    client_context.verify_mode = ssl.CERT_NONE
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = context.wrap_bio(to_server, to_client, server_side=True)
+    client = client_context.wrap_bio(to_client, to_server, server_hostname=name)
+    for side in (client, server, client, server):
+        with suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    received = client.getpeercert(binary_form=True)
+    assert received is not None
+    return received

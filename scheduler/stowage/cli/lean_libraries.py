@@ -1,0 +1,125 @@
+"""Imports libraries without the parts of them that the scheduler never uses.
+
+These parts are more than a third of the CPU time that a start takes. What is left out can still be
+imported later, e.g. by a plugin.
+"""
+
+from __future__ import annotations
+
+import ssl
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
+from typing import Any
+
+_PACKAGES = (
+    # These import every part of a synchronous and of an asynchronous client.
+    "kubernetes",
+    "kubernetes.aio",
+    "kubernetes.aio.client",
+    "kubernetes.aio.utils",
+    # It imports HTTP servers.
+    "prometheus_client",
+)
+"""Packages that import much more than the scheduler uses; their submodules do not."""
+
+
+@contextmanager
+def lean_libraries() -> Iterator[None]:
+    """Import structlog, Kopf and the Kubernetes client without most of their dependencies.
+
+    The modules that import these libraries must be imported in the block: after it, an import of
+    the Kubernetes client imports the whole client.
+    """
+    # structlog uses Rich for tracebacks in colours; our log formats have plain ones.
+    with _as_if_not_installed("rich"):
+        import_module("structlog")
+    # aiohttp loads the system's certificates twice; an API server has a CA of its own.
+    with _late_certificates():
+        import_module("aiohttp")
+    # Kopf can set the owners of the client's models; the scheduler has no such models.
+    with _as_if_not_installed("kubernetes"):
+        import_module("kopf")
+    with _empty_packages(*_PACKAGES) as packages:
+        client: Any = packages["kubernetes.aio.client"]
+        client.ApiClient = _make_api_client
+        client.Configuration = import_module("kubernetes.aio.client.configuration").Configuration
+        yield
+
+
+def _make_api_client(*arguments: Any, **named: Any) -> Any:
+    """Stands for the class ApiClient, which `kubernetes.aio.config` imports; it needs Pydantic."""
+    return import_module("kubernetes.aio.client.api_client").ApiClient(*arguments, **named)
+
+
+class _LateCertificates(ssl.SSLContext):
+    """A TLS context that loads the system's certificates when it is used first."""
+
+    def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
+        self._load()
+        return self.wrap_bio(*arguments, **named)
+
+    def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:
+        self._load()
+        return self.wrap_socket(*arguments, **named)
+
+    def _load(self) -> None:
+        self.__class__ = ssl.SSLContext  # type: ignore[assignment] # which has the same attributes
+        self.set_default_verify_paths()
+
+
+@contextmanager
+def _late_certificates() -> Iterator[None]:
+    """TLS contexts that are made in this block load the system's certificates late."""
+
+    def load_late(context: ssl.SSLContext, *_purpose: ssl.Purpose) -> None:
+        context.__class__ = _LateCertificates
+
+    context_class: Any = ssl.SSLContext
+    load_now = context_class.load_default_certs
+    context_class.load_default_certs = context_class.set_default_verify_paths = load_late
+    try:
+        yield
+    finally:
+        context_class.load_default_certs = load_now
+        del context_class.set_default_verify_paths  # inherited
+
+
+@contextmanager
+def _as_if_not_installed(package: str) -> Iterator[None]:
+    """Imports of the package fail in this block, unless it has been imported before."""
+    if package in sys.modules:
+        yield
+        return
+    # Documented meaning of None: the import raises ModuleNotFoundError.
+    sys.modules[package] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[package]
+
+
+@contextmanager
+def _empty_packages(*packages: str) -> Iterator[dict[str, ModuleType]]:
+    """Import submodules of these packages in this block without running the packages' own code.
+
+    Args:
+        packages: Full names, a parent before its children. One that has been imported stays.
+
+    Raises:
+        ModuleNotFoundError: a package is not installed.
+    """
+    added = [name for name in packages if name not in sys.modules]
+    for name in added:
+        spec = find_spec(name)
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        sys.modules[name] = module_from_spec(spec)
+    try:
+        yield {name: sys.modules[name] for name in packages}
+    finally:
+        for name in added:
+            del sys.modules[name]

@@ -1,0 +1,97 @@
+"""CEL expressions of device selectors, compiled, and their results by signature of devices.
+
+The one module that imports `stowage.cel`: a cluster without such selectors does not need it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from cachetools import LRUCache
+
+from stowage.api.objects.device import DeviceAttribute
+from stowage.api.values.quantity import parse_quantity
+from stowage.cel import AttributeValue as CelValue
+from stowage.cel import (
+    CelCompileError,
+    CelRuntimeError,
+    Device,
+    Selector,
+    Version,
+    compile_selector,
+)
+from stowage.state.devices.device_info import Signature
+
+
+class Expression(msgspec.Struct):
+    """A compiled expression, or why it cannot be compiled, and its results by signature ID.
+
+    Attributes:
+        selector: The compiled expression, or None.
+        problem: Why there is none.
+        results: Whether it selects the devices of a signature, or why that is unknown.
+    """
+
+    selector: Selector | None
+    problem: str
+    results: dict[int, bool | str] = msgspec.field(default_factory=dict)
+
+
+class Expressions:
+    """Compiled expressions and their results; the least recently used are dropped first.
+
+    Args:
+        undeclared: Fields of devices that expressions cannot name.
+        size: How many expressions, and how many devices, are kept.
+    """
+
+    def __init__(self, undeclared: frozenset[str], size: int) -> None:
+        self._undeclared = undeclared
+        self._expressions: LRUCache[str, Expression] = LRUCache(size)
+        self._devices: LRUCache[int, Device] = LRUCache(size)
+
+    def result(self, text: str, signature: Signature) -> bool | str:
+        """Whether an expression is true for devices of a signature, or why that is unknown."""
+        known = self._expressions.get(text)
+        if known is None:
+            known = self._expressions[text] = _compile(text, self._undeclared)
+        if known.selector is None:
+            return f"CEL compile error: {known.problem}"
+        result = known.results.get(signature.id)
+        if result is None:
+            result = known.results[signature.id] = self._evaluate(known.selector, signature)
+        return result
+
+    def _evaluate(self, selector: Selector, signature: Signature) -> bool | str:
+        device = self._devices.get(signature.id)
+        if device is None:
+            device = self._devices[signature.id] = _cel_device(signature)
+        try:
+            return selector.matches(device)
+        except CelRuntimeError as error:
+            return f"CEL runtime error: {error}"
+
+
+def _compile(text: str, undeclared: frozenset[str]) -> Expression:
+    try:
+        return Expression(compile_selector(text, undeclared), "")
+    except CelCompileError as error:
+        return Expression(None, str(error))
+
+
+def _cel_device(signature: Signature) -> Device:
+    published = signature.device
+    return Device(
+        signature.driver,
+        {name: _cel_value(each) for name, each in published.attributes.items()},
+        {name: str(parse_quantity(it.value)) for name, it in published.capacity.items()},
+        signature.allows_multiple,
+    )
+
+
+def _cel_value(attribute: DeviceAttribute) -> CelValue:
+    if attribute.version_value is not None:
+        return Version(attribute.version_value)
+    for value in (attribute.string_value, attribute.int_value, attribute.bool_value):
+        if value is not None:
+            return value
+    return None
