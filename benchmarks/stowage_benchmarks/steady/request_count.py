@@ -22,7 +22,7 @@ async def answered_requests(connection: Connection) -> float | None:
 
 
 def sum_of_requests(exposition: str) -> float | None:
-    """The sum of ``apiserver_request_total`` over all labels; None if there is no such metric.
+    r"""The sum of ``apiserver_request_total`` over all labels; None if there is no such metric.
 
     Examples:
         >>> sum_of_requests('apiserver_request_total{code="200"} 2\\n'
