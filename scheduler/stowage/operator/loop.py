@@ -15,7 +15,13 @@ MAX_EVENTS_AT_ONCE = 1_000
 """Limit of events per turn: a first list may bring 150,000, and I/O must not wait for all."""
 
 GATHER_S = 0.001
-"""Kopf delivers pods one by one; events within this time of the first are handled together."""
+"""In a rush, events within this time of the first are handled together."""
+
+RUSH_S = 0.004
+"""Two wake-ups within this time are a rush; an event that comes alone is handled at once."""
+
+CONFIRMATION_S = 0.02
+"""How long events that only confirm the engine's own work wait for others; see `Inbox`."""
 
 
 class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,12 +70,22 @@ class SchedulingLoop:
 
     async def run(self) -> None:
         """Run until `stop`."""
+        turned_at = -RUSH_S
         while not self._is_stopping:
             if self.turn():
                 await asyncio.sleep(0)
             else:
-                await self._inbox.wait(self._idle_s())
-                await asyncio.sleep(GATHER_S)
+                await self._wait()
+                now = self._monotonic()
+                if now - turned_at < RUSH_S:
+                    await asyncio.sleep(GATHER_S)
+                turned_at = now
+
+    async def _wait(self) -> None:
+        """Wait for an event or the engine's next deadline."""
+        await self._inbox.wait(self._idle_s())
+        if not self._inbox.is_urgent:
+            await self._inbox.wait_for_urgent(CONFIRMATION_S)
 
     def stop(self) -> None:
         """Schedule no more pods; `run` returns after the current turn."""
