@@ -5,10 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from stowage.api.events import AssignedPodSeen, Event, NodeGone, NodeSeen, PendingPodGone
+from stowage.api.events import (
+    AssignedPodSeen,
+    BindSucceeded,
+    Event,
+    NodeGone,
+    NodeSeen,
+    PendingPodGone,
+)
 
-_CONFIRMATIONS = (AssignedPodSeen, PendingPodGone)
-"""Each of our bindings brings both; neither makes room for a pod that waits."""
+_CONFIRMATIONS = (AssignedPodSeen, BindSucceeded, PendingPodGone)
+"""Each of our bindings brings all of them; none makes room for a pod that waits."""
 
 
 class Inbox:

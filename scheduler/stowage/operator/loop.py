@@ -20,8 +20,11 @@ GATHER_S = 0.001
 RUSH_S = 0.004
 """Two wake-ups within this time are a rush; an event that comes alone is handled at once."""
 
-CONFIRMATION_S = 0.02
-"""How long events that only confirm the engine's own work wait for others; see `Inbox`."""
+CONFIRMATION_S = 0.05
+"""How long events that only confirm the engine's own work wait for others; see `Inbox`.
+
+Each decision is made after all events that have arrived.
+"""
 
 
 class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,9 +86,11 @@ class SchedulingLoop:
 
     async def _wait(self) -> None:
         """Wait for an event or the engine's next deadline."""
-        await self._inbox.wait(self._idle_s())
-        if not self._inbox.is_urgent:
-            await self._inbox.wait_for_urgent(CONFIRMATION_S)
+        idle_s = self._idle_s()
+        await self._inbox.wait(idle_s)
+        if len(self._inbox) > 0 and not self._inbox.is_urgent:
+            limit_s = CONFIRMATION_S if idle_s is None else min(CONFIRMATION_S, idle_s)
+            await self._inbox.wait_for_urgent(limit_s)
 
     def stop(self) -> None:
         """Schedule no more pods; `run` returns after the current turn."""
@@ -102,9 +107,12 @@ class SchedulingLoop:
     def _handle_events(self) -> None:
         events = self._inbox.drain(MAX_EVENTS_AT_ONCE)
         now = self._monotonic()
-        deadline = self._engine.next_deadline()
-        if events or (deadline is not None and deadline <= now):
+        if events or self._is_due(now):
             self._dispatcher.dispatch(self._engine.handle(events, now))
+
+    def _is_due(self, now: float) -> bool:
+        deadline = self._engine.next_deadline()
+        return deadline is not None and deadline <= now
 
     def _schedule(self) -> None:
         ends_at = self._monotonic() + self._options.slice_s

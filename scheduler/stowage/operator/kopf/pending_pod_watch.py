@@ -24,6 +24,8 @@ from stowage.operator.kopf.settings import pod_watching_settings, select_pods
 from stowage.operator.watch.pending_pods import BOOKMARK, PendingPods, pending_pods_selector
 
 PODS_PATH = "/api/v1/pods"
+BOOKMARK_INTERVAL_S = 1.0
+"""Kopf gets a bookmark this often while events arrive."""
 
 
 class PendingPodWatch:
@@ -46,6 +48,7 @@ class PendingPodWatch:
         clock: Clock,
     ) -> None:
         self._pods = pods
+        self._monotonic = clock.monotonic
         self._scheduler_names = frozenset(scheduler_names)
         self._settings = pod_watching_settings(
             pending_pods_selector(scheduler_names), clock.jitter, connection.timeouts
@@ -84,7 +87,7 @@ class PendingPodWatch:
         if "watch" in query:
             pods = self._pods
             pods.note_activity()
-            content = HandledLines(response.content, pods)
+            content = HandledLines(response.content, pods, self._monotonic)
             response.content = cast("aiohttp.StreamReader", content)
         else:
             body = await response.content.read()
@@ -114,41 +117,55 @@ class EmptyListBody:
 
 
 class HandledLines:
-    """The body of a watch with bookmarks in place of the events, which are handled here.
+    """The body of a watch of which Kopf reads only bookmarks; the events are handled here.
 
-    A bookmark advances Kopf's resource version, so that Kopf resumes after the event.
+    A bookmark advances Kopf's resource version, so that Kopf resumes after the event, and ends the
+    silence after which Kopf watches again. Kopf needs one now and then: if it resumes before the
+    last event, `PendingPods` ignores what is repeated.
 
     Args:
         content: The body as it arrives.
         pods: Handles the lines.
+        monotonic: Returns monotonic seconds.
     """
 
-    def __init__(self, content: aiohttp.StreamReader, pods: PendingPods) -> None:
+    def __init__(
+        self, content: aiohttp.StreamReader, pods: PendingPods, monotonic: Callable[[], float]
+    ) -> None:
         self._content = content
         self._pods = pods
+        self._monotonic = monotonic
+        self._resource_version = ""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._content, name)
 
     def iter_chunked(self, _size: int) -> AsyncIterator[bytes]:
-        """One bookmark, or error, for the lines of each chunk."""
+        """Bookmarks, at most one in `BOOKMARK_INTERVAL_S`, and errors."""
         return self._handled()
 
     async def _handled(self) -> AsyncIterator[bytes]:
+        marked_at = -BOOKMARK_INTERVAL_S
         async for lines in complete_lines(self._content.iter_any()):
             self._pods.note_activity()
-            yield self._handle(lines)
+            errors = self._handle(lines)
+            now = self._monotonic()
+            if errors or now - marked_at >= BOOKMARK_INTERVAL_S:
+                marked_at = now
+                version = self._resource_version
+                metadata = {"resourceVersion": version} if version else {}
+                yield _line(BOOKMARK, {"metadata": metadata}) + errors
 
     def _handle(self, lines: list[bytes]) -> bytes:
-        version, errors = "", []
+        """Handle lines; returns the errors among them."""
+        errors = []
         for line in lines:
             handled = self._pods.handle_line(line)
             if isinstance(handled, WatchError):
                 errors.append(_line("ERROR", handled))
             else:
-                version = handled.resource_version or version
-        metadata = {"resourceVersion": version} if version else {}
-        return b"".join([_line(BOOKMARK, {"metadata": metadata}), *errors])
+                self._resource_version = handled.resource_version or self._resource_version
+        return b"".join(errors)
 
 
 def _line(event_type: str, content: Any) -> bytes:
