@@ -1,8 +1,9 @@
 """Pending pods: pages of lists and lines of watches in, events for the engine out.
 
 Each line is decoded once. A known pod that a new list does not contain is gone. An event may arrive
-after a list or a removal that is newer, if a watch resumes or a proxy repeats it. Such an event is recognised by its resource version, compared
-with the list's, and by its UID, compared with those of the removed pods. A removed pod never comes
+after a newer list or removal: a watch resumes before it, or a proxy repeats it. It is recognised by
+its resource version, compared with the list's, and by its UID, compared with those of the removed
+pods. A removed pod never comes
 back: nodeName is never unset, a terminal phase never left, a UID never used twice.
 """
 
@@ -68,7 +69,7 @@ class _InvalidPodEvent(msgspec.Struct, frozen=True):
 
 
 _IDENTITY_DECODER = msgspec.json.Decoder(_InvalidPodEvent)
-_NOT_A_POD = InvalidObject("Pod", "", "metadata", "", "an object with name, uid and spec")
+_NOT_A_POD = InvalidObject("Pod", "", "metadata", "", "an object with name and uid")
 _OBJECT_EVENTS = ("ADDED", "MODIFIED", "DELETED")
 BOOKMARK = "BOOKMARK"
 
@@ -310,4 +311,6 @@ class PendingPods:
 
 
 def _is_identified(metadata: ObjectMeta) -> bool:
-    return bool(metadata.name and metadata.uid and metadata.resource_version)
+    """Whether it names an object; a damaged text has characters that no name has."""
+    texts = (metadata.name, metadata.uid, metadata.resource_version)
+    return all(text and text.isascii() for text in texts)
