@@ -24,15 +24,15 @@ class Contender:
     command: tuple[str, ...] = ()
 
     def start(
-        self, processes: ChildProcesses, kubeconfig: Path, scheduler_name: str
+        self, processes: ChildProcesses, kubeconfig: Path, scheduler_name: str, port: int = 0
     ) -> ChildProcess:
-        """Start it for the pods of `scheduler_name`.
+        """Start it for the pods of `scheduler_name`; Stowage serves its health on `port` unless 0.
 
         Raises:
             OSError: the program does not exist.
         """
         if not self.command:
-            return start_scheduler(processes, kubeconfig, scheduler_name, port=0)
+            return start_scheduler(processes, kubeconfig, scheduler_name, port)
         command = [each.replace("{kubeconfig}", str(kubeconfig)) for each in self.command]
         return processes.start("scheduler", command)
 

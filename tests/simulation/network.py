@@ -145,6 +145,7 @@ class VirtualConnection:
     server = "http://model"
     host = "model"
     generation = 0
+    direct_writes = None
 
     def __init__(self, process: str, network: Network, timeouts: Timeouts) -> None:
         self.timeouts = timeouts

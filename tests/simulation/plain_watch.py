@@ -139,10 +139,7 @@ class PendingPodsWatch:
         return self._pods.handle_page(body, is_first=True).resource_version
 
     def _take(self, event_type: str, obj: dict[str, Any]) -> None:
-        if event_type == "DELETED":
-            self._pods.handle_removal(obj["metadata"]["uid"])
-        else:
-            self._pods.handle_event(event_type, obj)
+        self._pods.handle_line(msgspec.json.encode({"type": event_type, "object": obj}))
 
 
 class ConfigMapFollower:

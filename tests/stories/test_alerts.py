@@ -145,11 +145,11 @@ class Replica:
         """Add and schedule a pod, and report the API server's answer to its binding."""
         self.pod()
         for bind in of_type(BindPod, self.schedule()):
+            self.now += takes_s
             self.metrics.observe_bind(bind.pod.uid, "Success" if works else "Error", takes_s)
             self.metrics.observe_request(SentRequest("POST", "201" if works else "422", takes_s))
             uid, node = bind.pod.uid, bind.node_name
             answer = BindSucceeded(uid, node) if works else BindFailed(uid, node, "no")
-            self.now += takes_s
             self._count(self.engine.handle([answer], self.now))
 
     def edit(self, text: str) -> None:

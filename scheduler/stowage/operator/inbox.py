@@ -5,7 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from stowage.api.events import Event, NodeGone, NodeSeen
+from stowage.api.events import (
+    AssignedPodSeen,
+    BindSucceeded,
+    Event,
+    NodeGone,
+    NodeSeen,
+    PendingPodGone,
+)
+
+_CONFIRMATIONS = (AssignedPodSeen, BindSucceeded, PendingPodGone)
+"""Each of our bindings brings all of them; none makes room for a pod that waits."""
 
 
 class Inbox:
@@ -19,6 +29,7 @@ class Inbox:
         self._events: list[Event] = []
         self._node_places: dict[str, int] = {}
         self._arrived = asyncio.Event()
+        self._urgent = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._events)
@@ -32,6 +43,8 @@ class Inbox:
                 self._node_places.pop(event.name, None)
             self._events.append(event)
         self._arrived.set()
+        if not isinstance(event, _CONFIRMATIONS):
+            self._urgent.set()
 
     def put_all(self, events: Iterable[Event]) -> None:
         """Add events in their order and wake the loop."""
@@ -41,6 +54,12 @@ class Inbox:
     def wake(self) -> None:
         """Wake the loop without an event, e.g. because scheduling may begin."""
         self._arrived.set()
+        self._urgent.set()
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether it holds an event that is not a confirmation, or was woken without one."""
+        return self._urgent.is_set()
 
     def drain(self, limit: int) -> list[Event]:
         """Take the oldest `limit` events."""
@@ -49,15 +68,16 @@ class Inbox:
         self._node_places.clear()
         if not self._events:
             self._arrived.clear()
+            self._urgent.clear()
         return taken
 
     async def wait(self, timeout_s: float | None) -> None:
         """Return when an event is waiting, or after `timeout_s`."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._arrived.wait()
-        except TimeoutError:
-            return
+        await _wait(self._arrived, timeout_s)
+
+    async def wait_for_urgent(self, timeout_s: float) -> None:
+        """Return when an event that is not a confirmation is waiting, or after `timeout_s`."""
+        await _wait(self._urgent, timeout_s)
 
     def _put_node(self, event: NodeSeen) -> None:
         name = event.node.metadata.name
@@ -67,3 +87,11 @@ class Inbox:
             self._events.append(event)
         else:
             self._events[place] = event
+
+
+async def _wait(event: asyncio.Event, timeout_s: float | None) -> None:
+    try:
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    except TimeoutError:
+        return

@@ -15,7 +15,16 @@ MAX_EVENTS_AT_ONCE = 1_000
 """Limit of events per turn: a first list may bring 150,000, and I/O must not wait for all."""
 
 GATHER_S = 0.001
-"""Kopf delivers pods one by one; events within this time of the first are handled together."""
+"""In a rush, events within this time of the first are handled together."""
+
+RUSH_S = 0.004
+"""Two wake-ups within this time are a rush; an event that comes alone is handled at once."""
+
+CONFIRMATION_S = 0.05
+"""How long events that only confirm the engine's own work wait for others; see `Inbox`.
+
+Each decision is made after all events that have arrived.
+"""
 
 
 class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,12 +73,24 @@ class SchedulingLoop:
 
     async def run(self) -> None:
         """Run until `stop`."""
+        turned_at = -RUSH_S
         while not self._is_stopping:
             if self.turn():
                 await asyncio.sleep(0)
             else:
-                await self._inbox.wait(self._idle_s())
-                await asyncio.sleep(GATHER_S)
+                await self._wait()
+                now = self._monotonic()
+                if now - turned_at < RUSH_S:
+                    await asyncio.sleep(GATHER_S)
+                turned_at = now
+
+    async def _wait(self) -> None:
+        """Wait for an event or the engine's next deadline."""
+        idle_s = self._idle_s()
+        await self._inbox.wait(idle_s)
+        if len(self._inbox) > 0 and not self._inbox.is_urgent:
+            limit_s = CONFIRMATION_S if idle_s is None else min(CONFIRMATION_S, idle_s)
+            await self._inbox.wait_for_urgent(limit_s)
 
     def stop(self) -> None:
         """Schedule no more pods; `run` returns after the current turn."""
@@ -86,9 +107,12 @@ class SchedulingLoop:
     def _handle_events(self) -> None:
         events = self._inbox.drain(MAX_EVENTS_AT_ONCE)
         now = self._monotonic()
-        deadline = self._engine.next_deadline()
-        if events or (deadline is not None and deadline <= now):
+        if events or self._is_due(now):
             self._dispatcher.dispatch(self._engine.handle(events, now))
+
+    def _is_due(self, now: float) -> bool:
+        deadline = self._engine.next_deadline()
+        return deadline is not None and deadline <= now
 
     def _schedule(self) -> None:
         ends_at = self._monotonic() + self._options.slice_s

@@ -46,9 +46,16 @@ class DiscoveryEndpoints:
     Args:
         catalog: the served resources.
         address: returns ``host:port`` of the server.
+        metrics: returns the body of ``/metrics``.
     """
 
-    def __init__(self, catalog: Catalog, address: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        address: Callable[[], str],
+        metrics: Callable[[], bytes],
+    ) -> None:
+        self._metrics = metrics
         self._catalog = catalog
         self._address = address
         self._made: dict[str, bytes] = {}
@@ -61,7 +68,7 @@ class DiscoveryEndpoints:
             ApiError: 404 below a group that is served; 405; 406.
         """
         if request.path == "/metrics":
-            return Answer(200, b"", content_type=TEXT_TYPE)
+            return Answer(200, self._metrics(), content_type=TEXT_TYPE)
         if "//" in request.path:
             return PAGE_NOT_FOUND
         found = self._find(request)

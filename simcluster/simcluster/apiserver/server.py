@@ -20,6 +20,7 @@ from simcluster.apiserver.health import health_report, is_health_path
 from simcluster.apiserver.messages import Answer, ApiRequest, error_answer
 from simcluster.apiserver.paths import Target, parse_path, without_watch_prefix
 from simcluster.apiserver.read_endpoints import Reader
+from simcluster.apiserver.request_metrics import RequestMetrics
 from simcluster.apiserver.response_encoding import (
     common_headers,
     compressed,
@@ -109,7 +110,12 @@ class ApiServer:
         self._store = registry.store
         self._options = options
         self._endpoints = Endpoints(registry, self.access)
-        self._discovery = DiscoveryEndpoints(registry.catalog, lambda: urlsplit(self.url).netloc)
+        self._request_metrics = RequestMetrics()
+        self._discovery = DiscoveryEndpoints(
+            registry.catalog,
+            lambda: urlsplit(self.url).netloc,
+            self._request_metrics.exposition,
+        )
         self._fault_endpoints = FaultEndpoints(self)
         self._in_flight = InFlight(options.max_in_flight)
         self._reader = Reader(
@@ -179,6 +185,11 @@ class ApiServer:
         self._store.forget_history()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        response = await self._serve_uncounted(request)
+        self._request_metrics.count(request.method, response.status)
+        return response
+
+    async def _serve_uncounted(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._http is not None and self._http.is_refused(request.protocol):
             response = _too_many_requests()
             response.force_close()

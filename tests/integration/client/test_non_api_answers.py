@@ -38,6 +38,8 @@ def _retry_after_a_day(_request: web.Request) -> web.Response:
 class _Connection:
     """A connection without TLS and credentials."""
 
+    direct_writes = None
+
     def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
         self.server, self.session, self.timeouts = url, session, Timeouts()
         self.outages = OutageLog(url)

@@ -13,6 +13,7 @@ from yarl import URL
 from stowage.operator import clock
 from stowage.operator.client.api_error import ApiError, error_from_answer
 from stowage.operator.client.connection import Connection
+from stowage.operator.client.direct_writes import Answer, Write
 from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Timeouts
 
 JSON = "application/json"
@@ -46,12 +47,33 @@ class SentRequest(NamedTuple):
     num_received: int | None = None
 
 
+class Request(NamedTuple):
+    """A request for one answer.
+
+    Attributes:
+        path: Path of the resource, encoded.
+        timeout: None for that of a request for one object.
+        params: Query parameters of a GET.
+    """
+
+    method: str
+    path: str
+    body: bytes | None = None
+    timeout: aiohttp.ClientTimeout | None = None
+    content_type: str = JSON
+    params: Mapping[str, str] | None = None
+
+
 ObserveRequest = Callable[[SentRequest], None]
 """Called after each request."""
 
 _CONTENT_TYPE = {
     content_type: {"Content-Type": content_type} for content_type in (JSON, STRATEGIC_MERGE_PATCH)
 }
+
+
+_NOT_REPEATED = ("POST", "PATCH")
+"""A session may send other methods again over another connection."""
 
 
 class ApiClient:
@@ -79,8 +101,7 @@ class ApiClient:
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
     ) -> bytes:
         """GET an object or a page of a list."""
-        url = self._url(path)
-        return await self._request("GET", url.with_query(params) if params else url, None, timeout)
+        return await self._request(Request("GET", path, timeout=timeout, params=params))
 
     async def post(
         self,
@@ -89,7 +110,7 @@ class ApiClient:
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
     ) -> bytes:
         """POST: create an object or a subresource."""
-        return await self._request("POST", self._url(path), body, timeout)
+        return await self._request(Request("POST", path, body, timeout))
 
     async def put(
         self,
@@ -98,17 +119,15 @@ class ApiClient:
         timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
     ) -> bytes:
         """PUT: replace an object."""
-        return await self._request("PUT", self._url(path), body, timeout)
+        return await self._request(Request("PUT", path, body, timeout))
 
     async def patch(self, path: str, body: bytes) -> bytes:
         """PATCH with a strategic merge patch."""
-        return await self._request(
-            "PATCH", self._url(path), body, content_type=STRATEGIC_MERGE_PATCH
-        )
+        return await self._request(Request("PATCH", path, body, content_type=STRATEGIC_MERGE_PATCH))
 
     async def delete(self, path: str, body: bytes) -> bytes:
         """DELETE an object; `body` is a ``DeleteOptions``."""
-        return await self._request("DELETE", self._url(path), body)
+        return await self._request(Request("DELETE", path, body))
 
     async def stream(
         self,
@@ -151,44 +170,24 @@ class ApiClient:
     def _url(self, path: str) -> URL:
         return URL(self._connection.server + path, encoded=True)
 
-    async def _request(
-        self,
-        method: str,
-        url: URL,
-        body: bytes | None,
-        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
-        content_type: str = JSON,
-    ) -> bytes:
+    async def _request(self, request: Request) -> bytes:
         generation = self._connection.generation
         try:
-            return await self._request_once(method, url, body, timeout, content_type)
+            return await self._request_once(request)
         except ApiError as refusal:
             if refusal.status != 401:
                 raise
         await self._connection.reload(generation)
-        return await self._request_once(method, url, body, timeout, content_type)
+        return await self._request_once(request)
 
-    async def _request_once(
-        self,
-        method: str,
-        url: URL,
-        body: bytes | aiohttp.BytesPayload | None,
-        timeout: aiohttp.ClientTimeout | None,  # noqa: ASYNC109 - aiohttp's own limits
-        content_type: str,
-    ) -> bytes:
-        session = self._connection.session
-        timeout = timeout or self.timeouts.request_timeout
-        headers = _CONTENT_TYPE[content_type] if body is not None else None
+    async def _request_once(self, request: Request) -> bytes:
         code, received, started = NO_ANSWER, None, clock.timer()
         try:
-            async with session.request(
-                method, url, data=body, headers=headers, timeout=timeout, allow_redirects=False
-            ) as response:
-                code = str(response.status)
-                if response.status >= 400 or not is_api_answer(response):
-                    raise await self._refusal(response)
-                answer = await response.read()
-                received = len(answer)
+            answer = await self._send(request)
+            code = str(answer.status)
+            if not _is_from_api(answer.status, answer.content_type):
+                raise error_from_answer(answer.status, answer.body, answer.retry_after)
+            received = len(answer.body)
             self.outages.note_answer()
         except LOST_ANSWER_ERRORS as error:
             self.outages.note_failure(error)
@@ -196,10 +195,39 @@ class ApiClient:
                 self._connection.drop_idle()
             raise
         else:
-            return answer
+            return answer.body
         finally:
             duration_s = clock.timer() - started
-            self._observe(SentRequest(method, code, duration_s, _size_of(body), received))
+            num_sent = 0 if request.body is None else len(request.body)
+            self._observe(SentRequest(request.method, code, duration_s, num_sent, received))
+
+    async def _send(self, request: Request) -> Answer:
+        """Send a request once; returns its answer, which may be a refusal."""
+        timeout = request.timeout or self.timeouts.request_timeout
+        method, path, body = request.method, request.path, request.body
+        direct = self._connection.direct_writes
+        if direct is not None and body is not None and method in _NOT_REPEATED:
+            write = Write(method, path, body, request.content_type, self._check_may_send)
+            return await direct.send(write, timeout)
+        url = self._url(path)
+        async with self._connection.session.request(
+            method,
+            url.with_query(request.params) if request.params else url,
+            data=None if body is None else self._payload(body),
+            headers=None if body is None else _CONTENT_TYPE[request.content_type],
+            timeout=timeout,
+            allow_redirects=False,
+        ) as response:
+            retry_after = response.headers.get("Retry-After")
+            status, content_type = response.status, response.content_type
+            return Answer(status, content_type, retry_after, await response.read())
+
+    def _check_may_send(self) -> None:
+        """Check for the last time that a write may be sent; here it always may."""
+
+    def _payload(self, body: bytes) -> bytes | aiohttp.BytesPayload:
+        """The body of a request that the session sends."""
+        return body
 
     async def _refusal(self, response: aiohttp.ClientResponse) -> ApiError:
         body = await response.read()
@@ -208,15 +236,12 @@ class ApiClient:
 
 def is_api_answer(response: aiohttp.ClientResponse) -> bool:
     """Whether it is a refusal or JSON, not a redirect or the page of a proxy."""
-    return response.status >= 400 or (
-        200 <= response.status < 300 and response.content_type == JSON
-    )
+    return response.status >= 400 or _is_from_api(response.status, response.content_type)
 
 
-def _size_of(body: bytes | aiohttp.BytesPayload | None) -> int:
-    if body is None:
-        return 0
-    return (body.size or 0) if isinstance(body, aiohttp.BytesPayload) else len(body)
+def _is_from_api(status: int, content_type: str) -> bool:
+    """Whether an answer without an error is the API server's."""
+    return 200 <= status < 300 and content_type == JSON
 
 
 def _observe_nothing(_sent: SentRequest) -> None:

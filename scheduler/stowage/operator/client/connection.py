@@ -16,6 +16,7 @@ from kubernetes.aio import config as kubernetes_config_module
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
+from stowage.operator.client.direct_writes import DirectWrites
 from stowage.operator.client.outage_log import OutageLog, SilentOutages, plain_message
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.client.tls import without_strict_x509
@@ -84,6 +85,7 @@ class Connection:
         self._session: aiohttp.ClientSession | None = None
         self._sessions: list[aiohttp.ClientSession] = []
         self._headers: dict[str, str] = {"User-Agent": USER_AGENT}
+        self._direct_writes: DirectWrites | None = None
         self._reloading = asyncio.Lock()
         self._generation = 0
         self._num_sessions = 0
@@ -107,6 +109,7 @@ class Connection:
             raise kubernetes_config.ConfigException(text) from error
         self._connector = Connector(limit=0, ssl=tls, keepalive_timeout=60)
         self._session = self.new_session()
+        self._direct_writes = self._make_direct_writes()
 
     def log_outages(self, monotonic: Callable[[], float]) -> None:
         """Log from now on that the server does not answer; call it before clients are made."""
@@ -128,6 +131,11 @@ class Connection:
         if self._session is None:
             raise RuntimeError("call Connection.open() before Connection.session")
         return self._session
+
+    @property
+    def direct_writes(self) -> DirectWrites | None:
+        """Sends writes without the session; None if the session must send all requests."""
+        return self._direct_writes
 
     @property
     def num_sessions(self) -> int:
@@ -218,6 +226,17 @@ class Connection:
         if self._connector is not None:
             await self._connector.close()
 
+    def _make_direct_writes(self) -> DirectWrites | None:
+        configuration = self._configuration
+        if self._connector is None or self._middlewares or configuration.proxy:
+            return None
+        if configuration.tls_server_name:
+            return None
+        try:
+            return DirectWrites(self._connector, self.server, self._headers, READ_BUFFER_BYTES)
+        except ValueError:
+            return None  # the session says what is wrong with the headers
+
     def _check_server(self) -> None:
         """Check the server's address.
 
@@ -290,6 +309,8 @@ class Connection:
         self._headers["Authorization"] = token
         for session in self._sessions:
             session.headers["Authorization"] = token
+        if self._direct_writes is not None:
+            self._direct_writes = self._make_direct_writes()
 
 
 def _verify_server_name(server_name: str) -> aiohttp.ClientMiddlewareType:

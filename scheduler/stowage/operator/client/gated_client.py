@@ -11,9 +11,8 @@ from collections.abc import Callable
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
-from yarl import URL
 
-from stowage.operator.client.api_client import JSON, ApiClient, ObserveRequest
+from stowage.operator.client.api_client import ApiClient, ObserveRequest, Request
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.rate_limit import TokenBucket
@@ -73,20 +72,18 @@ class GatedClient(ApiClient):
         self._bucket = bucket
         self._observe_rate_limit = observe_rate_limit
 
-    async def _request_once(
-        self,
-        method: str,
-        url: URL,
-        body: bytes | aiohttp.BytesPayload | None,
-        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
-        content_type: str = JSON,
-    ) -> bytes:
+    async def _request_once(self, request: Request) -> bytes:
         if self._bucket is not None:
             delay_s = await self._bucket.wait()
             if self._observe_rate_limit is not None:
-                self._observe_rate_limit(method, delay_s)
-        if method != "GET" and not self._may_write():
+                self._observe_rate_limit(request.method, delay_s)
+        if request.method != "GET":
+            self._check_may_send()
+        return await super()._request_once(request)
+
+    def _check_may_send(self) -> None:
+        if not self._may_write():
             raise LeaseNotHeldError
-        if isinstance(body, bytes):
-            body = GatedBody(body, self._may_write)
-        return await super()._request_once(method, url, body, timeout, content_type)
+
+    def _payload(self, body: bytes) -> aiohttp.BytesPayload:
+        return GatedBody(body, self._may_write)

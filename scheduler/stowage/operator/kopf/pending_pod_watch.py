@@ -8,23 +8,24 @@ get the ADDED and MODIFIED events.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import AsyncIterator, Callable, Collection
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import aiohttp
 import msgspec
 
+from stowage.api.decoding.decode import WatchError
 from stowage.api.objects.meta import ListMeta
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.watch_lines import complete_lines
 from stowage.operator.clock import Clock
 from stowage.operator.kopf.runner import KopfRunner, WatchSpec
 from stowage.operator.kopf.settings import pod_watching_settings, select_pods
-from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
+from stowage.operator.watch.pending_pods import BOOKMARK, PendingPods, pending_pods_selector
 
 PODS_PATH = "/api/v1/pods"
+BOOKMARK_INTERVAL_S = 1.0
+"""Kopf gets a bookmark this often while events arrive."""
 
 
 class PendingPodWatch:
@@ -47,11 +48,12 @@ class PendingPodWatch:
         clock: Clock,
     ) -> None:
         self._pods = pods
+        self._monotonic = clock.monotonic
         self._scheduler_names = frozenset(scheduler_names)
         self._settings = pod_watching_settings(
             pending_pods_selector(scheduler_names), clock.jitter, connection.timeouts
         )
-        spec = WatchSpec("pods", self._settings, pods.handle_event, self._intercept)
+        spec = WatchSpec("pods", self._settings, _ignore_event, self._intercept)
         self._runner = KopfRunner(connection, spec, after_start, clock)
 
     async def run(self) -> None:
@@ -85,9 +87,7 @@ class PendingPodWatch:
         if "watch" in query:
             pods = self._pods
             pods.note_activity()
-            content = DeletedEventFilter(
-                response.content, pods.handle_removal, pods.note_activity, pods.handle_invalid_line
-            )
+            content = HandledLines(response.content, pods, self._monotonic)
             response.content = cast("aiohttp.StreamReader", content)
         else:
             body = await response.content.read()
@@ -97,27 +97,8 @@ class PendingPodWatch:
         return response
 
 
-class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    name: str
-    uid: str
-    resource_version: str
-
-
-class _Pod(msgspec.Struct, frozen=True):
-    metadata: _Metadata
-    spec: dict[str, msgspec.Raw]
-
-
-class _PodEvent(msgspec.Struct, frozen=True):
-    type: Literal["ADDED", "MODIFIED", "DELETED"]
-    object: _Pod
-
-
-_POD_EVENT_DECODER = msgspec.json.Decoder(_PodEvent)
-_STRIDE = 2048
-_NEIGHBOURING_DIGITS = re.compile(rb"[0-9]{2}")
-_OBJECT_EVENTS = ("ADDED", "MODIFIED", "DELETED")
-_REQUIRED_METADATA = ("name", "uid", "resourceVersion")
+def _ignore_event(_event_type: str | None, _raw: dict[str, Any]) -> None:
+    """Kopf gets bookmarks only."""
 
 
 class EmptyListBody:
@@ -135,88 +116,57 @@ class EmptyListBody:
         return self._body
 
 
-class DeletedEventFilter:
-    """The body of a watch with bookmarks in place of DELETED events and of invalid lines.
+class HandledLines:
+    """The body of a watch of which Kopf reads only bookmarks; the events are handled here.
 
-    A bookmark advances Kopf's resource version, so that Kopf resumes after it.
+    A bookmark advances Kopf's resource version, so that Kopf resumes after the event, and ends the
+    silence after which Kopf watches again. Kopf needs one now and then: if it resumes before the
+    last event, `PendingPods` ignores what is repeated.
 
     Args:
         content: The body as it arrives.
-        handle_removal: Called with the UID of each deleted pod.
-        note_activity: Called for each piece of data.
-        handle_invalid_line: Called with each invalid line; returns its resource version.
+        pods: Handles the lines.
+        monotonic: Returns monotonic seconds.
     """
 
     def __init__(
-        self,
-        content: aiohttp.StreamReader,
-        handle_removal: Callable[[str], None],
-        note_activity: Callable[[], None] = lambda: None,
-        handle_invalid_line: Callable[[bytes], str] = lambda _line: "",
+        self, content: aiohttp.StreamReader, pods: PendingPods, monotonic: Callable[[], float]
     ) -> None:
         self._content = content
-        self._handle_removal = handle_removal
-        self._note_activity = note_activity
-        self._handle_invalid_line = handle_invalid_line
+        self._pods = pods
+        self._monotonic = monotonic
+        self._resource_version = ""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._content, name)
 
     def iter_chunked(self, _size: int) -> AsyncIterator[bytes]:
-        """The filtered data in chunks of complete lines."""
-        return self._filtered()
+        """Bookmarks, at most one in `BOOKMARK_INTERVAL_S`, and errors."""
+        return self._handled()
 
-    async def _filtered(self) -> AsyncIterator[bytes]:
+    async def _handled(self) -> AsyncIterator[bytes]:
+        marked_at = -BOOKMARK_INTERVAL_S
         async for lines in complete_lines(self._content.iter_any()):
-            self._note_activity()
-            yield b"".join([self._rewritten(line) + b"\n" for line in lines])
+            self._pods.note_activity()
+            errors = self._handle(lines)
+            now = self._monotonic()
+            if errors or now - marked_at >= BOOKMARK_INTERVAL_S:
+                marked_at = now
+                version = self._resource_version
+                metadata = {"resourceVersion": version} if version else {}
+                yield _line(BOOKMARK, {"metadata": metadata}) + errors
 
-    def _rewritten(self, line: bytes) -> bytes:
-        event = _decode_pod_event(line)
-        is_surely_readable = event is not None and _is_surely_readable(line)
-        if not is_surely_readable and not _is_readable(line):
-            return _bookmark(self._handle_invalid_line(line))
-        if event is None or event.type != "DELETED":
-            return line
-        self._handle_removal(event.object.metadata.uid)
-        return _bookmark(event.object.metadata.resource_version)
-
-
-def _decode_pod_event(line: bytes) -> _PodEvent | None:
-    try:
-        return _POD_EVENT_DECODER.decode(line)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return None
-
-
-def _is_surely_readable(line: bytes) -> bool:
-    """A cheap test that is true only if Python's `json` can read a line that msgspec has decoded.
-
-    msgspec skips the contents of unused strings and accepts numbers of any length. Python refuses
-    invalid UTF-8 and numbers of more than 4,300 digits; such a number covers two positions of the
-    stride.
-    """
-    return line.isascii() and not _NEIGHBOURING_DIGITS.search(line[::_STRIDE])
+    def _handle(self, lines: list[bytes]) -> bytes:
+        """Handle lines; returns the errors among them."""
+        errors = []
+        for line in lines:
+            handled = self._pods.handle_line(line)
+            if isinstance(handled, WatchError):
+                errors.append(_line("ERROR", handled))
+            else:
+                self._resource_version = handled.resource_version or self._resource_version
+        return b"".join(errors)
 
 
-def _is_readable(line: bytes) -> bool:
-    """Whether Kopf and its handler can read the line; a line they cannot read ends the watch."""
-    try:
-        event: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
-        return False
-    if event.get("type") not in _OBJECT_EVENTS:
-        return True
-    metadata, spec = event["object"].get("metadata"), event["object"].get("spec")
-    return (
-        isinstance(metadata, dict)
-        and isinstance(spec, dict)
-        and all(isinstance(metadata.get(key), str) for key in _REQUIRED_METADATA)
-    )
-
-
-def _bookmark(resource_version: str) -> bytes:
-    metadata = {"resourceVersion": resource_version} if resource_version else {}
-    return msgspec.json.encode({"type": "BOOKMARK", "object": {"metadata": metadata}})
+def _line(event_type: str, content: Any) -> bytes:
+    return msgspec.json.encode({"type": event_type, "object": content}) + b"\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import msgspec
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
@@ -29,6 +30,18 @@ ATTEMPTS_LABELS = [
     (f"{MAX_ATTEMPTS_LABEL}+",),
 ]
 BIND = "Bind"
+
+
+class _Binding(msgspec.Struct):
+    """The binding of a pod, from the attempt that scheduled it.
+
+    Attributes:
+        answered_at: When the request that binds the pod was answered; None before.
+    """
+
+    began: float
+    scheduler_name: str
+    answered_at: float | None = None
 
 
 class Metrics(Collector):
@@ -69,7 +82,7 @@ class Metrics(Collector):
         )
         self._after_flush = CounterVec(definitions.POD_SCHEDULED_AFTER_FLUSH)
         self._num_problems = 0
-        self._binding: dict[str, tuple[float, str]] = {}
+        self._binding: dict[str, _Binding] = {}
         self.registry = CollectorRegistry()
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
@@ -86,12 +99,12 @@ class Metrics(Collector):
         # A scheduled pod that could not be bound is reported again, with another result.
         unbound = self._binding.pop(attempt.pod.uid, None)
         if attempt.result != SCHEDULED and unbound is not None:
-            self._attempt_seconds.observe(labels, self._monotonic() - unbound[0])
+            self._attempt_seconds.observe(labels, self._monotonic() - unbound.began)
             return
         self._algorithm_seconds.observe((), attempt.duration_s)
         if attempt.result == SCHEDULED:
             began = self._monotonic() - attempt.duration_s
-            self._binding[attempt.pod.uid] = (began, attempt.scheduler_name)
+            self._binding[attempt.pod.uid] = _Binding(began, attempt.scheduler_name)
         else:
             self._attempt_seconds.observe(labels, attempt.duration_s)
 
@@ -103,7 +116,11 @@ class Metrics(Collector):
 
     def observe_bind(self, uid: str, status: str, duration_s: float) -> None:
         """Time the Bind extension point, whatever the outcome of the request."""
-        _, profile = self._binding.get(uid, (0.0, ""))
+        binding = self._binding.get(uid)
+        profile = ""
+        if binding is not None:
+            binding.answered_at = self._monotonic()
+            profile = binding.scheduler_name
         self._point_seconds.observe((BIND, status, profile), duration_s)
 
     def observe_preemption(self, attempted: PreemptionAttempted) -> None:
@@ -120,11 +137,15 @@ class Metrics(Collector):
     def observe_bound(self, bound: PodBound) -> None:
         """Count a bound pod."""
         now = self._monotonic()
-        began, _ = self._binding.pop(bound.pod.uid, (now, ""))
-        self._attempt_seconds.observe((SCHEDULED, bound.scheduler_name), now - began)
+        binding = self._binding.pop(bound.pod.uid, None)
+        # The engine hears of the answer a little later.
+        bound_at = now if binding is None else binding.answered_at or now
+        began = now if binding is None else binding.began
+        self._attempt_seconds.observe((SCHEDULED, bound.scheduler_name), bound_at - began)
         attempts = bound.attempts
         labels = ATTEMPTS_LABELS[min(attempts, MAX_ATTEMPTS_LABEL)]
-        self._sli_seconds.observe(labels, bound.since_first_attempt_s)
+        since_first_s = bound.since_first_attempt_s - (now - bound_at)
+        self._sli_seconds.observe(labels, max(0.0, since_first_s))
         self._attempts_per_pod.observe((), attempts)
         if bound.was_flushed:
             self._after_flush.add()

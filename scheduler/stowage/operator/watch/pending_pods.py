@@ -1,29 +1,30 @@
-"""Pending pods: lists and raw watch events in, events for the engine out.
+"""Pending pods: pages of lists and lines of watches in, events for the engine out.
 
-A known pod that a new list does not contain is gone. Kopf may deliver an event from its queue after
-a list or a removal has overtaken it. Such an event is recognised by its resource version, compared
-with the list's, and by its UID, compared with those of the removed pods. A removed pod never comes
+Each line is decoded once. A known pod that a new list does not contain is gone. An event may arrive
+after a newer list or removal: a watch resumes before it, or a proxy repeats it. It is recognised by
+its resource version, compared with the list's, and by its UID, compared with those of the removed
+pods. A removed pod never comes
 back: nodeName is never unset, a terminal phase never left, a UID never used twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from cachetools import LRUCache
 
 from stowage.api.decoding.decode import (
+    WatchError,
     check_is_versioned,
-    convert_object,
     decode_event_metadata,
     decode_list,
     decode_watch_event,
 )
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.events import PendingPodGone, PendingPodSeen
-from stowage.api.objects.meta import ListMeta
+from stowage.api.objects.meta import ListMeta, ObjectMeta
 from stowage.api.objects.pod import Pod
 from stowage.operator import clock
 from stowage.operator.client.resource_version import parse_resource_version
@@ -32,7 +33,7 @@ from stowage.operator.watch.invalid_objects import invalid_object_event
 
 DEFAULT_SCHEDULER = "default-scheduler"
 MAX_REMEMBERED_REMOVALS = 20_000
-"""More than Kopf's queues hold, so every event it has still to deliver can be recognised."""
+"""More than the pods that are removed while a watch resumes."""
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -46,6 +47,43 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
 class _Pod(msgspec.Struct, frozen=True):
     metadata: _Metadata = _Metadata()
     spec: _Spec = _Spec()
+
+
+class _Identity(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    uid: str
+    resource_version: str
+    namespace: str = ""
+
+
+class _InvalidPod(msgspec.Struct, frozen=True):
+    metadata: _Identity
+    spec: _Spec
+
+
+class _InvalidPodEvent(msgspec.Struct, frozen=True):
+    """The event of a pod that is invalid, reduced to what identifies the pod."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    object: _InvalidPod
+
+
+_IDENTITY_DECODER = msgspec.json.Decoder(_InvalidPodEvent)
+_NOT_A_POD = InvalidObject("Pod", "", "metadata", "", "an object with name and uid")
+_OBJECT_EVENTS = ("ADDED", "MODIFIED", "DELETED")
+BOOKMARK = "BOOKMARK"
+
+
+class HandledLine(NamedTuple):
+    """A line of a watch that was handled.
+
+    Attributes:
+        type: ADDED, MODIFIED, DELETED or BOOKMARK.
+        resource_version: Of the object; empty if it is unknown.
+    """
+
+    type: str
+    resource_version: str
 
 
 class _KnownPod(NamedTuple):
@@ -137,16 +175,38 @@ class PendingPods:
             if self._raw is not None:
                 self._raw.pop(uid, None)
 
-    def handle_event(self, event_type: str | None, raw: dict[str, Any]) -> None:
-        """Handle a watch event, or (type None) an object of a list; ignore it if it is stale."""
-        metadata = raw["metadata"]
-        uid: str = metadata["uid"]
-        if event_type == "DELETED":
-            self.handle_removal(uid)
-        elif raw["spec"].get("schedulerName") in self._scheduler_names and not self._is_stale(
-            uid, metadata
+    def handle_line(self, line: bytes) -> HandledLine | WatchError:
+        """Handle a line of the watch; ignore it if it is stale, report it if it is invalid.
+
+        Returns:
+            The type and the resource version of the event; the type of an invalid line, or of an
+            unknown type, is that of a bookmark.
+        """
+        try:
+            event = decode_watch_event(Pod, line)
+        except InvalidObject as invalid:
+            return self._handle_invalid_line(line, invalid)
+        if isinstance(event, WatchError):
+            return event
+        metadata = event.object.metadata
+        handled = HandledLine(event.type, metadata.resource_version)
+        if event.type == BOOKMARK:
+            return handled
+        if event.type not in _OBJECT_EVENTS or not _is_identified(metadata):
+            return self._handle_invalid_line(line, _NOT_A_POD)
+        if event.type == "DELETED":
+            self.handle_removal(metadata.uid)
+        else:
+            self._handle_pod(event.object, line)
+        return handled
+
+    def _handle_pod(self, pod: Pod, line: bytes) -> None:
+        if pod.spec.scheduler_name in self._scheduler_names and not self._is_stale(
+            pod.metadata.uid, pod.metadata.resource_version
         ):
-            self._update(uid, metadata, raw)
+            if self._raw is not None:
+                self._raw[pod.metadata.uid] = msgspec.json.decode(line)["object"]
+            self._add(pod)
 
     def handle_removal(self, uid: str) -> None:
         """Handle the event that a pod left the field selector: it is bound, finished or deleted."""
@@ -196,15 +256,24 @@ class PendingPods:
             return  # extenders need valid pods
         kept.update((pod["metadata"]["uid"], pod) for pod in pods if pod)
 
-    def handle_invalid_line(self, line: bytes) -> str:
-        """Report a watch line that is not a pod event; returns its resource version, if any."""
+    def _handle_invalid_line(self, line: bytes, invalid: InvalidObject) -> HandledLine:
+        """Report a line whose object is not a valid pod."""
         try:
-            decode_watch_event(Pod, line)
-            invalid = InvalidObject("Pod", "", "metadata", "", "an object with uid and spec")
-        except InvalidObject as found:
-            invalid = found
-        self._inbox.put(invalid_object_event(invalid))
-        return decode_event_metadata(line)[1].get("resourceVersion", "")
+            event = _IDENTITY_DECODER.decode(line)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            self._inbox.put(invalid_object_event(invalid))
+            version = decode_event_metadata(line)[1].get("resourceVersion", "")
+            return HandledLine(BOOKMARK, version)
+        metadata, scheduler_name = event.object.metadata, event.object.spec.scheduler_name
+        uid, version = metadata.uid, metadata.resource_version
+        if event.type == "DELETED":
+            self.handle_removal(uid)
+        elif scheduler_name in self._scheduler_names and not self._is_stale(uid, version):
+            self._known[uid] = _KnownPod(
+                metadata.namespace, metadata.name, scheduler_name, parse_resource_version(version)
+            )
+            self._inbox.put(invalid_object_event(invalid, scheduler_name))
+        return HandledLine(event.type, version)
 
     def _end_list(self, resource_version: str) -> None:
         self._listed_version = parse_resource_version(resource_version)
@@ -215,28 +284,13 @@ class PendingPods:
         # The loop may be waiting for the first list only.
         self._inbox.wake()
 
-    def _is_stale(self, uid: str, metadata: dict[str, Any]) -> bool:
+    def _is_stale(self, uid: str, resource_version: str) -> bool:
         """Whether the event is older than the pod's removal, its latest event or the last list."""
         if uid in self._removed:
             return True
         known = self._known.get(uid)
         newest = self._listed_version if known is None else max(self._listed_version, known.version)
-        return parse_resource_version(metadata.get("resourceVersion", "")) <= newest
-
-    def _update(self, uid: str, metadata: dict[str, Any], raw: dict[str, Any]) -> None:
-        if self._raw is not None:
-            self._raw[uid] = raw
-        try:
-            self._add(convert_object(Pod, raw))
-        except InvalidObject as invalid:
-            scheduler_name = raw["spec"]["schedulerName"]
-            self._known[uid] = _KnownPod(
-                metadata.get("namespace", ""),
-                metadata["name"],
-                scheduler_name,
-                parse_resource_version(metadata.get("resourceVersion", "")),
-            )
-            self._inbox.put(invalid_object_event(invalid, scheduler_name))
+        return parse_resource_version(resource_version) <= newest
 
     def _add(self, pod: Pod) -> None:
         metadata = pod.metadata
@@ -254,3 +308,9 @@ class PendingPods:
             self._raw.pop(uid, None)
         if known is not None:
             self._inbox.put(PendingPodGone(known.namespace, known.name, uid))
+
+
+def _is_identified(metadata: ObjectMeta) -> bool:
+    """Whether it names an object; a damaged text has characters that no name has."""
+    texts = (metadata.name, metadata.uid, metadata.resource_version)
+    return all(text and text.isascii() for text in texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from typing import Any
 
@@ -30,6 +31,8 @@ MAX_ATTEMPTS = 5
 DECISION_ANNOTATION = "stowage/decision"
 """Annotation of an Event: the id of the decision that it is about."""
 WIDTH = 8
+WRITE_INTERVAL_S = 0.5
+"""Events wait up to this long and are written together: after the bindings, and for less CPU."""
 
 log = structlog.get_logger("stowage.operator.writers.event_recorder")
 
@@ -76,21 +79,38 @@ class EventRecorder:
         self._failures: deque[EmitEvent] = deque()
         self._others: deque[EmitEvent] = deque()
         self.pool: WorkerPool[None] = WorkerPool("events", WIDTH, self._write_next)
+        self._num_unplanned = 0
+        self._pause: asyncio.Task[None] | None = None
 
     def emit(self, instruction: EmitEvent) -> None:
-        """Write the event when a worker is free."""
+        """Write the event with the others of the present interval, when a worker is free."""
         if len(self._failures) + len(self._others) >= MAX_WAITING:
             (self._failures or self._others).popleft()
             self.num_dropped += 1
             self._queue_of(instruction).append(instruction)
             return
         self._queue_of(instruction).append(instruction)
-        # One job per waiting event; a worker takes the event that is next when the job begins.
-        self.pool.add(None)
+        self._num_unplanned += 1
+        if self._pause is None:
+            self._pause = asyncio.create_task(self._write_after_pause(), name="events")
 
     async def close(self, grace_s: float) -> None:
-        """Write no more."""
-        await self.pool.close(grace_s)
+        """Write what waits within `grace_s`, and no more."""
+        if self._pause is not None:
+            self._pause.cancel()
+        self._write_waiting()
+        await self.pool.close(grace_s, finish_waiting=grace_s > 0)
+
+    async def _write_after_pause(self) -> None:
+        await self._clock.sleep(WRITE_INTERVAL_S)
+        self._pause = None
+        self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        # One job per waiting event; a worker takes the event that is next when the job begins.
+        for _ in range(self._num_unplanned):
+            self.pool.add(None)
+        self._num_unplanned = 0
 
     def _queue_of(self, instruction: EmitEvent) -> deque[EmitEvent]:
         return self._failures if instruction.reason == "FailedScheduling" else self._others

@@ -90,18 +90,28 @@ class WorkerPool(Generic[Job]):
         now = clock.timer()
         return [now - started for started in self._running.values()]
 
-    async def close(self, grace_s: float) -> None:
-        """Drop the waiting jobs, and cancel the running ones after `grace_s`."""
+    async def close(self, grace_s: float, *, finish_waiting: bool = False) -> None:
+        """Drop the waiting jobs, and cancel the running ones after `grace_s`.
+
+        Args:
+            grace_s: How long jobs may still take.
+            finish_waiting: Whether to drop the waiting jobs after `grace_s` only.
+        """
         self._closed = True
-        self._num_unfinished -= len(self._waiting)
-        self._waiting.clear()
+        if not finish_waiting:
+            self._drop_waiting()
         workers = list(self._workers)
         if not workers:
             return
         _, unfinished = await asyncio.wait(workers, timeout=grace_s)
+        self._drop_waiting()
         for worker in unfinished:
             worker.cancel()
         await asyncio.gather(*unfinished, return_exceptions=True)
+
+    def _drop_waiting(self) -> None:
+        self._num_unfinished -= len(self._waiting)
+        self._waiting.clear()
 
     async def _run(self) -> None:
         try:

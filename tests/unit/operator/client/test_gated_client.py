@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from stowage.operator.client.api_client import ApiClient, SentRequest
+from stowage.operator.client.api_client import ApiClient, Request, SentRequest
 from stowage.operator.client.gated_client import GatedClient, LeaseNotHeldError
 from stowage.operator.client.outage_log import OutageLog
 from stowage.operator.client.rate_limit import TokenBucket
@@ -21,6 +19,7 @@ class _Connection:
     """A connection that most tests do not use: they record requests before these reach it."""
 
     generation = 0
+    direct_writes = None
     timeouts = Timeouts()
     outages = OutageLog("example")
 
@@ -35,8 +34,8 @@ class _Connection:
 def sent_methods(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     methods: list[str] = []
 
-    async def send(_self: ApiClient, method: str, *_rest: Any) -> bytes:
-        methods.append(method)
+    async def send(_self: ApiClient, request: Request) -> bytes:
+        methods.append(request.method)
         return b"{}"
 
     monkeypatch.setattr(ApiClient, "_request_once", send)

@@ -4,104 +4,152 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from typing import cast
+from typing import Any, cast
 
 import aiohttp
 import pytest
 
-from stowage.api.events import ObjectInvalid
+from stowage.api.decoding.decode import decode_watch_event
+from stowage.api.events import ObjectInvalid, PendingPodGone, PendingPodSeen
+from stowage.api.objects.pod import Pod
 from stowage.operator.inbox import Inbox
-from stowage.operator.kopf.pending_pod_watch import DeletedEventFilter
+from stowage.operator.kopf.pending_pod_watch import HandledLines
 from stowage.operator.kopf.settings import NoMemory, pod_watching_settings
+from stowage.operator.watch import pending_pods
 from stowage.operator.watch.pending_pods import PendingPods
 from tests.support.fake_api import FakeTime, no_jitter
 
 ADDED = (
-    b'{"type":"ADDED","object":{"metadata":{"name":"a","uid":"a","resourceVersion":"7"},"spec":{}}}'
-    b"\n"
+    b'{"type":"ADDED","object":{"metadata":{"name":"a","uid":"a","resourceVersion":"7"},'
+    b'"spec":{"schedulerName":"stowage"}}}\n'
 )
-DELETED = ADDED.replace(b"ADDED", b"DELETED").replace(b'"a"', b'"b"').replace(b"7", b"8")
+DELETED = ADDED.replace(b"ADDED", b"DELETED").replace(b"7", b"8")
+SPEC = b'"spec":{"schedulerName":"stowage"}'
+EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
 
 
 class _Body:
-    """A stream of chunks."""
+    """A stream of chunks, each some seconds after the one before it."""
 
-    def __init__(self, *chunks: bytes) -> None:
+    def __init__(self, *chunks: bytes, seconds: float = 0.0) -> None:
         self._chunks = chunks
+        self._seconds = seconds
+        self.time = FakeTime()
         self.total_bytes = sum(map(len, chunks))
 
     async def iter_any(self) -> AsyncIterator[bytes]:
         for chunk in self._chunks:
             yield chunk
+            self.time.now += self._seconds
 
 
-async def _read(body: _Body, deleted: list[str]) -> bytes:
-    content = DeletedEventFilter(cast("aiohttp.StreamReader", body), deleted.append)
-    return b"".join([chunk async for chunk in content.iter_chunked(1024)])
+class _Watch:
+    """A watch whose lines go to `PendingPods`."""
+
+    def __init__(self, body: _Body) -> None:
+        self.inbox = Inbox()
+        self.pods = PendingPods(self.inbox, ["stowage"], monotonic=body.time.monotonic)
+        self.content = HandledLines(
+            cast("aiohttp.StreamReader", body), self.pods, body.time.monotonic
+        )
+
+    async def read(self) -> list[Any]:
+        """What Kopf reads."""
+        chunks = [chunk async for chunk in self.content.iter_chunked(1024)]
+        return [json.loads(line) for chunk in chunks for line in chunk.splitlines()]
 
 
-async def test_deleted_events_become_bookmarks_and_other_events_stay() -> None:
-    deleted: list[str] = []
-    bookmark = b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"8"}}}\n'
-    assert await _read(_Body(ADDED + DELETED, ADDED), deleted) == ADDED + bookmark + ADDED
-    assert deleted == ["b"]
+def _bookmark(resource_version: str) -> dict[str, Any]:
+    return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": resource_version}}}
+
+
+async def test_pods_go_to_the_engine_and_kopf_reads_a_bookmark() -> None:
+    watch = _Watch(_Body(ADDED + DELETED))
+    assert await watch.read() == [_bookmark("8")]
+    added, deleted = watch.inbox.drain(limit=10)
+    assert isinstance(added, PendingPodSeen)
+    assert added.pod.metadata.name == "a"
+    assert deleted == PendingPodGone("", "a", "a")
+
+
+async def test_a_pod_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[bytes] = []
+
+    def decode(kind: type[Pod], line: bytes) -> Any:
+        decoded.append(line)
+        return decode_watch_event(kind, line)
+
+    monkeypatch.setattr(pending_pods, "decode_watch_event", decode)
+    watch = _Watch(_Body(ADDED))
+    read_by_kopf = await watch.read()
+    assert decoded == [ADDED.strip()]
+    assert "schedulerName" not in json.dumps(read_by_kopf)
+
+
+@pytest.mark.parametrize(("seconds", "want"), [(0.4, ["7", "10"]), (1.0, ["7", "8", "9", "10"])])
+async def test_kopf_reads_at_most_one_bookmark_a_second(seconds: float, want: list[str]) -> None:
+    lines = [ADDED.replace(b'"7"', b'"%d"' % each) for each in (7, 8, 9, 10)]
+    watch = _Watch(_Body(*lines, seconds=seconds))
+    assert await watch.read() == [_bookmark(version) for version in want]
+    assert len(watch.inbox.drain(limit=10)) == 4
+
+
+async def test_kopf_reads_the_error_that_ends_a_watch() -> None:
+    bookmark, error = await _Watch(_Body(ADDED + EXPIRED)).read()
+    assert bookmark == _bookmark("7")
+    assert (error["type"], error["object"]["code"]) == ("ERROR", 410)
 
 
 UNREADABLE = {
     "no JSON": b'{"type":"ADDED","object":{"metadata":{"uid":"a","resourceVersion":"9"}',
     "no characters": ADDED.strip().replace(b'"a"', b'"\xff"'),
-    "an endless number": ADDED.strip().replace(b'"spec":{}', b'"spec":{"a":' + b"9" * 4301 + b"}"),
     "nested too deep": b'{"type":"ADDED","object":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
     "an event without an object": b'{"type":"ADDED","object":null}',
     "no event": b"[]",
-    "a pod without metadata": b'{"type":"ADDED","object":{"metadata":null,"spec":{}}}',
-    "a pod without a spec": ADDED.strip().replace(b'"spec":{}', b'"spec":null'),
+    "an unknown event": ADDED.strip().replace(b"ADDED", b"MOVED"),
+    "a pod without metadata": b'{"type":"ADDED","object":{"metadata":null,%s}}' % SPEC,
     "a number for a UID": ADDED.strip().replace(b'"uid":"a"', b'"uid":1'),
 }
 
 
 @pytest.mark.parametrize("which", UNREADABLE)
 async def test_an_invalid_watch_line_becomes_a_bookmark_and_is_reported(which: str) -> None:
-    inbox = Inbox()
-    pods = PendingPods(inbox, ["stowage"])
-    body = cast("aiohttp.StreamReader", _Body(UNREADABLE[which] + b"\n", ADDED))
-    content = DeletedEventFilter(
-        body, pods.handle_removal, pods.note_activity, pods.handle_invalid_line
-    )
-    first, second = [
-        json.loads(line)
-        async for chunk in content.iter_chunked(1024)
-        for line in chunk.splitlines()
-    ]
+    watch = _Watch(_Body(UNREADABLE[which] + b"\n", ADDED, seconds=2.0))
+    first, second = await watch.read()
     assert first["type"] == "BOOKMARK"
     assert isinstance(first["object"]["metadata"], dict)
-    assert second == json.loads(ADDED)
-    (problem,) = inbox.drain(limit=10)
+    assert second == _bookmark("7")
+    problem, _ = watch.inbox.drain(limit=10)
     assert isinstance(problem, ObjectInvalid)
     assert problem.kind == "Pod"
     assert problem.expectation
 
 
+async def test_a_number_too_long_for_python_does_not_matter() -> None:
+    line = ADDED.replace(b'"schedulerName"', b'"a":' + b"9" * 4301 + b',"schedulerName"')
+    watch = _Watch(_Body(line))
+    assert await watch.read() == [_bookmark("7")]
+    (seen,) = watch.inbox.drain(limit=10)
+    assert isinstance(seen, PendingPodSeen)
+
+
 @pytest.mark.parametrize("line", [ADDED, DELETED, b'{"type":"BOOKMARK","object":{}}\n'])
 async def test_each_line_of_a_watch_ends_the_silence(line: bytes) -> None:
-    time = FakeTime()
-    pods = PendingPods(Inbox(), ["stowage"], monotonic=time.monotonic)
-    time.now += 60.0
-    body = cast("aiohttp.StreamReader", _Body(line))
-    content = DeletedEventFilter(body, pods.handle_removal, pods.note_activity)
-    assert [pods.idle_s async for _ in content.iter_chunked(1024)] == [0.0]
+    body = _Body(line)
+    watch = _Watch(body)
+    body.time.now += 60.0
+    assert [watch.pods.idle_s async for _ in watch.content.iter_chunked(1024)] == [0.0]
 
 
 async def test_a_line_may_arrive_in_several_chunks() -> None:
-    deleted: list[str] = []
-    await _read(_Body(DELETED[:5], DELETED[5:30], DELETED[30:]), deleted)
-    assert deleted == ["b"]
+    watch = _Watch(_Body(ADDED[:5], ADDED[5:30], ADDED[30:]))
+    await watch.read()
+    assert len(watch.inbox) == 1
 
 
 def test_other_attributes_are_those_of_the_wrapped_body() -> None:
     body = _Body(ADDED)
-    content = DeletedEventFilter(cast("aiohttp.StreamReader", body), lambda uid: None)
-    assert content.total_bytes == body.total_bytes
+    assert _Watch(body).content.total_bytes == body.total_bytes
 
 
 async def test_kopf_keeps_no_memory_of_a_pod() -> None:

@@ -28,7 +28,8 @@ class _Watch:
         self.pods.handle_page(msgspec.json.encode(page), is_first=first)
 
     def event(self, kind: str, uid: str, version: int, **spec: Any) -> None:
-        self.pods.handle_event(kind, _pod(uid, version, **{"schedulerName": "stowage", **spec}))
+        pod = _pod(uid, version, **{"schedulerName": "stowage", **spec})
+        self.pods.handle_line(msgspec.json.encode({"type": kind, "object": pod}))
 
     def arrived(self) -> list[str]:
         return [_brief(event) for event in self.inbox.drain(limit=100)]
@@ -171,8 +172,7 @@ def test_an_invalid_pod_is_reported_with_its_scheduler_name() -> None:
     ]
     body = msgspec.json.encode({"metadata": {"resourceVersion": "9"}, "items": items})
     pods.handle_page(body, is_first=True)
-    pods.handle_event(
-        "MODIFIED", items[0] | {"metadata": items[0]["metadata"] | {"resourceVersion": "10"}}
-    )
+    pod = items[0] | {"metadata": items[0]["metadata"] | {"resourceVersion": "10"}}
+    pods.handle_line(msgspec.json.encode({"type": "MODIFIED", "object": pod}))
     found = [event for event in inbox.drain(9) if isinstance(event, ObjectInvalid)]
     assert [(event.uid, event.scheduler_name) for event in found] == [("a", "batch")] * 2

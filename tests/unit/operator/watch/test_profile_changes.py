@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from stowage.api.events import PendingPodGone, PendingPodSeen
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.pending_pods import PendingPods
 
 
-def pod(name: str, scheduler_name: str) -> dict[str, Any]:
+def added(name: str, scheduler_name: str) -> bytes:
     metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}", "resourceVersion": "5"}
     spec = {"schedulerName": scheduler_name, "containers": [{"name": "c", "image": "i"}]}
-    return {"metadata": metadata, "spec": spec}
+    pod = {"metadata": metadata, "spec": spec}
+    return msgspec.json.encode({"type": "ADDED", "object": pod})
 
 
 def seen(inbox: Inbox) -> list[str]:
@@ -24,18 +27,18 @@ def seen(inbox: Inbox) -> list[str]:
 def test_pods_of_an_added_profile_are_seen() -> None:
     inbox = Inbox()
     pods = PendingPods(inbox, ("stowage",))
-    pods.handle_event(None, pod("job", "batch"))
+    pods.handle_line(added("job", "batch"))
     assert seen(inbox) == []
     pods.select(("stowage", "batch"))
-    pods.handle_event(None, pod("job", "batch"))
+    pods.handle_line(added("job", "batch"))
     assert seen(inbox) == ["job"]
 
 
 def test_pods_of_a_removed_profile_are_forgotten_without_an_event() -> None:
     inbox, raw = Inbox(), dict[str, dict[str, Any]]()
     pods = PendingPods(inbox, ("stowage", "batch"), raw)
-    pods.handle_event(None, pod("ours", "stowage"))
-    pods.handle_event(None, pod("job", "batch"))
+    pods.handle_line(added("ours", "stowage"))
+    pods.handle_line(added("job", "batch"))
     pods.select(("stowage",))
     assert seen(inbox) == ["ours", "job"]
     assert list(raw) == ["uid-ours"]
