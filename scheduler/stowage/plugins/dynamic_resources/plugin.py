@@ -170,6 +170,8 @@ class DynamicResources:
             return unschedulable("no new claims to deallocate"), None
         claim = next(iter(self.deallocation_candidates(state, pod, diagnosis)), None)
         if claim is not None:
+            # Until the watch shows it, the claim still looks allocated and reserved for the pod.
+            self._releases.note(pod.uid, [claim])
             state.instruct(DeallocateClaim(pod.reference, _reference(claim)))
             return unschedulable("deallocation of ResourceClaim completed"), None
         if found.stale is not None:
