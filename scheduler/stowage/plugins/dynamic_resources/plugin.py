@@ -258,7 +258,7 @@ class DynamicResources:
         if variant is None or variant.answers is None or variant.answers.codes[row] != FITS:
             return None
         attempt = self._attempt(state, pod, found, snapshot, variant)
-        solution = attempt.search(row, variant.answers.available)
+        solution = self._answers.solve(attempt, variant.answers, row)
         if solution is None:
             return None
         return tuple(self._allocations(pod, found, variant, solution, snapshot, row))
