@@ -204,7 +204,9 @@ class Model:
             for result, each in pairs
         )
         allocation = AllocationResult(DeviceAllocationResult(listed))
-        self.cache.begin_allocations([ClaimAllocation(f"uid-{number}", "ns/c", allocation)])
+        self.cache.begin_allocations(
+            [ClaimAllocation(f"uid-{number}", "ns/c", allocation)], "uid-p"
+        )
 
 
 def searched(attempt: Attempt, row: int) -> Solution | AllocationError | None:

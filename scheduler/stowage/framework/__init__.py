@@ -49,7 +49,7 @@ from stowage.framework.failure import PluginFailed
 from stowage.framework.filter_result import FilterResult, PreFilterOutcome
 from stowage.framework.handle import Handle, WaitingPod
 from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
-from stowage.framework.placements import PlacedMembers
+from stowage.framework.placements import CompanionClaims, PlacedMembers
 from stowage.framework.plugin_traits import PluginTraits, Reads
 from stowage.framework.preemption import (
     Candidate,
@@ -82,6 +82,7 @@ __all__ = [
     "AdaptedPlugin",
     "BrokenTie",
     "Candidate",
+    "CompanionClaims",
     "CycleState",
     "Diagnosis",
     "Draw",

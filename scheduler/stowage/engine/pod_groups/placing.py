@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -36,7 +36,8 @@ from stowage.engine.scheduling_cycle import (
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.bindings import BindingCycle, BindingPhase
 from stowage.engine.state.engine_state import EngineState
-from stowage.framework import CycleState, PreemptionBarred
+from stowage.framework import CompanionClaims, CycleState, PreemptionBarred
+from stowage.state.devices.devices import ClaimAllocation
 
 _NO_EXTENDERS = error("extenders cannot take part in the attempt of a whole pod group")
 
@@ -61,8 +62,9 @@ def try_members(state: EngineState, attempts: Sequence[Attempt], how: Try) -> Gr
     """
     outcome = GroupOutcome(GroupResult.UNSCHEDULABLE, UNSCHEDULABLE_TEXT, [], is_placed=True)
     is_waiting = False
+    reserved: dict[str, ClaimAllocation] = {}
     for attempt in attempts:
-        member = _try_member(state, attempt, how)
+        member = _try_member(state, attempt, how, reserved)
         outcome.members.append(member)
         if isinstance(member.outcome, Failed) or _is_error(member.rejection):
             outcome.result = GroupResult.ERROR
@@ -71,6 +73,7 @@ def try_members(state: EngineState, attempts: Sequence[Attempt], how: Try) -> Gr
             break
         if member.cycle is None:
             continue
+        reserved.update((each.claim_uid, each) for each in member.cycle.allocations)
         is_waiting |= member.needs_preemption
         if member.permit.is_success:
             outcome.result = (
@@ -97,10 +100,15 @@ def place_again(state: EngineState, outcome: GroupOutcome) -> None:
     outcome.is_placed = True
 
 
-def _try_member(state: EngineState, attempt: Attempt, how: Try) -> MemberResult:
+def _try_member(
+    state: EngineState, attempt: Attempt, how: Try, reserved: Mapping[str, ClaimAllocation]
+) -> MemberResult:
+    """Try a member after others, which have reserved devices for claims that it may share."""
     started = state.timer()
     cycle_state = state.new_cycle_state(attempt.info.uid)
     cycle_state.is_group_attempt = True
+    if reserved and attempt.info.spec.resource_claims:
+        cycle_state.write(CompanionClaims(dict(reserved)))
     outcome = _choose(state, attempt, cycle_state, how)
     result = attempt_result(state, attempt.queued, outcome, state.timer() - started)
     member = MemberResult(attempt, outcome, result)

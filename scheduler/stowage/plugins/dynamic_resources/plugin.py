@@ -24,6 +24,7 @@ from stowage.api.status import SKIP, SUCCESS, Status, error, unresolvable, unsch
 from stowage.api.values.claim_writes import is_reserved_for
 from stowage.framework import (
     ACCEPT_ALL,
+    CompanionClaims,
     CycleState,
     Diagnosis,
     EventRegistration,
@@ -50,6 +51,7 @@ from stowage.plugins.dynamic_resources.answers import (
     Attempt,
 )
 from stowage.plugins.dynamic_resources.args import DynamicResourcesArgs, check_limits
+from stowage.plugins.dynamic_resources.companions import are_in_flight, with_companions
 from stowage.plugins.dynamic_resources.pod_claims import ClaimProblem, pod_claims
 from stowage.plugins.dynamic_resources.pod_devices import SPECIAL_CLAIM, PodDevices, Variant
 from stowage.plugins.dynamic_resources.releases import Releases
@@ -121,7 +123,10 @@ class DynamicResources:
             found.extended = node_filter.extended_resources(pod)
             found.stale = devices.special_claim(pod.uid, pod.name)
         try:
+            companions = state.get(CompanionClaims)
             found.claims = pod_claims(pod, devices)
+            if companions is not None:
+                found.claims, found.shared = with_companions(found.claims, companions)
             for claim in found.unallocated:
                 _check_requests(claim, devices, self._features)
         except ClaimProblem as problem:
@@ -197,6 +202,7 @@ class DynamicResources:
             and bool(where[rows].any())
             and all(each.uid == pod.uid for each in claim.status.reserved_for)
             and len(claim.status.reserved_for) <= 1
+            and not any(each.claim_uid == claim.metadata.uid for each in found.shared)
         ]
         return sorted(candidates, key=lambda claim: claim.metadata.namespaced_name)
 
@@ -232,14 +238,17 @@ class DynamicResources:
         if found is None or not found.variants or self._snapshot is None:
             return SUCCESS
         snapshot = self._snapshot()
+        if not are_in_flight(found.shared, snapshot.devices):
+            return error("the devices that another member of the pod group reserved are gone")
+        found.reserved = found.shared
         row = snapshot.row_of(node_name)
         variant = None if row is None else variant_at(found.variants, row)
         if row is None or variant is None or variant.answers is None:
-            return SUCCESS
+            return ReservePlan(allocations=found.shared) if found.shared else SUCCESS
         allocations = self.allocations_on(row, state, pod, snapshot)
         if allocations is None:
             return error("claim allocation not found for node")
-        found.reserved = allocations
+        found.reserved = (*found.shared, *allocations)
         if variant.extended is not None:
             found.mappings = variant.extended.mappings
             found.extended_spec = variant.extended.spec
