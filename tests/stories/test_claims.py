@@ -382,11 +382,14 @@ def test_a_pod_with_an_extended_resource_waits_until_the_watch_shows_its_claim()
     assert writes.extended is not None
     created = claim_writes.extended_claim(writes.pod, writes.extended)
     meta = replace(created.metadata, name="p-x", uid="uid-p-x", resource_version="3")
+    bare = replace(created, metadata=replace(meta, resource_version="2"))
     created = replace(created, metadata=meta)
     status = replace(created.status, allocation=writes.extended.allocation)
     created = replace(created, status=status)
     answer = driver.handle(ClaimsWritten("uid-p", writes.number, (), created))
     assert bound_to(answer) == []
+    # A version without the devices is not enough: they would seem to be free.
+    assert bound_to(driver.show(bare)) == []
     assert len(driver.in_flight) == 1
     assert bound_to(driver.show(created)) == ["n0"]
     assert driver.in_flight == set()
