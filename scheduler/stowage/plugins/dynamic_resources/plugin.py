@@ -80,6 +80,7 @@ class DynamicResources:
         reads_only_node_demand=True,
         reads_placed_pods=False,
         rejects_per_class=True,
+        skips_per_class=True,
         pre_enqueue_per_class=True,
     )
     pre_bind_target = BindClaims
