@@ -79,7 +79,7 @@ def finish_attempt(
     if not reserved.status.is_success:
         return {"outcome": "ReserveFailed", "reserve": status_record(reserved.status)}
     allocations = [each for plan in reserved.plans.values() for each in plan.allocations]
-    cluster.cache.begin_allocations(allocations)
+    cluster.cache.begin_allocations(allocations, pod.uid)
     cluster.cache.assume_pod(pod, node_name)
     if is_held:
         return {"held": True}

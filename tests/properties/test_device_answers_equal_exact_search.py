@@ -26,6 +26,7 @@ from stowage.plugins.dynamic_resources.answers import (
 from stowage.plugins.dynamic_resources.plain_requests import has_enough_devices
 from stowage.plugins.dynamic_resources.templates import Template, Templates
 from stowage.state import ClusterCache, Snapshot
+from stowage.state.devices.device_info import DeviceId
 from stowage.state.devices.devices import ClaimAllocation
 from tests.support.builders import make_node
 from tests.support.device_builders import (
@@ -203,7 +204,9 @@ class Model:
             for result, each in pairs
         )
         allocation = AllocationResult(DeviceAllocationResult(listed))
-        self.cache.begin_allocations([ClaimAllocation(f"uid-{number}", "ns/c", allocation)])
+        self.cache.begin_allocations(
+            [ClaimAllocation(f"uid-{number}", "ns/c", allocation)], "uid-p"
+        )
 
 
 def searched(attempt: Attempt, row: int) -> Solution | AllocationError | None:
@@ -211,6 +214,11 @@ def searched(attempt: Attempt, row: int) -> Solution | AllocationError | None:
         return attempt.search(row, {})
     except AllocationError as error:
         return error
+
+
+def devices_in(found: Solution | AllocationError | None) -> list[list[DeviceId]]:
+    assert not isinstance(found, AllocationError)
+    return [] if found is None else [[each.device.id for each in taken] for taken in found.taken]
 
 
 def expected_code(attempt: Attempt, row: int) -> int:
@@ -237,6 +245,30 @@ def test_kept_answers_equal_fresh_searches(changes: list[tuple[str, Any]]) -> No
                 assert answers.codes[row] == expected_code(attempt, row), (number, row)
                 if answers.codes[row] == FAILED:
                     assert answers.errors[row] == str(searched(attempt, row))
+                if answers.codes[row] == FITS:
+                    kept = model.answers.solve(attempt, answers, row)
+                    assert devices_in(kept) == devices_in(searched(attempt, row)), (number, row)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(CHANGES, min_size=1, max_size=6), st.lists(CHANGES, min_size=1, max_size=3))
+def test_devices_that_were_found_are_searched_again_after_a_change(
+    before: list[tuple[str, Any]], after: list[tuple[str, Any]]
+) -> None:
+    """Members of a pod group reserve devices after the answers were made for all of them."""
+    model = Model()
+    for change in before:
+        model.apply(change)
+    kept = [model.answers.find(model.attempt(number)) for number in range(len(TEMPLATES))]
+    for change in after:
+        model.apply(change)
+    for number, answers in enumerate(kept):
+        attempt = model.attempt(number)
+        for row in rows_of(attempt.snapshot):
+            expected = searched(attempt, row)
+            if not isinstance(expected, AllocationError):
+                found = model.answers.solve(attempt, answers, row)
+                assert devices_in(found) == devices_in(expected), (number, row)
 
 
 @settings(max_examples=120, deadline=None)

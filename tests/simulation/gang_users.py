@@ -6,9 +6,24 @@ import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from tests.simulation.device_objects import (
+    PARTITION,
+    REMOTE,
+    SHARED,
+    WHOLE,
+    make_device_claim,
+)
 from tests.simulation.gang_objects import make_group, make_member, members_of
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.server import GROUPS, LABEL_GROUPS, PODS, Json, Key, ModelServer
+from tests.simulation.server import (
+    DEVICE_CLAIMS,
+    GROUPS,
+    LABEL_GROUPS,
+    PODS,
+    Json,
+    Key,
+    ModelServer,
+)
 
 LATE_S = 8.0
 """How much later than its companions a member, or a group, is created at most."""
@@ -22,12 +37,14 @@ class Gang(NamedTuple):
         name: The name.
         cpu: What a member requests.
         priority: The priority of the members.
+        claim: The claim that its members share; empty without one.
     """
 
     path: str
     name: str
     cpu: str
     priority: int
+    claim: str = ""
 
     @property
     def key(self) -> Key:
@@ -42,12 +59,16 @@ class GangUsers:
         loop: The event loop.
         server: Stores the objects.
         rng: Draws the details of each action.
+        has_devices: Whether the members of some groups share a claim for a device.
 
     Attributes:
         actions: The actions, with weights.
     """
 
-    def __init__(self, loop: VirtualLoop, server: ModelServer, rng: random.Random) -> None:
+    def __init__(
+        self, loop: VirtualLoop, server: ModelServer, rng: random.Random, *, has_devices: bool
+    ) -> None:
+        self._has_devices = has_devices
         self._loop = loop
         self._server = server
         self._rng = rng
@@ -80,6 +101,10 @@ class GangUsers:
         path = rng.choice((GROUPS, GROUPS, LABEL_GROUPS))
         name = f"gang-{len(self._gangs) + 1}"
         gang = Gang(path, name, rng.choice(("500m", "1", "2")), rng.choice((0, 0, 0, 10)))
+        if self._has_devices and rng.random() < 0.5:
+            gang = gang._replace(claim=f"claim-of-{name}", cpu="500m")
+            claim = make_device_claim(gang.claim, rng.choice((WHOLE, PARTITION, SHARED, REMOTE)))
+            self._loop.call_outside(rng.uniform(0, 1), self._server.create, DEVICE_CLAIMS, claim)
         num_members = rng.randint(1, 6)
         min_count = max(1, num_members + rng.choice((-2, -1, 0, 0, 0, 1)))
         is_basic = path == GROUPS and rng.random() < 0.15
@@ -108,7 +133,10 @@ class GangUsers:
     def _member(self, gang: Gang) -> Json:
         self._num_members += 1
         name = f"member-{self._num_members}"
-        return make_member(gang.path, gang.name, name, gang.cpu, gang.priority)
+        pod = make_member(gang.path, gang.name, name, gang.cpu, gang.priority)
+        if gang.claim:
+            pod["spec"]["resourceClaims"] = [{"name": "all", "resourceClaimName": gang.claim}]
+        return pod
 
     def _add_member(self) -> None:
         self._server.create(PODS, self._member(self._rng.choice(self._gangs)))

@@ -105,7 +105,7 @@ class Plan:
         self.users = Users(loop, server, volumes, rng, extenders)
         self._claims = DeviceClaimController(loop, server, rng, network.fault_rates)
         self._device_users = DeviceUsers(loop, server, self._claims, rng)
-        self._gang_users = GangUsers(loop, server, rng)
+        self._gang_users = GangUsers(loop, server, rng, has_devices=emphasis.has_devices)
         self._fault_injector = FaultInjector(
             FaultTargets(loop, server, network, volumes, attachments, self.replicas),
             self.users,

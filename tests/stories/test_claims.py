@@ -27,8 +27,14 @@ from stowage.api.instructions import (
     Instruction,
     ReleaseClaims,
 )
-from stowage.api.objects.device import AllocatedDeviceStatus, DeviceObject, ResourceClaim
+from stowage.api.objects.device import (
+    AllocatedDeviceStatus,
+    DeviceObject,
+    ResourceClaim,
+    ResourceClaimConsumerReference,
+)
 from stowage.api.objects.meta import Condition, OwnerReference
+from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowage.api.values import claim_writes
 from stowage.api.values.claim_writes import with_finalizer, with_reservation
 from tests.support.device_builders import (
@@ -346,6 +352,25 @@ def test_the_claim_of_a_failed_device_is_deallocated_at_the_next_attempt() -> No
     assert writes_in(driver.schedule()).claims[0].allocation is not None
 
 
+def test_a_deallocated_claim_is_not_used_before_the_watch_shows_it() -> None:
+    """The node of its devices comes back before the watch shows the deallocation."""
+    claim = allocated(make_claim("c"), "n2", "gpu-0", version="7")
+    assert claim.status.allocation is not None
+    here = NodeSelectorRequirement("metadata.name", "In", ("n2",))
+    selector = NodeSelector((NodeSelectorTerm(match_fields=(here,)),))
+    only = replace(claim.status.allocation, node_selector=selector)
+    consumer = ResourceClaimConsumerReference(resource="pods", name="p", uid="uid-p")
+    status = replace(claim.status, allocation=only, reserved_for=(consumer,))
+    driver = ClaimDriver(replace(claim, status=status))
+    (deallocation,) = of_type(DeallocateClaim, driver.schedule_pod("p", "c"))
+    assert deallocation.claim.resource_version == "7"
+    driver.now += 10.0
+    driver.add_nodes("n2")
+    answer = driver.schedule()
+    assert [each.claim.metadata.resource_version for each in writes_in(answer).claims] == ["7"]
+    assert bound_to(answer) == []
+
+
 def extended_pod(driver: ClaimDriver) -> BindClaims:
     requests = {"example.com/gpu": "1"}
     return writes_in(driver.schedule_pod("p", requests=requests))
@@ -357,11 +382,14 @@ def test_a_pod_with_an_extended_resource_waits_until_the_watch_shows_its_claim()
     assert writes.extended is not None
     created = claim_writes.extended_claim(writes.pod, writes.extended)
     meta = replace(created.metadata, name="p-x", uid="uid-p-x", resource_version="3")
+    bare = replace(created, metadata=replace(meta, resource_version="2"))
     created = replace(created, metadata=meta)
     status = replace(created.status, allocation=writes.extended.allocation)
     created = replace(created, status=status)
     answer = driver.handle(ClaimsWritten("uid-p", writes.number, (), created))
     assert bound_to(answer) == []
+    # A version without the devices is not enough: they would seem to be free.
+    assert bound_to(driver.show(bare)) == []
     assert len(driver.in_flight) == 1
     assert bound_to(driver.show(created)) == ["n0"]
     assert driver.in_flight == set()

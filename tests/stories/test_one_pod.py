@@ -152,6 +152,16 @@ def test_a_pod_that_was_bound_to_another_node_counts_there(engine: Engine) -> No
     assert bind_first(engine).node_name == ours
 
 
+def test_a_pod_that_ended_is_not_bound_again_if_the_pending_watch_lags(engine: Engine) -> None:
+    pod = make_pod("p")
+    engine.handle([NodeSeen(make_node("n")), PendingPodSeen(pod)], 0.0)
+    uid = bind_first(engine).pod.uid
+    engine.handle([BindSucceeded(uid, "n"), AssignedPodSeen(make_pod("p", node="n"))], 0.0)
+    engine.handle([AssignedPodGone("default", "p", uid)], 1.0)
+    engine.handle([PendingPodSeen(pod)], 1.0)
+    assert of_type(BindPod, engine.schedule(1.0, 1)) == []
+
+
 def test_a_pod_is_read_back_if_no_watch_event_confirms_its_binding(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))], 0.0)
     bind = bind_first(engine)

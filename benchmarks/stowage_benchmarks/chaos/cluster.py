@@ -18,11 +18,14 @@ from simcluster.auth.users import MASTERS
 from simcluster.controllers.devices.claim_release import DeviceClaimReleaseController
 from simcluster.controllers.devices.pod_claims import PodDeviceClaimController
 from simcluster.controllers.lifecycle.garbage_collector import GarbageCollector
+from simcluster.controllers.lifecycle.pod_group_protection import PodGroupProtectionController
 from simcluster.controllers.storage.ephemeral_volume import EphemeralVolumeController
 from simcluster.controllers.storage.provisioner import ProvisionerController
 from simcluster.controllers.storage.volume import VolumeController
 from simcluster.controllers.storage.volume_protection import VolumeProtectionController
+from simcluster.features import POD_GROUP_VERSION, read_features
 from simcluster.kubelet.nodes import bench_node
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES
 from stowage_benchmarks.chaos.history import HistoryWriter
 
 REPLICAS = ("replica-a", "replica-b", "replica-c")
@@ -40,6 +43,8 @@ _CONTROLLERS = (
     DeviceClaimReleaseController,
     GarbageCollector,
 )
+#: Feature gates and versions of the API server that serves pod groups.
+_GROUPS_SERVED = ["GenericWorkload=true"], [f"{POD_GROUP_VERSION}=true"]
 
 
 def kubeconfig_of(directory: Path, name: str) -> Path:
@@ -47,13 +52,20 @@ def kubeconfig_of(directory: Path, name: str) -> Path:
     return directory / f"{name}.kubeconfig"
 
 
-def run_chaos_cluster(directory: Path, num_nodes: int, seed: int) -> None:
-    """Run the cluster until killed; write kubeconfigs and history to the directory."""
+def run_chaos_cluster(directory: Path, num_nodes: int, seed: int, *, gangs: bool) -> None:
+    """Run the cluster until killed; write kubeconfigs and history to the directory.
+
+    Args:
+        directory: Where the files go.
+        num_nodes: Number of nodes.
+        seed: Of the faults.
+        gangs: Whether pod groups are served.
+    """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(directory, num_nodes, seed))
+        runner.run(_run(directory, num_nodes, seed, gangs=gangs))
 
 
-async def _run(directory: Path, num_nodes: int, seed: int) -> None:
+async def _run(directory: Path, num_nodes: int, seed: int, *, gangs: bool) -> None:
     admin_token = "administrator"  # noqa: S105 - of a cluster that holds nothing
     options = ClusterOptions(
         token=admin_token,
@@ -61,7 +73,8 @@ async def _run(directory: Path, num_nodes: int, seed: int) -> None:
         rbac=True,
         faults_over_http=True,
         with_controllers=False,
-        controllers=_CONTROLLERS,
+        controllers=(*_CONTROLLERS, PodGroupProtectionController) if gangs else _CONTROLLERS,
+        gates=read_features(*_GROUPS_SERVED) if gangs else DEFAULT_FEATURE_GATES,
     )
     faults = Faults(random.Random(f"{seed} faults").random)  # noqa: S311 - to be repeatable
     cluster = SimulatedCluster([bench_node(each) for each in range(num_nodes)], options, faults)

@@ -37,6 +37,10 @@ Claims: TypeAlias = Annotated[
     bool,
     typer.Option("--claims", help="Give some pods claims for devices, and faults to the writes."),
 ]
+Gangs: TypeAlias = Annotated[
+    bool,
+    typer.Option("--gangs", help="Serve pod groups, and create some pods as members of gangs."),
+]
 KeepLogs: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Keep the history and the logs of all processes here."),
@@ -58,6 +62,7 @@ def chaos(
     recovery_limit: RecoveryLimit = 60.0,
     takeover_allowance: TakeoverAllowance = 2.0,
     claims: Claims = False,
+    gangs: Gangs = False,
     logs: KeepLogs = None,
     replay: Replays = False,
     json: AsJson = False,
@@ -67,9 +72,10 @@ def chaos(
     Three replicas schedule on a cluster whose API server refuses, delays, loses and cuts answers,
     goes down and loses its watch history. Leaders are killed and stopped, nodes are removed and
     added, and another scheduler binds to the same nodes. Exits 1 if a pod was bound twice, a node
-    was overcommitted, a device was in two claims, a replica wrote without the lease, a pod that
-    fits is pending, a pod that does not fit has no reason, a leader was replaced too late, a cache
-    differs from the API server, memory grew, or a replay differs from its recording.
+    was overcommitted, a device was in two claims, a gang stayed bound in part, a replica wrote
+    without the lease, a pod that fits is pending, a pod that does not fit has no reason, a leader
+    was replaced too late, a cache differs from the API server, memory grew, or a replay differs
+    from its recording.
     """
     # The Kubernetes client takes a while to import; --help need not wait for it.
     from simcluster.harness.failures import FAILURES  # noqa: PLC0415
@@ -88,6 +94,7 @@ def chaos(
         recovery_limit,
         replays=replay,
         has_claims=claims,
+        has_gangs=gangs,
         times=times,
     )
     try:
@@ -102,8 +109,8 @@ def chaos(
     raise typer.Exit(int(bool(result.violations)))
 
 
-def chaos_cluster(directory: Path, nodes: int, seed: int) -> None:
+def chaos_cluster(directory: Path, nodes: int, seed: int, gangs: Gangs = False) -> None:
     """Run the cluster of `stowage bench chaos`."""
     from stowage_benchmarks.chaos.cluster import run_chaos_cluster  # noqa: PLC0415
 
-    run_chaos_cluster(directory, nodes, seed)
+    run_chaos_cluster(directory, nodes, seed, gangs=gangs)

@@ -19,7 +19,7 @@ from simcluster import SimulatedCluster
 from simcluster.auth.rbac import Decision
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
-from simcluster.kinds.resources import LEASES, NODES, PODS, RESOURCE_CLAIMS
+from simcluster.kinds.resources import LEASES, NODES, POD_GROUPS, PODS, RESOURCE_CLAIMS
 from simcluster.store.store import Change
 from stowage.api.values.quantity import quantity_milli_value
 
@@ -37,6 +37,7 @@ class PodChange(msgspec.Struct, tag="pod", omit_defaults=True):
         change: ADDED, MODIFIED or DELETED.
         by: The replica that sent the request; empty for other clients.
         cpu_milli: Its CPU request.
+        group: The pod group that it is a member of.
     """
 
     at: float
@@ -50,6 +51,7 @@ class PodChange(msgspec.Struct, tag="pod", omit_defaults=True):
     phase: str = ""
     reason: str = ""
     is_deleting: bool = False
+    group: str = ""
 
 
 class NodeChange(msgspec.Struct, tag="node", omit_defaults=True):
@@ -100,7 +102,20 @@ class ClaimChange(msgspec.Struct, tag="claim", omit_defaults=True):
     reserved_for: tuple[str, ...] = ()
 
 
-Line: TypeAlias = PodChange | ClaimChange | NodeChange | LeaseChange | WriteArrived
+class GroupChange(msgspec.Struct, tag="group", omit_defaults=True):
+    """A pod group was created, changed or deleted.
+
+    Attributes:
+        min_count: How many members it needs.
+    """
+
+    at: float
+    change: str
+    name: str
+    min_count: int
+
+
+Line: TypeAlias = PodChange | GroupChange | ClaimChange | NodeChange | LeaseChange | WriteArrived
 
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
@@ -121,6 +136,7 @@ class HistoryWriter:
         self._file = file
         store = cluster.store
         store.subscribe(PODS.stored_in, self._on_pod)
+        store.subscribe(POD_GROUPS.stored_in, self._on_group)
         store.subscribe(RESOURCE_CLAIMS.stored_in, self._on_claim)
         store.subscribe(NODES.stored_in, self._on_node)
         store.subscribe(LEASES.stored_in, self._on_lease)
@@ -164,7 +180,14 @@ class HistoryWriter:
                 status.get("phase", ""),
                 status.get("reason", ""),
                 "deletionTimestamp" in metadata,
+                spec.get("schedulingGroup", {}).get("podGroupName", ""),
             )
+        )
+
+    def _on_group(self, change: Change) -> None:
+        gang = change.current.obj["spec"]["schedulingPolicy"].get("gang", {})
+        self._add(
+            GroupChange(time.monotonic(), change.type, change.current.name, gang.get("minCount", 1))
         )
 
     def _on_claim(self, change: Change) -> None:

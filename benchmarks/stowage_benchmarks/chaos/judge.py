@@ -34,6 +34,7 @@ class ChaosOptions:
     Attributes:
         pods_per_s: Pods to create per second.
         has_claims: Whether some pods have claims for devices.
+        has_gangs: Whether some pods are members of gangs.
         recovery_limit_s: How long after the last fault a pod that fits may be pending.
         replays: Whether the replicas record what they do, and the recordings are replayed.
     """
@@ -46,12 +47,17 @@ class ChaosOptions:
     replays: bool = False
     scheduler_name: str = "stowage"
     has_claims: bool = False
+    has_gangs: bool = False
     times: LeaseTimes = field(default_factory=LeaseTimes)
 
     def plan(self) -> Plan:
         """The faults and when they happen."""
         return draw_plan(
-            self.minutes * 60.0, self.seed, self.times.lease_s, with_claims=self.has_claims
+            self.minutes * 60.0,
+            self.seed,
+            self.times.lease_s,
+            with_claims=self.has_claims,
+            with_gangs=self.has_gangs,
         )
 
 
@@ -131,11 +137,16 @@ class Judge:
     async def recovery(self) -> float | None:
         """Wait until all pods that fit are bound; the seconds it took, None if it took too long."""
         started_at = time.monotonic()
-        while any(not _may_wait(pod.name) for pod in self._ledger.waiting.values()):
+        while self._pods_that_fit_wait():
             if time.monotonic() > started_at + self._options.recovery_limit_s:
                 return None
             await asyncio.sleep(_READ_EVERY_S)
         return time.monotonic() - started_at
+
+    def _pods_that_fit_wait(self) -> bool:
+        held = self._ledger.gangs.held()
+        waiting = self._ledger.waiting.items()
+        return any(uid not in held and not _may_wait(pod.name) for uid, pod in waiting)
 
     async def settled(self, calm: ApiClient) -> ClusterState:
         """The cluster, once no pod waits without a reason, or as it is if that takes too long.
@@ -146,7 +157,8 @@ class Judge:
         while True:
             state = await read_cluster(calm)
             is_late = time.monotonic() > deadline
-            if is_late or not any(unjustly_pending(state, self._options.scheduler_name)):
+            held = self._ledger.gangs.held()
+            if is_late or not any(unjustly_pending(state, self._options.scheduler_name, held)):
                 return state
             await asyncio.sleep(_READ_EVERY_S)
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from simcluster.kubelet.nodes import bench_node
 from stowage.api.values.quantity import quantity_milli_value
 from stowage_benchmarks.chaos.claim_ledger import ClaimLedger
+from stowage_benchmarks.chaos.gang_ledger import GangLedger
 from stowage_benchmarks.chaos.history import (
     ClaimChange,
+    GroupChange,
     Line,
     NodeChange,
     PodChange,
@@ -93,6 +95,7 @@ class Ledger:
         node_names: Names of existing nodes.
         on_node: Unfinished pods, by node and UID.
         claims: Claims and the devices that they have.
+        gangs: Pod groups and their members.
         holder: ``holderIdentity`` of the lease.
         violations: Broken guarantees, one sentence each.
         counts: Number of events, by name.
@@ -106,6 +109,7 @@ class Ledger:
     on_node: dict[str, dict[str, SeenPod]] = field(default_factory=dict)
     waiting: dict[str, SeenPod] = field(default_factory=dict)
     claims: ClaimLedger = field(default_factory=ClaimLedger)
+    gangs: GangLedger = field(default_factory=GangLedger)
     holder: str = ""
     holding_replica: str = ""
     violations: list[str] = field(default_factory=list)
@@ -121,6 +125,9 @@ class Ledger:
         for line in lines:
             if isinstance(line, PodChange):
                 self._take_pod(line)
+                self.gangs.take_pod(line, self.counts)
+            elif isinstance(line, GroupChange):
+                self.gangs.take_group(line)
             elif isinstance(line, ClaimChange):
                 self.claims.take(line, self.counts, self.violations)
             elif isinstance(line, NodeChange):

@@ -26,6 +26,7 @@ from stowage_benchmarks.workloads import Json
 
 _TICK_S = 0.05
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+_GROUPS = f"/apis/scheduling.k8s.io/v1alpha2/namespaces/{NAMESPACE}/podgroups"
 _AT_ONCE = {"gracePeriodSeconds": 0}
 _OPEN_GATE = b'{"spec":{"schedulingGates":null}}'
 _MAX_IN_FLIGHT = 32
@@ -78,10 +79,18 @@ class ChaosLoad:
             self._raise_failures()
 
     async def remove_finished(self) -> None:
-        """Delete pods that have finished until cancelled, as the garbage collector does."""
+        """Delete pods that have finished until cancelled, as the garbage collector does.
+
+        The groups of which no member is left are deleted too.
+        """
         asked: set[str] = set()
+        asked_groups: set[str] = set()
         while True:
             await asyncio.sleep(_TICK_S)
+            for name in self._ledger.gangs.ended():
+                if name not in asked_groups:
+                    asked_groups.add(name)
+                    await self._start(self._delete_group(name))
             asked &= self._ledger.finished
             for uid in self._ledger.finished - asked:
                 asked.add(uid)
@@ -123,6 +132,8 @@ class ChaosLoad:
         return max(fitting, key=ledger.cpu_used, default=None)
 
     async def _live(self, life: PodLife) -> None:
+        if life.group is not None:
+            await create(self._client, life.group)
         with others_may_be_faster():
             pod = await self._create(life.manifest)
             is_taken_away = not life.needs_more_than_a_node and self._random.random() < 0.002
@@ -155,6 +166,10 @@ class ChaosLoad:
         body = msgspec.json.encode({**_AT_ONCE, "preconditions": {"uid": uid}})
         with others_may_be_faster():
             await self._client.delete(f"{_PODS}/{name}", body)
+
+    async def _delete_group(self, name: str) -> None:
+        with others_may_be_faster():
+            await self._client.delete(f"{_GROUPS}/{name}", b"{}")
 
     async def _start(self, work: Awaitable[None]) -> None:
         await self._slots.acquire()

@@ -109,6 +109,10 @@ CLAIM_REQUESTS: dict[str, tuple[Rule, dict[str, Rule]]] = {
         {**_REFUSALS, **_SLOW, **_CUT},
     ),
 }
+#: The same for the requests about pod groups.
+GANG_REQUESTS: dict[str, tuple[Rule, dict[str, Rule]]] = {
+    "pod group status": ({"method": "PATCH", "path": "/podgroups/"}, _WRITE_FAULTS),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +168,25 @@ class Plan:
         return hashlib.sha256(msgspec.json.encode(self.steps)).hexdigest()[:12]
 
 
-def draw_plan(duration_s: float, seed: int, lease_s: float, *, with_claims: bool = False) -> Plan:
-    """Draw a plan from the seed alone, with or without faults of requests about claims.
+def draw_plan(
+    duration_s: float,
+    seed: int,
+    lease_s: float,
+    *,
+    with_claims: bool = False,
+    with_gangs: bool = False,
+) -> Plan:
+    """Draw a plan from the seed alone, with or without faults of requests about claims and groups.
 
     Every kind occurs at least once, however short the run. Every fault except the final ones is
     over after `duration_s`.
     """
     random = Random(f"{seed} plan")  # noqa: S311 - to be repeatable
-    requests = {**REQUESTS, **CLAIM_REQUESTS} if with_claims else REQUESTS
+    requests = {
+        **REQUESTS,
+        **(CLAIM_REQUESTS if with_claims else {}),
+        **(GANG_REQUESTS if with_gangs else {}),
+    }
     steps = [*_api_faults(duration_s, random, requests), *_crashes(duration_s, random, lease_s)]
     peaceful = list(_in_peace(duration_s, random))
     return Plan(duration_s, (*sorted(steps, key=lambda step: step.at_s), *peaceful))

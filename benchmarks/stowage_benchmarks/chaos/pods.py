@@ -27,6 +27,8 @@ WITH_VOLUME = "volume-"
 """Name prefix of pods that wait for a volume to be provisioned."""
 WITH_DEVICE = "device-"
 """Name prefix of pods with a claim for a device."""
+IN_GANG = "gang-"
+"""Name prefix of the members of gangs."""
 
 PRIORITY_CLASSES = ((MIDDLE_PRIORITY, 100), (HIGH_PRIORITY, 1000))
 _GATE = "bench/chaos"
@@ -34,6 +36,11 @@ _STORAGE_CLASS = "chaos"
 _MIN_RUN_S, _MAX_RUN_S = 4.0, 40.0
 _CLAIM_EVERY = 12
 """One of so many pods has a claim, unless it has another special life."""
+_GANG_EVERY = 60
+"""After so many pods comes a gang."""
+_GANG_SIZES = (2, 3, 4, 6, 8)
+_GANG_RUN_S = (60.0, 90.0)
+"""Longer than a new leader needs: a member that has ended is none for those that wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +51,14 @@ class PodLife:
         opens_after_s: When its scheduling gate is removed; None if it has none or keeps it.
         deleted_after_s: When it is deleted, bound or not; None lets it run to its end.
         is_made_again: Whether a pod of the same name is created at once after the deletion.
+        group: The pod group to create before it.
     """
 
     manifest: Json
     opens_after_s: float | None = None
     deleted_after_s: float | None = None
     is_made_again: bool = False
+    group: Json | None = None
 
     @property
     def name(self) -> str:
@@ -64,8 +73,8 @@ class PodLife:
 
     @property
     def needs_more_than_a_node(self) -> bool:
-        """Whether it needs a volume or a device, for which its scheduler has to choose the node."""
-        return self.name.startswith((WITH_VOLUME, WITH_DEVICE))
+        """Whether its scheduler has to choose the node: for a volume, a device or companions."""
+        return self.name.startswith((WITH_VOLUME, WITH_DEVICE, IN_GANG))
 
 
 def classes() -> Iterator[Json]:
@@ -96,14 +105,19 @@ def devices(num_nodes: int) -> Iterator[Json]:
         yield resource_slice(bench_node(index)["metadata"]["name"])
 
 
-def pod_lives(seed: int, scheduler_name: str, *, with_claims: bool = False) -> Iterator[PodLife]:
+def pod_lives(
+    seed: int, scheduler_name: str, *, with_claims: bool = False, with_gangs: bool = False
+) -> Iterator[PodLife]:
     """Yield pods without end: seven kinds of constraints, many sizes, three priorities."""
     random = Random(f"{seed} pods")  # noqa: S311 - to be repeatable
+    of_gangs = Random(f"{seed} gangs")  # noqa: S311 - to be repeatable
     index = 0
     while True:
         life = _draw(index, scheduler_name, random)
         yield _with_claim(life, index) if with_claims else life
         index += 1
+        if with_gangs and not index % _GANG_EVERY:
+            yield from _gang(index // _GANG_EVERY, scheduler_name, of_gangs)
 
 
 def calm_pod(name: str, scheduler_name: str) -> Json:
@@ -155,6 +169,25 @@ def _with_claim(life: PodLife, index: int) -> PodLife:
     pod = asking_for_device(life.manifest)
     _rename(pod, WITH_DEVICE)
     return replace(life, manifest=pod)
+
+
+def _gang(index: int, scheduler_name: str, random: Random) -> Iterator[PodLife]:
+    """The members of a gang, which needs all of them or all but one."""
+    name, size = f"{IN_GANG}{index:05d}", random.choice(_GANG_SIZES)
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": size - random.choice((0, 0, 1))}}},
+    }
+    cpu, run_s = random.choice(("100m", "300m", "900m")), random.uniform(*_GANG_RUN_S)
+    priority = random.choice(({}, {}, {"priorityClassName": MIDDLE_PRIORITY}))
+    for number in range(size):
+        pod = pending_pod("basic", 0, scheduler_name)
+        pod["metadata"]["name"] = f"{name}-{number}"
+        pod["spec"] |= {"schedulingGroup": {"podGroupName": name}, **priority}
+        _shape(pod, cpu, run_s)
+        yield PodLife(pod, group=None if number else group)
 
 
 def _shape(pod: Json, cpu: str, run_s: float) -> None:

@@ -6,7 +6,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -168,9 +168,10 @@ def final_violations(
 ) -> Iterator[str]:
     """Violations that the state at the end shows."""
     yield from ledger.violations
+    yield from ledger.gangs.torn()
     yield from filter(None, (each.lateness for each in ledger.disturbances))
     yield from overcommitted_nodes(state)
-    yield from unjustly_pending(state, ledger.scheduler_name)
+    yield from unjustly_pending(state, ledger.scheduler_name, ledger.gangs.held())
     for each in memory:
         if each.has_grown:
             yield (
@@ -179,10 +180,19 @@ def final_violations(
             )
 
 
-def unjustly_pending(state: ClusterState, scheduler_name: str) -> Iterator[str]:
-    """A sentence for each pod of the scheduler that is pending without a reason."""
+def unjustly_pending(
+    state: ClusterState, scheduler_name: str, held: Collection[str]
+) -> Iterator[str]:
+    """A sentence for each pod of the scheduler that is pending without a reason.
+
+    Args:
+        state: The cluster.
+        scheduler_name: The scheduler.
+        held: UIDs of pods that wait for companions.
+    """
     for pod in state.pods:
-        if pod.spec.scheduler_name == scheduler_name and not pod.spec.node_name:
+        is_pending = pod.spec.scheduler_name == scheduler_name and not pod.spec.node_name
+        if is_pending and pod.metadata.uid not in held:
             yield from _no_reason_to_wait(pod)
 
 

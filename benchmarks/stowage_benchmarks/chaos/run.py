@@ -93,6 +93,7 @@ class _Run:
             str(self._directory),
             str(options.num_nodes),
             str(options.seed),
+            *(("--gangs",) if options.has_gangs else ()),
         )
 
     async def _follow(self, reader: HistoryReader, cluster: ChildProcess) -> None:
@@ -108,7 +109,12 @@ class _Run:
         if options.has_claims:
             await create_all(calm, devices(options.num_nodes))
         trouble = Trouble(calm, faulty, self._replicas, self._ledger, options.scheduler_name)
-        lives = pod_lives(options.seed, options.scheduler_name, with_claims=options.has_claims)
+        lives = pod_lives(
+            options.seed,
+            options.scheduler_name,
+            with_claims=options.has_claims,
+            with_gangs=options.has_gangs,
+        )
         random = Random(f"{options.seed} load")  # noqa: S311 - to be repeatable
         load = ChaosLoad(calm, self._ledger, lives, random)
         self._replicas.start()

@@ -81,7 +81,7 @@ def pending_pod_seen(state: EngineState, event: PendingPodSeen, now: float) -> C
     if cycle is not None:
         cycle.info = info
         cycle.see(LastSeen.PENDING)
-    elif state.cache.get_pod(info.uid) is not None:
+    elif state.cache.get_pod(info.uid) is not None or info.uid in state.left_nodes:
         # The watch of pending pods lags behind the one of assigned pods.
         return ()
     elif state.queue.get(info.uid) is None:
@@ -146,6 +146,7 @@ def assigned_pod_seen(state: EngineState, event: AssignedPodSeen, now: float) ->
 def assigned_pod_gone(state: EngineState, event: AssignedPodGone, now: float) -> ClusterEvents:
     """An assigned pod was deleted: free its resources, and move the pods that may fit now."""
     state.bindings.unconfirmed.confirm(event.uid)
+    state.left_nodes[event.uid] = None
     cycle = state.bindings.get(event.uid)
     if cycle is not None:
         cycle.see(LastSeen.DELETED)

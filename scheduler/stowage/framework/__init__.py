@@ -30,7 +30,7 @@ adapts such plugins).
 
 from stowage.framework.authoring.adapted_plugin import AdaptedPlugin, plugin_factory
 from stowage.framework.authoring.scalar import NodeInfo
-from stowage.framework.cycle_state import CycleState
+from stowage.framework.cycle_state import CycleState, PreparedCycle
 from stowage.framework.diagnosis import (
     Diagnosis,
     diagnose_filter,
@@ -49,7 +49,7 @@ from stowage.framework.failure import PluginFailed
 from stowage.framework.filter_result import FilterResult, PreFilterOutcome
 from stowage.framework.handle import Handle, WaitingPod
 from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
-from stowage.framework.placements import PlacedMembers
+from stowage.framework.placements import CompanionClaims, PlacedMembers
 from stowage.framework.plugin_traits import PluginTraits, Reads
 from stowage.framework.preemption import (
     Candidate,
@@ -66,6 +66,7 @@ from stowage.framework.profile.profile import (
 )
 from stowage.framework.profile.registry import NoArgs, PluginFactory, PluginUnusable, Registry
 from stowage.framework.runtime.binding_run import PermitOutcome, PreBindPlan
+from stowage.framework.runtime.class_repeats import is_plain
 from stowage.framework.runtime.dry_run import DryRun
 from stowage.framework.runtime.framework import Framework
 from stowage.framework.runtime.nominated_pods import NO_NOMINATIONS, Nominations
@@ -82,6 +83,7 @@ __all__ = [
     "AdaptedPlugin",
     "BrokenTie",
     "Candidate",
+    "CompanionClaims",
     "CycleState",
     "Diagnosis",
     "Draw",
@@ -113,6 +115,7 @@ __all__ = [
     "PreFilterResult",
     "Preemption",
     "PreemptionBarred",
+    "PreparedCycle",
     "Profile",
     "Reads",
     "Registry",
@@ -132,5 +135,6 @@ __all__ = [
     "diagnose_filter",
     "diagnose_pre_filter",
     "fit_error_message",
+    "is_plain",
     "plugin_factory",
 ]

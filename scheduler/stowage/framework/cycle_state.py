@@ -5,10 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar, cast
 
+import msgspec
+
 from stowage.api.instructions import Instruction
 from stowage.framework.timings import Timings
 
 T = TypeVar("T")
+
+
+class PreparedCycle(msgspec.Struct, frozen=True):
+    """What PreFilter and PreScore left for a pod, for the next pod of its class.
+
+    Attributes:
+        slots: What the plugins stored.
+        skip_filter: The plugins whose PreFilter returned Skip.
+        skip_score: The plugins whose PreScore returned Skip; None if PreScore did not run.
+        uncached_scores: As in `CycleState`.
+    """
+
+    slots: dict[type[object], object]
+    skip_filter: frozenset[str]
+    skip_score: frozenset[str] | None
+    uncached_scores: frozenset[str]
 
 
 class CycleState:
@@ -78,6 +96,21 @@ class CycleState:
         begins = [started, *(ended for _, ended in self.marks)]
         steps = zip(self.marks, begins, strict=False)
         return tuple((step, ended - began) for (step, ended), began in steps)
+
+    def prepared(self, *, was_scored: bool) -> PreparedCycle:
+        """What PreFilter has left, and PreScore if it has run."""
+        return PreparedCycle(
+            dict(self._slots),
+            frozenset(self.skip_filter),
+            frozenset(self.skip_score) if was_scored else None,
+            self.uncached_scores,
+        )
+
+    def take_over(self, prepared: PreparedCycle) -> None:
+        """Start with what PreFilter and PreScore left for another pod."""
+        self._slots = {**prepared.slots, **self._slots}
+        self.skip_filter = set(prepared.skip_filter)
+        self.uncached_scores = prepared.uncached_scores
 
     def fork(self) -> CycleState:
         """A copy to ask plugins again: what it is given is not in the original.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -10,6 +10,7 @@ import numpy as np
 
 from stowage.framework.extension_points import Plugin
 from stowage.framework.verdict import Int64Array
+from stowage.state.devices.devices import ClaimAllocation
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
@@ -78,3 +79,15 @@ class PlacementRun:
                 ranks = breaker.rank_placements(snapshot, tied)
                 best = best[ranks == ranks.max()]
         return [int(index) for index in best.tolist()]
+
+
+class CompanionClaims(msgspec.Struct, frozen=True):
+    """What the members of a pod group reserved that are tried together with this pod.
+
+    The engine leaves this in the cycle's state if there is any.
+
+    Attributes:
+        allocations: By claim UID.
+    """
+
+    allocations: Mapping[str, ClaimAllocation]

@@ -82,6 +82,12 @@ class PluginTraits:
     but the cycle's state. Where all plugins of these points promise this, a pod that fits nowhere
     gets the rejection of the last pod of its class as long as the cluster has not changed."""
 
+    skips_per_class: bool = False
+    """If PreFilter or PreScore skips a pod without volumes, resource claims and nomination, it
+    skips the next pod of its equivalence class too, after this one was placed and nothing else
+    changed. Saves running PreFilter and PreScore for each of the equal members of a pod group,
+    where the answers of all plugins that do not skip are kept."""
+
     pre_enqueue_per_class: bool = False
     """For a pod without resource claims and pod group, the answer of PreEnqueue depends on the
     pod's equivalence class only. Of many pods of a class that an event moves at once, the plugin is

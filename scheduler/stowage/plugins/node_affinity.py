@@ -105,6 +105,7 @@ class NodeAffinity:
         score_reads=Reads.NODE,
         reads_only_node_demand=True,
         rejects_per_class=True,
+        skips_per_class=True,
     )
 
     def __init__(self, args: NodeAffinityArgs) -> None:

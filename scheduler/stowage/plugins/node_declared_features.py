@@ -47,7 +47,10 @@ class NodeDeclaredFeatures:
 
     name = "NodeDeclaredFeatures"
     traits = PluginTraits(
-        filter_reads=Reads.NODE, reads_only_node_demand=True, rejects_per_class=True
+        filter_reads=Reads.NODE,
+        reads_only_node_demand=True,
+        rejects_per_class=True,
+        skips_per_class=True,
     )
 
     def __init__(self, args: NoArgs, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> None:

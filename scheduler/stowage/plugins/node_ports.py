@@ -35,6 +35,7 @@ class NodePorts:
         reads_only_node_demand=True,
         filters_what_ifs=True,
         rejects_per_class=True,
+        skips_per_class=True,
     )
 
     def __init__(self, args: NoArgs) -> None:

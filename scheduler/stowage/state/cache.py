@@ -282,14 +282,20 @@ class ClusterCache:
         self._changed(old is not None)
         return old
 
-    def begin_allocations(self, reserved: Iterable[ClaimAllocation]) -> None:
-        """Count devices as allocated that are to be written to claims."""
+    def begin_allocations(self, reserved: Iterable[ClaimAllocation], pod_uid: str) -> None:
+        """Count devices as allocated that are to be written to claims for a pod."""
         for each in reserved:
-            self._state.devices.begin(each)
+            self._state.devices.begin(each, pod_uid)
+        self._state.generation += 1
+
+    def give_up_allocations(self, claim_uids: Iterable[str], pod_uid: str) -> None:
+        """Stop to count devices as in flight for a pod, which gives them up."""
+        for uid in claim_uids:
+            self._state.devices.give_up(uid, pod_uid)
         self._state.generation += 1
 
     def end_allocations(self, claim_uids: Iterable[str]) -> None:
-        """Stop to count devices as in flight: they were written to their claims, or given up."""
+        """Stop to count devices as in flight: they were written to their claims."""
         for uid in claim_uids:
             self._state.devices.end(uid)
         self._state.generation += 1

@@ -187,7 +187,7 @@ def test_a_claim_in_flight_is_not_allocated_again() -> None:
     framework.run_pre_filter(state, info, snapshot)
     framework.run_filter(state, info, snapshot)
     (plan,) = framework.run_reserve(state, info, "a").plans.values()
-    cache.begin_allocations(plan.allocations)
+    cache.begin_allocations(plan.allocations, "uid-p")
     text = "resource claim default/c is in the process of being allocated"
     assert text in reason(schedule(cache, pod_with_claims("q", "c")))
     cache.validate()

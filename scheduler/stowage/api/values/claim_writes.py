@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from stowage.api.instructions import ClaimToBind, ExtendedClaimToBind, PodReference
 from stowage.api.objects.device import (
+    AllocationResult,
     ResourceClaim,
     ResourceClaimConsumerReference,
     ResourceClaimStatus,
@@ -29,6 +30,8 @@ class ClaimUnusable(ValueError):  # noqa: N818 - it names the finding
 def check_usable(claim: ResourceClaim, wanted: ClaimToBind) -> None:
     """Check that a claim can still be allocated and reserved as planned.
 
+    It may have the planned allocation already: another member of the pod group has written it.
+
     Raises:
         ClaimUnusable: It was deleted, allocated or deallocated by another client.
     """
@@ -41,8 +44,14 @@ def check_usable(claim: ResourceClaim, wanted: ClaimToBind) -> None:
         return
     if claim.metadata.deletion_timestamp is not None:
         raise ClaimUnusable(f"{name} got deleted in the meantime")
-    if claim.status.allocation is not None:
+    known = claim.status.allocation
+    if known is not None and _devices_in(known) != _devices_in(wanted.allocation):
         raise ClaimUnusable(f"{name} got allocated elsewhere in the meantime")
+
+
+def _devices_in(allocation: AllocationResult) -> list[tuple[str | None, ...]]:
+    results = allocation.devices.results
+    return [(it.request, it.driver, it.pool, it.device, it.share_id) for it in results]
 
 
 def is_reserved_for(claim: ResourceClaim, pod_uid: str) -> bool:
@@ -79,7 +88,7 @@ def with_reservation(
         now: The time as RFC 3339 text. It is set for a claim that was allocated without it, too.
             None sets none.
     """
-    allocation = wanted.allocation or claim.status.allocation
+    allocation = claim.status.allocation or wanted.allocation
     if now and allocation is not None and allocation.allocation_timestamp is None:
         allocation = replace(allocation, allocation_timestamp=now)
     consumer = ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid)

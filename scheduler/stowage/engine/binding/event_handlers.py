@@ -74,6 +74,7 @@ def claims_written(state: EngineState, event: ClaimsWritten, now: float) -> None
         _assume_claim(state, claim, now)
     abandoned = state.bindings.abandoned_writes.pop(event.number, None)
     if abandoned is not None:
+        state.cache.end_allocations([claim.metadata.uid for claim in event.claims])
         end_reservations(state, abandoned)
         move_pods_to_freed_devices(state, abandoned, now)
         return

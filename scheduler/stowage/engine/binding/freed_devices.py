@@ -19,8 +19,8 @@ _NO_CLAIM = ResourceClaim()
 
 
 def end_reservations(state: EngineState, cycle: BindingCycle) -> None:
-    """Free the devices that a pod has reserved, unless its claims have them."""
-    state.cache.end_allocations(cycle.allocated_claims)
+    """Free the devices that a pod has reserved, unless its claims or its companions have them."""
+    state.cache.give_up_allocations(cycle.allocated_claims, cycle.info.uid)
 
 
 def move_pods_to_freed_devices(state: EngineState, cycle: BindingCycle, now: float) -> None:

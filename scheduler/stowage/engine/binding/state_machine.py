@@ -183,7 +183,7 @@ def _check_objects(state: EngineState, cycle: BindingCycle, _detail: Any, now: f
         return
     waits.end(uid)
     if progress.status.is_success and cycle.claims_number:
-        state.cache.end_allocations(cycle.allocated_claims)
+        state.cache.give_up_allocations(cycle.allocated_claims, cycle.info.uid)
     _finish_pre_bind(state, cycle, progress.status, now)
 
 

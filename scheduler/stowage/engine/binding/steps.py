@@ -60,7 +60,7 @@ def run_reserve(state: EngineState, cycle: BindingCycle) -> Status:
         except ValueError as problem:
             raise reserve_failed(plugin, problem) from problem
         if plan.allocations:
-            state.cache.begin_allocations(plan.allocations)
+            state.cache.begin_allocations(plan.allocations, cycle.info.uid)
     return SUCCESS
 
 

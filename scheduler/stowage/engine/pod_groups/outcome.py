@@ -11,6 +11,7 @@ from stowage.api.status import SUCCESS, Status
 from stowage.engine.scheduling import Scheduled, SchedulingResult, Unschedulable
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.bindings import BindingCycle
+from stowage.framework import PreparedCycle
 
 UNSCHEDULABLE_TEXT = "pod group is unschedulable"
 WAITING_TEXT = f"{UNSCHEDULABLE_TEXT}, pod group is waiting for preemption to complete"
@@ -37,6 +38,7 @@ class MemberResult(msgspec.Struct):
         rejection: Why the member was taken back, although it found a node: the status of Reserve or
             Permit. Success if it was not.
         waits_for: The Permit plugins that would make the member wait.
+        prepared: What PreFilter and PreScore left, if the next member of the class may use it.
     """
 
     attempt: Attempt
@@ -46,6 +48,7 @@ class MemberResult(msgspec.Struct):
     permit: Status = SUCCESS
     rejection: Status = SUCCESS
     waits_for: frozenset[str] = frozenset()
+    prepared: PreparedCycle | None = None
 
     @property
     def fits(self) -> bool:

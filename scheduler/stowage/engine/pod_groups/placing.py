@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -36,7 +36,14 @@ from stowage.engine.scheduling_cycle import (
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.bindings import BindingCycle, BindingPhase
 from stowage.engine.state.engine_state import EngineState
-from stowage.framework import CycleState, PreemptionBarred
+from stowage.framework import (
+    CompanionClaims,
+    CycleState,
+    PreemptionBarred,
+    PreparedCycle,
+    is_plain,
+)
+from stowage.state.devices.devices import ClaimAllocation
 
 _NO_EXTENDERS = error("extenders cannot take part in the attempt of a whole pod group")
 
@@ -61,8 +68,11 @@ def try_members(state: EngineState, attempts: Sequence[Attempt], how: Try) -> Gr
     """
     outcome = GroupOutcome(GroupResult.UNSCHEDULABLE, UNSCHEDULABLE_TEXT, [], is_placed=True)
     is_waiting = False
+    reserved: dict[str, ClaimAllocation] = {}
+    before: MemberResult | None = None
     for attempt in attempts:
-        member = _try_member(state, attempt, how)
+        known = None if before is None else _prepared(before, attempt)
+        member = before = _try_member(state, attempt, how, reserved, known)
         outcome.members.append(member)
         if isinstance(member.outcome, Failed) or _is_error(member.rejection):
             outcome.result = GroupResult.ERROR
@@ -71,6 +81,7 @@ def try_members(state: EngineState, attempts: Sequence[Attempt], how: Try) -> Gr
             break
         if member.cycle is None:
             continue
+        reserved.update((each.claim_uid, each) for each in member.cycle.allocations)
         is_waiting |= member.needs_preemption
         if member.permit.is_success:
             outcome.result = (
@@ -97,15 +108,34 @@ def place_again(state: EngineState, outcome: GroupOutcome) -> None:
     outcome.is_placed = True
 
 
-def _try_member(state: EngineState, attempt: Attempt, how: Try) -> MemberResult:
+def _prepared(before: MemberResult, attempt: Attempt) -> PreparedCycle | None:
+    """What was left for the member before, if it was placed and its class is that of this one."""
+    if before.prepared is None or before.cycle is None:
+        return None
+    same_class = before.attempt.info.pod_class is attempt.info.pod_class
+    return before.prepared if same_class else None
+
+
+def _try_member(
+    state: EngineState,
+    attempt: Attempt,
+    how: Try,
+    reserved: Mapping[str, ClaimAllocation],
+    before: PreparedCycle | None,
+) -> MemberResult:
+    """Try a member after others, which have reserved devices for claims that it may share."""
     started = state.timer()
     cycle_state = state.new_cycle_state(attempt.info.uid)
     cycle_state.is_group_attempt = True
-    outcome = _choose(state, attempt, cycle_state, how)
+    if reserved and attempt.info.spec.resource_claims:
+        cycle_state.write(CompanionClaims(dict(reserved)))
+    outcome = _choose(state, attempt, cycle_state, how, before)
     result = attempt_result(state, attempt.queued, outcome, state.timer() - started)
     member = MemberResult(attempt, outcome, result)
     move_search_start(state, outcome)
     if isinstance(outcome, Scheduled):
+        if outcome.serves_class and cycle_state.timings is None:
+            member.prepared = cycle_state.prepared(was_scored=outcome.scores is not None)
         take_turn(state, attempt.info, outcome)
         _assume(state, member, outcome.node_name, cycle_state)
     elif isinstance(outcome, Unschedulable) and outcome.nominated_node_name:
@@ -114,15 +144,21 @@ def _try_member(state: EngineState, attempt: Attempt, how: Try) -> MemberResult:
 
 
 def _choose(
-    state: EngineState, attempt: Attempt, cycle_state: CycleState, how: Try
+    state: EngineState,
+    attempt: Attempt,
+    cycle_state: CycleState,
+    how: Try,
+    before: PreparedCycle | None,
 ) -> SchedulingResult:
     request = scheduling_request(state, attempt, cycle_state)
+    if before is not None and cycle_state.timings is None and is_plain(request.pod):
+        request = replace(request, before=before)
     if how.node_names is not None:
         request = replace(request, node_names=how.node_names)
-    is_plain = how.node_names is None and not how.barred
+    is_usual = how.node_names is None and not how.barred
     if how.barred:
         cycle_state.write(PreemptionBarred(how.barred))
-    outcome = choose_node(state, request, state.refusals if is_plain else None)
+    outcome = choose_node(state, request, state.refusals if is_usual else None)
     if isinstance(outcome, ExtendersNeeded | VictimReviewNeeded):
         return Failed(_NO_EXTENDERS)
     return outcome

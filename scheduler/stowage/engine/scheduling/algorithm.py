@@ -28,6 +28,7 @@ from stowage.framework import (
     diagnose_filter,
     diagnose_pre_filter,
     fit_error_message,
+    is_plain,
 )
 
 NO_NODES_AVAILABLE = "no nodes available to schedule pods"
@@ -67,7 +68,9 @@ def _run_plugins(
 ) -> SchedulingOutcome:
     """PreFilter to Score; PostFilter if no node is left."""
     snapshot = request.snapshot
-    pre_filtered = request.framework.run_pre_filter(request.cycle_state, request.pod, snapshot)
+    pre_filtered = request.framework.run_pre_filter(
+        request.cycle_state, request.pod, snapshot, request.before
+    )
     request.cycle_state.mark("PreFilter")
     if pre_filtered.status.is_rejected:
         return _run_post_filter(request, diagnose_pre_filter(pre_filtered, request.num_nodes), 0)
@@ -97,7 +100,10 @@ def _run_plugins(
         chosen, tie = select_host(request, scores)
         request.cycle_state.mark("Score")
     node_name = snapshot.node_names[int(found.rows[chosen])]
-    return Scheduled(node_name, found.num_evaluated, num_feasible, found, scores, chosen, tie)
+    serves_class = pre_filtered.node_names is None and is_plain(request.pod)
+    return Scheduled(
+        node_name, found.num_evaluated, num_feasible, found, scores, chosen, tie, serves_class
+    )
 
 
 def _run_post_filter(

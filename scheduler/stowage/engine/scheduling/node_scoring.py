@@ -26,7 +26,8 @@ def prioritize_nodes(request: SchedulingRequest, found: FeasibleNodes) -> ScoreR
         PluginFailed: A PreScore or Score plugin failed.
     """
     framework, state, pod = request.framework, request.cycle_state, request.pod
-    status = framework.run_pre_score(state, pod, request.snapshot.ascending_view(found.rows))
+    view = request.snapshot.ascending_view(found.rows)
+    status = framework.run_pre_score(state, pod, view, request.before)
     if not status.is_success:
         raise PluginFailed(status)
     scores = framework.run_score(state, pod, request.snapshot, found.rows)

@@ -24,6 +24,7 @@ class Scheduled(msgspec.Struct, frozen=True):
         scores: None if only one node was feasible, which is then taken without scoring.
         chosen: The position of the node in ``feasible.rows``.
         tie: How one of several nodes with the highest total was chosen; None without a tie.
+        serves_class: Whether the next pod of the class may use what PreFilter and PreScore left.
     """
 
     node_name: str
@@ -33,6 +34,7 @@ class Scheduled(msgspec.Struct, frozen=True):
     scores: ScoreResult | None = None
     chosen: int = 0
     tie: BrokenTie | None = None
+    serves_class: bool = False
 
     def best_nodes(self) -> BestNodes | None:
         """The best nodes with their scores, before the next cycle; None if none was scored."""

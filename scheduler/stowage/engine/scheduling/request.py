@@ -12,6 +12,7 @@ from stowage.framework import (
     CycleState,
     Framework,
     Nominations,
+    PreparedCycle,
     VictimReview,
 )
 from stowage.state.pods.pod_info import PodInfo
@@ -40,6 +41,8 @@ class SchedulingRequest(msgspec.Struct, frozen=True):
         extender_answers: None if no extender filters or prioritizes nodes for this pod.
         reviews_victims: Whether an extender processes preemption for this pod.
         victim_review: The extenders' answer about the victims; None before they have answered.
+        before: What PreFilter and PreScore left for a pod of the same class that has just been
+            placed; None if there is none.
         node_names: The only nodes that exist for this pod; None for all. It is for pod groups in
             one topology domain. What plugins count over all nodes they count over the cluster.
     """
@@ -57,6 +60,7 @@ class SchedulingRequest(msgspec.Struct, frozen=True):
     reviews_victims: bool = False
     victim_review: VictimReview | None = None
     node_names: frozenset[str] | None = None
+    before: PreparedCycle | None = None
 
     @property
     def num_nodes(self) -> int:

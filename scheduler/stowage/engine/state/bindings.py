@@ -17,6 +17,7 @@ from stowage.engine.state.unconfirmed_bindings import UnconfirmedBindings
 from stowage.framework import CycleState, Framework, ReservePlan
 from stowage.framework.runtime.binding_run import StagedPreBind
 from stowage.queue.queued_pod import QueuedPod
+from stowage.state.devices.devices import ClaimAllocation
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -89,10 +90,14 @@ class BindingCycle(msgspec.Struct):
     claims_number: int = 0
 
     @property
+    def allocations(self) -> Iterator[ClaimAllocation]:
+        """The devices that are to be written to claims."""
+        return (each for plan in self.reserve_plans.values() for each in plan.allocations)
+
+    @property
     def allocated_claims(self) -> tuple[str, ...]:
         """UIDs of the claims that have devices in flight."""
-        plans = self.reserve_plans.values()
-        return tuple(each.claim_uid for plan in plans for each in plan.allocations)
+        return tuple(each.claim_uid for each in self.allocations)
 
     @property
     def reference(self) -> PodReference:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from cachetools import LRUCache
+
 from stowage.api.config.extenders import NO_EXTENDERS, Extenders
 from stowage.api.config.feature_gates import FeatureGates
 from stowage.engine.scheduling import RefusalCache, TieBreaker
@@ -23,6 +25,8 @@ from stowage.framework import CycleState, Framework, Timings
 from stowage.queue.scheduling_queue import SchedulingQueue
 from stowage.state.cache import ClusterCache
 from stowage.state.devices.features import device_features
+
+_MAX_LEFT_NODES = 4096
 
 
 @dataclass(slots=True)
@@ -52,6 +56,8 @@ class EngineState:
         next_start: The position in the search order at which the next search begins if
             ``percentageOfNodesToScore`` limits it, so that every node gets its turn.
         turns: Number of pods of each profile that were placed by scores, by scheduler name.
+        left_nodes: UIDs of pods that were deleted or ended on their node; the latest ones. The
+            watch of pending pods may still show them.
         last_decision: Number of attempts that have ended; the number of the last one.
     """
 
@@ -76,6 +82,7 @@ class EngineState:
     configure: Configure = not_configurable
     next_start: int = 0
     turns: Counter[str] = field(default_factory=Counter)
+    left_nodes: LRUCache[str, None] = field(default_factory=lambda: LRUCache(_MAX_LEFT_NODES))
     last_decision: int = 0
 
     def __post_init__(self) -> None:

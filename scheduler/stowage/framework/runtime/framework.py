@@ -8,8 +8,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from stowage.api.config.feature_gates import FeatureGates
 from stowage.api.instructions import BindPod, BindVolumes
-from stowage.api.status import Code, Status
-from stowage.framework.cycle_state import CycleState
+from stowage.api.status import SUCCESS, Code, Status
+from stowage.framework.cycle_state import CycleState, PreparedCycle
 from stowage.framework.diagnosis import Diagnosis
 from stowage.framework.extension_points import (
     BindPlugin,
@@ -42,6 +42,7 @@ from stowage.framework.runtime.binding_run import (
     StagedPreBind,
 )
 from stowage.framework.runtime.class_cache import ClassCache
+from stowage.framework.runtime.class_repeats import ClassRepeats
 from stowage.framework.runtime.dry_run import DryRun
 from stowage.framework.runtime.enqueue_run import (
     registered_events,
@@ -52,7 +53,7 @@ from stowage.framework.runtime.filter_run import FilterRun
 from stowage.framework.runtime.nominated_filter import overrule_nominated
 from stowage.framework.runtime.nominated_pods import NO_NOMINATIONS, NominatedPods, Nominations
 from stowage.framework.runtime.post_filter_run import PostFilterOutcome, run_post_filter_plugins
-from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
+from stowage.framework.runtime.pre_filter_run import PASSED, run_pre_filter_plugins
 from stowage.framework.runtime.pre_score_run import run_pre_score_plugins
 from stowage.framework.runtime.row_filter import RowFilter
 from stowage.framework.runtime.score_result import ScoreResult
@@ -134,6 +135,7 @@ class Framework:
         self._preempts_per_demand = self._rejects_per_class and all(
             each.traits.reads_only_node_demand for each in self._post_filter
         )
+        self._repeats = ClassRepeats(self._pre_filter, self._pre_score)
         self._nominated = NominatedPods()
         self._placements = PlacementRun(tuple(profile.instances.values()), dict(profile.weights))
         self._releasing: dict[str, Callable[[], Collection[str]]] = {}
@@ -184,9 +186,25 @@ class Framework:
         return run_pre_enqueue_plugins(plugins, pod)
 
     def run_pre_filter(
-        self, state: CycleState, pod: PodInfo, snapshot: Snapshot
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        snapshot: Snapshot,
+        before: PreparedCycle | None = None,
     ) -> PreFilterOutcome:
-        """Run PreFilter; a rejection or error is in the outcome's status."""
+        """Run PreFilter; a rejection or error is in the outcome's status.
+
+        Args:
+            state: Fresh.
+            pod: The pod.
+            snapshot: The cluster.
+            before: What was left for a pod of the same class that has just been placed, and that
+                PreFilter let pass on all nodes; None if there is none.
+        """
+        if before is not None and self._repeats.filtered(before):
+            state.take_over(before)
+            self.evaluations.add(PRE_FILTER, state.skip_filter)
+            return PASSED
         if self._unsortable is not None and (problem := self._unsortable(pod, 0.0)) is not None:
             name = self._queue_sort_name
             failure = failed(f'running QueueSort plugin "{name}"', name, problem)
@@ -339,8 +357,22 @@ class Framework:
         released = self._releasing.get(plugin)
         return None if released is None else released()
 
-    def run_pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        """Run PreScore on the feasible `nodes`; any status but Success ends the cycle."""
+    def run_pre_score(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: NodeView,
+        before: PreparedCycle | None = None,
+    ) -> Status:
+        """Run PreScore on the feasible `nodes`; any status but Success ends the cycle.
+
+        `before` is as in `run_pre_filter`, which was called with it.
+        """
+        repeats = before is not None and self._repeats.filtered(before)
+        if before is not None and repeats and self._repeats.scored(before):
+            state.skip_score = set(before.skip_score or ())
+            self.evaluations.add(PRE_SCORE, state.skip_score)
+            return SUCCESS
         status = self._timed(state, "PreScore", run_pre_score_plugins)(
             self._pre_score, state, pod, nodes
         )

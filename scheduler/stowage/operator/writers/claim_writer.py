@@ -20,6 +20,7 @@ upstream: ``bindClaim`` of pkg/scheduler/framework/plugins/dynamicresources.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -52,6 +53,15 @@ class _WriteFailedError(Exception):
     """A write that is not retried; the text is the reason."""
 
 
+class _Turn:
+    """The pods whose writes to one claim follow one another, and the claim as last written."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.claim: ResourceClaim | None = None
+        self.num_pods = 0
+
+
 class ClaimWriter:
     """Writes a pod's claims one after the other; many pods may run at once.
 
@@ -74,6 +84,7 @@ class ClaimWriter:
         self._clock = clock
         self._observe_creation = observe_creation
         self._running: dict[str, set[int]] = {}
+        self._turns: dict[str, _Turn] = {}
 
     async def write(self, instruction: BindClaims) -> ClaimsWritten:
         """Make the writes until one fails or `stop` is called for the pod."""
@@ -107,11 +118,32 @@ class ClaimWriter:
     async def _bind(self, wanted: ClaimToBind, instruction: BindClaims) -> ResourceClaim:
         """Allocate and reserve one claim, with retries; returns it as the API server has it.
 
+        Pods that share a claim take turns, and each begins with what the one before has written.
+
         Raises:
             _WriteFailedError: a write failed permanently.
             ClaimUnusable: another client changed the claim so that it cannot be used.
         """
-        claim, pod = wanted.claim, instruction.pod
+        uid = wanted.claim.metadata.uid
+        turn = self._turns.setdefault(uid, _Turn())
+        turn.num_pods += 1
+        try:
+            async with turn.lock:
+                claim = wanted.claim
+                # A reservation of this pod that it shows may have been given back since.
+                if turn.claim and not claim_writes.is_reserved_for(turn.claim, instruction.pod.uid):
+                    claim = turn.claim
+                turn.claim = await self._bind_in_turn(claim, wanted, instruction)
+                return turn.claim
+        finally:
+            turn.num_pods -= 1
+            if not turn.num_pods:
+                del self._turns[uid]
+
+    async def _bind_in_turn(
+        self, claim: ResourceClaim, wanted: ClaimToBind, instruction: BindClaims
+    ) -> ResourceClaim:
+        pod = instruction.pod
         backoff = Backoff(self._clock.jitter, initial_s=0.01, max_s=10.0)
         conflicts = answered_errors = 0
         while True:
@@ -143,7 +175,7 @@ class ClaimWriter:
         now = self._clock.timestamp() if instruction.sets_time else None
         reserved = claim_writes.with_reservation(claim, wanted, instruction.pod, now).status
         status: dict[str, Any] = {"reservedFor": reserved.reserved_for[-1:]}
-        if wanted.allocation is not None:
+        if claim.status.allocation is None:
             status["allocation"] = reserved.allocation
         elif reserved.allocation != claim.status.allocation:
             status["allocation"] = {"allocationTimestamp": now}

@@ -8,6 +8,7 @@ are decided for all at once, and nodes with the same pools are searched once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -32,6 +33,7 @@ FITS, DOES_NOT_FIT, HAS_INVALID_POOL, FAILED = range(4)
 
 MAX_ALTERNATIVES = 8
 _MAX_TEMPLATES = 256
+_MAX_SOLUTIONS = 16_384
 #: Searching on 1/4 of the nodes costs as much as deciding all of them at once.
 _TOO_MANY = 4
 
@@ -95,11 +97,16 @@ class Attempt(msgspec.Struct, frozen=True, eq=False):
         return search.run(pools, self.snapshot.node_names[row], labels)
 
 
+#: (key of a template, row) -> the answers that they belong to, and the devices.
+Solutions: TypeAlias = LRUCache[tuple[tuple[bytes, ...], int], tuple[Answers, Solution]]
+
+
 class AnswerCache:
-    """The answers of templates; the least recently used are dropped first."""
+    """The answers of templates, and the latest solutions; the least recently used go first."""
 
     def __init__(self) -> None:
         self._answers: LRUCache[tuple[bytes, ...], Answers] = LRUCache(_MAX_TEMPLATES)
+        self._solutions: Solutions = LRUCache(_MAX_SOLUTIONS)
         self._devices: object = None
 
     def find(self, attempt: Attempt) -> Answers:
@@ -114,11 +121,11 @@ class AnswerCache:
             known = None
         rows = None if known is None else _changed_rows(known, snapshot)
         if known is None or rows is None or slices.has_ambiguous_counters:
-            answers = _compute(attempt)
+            answers = _compute(attempt, self._solutions)
         else:
             answers = known
             answers.available.clear()
-            _search_on(attempt, answers, rows.tolist())
+            _search_on(attempt, answers, rows.tolist(), self._solutions)
         answers.devices_seen = slices.changes.generation
         answers.nodes_seen = snapshot.node_changes.generation
         if answers.errors:
@@ -126,6 +133,25 @@ class AnswerCache:
         else:
             self._answers[key] = answers
         return answers
+
+    def solve(self, attempt: Attempt, answers: Answers, row: int) -> Solution | None:
+        """The devices on the node of a row: those that `find` found there, if nothing has changed.
+
+        Between the two, other members of a pod group may have reserved devices.
+
+        Raises:
+            AllocationError: A claim cannot be allocated at all, or a selector fails.
+            OutOfTime: The time limit has passed.
+        """
+        snapshot = attempt.snapshot
+        if (
+            self._devices is not snapshot.devices
+            or answers.devices_seen != snapshot.devices.slices.changes.generation
+            or answers.nodes_seen != snapshot.node_changes.generation
+        ):
+            return attempt.search(row, {})
+        known, solution = self._solutions.get((attempt.template.key, row), (None, None))
+        return solution if known is answers else attempt.search(row, answers.available)
 
 
 def _changed_rows(known: Answers, snapshot: Snapshot) -> Int64Array | None:
@@ -138,7 +164,7 @@ def _changed_rows(known: Answers, snapshot: Snapshot) -> Int64Array | None:
     return None if len(rows) * _TOO_MANY > snapshot.num_rows else rows
 
 
-def _compute(attempt: Attempt) -> Answers:
+def _compute(attempt: Attempt, solutions: Solutions) -> Answers:
     num_rows = attempt.snapshot.num_rows
     answers = Answers(
         np.full(num_rows, DOES_NOT_FIT, dtype=np.int8),
@@ -151,13 +177,16 @@ def _compute(attempt: Attempt) -> Answers:
     if plain is not None:
         answers.codes[plain.has_enough] = FITS
         is_open = is_open & plain.is_open
-    _search_on(attempt, answers, np.flatnonzero(is_open).tolist())
+    _search_on(attempt, answers, np.flatnonzero(is_open).tolist(), solutions)
     return answers
 
 
-def _search_on(attempt: Attempt, answers: Answers, rows: Iterable[int]) -> None:
+def _search_on(
+    attempt: Attempt, answers: Answers, rows: Iterable[int], solutions: Solutions
+) -> None:
     """Search on some rows; nodes with the same pools are searched once."""
-    found: dict[tuple[int, ...], tuple[int, int]] = {}
+    found: dict[tuple[int, ...], Solution | int] = {}
+    template = attempt.template
     slices, is_late = attempt.snapshot.devices.slices, False
     keeps = not slices.has_ambiguous_counters
     for row in rows:
@@ -170,11 +199,16 @@ def _search_on(attempt: Attempt, answers: Answers, rows: Iterable[int]) -> None:
             alike = keeps and not any(each.is_per_device for pool in pools for each in pool.slices)
             decided = found.get(key) if alike else None
             if decided is None:
-                decided = _decide(attempt, answers, row, pools)
-                found[key] = decided
-            answers.codes[row] = decided[0]
+                decided = found[key] = _decide(attempt, answers, row, pools)
+            if isinstance(decided, int):
+                answers.codes[row] = decided
+                solutions.pop((template.key, row), None)
+                continue
+            answers.codes[row] = FITS
             if answers.scores is not None:
-                answers.scores[row] = decided[1]
+                answers.scores[row] = _score(template, decided.chosen)
+            if keeps:
+                solutions[template.key, row] = answers, decided
         except (AllocationError, SelectorError) as error:
             answers.codes[row] = FAILED
             answers.errors[row] = str(error)
@@ -185,13 +219,12 @@ def _search_on(attempt: Attempt, answers: Answers, rows: Iterable[int]) -> None:
 
 def _decide(
     attempt: Attempt, answers: Answers, row: int, pools: tuple[Pool, ...]
-) -> tuple[int, int]:
-    """(code, score) of one row."""
+) -> Solution | int:
+    """The devices on the node of a row, or the code that says why there are none."""
     solution = attempt.search_pools(pools, row, answers.available)
-    if solution is None:
-        is_invalid = any(pool.is_invalid for pool in pools)
-        return (HAS_INVALID_POOL if is_invalid else DOES_NOT_FIT), 0
-    return FITS, _score(attempt.template, solution.chosen)
+    if solution is not None:
+        return solution
+    return HAS_INVALID_POOL if any(pool.is_invalid for pool in pools) else DOES_NOT_FIT
 
 
 def _fail(attempt: Attempt, answers: Answers, row: int) -> None:

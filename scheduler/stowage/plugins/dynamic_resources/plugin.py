@@ -24,6 +24,7 @@ from stowage.api.status import SKIP, SUCCESS, Status, error, unresolvable, unsch
 from stowage.api.values.claim_writes import is_reserved_for
 from stowage.framework import (
     ACCEPT_ALL,
+    CompanionClaims,
     CycleState,
     Diagnosis,
     EventRegistration,
@@ -50,6 +51,7 @@ from stowage.plugins.dynamic_resources.answers import (
     Attempt,
 )
 from stowage.plugins.dynamic_resources.args import DynamicResourcesArgs, check_limits
+from stowage.plugins.dynamic_resources.companions import are_in_flight, with_companions
 from stowage.plugins.dynamic_resources.pod_claims import ClaimProblem, pod_claims
 from stowage.plugins.dynamic_resources.pod_devices import SPECIAL_CLAIM, PodDevices, Variant
 from stowage.plugins.dynamic_resources.releases import Releases
@@ -78,6 +80,7 @@ class DynamicResources:
         reads_only_node_demand=True,
         reads_placed_pods=False,
         rejects_per_class=True,
+        skips_per_class=True,
         pre_enqueue_per_class=True,
     )
     pre_bind_target = BindClaims
@@ -121,7 +124,10 @@ class DynamicResources:
             found.extended = node_filter.extended_resources(pod)
             found.stale = devices.special_claim(pod.uid, pod.name)
         try:
+            companions = state.get(CompanionClaims)
             found.claims = pod_claims(pod, devices)
+            if companions is not None:
+                found.claims, found.shared = with_companions(found.claims, companions)
             for claim in found.unallocated:
                 _check_requests(claim, devices, self._features)
         except ClaimProblem as problem:
@@ -170,6 +176,8 @@ class DynamicResources:
             return unschedulable("no new claims to deallocate"), None
         claim = next(iter(self.deallocation_candidates(state, pod, diagnosis)), None)
         if claim is not None:
+            # Until the watch shows it, the claim still looks allocated and reserved for the pod.
+            self._releases.note(pod.uid, [claim])
             state.instruct(DeallocateClaim(pod.reference, _reference(claim)))
             return unschedulable("deallocation of ResourceClaim completed"), None
         if found.stale is not None:
@@ -195,6 +203,7 @@ class DynamicResources:
             and bool(where[rows].any())
             and all(each.uid == pod.uid for each in claim.status.reserved_for)
             and len(claim.status.reserved_for) <= 1
+            and not any(each.claim_uid == claim.metadata.uid for each in found.shared)
         ]
         return sorted(candidates, key=lambda claim: claim.metadata.namespaced_name)
 
@@ -230,14 +239,17 @@ class DynamicResources:
         if found is None or not found.variants or self._snapshot is None:
             return SUCCESS
         snapshot = self._snapshot()
+        if not are_in_flight(found.shared, snapshot.devices):
+            return error("the devices that another member of the pod group reserved are gone")
+        found.reserved = found.shared
         row = snapshot.row_of(node_name)
         variant = None if row is None else variant_at(found.variants, row)
         if row is None or variant is None or variant.answers is None:
-            return SUCCESS
+            return ReservePlan(allocations=found.shared) if found.shared else SUCCESS
         allocations = self.allocations_on(row, state, pod, snapshot)
         if allocations is None:
             return error("claim allocation not found for node")
-        found.reserved = allocations
+        found.reserved = (*found.shared, *allocations)
         if variant.extended is not None:
             found.mappings = variant.extended.mappings
             found.extended_spec = variant.extended.spec
@@ -256,7 +268,7 @@ class DynamicResources:
         if variant is None or variant.answers is None or variant.answers.codes[row] != FITS:
             return None
         attempt = self._attempt(state, pod, found, snapshot, variant)
-        solution = attempt.search(row, variant.answers.available)
+        solution = self._answers.solve(attempt, variant.answers, row)
         if solution is None:
             return None
         return tuple(self._allocations(pod, found, variant, solution, snapshot, row))

@@ -41,6 +41,7 @@ class PodDevices(msgspec.Struct, eq=False):
         claims: The claims that ``spec.resourceClaims`` names.
         stale: The claim for extended resources that an earlier attempt left behind.
         extended: The extended resources that the pod requests, if a class serves one of them.
+        shared: The devices that companions in the pod group have reserved for claims of this pod.
         variants: What is to be allocated where; None before Filter.
         unavailable: Claim -> ``bool[rows]``: where an allocated claim cannot be used.
         reserved: The allocations of Reserve.
@@ -56,6 +57,7 @@ class PodDevices(msgspec.Struct, eq=False):
     claims: Sequence[ResourceClaim] = ()
     stale: ResourceClaim | None = None
     extended: tuple[str, ...] = ()
+    shared: tuple[ClaimAllocation, ...] = ()
     variants: Sequence[Variant] | None = None
     unavailable: dict[str, BoolArray] = msgspec.field(default_factory=dict)
     reserved: tuple[ClaimAllocation, ...] = ()

@@ -25,6 +25,7 @@ from stowage.plugins.dynamic_resources.conditions import (
     seconds_left,
 )
 from stowage.plugins.dynamic_resources.pod_devices import PodDevices
+from stowage.state.changes import is_older
 from stowage.state.devices.devices import Devices
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
@@ -154,8 +155,14 @@ def _all(found: PodDevices, devices: Devices) -> Iterator[ResourceClaim]:
 
 
 def _is_shown(claim: ResourceClaim, devices: Devices) -> bool:
+    """Whether the watch has shown a claim as it was written, or later.
+
+    An earlier version has no allocation, so its devices would seem to be free.
+    """
     known = devices.claims.get(claim.metadata.namespaced_name)
-    return known is not None and known.metadata.uid == claim.metadata.uid
+    if known is None or known.metadata.uid != claim.metadata.uid:
+        return False
+    return not is_older(known.metadata.resource_version, claim.metadata.resource_version)
 
 
 def _pending_event(pod: PodInfo, node_name: str) -> EmitEvent:

@@ -1,4 +1,4 @@
-"""Reservations that Unreserve gives back, until the watch shows the claims without them."""
+"""Reservations given back by Unreserve and PostFilter, until the watch shows it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _MAX_RELEASES = 4096
 class Releases:
     """The reservations that were given back, with the version that the claim had then.
 
-    A pod may be tried again before the watch shows that its claim is not reserved for it any more.
-    PreBind then has to reserve the claim again, although it looks reserved.
+    A pod may be tried again before the watch shows that its claim is not reserved for it any more,
+    or not even allocated. PreBind then has to reserve the claim again, although it looks reserved;
+    the API server refuses that if the claim has changed.
     """
 
     def __init__(self) -> None:

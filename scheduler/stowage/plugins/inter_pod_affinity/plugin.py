@@ -42,6 +42,7 @@ class InterPodAffinity:
     traits = PluginTraits(
         filters_what_ifs=True,
         rejects_per_class=True,
+        skips_per_class=True,
     )
 
     def __init__(self, args: InterPodAffinityArgs | None = None) -> None:

@@ -27,7 +27,7 @@ class InterPodAffinityPriority:
     """Scores nodes near to, or away from, other pods in a topology domain, from a zero baseline."""
 
     name = "InterPodAffinityPriority"
-    traits = PluginTraits()
+    traits = PluginTraits(skips_per_class=True)
 
     def __init__(self, args: InterPodAffinityArgs) -> None:
         self.args = args

@@ -24,7 +24,10 @@ class BalancedAllocation:
 
     name = "NodeResourcesBalancedAllocation"
     traits = PluginTraits(
-        score_reads=Reads.USAGE, reads_only_node_demand=True, reads_only_amounts=True
+        score_reads=Reads.USAGE,
+        reads_only_node_demand=True,
+        reads_only_amounts=True,
+        skips_per_class=True,
     )
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs) -> None:

@@ -59,7 +59,7 @@ _INSTANCE_TYPES = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/insta
 
 _SKIPPED = PreFilterResult(SKIP)
 _WANTED = PreFilterResult()
-_TRAITS = PluginTraits(filters_what_ifs=True, rejects_per_class=True)
+_TRAITS = PluginTraits(filters_what_ifs=True, rejects_per_class=True, skips_per_class=True)
 
 DefaultLimit: TypeAlias = Callable[[Node], int]
 

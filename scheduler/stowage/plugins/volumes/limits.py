@@ -35,7 +35,7 @@ class NodeVolumeLimits:
     """Rejects nodes where the pod's new volumes would exceed the limit of their driver."""
 
     name = "NodeVolumeLimits"
-    traits = PluginTraits(filters_what_ifs=True, rejects_per_class=True)
+    traits = PluginTraits(filters_what_ifs=True, rejects_per_class=True, skips_per_class=True)
 
     def __init__(self, args: NoArgs) -> None:
         del args

@@ -58,7 +58,8 @@ class Devices:
         classes: The device classes.
         slices: The slices, and their devices as columns.
         allocated: The allocated devices: those of `claims`, and those in flight.
-        in_flight: Claim UID -> the allocation that is to be written.
+        in_flight: Claim UID -> the allocation that is to be written. Members of a pod group may
+            hold one together.
         selectors: CEL expressions.
     """
 
@@ -70,6 +71,7 @@ class Devices:
         self.slices = DeviceSlices(nodes, features)
         self.allocated = AllocatedDevices(self.slices.use_changed, may_share=may_share)
         self.in_flight: dict[str, ClaimAllocation] = {}
+        self._holders: dict[str, set[str]] = {}
         self.selectors = Selectors(frozenset() if may_share else _FIELDS_OF_SHARED_DEVICES)
         self._special: dict[str, dict[str, None]] = {}
 
@@ -94,14 +96,27 @@ class Devices:
             return self.classes.drop(key)
         return self.slices.drop(key)
 
-    def begin(self, reserved: ClaimAllocation) -> None:
-        """Count an allocation that is to be written."""
-        self.end(reserved.claim_uid)
-        self.in_flight[reserved.claim_uid] = reserved
+    def begin(self, reserved: ClaimAllocation, pod_uid: str) -> None:
+        """Count an allocation that is to be written for a pod."""
+        claim_uid, known = reserved.claim_uid, self.in_flight.get(reserved.claim_uid)
+        if known is not None and known.allocation == reserved.allocation:
+            self._holders[claim_uid].add(pod_uid)
+            return
+        self.end(claim_uid)
+        self.in_flight[claim_uid] = reserved
+        self._holders[claim_uid] = {pod_uid}
         self.allocated.add(reserved.allocation.devices.results)
 
+    def give_up(self, claim_uid: str, pod_uid: str) -> None:
+        """Stop to count an allocation for a pod; it ends if it is in flight for no other pod."""
+        holders = self._holders.get(claim_uid, set())
+        holders.discard(pod_uid)
+        if not holders:
+            self.end(claim_uid)
+
     def end(self, claim_uid: str) -> None:
-        """Stop to count an allocation as in flight: it was written, or given up."""
+        """Stop to count an allocation as in flight: it was written, or given up by all pods."""
+        self._holders.pop(claim_uid, None)
         reserved = self.in_flight.pop(claim_uid, None)
         if reserved is not None:
             self.allocated.remove(reserved.allocation.devices.results)

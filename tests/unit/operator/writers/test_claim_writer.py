@@ -152,6 +152,30 @@ async def test_a_claim_that_changed_meanwhile_is_not_written(now: Any, text: str
     assert len(client.sent("PATCH")) == 1
 
 
+async def test_a_claim_that_a_companion_has_allocated_is_only_reserved() -> None:
+    allocated_by_other = json_of(with_finalizer(allocated(CLAIM, "n", "gpu-0")), "9")
+    client = FakeApiClient(patch=[CONFLICT, RESERVED], get=[allocated_by_other])
+    assert (await write(client, sets_time=False)).error == ""
+    body = client.sent("PATCH")[-1].body
+    assert body["status"].keys() == {"reservedFor"}
+
+
+async def test_pods_that_share_a_claim_write_it_one_after_the_other() -> None:
+    """None of them meets a conflict with another, however many there are."""
+    pods = [PodReference("default", f"p{index}", f"uid-p{index}") for index in range(8)]
+    claim, answers = with_finalizer(CLAIM), [PROTECTED]
+    for index, pod in enumerate(pods):
+        claim = with_reservation(claim, WANTED, pod, None)
+        answers.append(json_of(claim, str(index + 5)))
+    client = FakeApiClient(patch=answers)
+    writer = ClaimWriter(client, lambda: True, FakeTime().clock, lambda _status: None)
+    instructions = [BindClaims(pod, "n", (WANTED,), number=1, sets_time=False) for pod in pods]
+    written = await asyncio.gather(*map(writer.write, instructions))
+    assert [versions(each) for each in written] == [[str(index + 5)] for index in range(8)]
+    sent = [each.body["metadata"] for each in client.sent("PATCH")]
+    assert [each["resourceVersion"] for each in sent] == [str(index + 3) for index in range(9)]
+
+
 async def test_a_shared_claim_that_was_deallocated_is_not_reserved() -> None:
     client = FakeApiClient(patch=[CONFLICT], get=[json_of(CLAIM, "9")])
     written = await write(client, ClaimToBind(allocated(CLAIM, "n", "gpu-0")))
