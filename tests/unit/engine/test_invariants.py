@@ -77,7 +77,7 @@ def _reserve_a_device(engine: Engine) -> None:
     claim = allocated(make_claim("c"), "n0", "gpu-0")
     assert claim.status.allocation is not None
     reserved = ClaimAllocation(claim.metadata.uid, "default/c", claim.status.allocation)
-    engine.state.cache.snapshot().devices.begin(reserved)
+    engine.state.cache.snapshot().devices.begin(reserved, "uid-large")
 
 
 def _reject_otherwise(engine: Engine) -> None:

@@ -189,7 +189,7 @@ def _in_flight(name: str) -> ClaimAllocation:
 
 def test_validation_counts_devices_in_flight() -> None:
     cache = ClusterCache()
-    cache.snapshot().devices.begin(_in_flight("c"))
+    cache.snapshot().devices.begin(_in_flight("c"), "uid-p")
     cache.validate()
     cache.snapshot().devices.in_flight.clear()
     with pytest.raises(InvariantViolation, match="allocated devices"):
@@ -199,6 +199,6 @@ def test_validation_counts_devices_in_flight() -> None:
 def test_validation_finds_a_device_that_two_claims_get() -> None:
     cache = ClusterCache()
     for name in ("c", "d"):
-        cache.snapshot().devices.begin(_in_flight(name))
+        cache.snapshot().devices.begin(_in_flight(name), "uid-p")
     with pytest.raises(InvariantViolation, match=r"device .*gpu-0"):
         cache.validate()
