@@ -12,6 +12,7 @@ from typing import Any, Self
 import dask
 from distributed import Client, Future, KilledWorker, LocalCluster, as_completed
 
+from stowage.experiments import worker_process
 from stowage.experiments.experiment import Experiment, Outcome, outcome_of
 from stowage.experiments.pool import ClusterVanished
 
@@ -86,6 +87,7 @@ class DaskPool:
                 n_workers=num_workers,
                 threads_per_worker=1,
                 dashboard_address=None,
+                preload=worker_process.__name__,
                 silence_logs=logging.CRITICAL,
             )
         self._opened.callback(_close, cluster)
@@ -104,13 +106,13 @@ class DaskPool:
         try:
             num_threads = sum(self._client.nthreads().values())
         except (OSError, TimeoutError) as error:
-            raise ClusterVanished(f"the Dask scheduler is gone: {error}") from error
+            raise ClusterVanished("the Dask scheduler is gone") from error
         return max(_LEAST_AHEAD, _AHEAD * num_threads)
 
 
 def _outcome(future: Future[Outcome], experiment: Experiment) -> Outcome:
     if future.status in ("cancelled", "lost"):
-        raise ClusterVanished("the Dask scheduler is gone, or was restarted")
+        raise ClusterVanished("the Dask scheduler is gone")
     error = future.exception()
     if error is None:
         outcome: Outcome = future.result()
