@@ -68,10 +68,9 @@ def simulation_tables(answer: SimulationAnswer, wide: bool) -> list[RenderableTy
     for trace in dict.fromkeys(each.trace for each in answer.policies):
         found = [each for each in answer.policies if each.trace == trace]
         parts += _trace_tables(trace, found, wide)
-    parts += [
-        f"[red]no result:[/red] {escape(f'{one.trace}, {one.policy}, seed {one.seed}: {one.reason}')}"
-        for one in answer.unfinished
-    ]
+    for one in answer.unfinished:
+        text = f"{one.trace}, {one.policy}, seed {one.seed}: {one.reason}"
+        parts.append(f"[red]no result:[/red] {escape(text)}")
     missing = answer.experiments - len(answer.results) - len(answer.unfinished)
     if missing:
         parts.append(f"[yellow]{missing} of {answer.experiments} experiments were not run[/yellow]")
