@@ -85,7 +85,8 @@ def metrics_figure(title: str, names: Sequence[str], summaries: Sequence[PolicyS
                 "marker": {"color": colour(index)},
             }
         )
-    return Figure(title, data, {"barmode": "group", "xaxis": {"type": "category"}})
+    axis = {"type": "category", "showticklabels": len(names) > 1}
+    return Figure(title, data, {"barmode": "group", "xaxis": axis})
 
 
 def failures_figure(summaries: Sequence[PolicySummary]) -> Figure:
@@ -153,12 +154,15 @@ def _lines(policy: str, index: int, found: Sequence[Series], scale: float) -> li
     }
     if margin is None:
         return [line]
+    low = mean - margin
+    if mean.min() >= 0:
+        low = np.maximum(low, 0.0)  # no quantity here is less than nothing
     area = {
         "type": "scatter",
         "mode": "lines",
         "name": policy,
         "x": [*shown, *reversed(shown)],
-        "y": [*_rounded(mean + margin), *reversed(_rounded(mean - margin))],
+        "y": [*_rounded(mean + margin), *reversed(_rounded(low))],
         "fill": "toself",
         "fillcolor": f"{colour(index)}2b",
         "line": {"width": 0},

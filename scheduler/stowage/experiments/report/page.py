@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from stowage.analysis.simulation.estimates import Estimate, PolicySummary, summarise
-from stowage.analysis.simulation.result import ExperimentResult
+from stowage.analysis.simulation.result import ExperimentResult, Series
 from stowage.experiments.extra import import_extra
 from stowage.experiments.report.figures import (
     Figure,
@@ -100,7 +100,7 @@ def simulation_sections(results: Sequence[ExperimentResult]) -> list[Section]:
         policies = [each.policy for each in found]
         of_trace = [each for each in results if each.trace == trace]
         by_name = series_by_policy(of_trace, policies)
-        plots = [series_figure(name, by_policy) for name, by_policy in by_name.items()]
+        plots = [series_figure(name, each) for name, each in by_name.items() if _is_moving(each)]
         tables = [_metric_table(found), *_difference_tables(found)]
         figures = [*plots, *_metric_figures(found)]
         sections.append(Section(trace, tables, figures, policies))
@@ -138,13 +138,22 @@ def _metric_figures(summaries: Sequence[PolicySummary]) -> Iterable[Figure]:
     ]
     for title, prefix in _BAR_GROUPS:
         names = [name for name in shared if name.startswith(prefix)]
-        if names:
+        if any(_mean(each, name) for each in summaries for name in names):
             yield metrics_figure(title, names, summaries)
     for name in _SINGLE_BARS:
-        if name in shared:
+        if name in shared and any(_mean(each, name) for each in summaries):
             yield metrics_figure(title_of(name), [name], summaries)
     if any(each.failed for each in summaries):
         yield failures_figure(summaries)
+
+
+def _mean(summary: PolicySummary, name: str) -> float:
+    return summary.metrics[name].mean
+
+
+def _is_moving(by_policy: Sequence[tuple[str, Sequence[Series]]]) -> bool:
+    """Whether a plot shows more than one value; the table has that value."""
+    return len({y for _, found in by_policy for each in found for y in each.y}) > 1
 
 
 def _metric_table(summaries: Sequence[PolicySummary]) -> str:
@@ -200,7 +209,8 @@ def _section(section: Section, numbers: Iterable[int]) -> str:
     )
     return (
         f"<section><h2>{html.escape(section.title)}</h2>{legend}"
-        f'{"".join(section.tables)}<div class="plots">{plots}</div></section>\n'
+        f'<div class="tables">{"".join(section.tables)}</div>'
+        f'<div class="plots">{plots}</div></section>\n'
     )
 
 

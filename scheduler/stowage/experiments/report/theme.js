@@ -26,6 +26,9 @@ function draw() {
       yaxis: axis({ rangemode: "tozero", ...figure.layout.yaxis }, colours),
     };
     const options = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d"] };
+    for (const trace of figure.data) {
+      if (trace.error_y) trace.error_y.color = colours.text;
+    }
     Plotly.react(`figure-${index}`, figure.data, layout, options);
   });
 }
