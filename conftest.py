@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 
 import pytest
@@ -21,15 +20,3 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """One worker if all integration tests share, and empty, one existing cluster."""
     del config
     return 1 if os.environ.get("STOWAGE_TEST_KUBECONFIG") else None
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Exempt what is alive after a module from garbage collection.
-
-    Thousands of tests leave some gigabytes of modules, examples and reports. Without this, each
-    full collection takes seconds, and each benchmark begins with one.
-    """
-    if nextitem is None or nextitem.path != item.path:
-        gc.collect()
-        gc.freeze()
