@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from importlib.metadata import entry_points
 
 import msgspec
@@ -37,7 +38,10 @@ class WorkloadExperiment(msgspec.Struct, frozen=True):
 
     def run(self) -> ExperimentResult:
         """See `Experiment`."""
-        return simulate(self.workload, self.policy, self.seed)
+        try:
+            return simulate(self.workload, self.policy, self.seed)
+        finally:
+            gc.collect()  # an engine has cycles; two large ones need not be there at a time
 
 
 class Fingerprints:

@@ -31,8 +31,8 @@ Workers: TypeAlias = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Processes on this machine that run experiments. Default: one for each CPU, or this "
-        "process alone if the extra simulate is not installed.",
+        help="Processes on this machine that run experiments. Default: one for each CPU, if the "
+        "rest takes longer than 20 s in one and the extra simulate is installed.",
         rich_help_panel=_RUNNING,
     ),
 ]

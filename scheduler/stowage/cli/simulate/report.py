@@ -34,6 +34,11 @@ class FailedExperiment(msgspec.Struct, frozen=True):
     seed: int
     reason: str
 
+    @property
+    def text(self) -> str:
+        """The experiment and the reason, on one line."""
+        return f"{self.trace}, {self.policy}, seed {self.seed}: {self.reason}"
+
 
 class SimulationAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """What the policies made of the workloads.
@@ -68,9 +73,7 @@ def simulation_tables(answer: SimulationAnswer, wide: bool) -> list[RenderableTy
     for trace in dict.fromkeys(each.trace for each in answer.policies):
         found = [each for each in answer.policies if each.trace == trace]
         parts += _trace_tables(trace, found, wide)
-    for one in answer.unfinished:
-        text = f"{one.trace}, {one.policy}, seed {one.seed}: {one.reason}"
-        parts.append(f"[red]no result:[/red] {escape(text)}")
+    parts += [f"[red]no result:[/red] {escape(each.text)}" for each in answer.unfinished]
     missing = answer.experiments - len(answer.results) - len(answer.unfinished)
     if missing:
         parts.append(f"[yellow]{missing} of {answer.experiments} experiments were not run[/yellow]")
