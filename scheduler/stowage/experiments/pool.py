@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
 from typing import Protocol, Self
 
 import msgspec
 
 from stowage.experiments.experiment import Experiment, Outcome, outcome_of
-from stowage.experiments.extra import import_extra, is_installed
 
 WORTH_GROWING_S = 20.0
 """Processes are started when one process alone would take longer for the rest."""
@@ -97,41 +94,3 @@ class GrowingPool:
         traceback: TracebackType | None,
     ) -> None:
         self._opened.__exit__(kind, error, traceback)
-
-
-def open_pool(options: PoolOptions, num_experiments: int) -> AbstractContextManager[Pool]:
-    """A pool, which is closed at the end of the ``with`` statement.
-
-    Args:
-        options: Where experiments run.
-        num_experiments: Most that run at a time; no more processes are started.
-
-    Raises:
-        MissingExtra: Dask is needed and not installed.
-        ClusterVanished: No scheduler answers at the address.
-    """
-    address, workers = options.dask, options.workers
-    if address is None and workers is None:
-        workers = len(os.sched_getaffinity(0)) if is_installed("distributed") else 1
-    num_workers = min(workers or 1, num_experiments)
-    if address is None and num_workers == 1:
-        return nullcontext(CallingProcess())
-    if address is None and options.workers is None:
-        return GrowingPool(lambda: _dask_pool(None, num_workers))
-    return _dask_pool(address, num_workers)
-
-
-def _dask_pool(address: str | None, num_workers: int) -> AbstractContextManager[Pool]:
-    import_extra("distributed", f"--workers {num_workers}" if address is None else "--dask")
-    # Dask takes two seconds to import: not for those who need none.
-    from stowage.experiments.dask_pool import DaskPool  # noqa: PLC0415
-
-    _silence_dask()
-    return DaskPool(address, num_workers)
-
-
-def _silence_dask() -> None:
-    """Dask logs each lost connection; what matters is in the outcome or in an exception."""
-    for name in tuple(logging.root.manager.loggerDict):
-        if name.partition(".")[0] in ("distributed", "tornado"):
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -17,6 +17,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
+from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from stowage.analysis.simulation.result import ExperimentResult
@@ -245,7 +246,7 @@ def _open_study(options: SearchOptions) -> optuna.Study:
     storage = None
     if options.storage is not None:
         storage = JournalStorage(JournalFileBackend(str(options.storage)))
-    directions = ["minimize"] * len(options.objectives)
+    directions = [StudyDirection.MINIMIZE] * len(options.objectives)
     try:
         study = optuna.create_study(
             storage=storage, study_name=_STUDY, directions=directions, load_if_exists=True

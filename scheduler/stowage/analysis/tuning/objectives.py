@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from statistics import fmean, median
 
 import msgspec
 
 from stowage.analysis.simulation.result import ExperimentResult
 
+
+class Objective(StrEnum):
+    """What can become less."""
+
+    PACKING = "packing"
+    FRAGMENTATION = "fragmentation"
+    BALANCE = "balance"
+    WAITING = "waiting"
+    PREEMPTIONS = "preemptions"
+
+
 METRICS: Mapping[str, str] = {
-    "packing": "nodes_used",
-    "fragmentation": "fragmentation",
-    "balance": "imbalance",
-    "waiting": "wait_mean_s",
-    "preemptions": "preempted",
+    Objective.PACKING: "nodes_used",
+    Objective.FRAGMENTATION: "fragmentation",
+    Objective.BALANCE: "imbalance",
+    Objective.WAITING: "wait_mean_s",
+    Objective.PREEMPTIONS: "preempted",
 }
 """Objective -> the metric that is to be small."""
 

@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from stowage.analysis.simulation.result import ExperimentFailed
-from stowage.analysis.tuning.objectives import METRICS
+from stowage.analysis.tuning.objectives import Objective
 from stowage.analysis.tuning.search_space import configuration_with
 from stowage.api.config.types import API_VERSION, KIND
 from stowage.cli.ask.source import failures_reported
@@ -36,9 +35,6 @@ from stowage.cli.tune.task import PRESENT, TuningTask
 from stowage.experiments.extra import import_extra
 from stowage.experiments.pool import ClusterVanished
 from stowage.experiments.report.page import simulation_sections, write_report
-
-Objective = StrEnum("Objective", {name.upper(): name for name in METRICS})
-"""The objectives, by name."""
 
 _SEARCH = "Search"
 
@@ -143,7 +139,7 @@ def tune(
                 _document(config), read_workloads(files), held_back, parse_seeds(seeds), gates
             )
             task.policy(PRESENT).make_engine((), lambda _num_ties: 0, lambda _event: None)
-        objectives = [each.value for each in objective or (Objective("packing"),)]
+        objectives = [each.value for each in objective or (Objective.PACKING,)]
         options = TuningOptions(objectives, trials, max_weight, storage, pool)
         found = tuned(task, options, console)
         best = found.finding.trial

@@ -14,7 +14,8 @@ from stowage.analysis.tuning.search_space import search_space
 from stowage.cli.tune.finding import Finding, gains
 from stowage.cli.tune.task import PRESENT, TuningTask, run_all
 from stowage.experiments.experiment import fingerprint_of
-from stowage.experiments.pool import Pool, PoolOptions, open_pool
+from stowage.experiments.open_pool import open_pool
+from stowage.experiments.pool import Pool, PoolOptions
 from stowage.experiments.progress import shown_progress
 from stowage.experiments.search import BATCH, Search, SearchOptions, Trial
 
