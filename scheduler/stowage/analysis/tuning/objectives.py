@@ -66,7 +66,7 @@ def gain(value: float, base: float) -> float:
     return (base - value) / base if base else (0.0 if not value else -math.inf)
 
 
-def is_hopeless(scores: Scores, others: Sequence[Scores], least: int = 8) -> bool:
+def is_hopeless(scores: Scores, others: Sequence[Scores], least: int = 4) -> bool:
     """Whether a trial is worse in every objective than the median of other trials so far.
 
     Args:

@@ -156,7 +156,7 @@ def tune(
             sections += simulation_sections(found.held_back)
             write_report(report, "Tuning", command, sections)
     if not found.finding.is_confirmed:
-        text = "the held-back arrivals do not confirm a gain"
+        text = "the held-back arrivals do not confirm the gain"
         console.print(f"[yellow]warning:[/yellow] {text}", soft_wrap=True)
 
 

@@ -58,13 +58,16 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether some objective is better on the held-back arrivals, none worse.
+        """Whether the held-back arrivals show the gain as well.
 
-        The intervals decide; with one seed, the means.
+        Some objective has to be better there, with an interval that excludes 0. None may be worse,
+        nor may more pods be without a node, unless that was so on the arrivals of the search: of
+        several objectives, one may be the price of another.
         """
         objectives = [each for each in self.held_back if each.metric != UNPLACED]
         return any(_sign(each) < 0 for each in objectives) and all(
-            _sign(each) <= 0 for each in self.held_back
+            _sign(later) <= 0 or _sign(first) > 0
+            for first, later in zip(self.trained, self.held_back, strict=True)
         )
 
 
@@ -118,7 +121,7 @@ def _comment(finding: Finding, data: Sequence[str], command: str) -> Iterator[st
     yield f"Held back: {held_back}:"
     yield from (f"  {each}" for each in finding.held_back)
     if not finding.is_confirmed:
-        yield "The held-back arrivals do not confirm a gain: do not use this configuration."
+        yield "The held-back arrivals do not confirm the gain."
 
 
 def _sign(gain: Gain) -> int:
