@@ -27,6 +27,8 @@ _EXAMPLES = {
         "Watch a running scheduler decide",
         "stowage decisions --follow --server https://localhost:10259",
     ),
+    "simulate": ("Compare policies in virtual time", "stowage simulate WORKLOAD --config FILE"),
+    "tune": ("Find better weights", "stowage tune WORKLOAD --objective packing"),
     "cluster": ("Run a simulated cluster", "stowage cluster --write-kubeconfig /tmp/kubeconfig"),
     "dump": (
         "Copy a real cluster into a simulated one",
@@ -56,6 +58,8 @@ class _Commands(LazyGroup):
         "record": CommandSource("stowage.cli.record", _ASK),
         "replay": CommandSource("stowage.cli.replay", _ASK),
         "shell": CommandSource("stowage.cli.ask.shell", _ASK),
+        "simulate": CommandSource("stowage.cli.simulate", _TRY),
+        "tune": CommandSource("stowage.cli.tune", _TRY),
         **installed_commands(_TRY),
     }
 

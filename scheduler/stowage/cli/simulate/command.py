@@ -1,0 +1,199 @@
+"""``stowage simulate FILE...`` and its flags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from stowage.analysis.simulation.timeline import Workload
+from stowage.cli.ask.flags import Output, OutputFormat
+from stowage.cli.ask.output import write_answer
+from stowage.cli.ask.source import failures_reported
+from stowage.cli.imports import garbage_collection_paused
+from stowage.cli.lazy_commands import single_command_app
+from stowage.cli.simulate.experiment_flags import (
+    CsvFile,
+    DaskAddress,
+    ParquetFile,
+    ReportFile,
+    ResultFiles,
+    Resume,
+    Workers,
+    exit_code,
+    experiment_failures_reported,
+    pool_options,
+    run_with_progress,
+)
+from stowage.cli.simulate.policies import ConfiguredPolicy, read_policies
+from stowage.cli.simulate.report import (
+    FailedExperiment,
+    SimulationAnswer,
+    make_answer,
+    simulation_tables,
+)
+from stowage.cli.simulate.workload_files import read_workloads
+from stowage.experiments.experiment import Outcome
+from stowage.experiments.sweep import Sweep, SweepOptions
+from stowage.experiments.workload_experiment import Fingerprints, WorkloadExperiment
+
+_POLICIES = "Policies"
+_SEEDS = re.compile(r"(\d+)(?:-(\d+))?")
+_MAX_SEEDS = 100_000
+
+
+def parse_seeds(text: str) -> list[int]:
+    """The seeds of a list such as ``1,5,42-51``, ascending in each range.
+
+    Raises:
+        typer.BadParameter: It is no such list.
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        found = _SEEDS.fullmatch(part.strip())
+        if found is None:
+            raise typer.BadParameter(f"{part!r} (expected a seed such as 42, or a range 42-51)")
+        first, last = int(found[1]), int(found[2] or found[1])
+        if not first <= last < first + _MAX_SEEDS:
+            raise typer.BadParameter(
+                f"{part!r} (expected FIRST-LAST, at most {_MAX_SEEDS:,} seeds)"
+            )
+        seeds += range(first, last + 1)
+    return list(dict.fromkeys(seeds))
+
+
+def simulate(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Workloads: files with an object of kind Workload, or recordings (a segment, or a "
+            "folder: its newest one). Other objects in files, such as those of stowage dump, are "
+            "in the cluster at the start of each workload. - reads standard input.",
+        ),
+    ],
+    config: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="KubeSchedulerConfiguration of one policy, named after the file; may be repeated. "
+            "Default: kube-scheduler's default profile.",
+            rich_help_panel=_POLICIES,
+        ),
+    ] = None,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME:]PLUGIN=WEIGHT,...",
+            help="One more policy: the first one with other weights of score plugins, in all "
+            "profiles; may be repeated.",
+            rich_help_panel=_POLICIES,
+        ),
+    ] = None,
+    feature_gates: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--feature-gates",
+            metavar="NAME=BOOL,...",
+            help="Feature gates of all policies, as for stowage run; may be repeated.",
+            rich_help_panel=_POLICIES,
+        ),
+    ] = None,
+    seeds: Annotated[
+        str,
+        typer.Option(
+            metavar="SEEDS",
+            help="Seeds of the arrivals and of ties between nodes, such as 42-51 or 1,2,7. Every "
+            "policy meets the same arrivals with each seed.",
+        ),
+    ] = "42",
+    output: Output = OutputFormat.TABLE,
+    json_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--json",
+            dir_okay=False,
+            metavar="FILE",
+            help="Write the whole answer, with the series over time, to a file as well.",
+            rich_help_panel="Files",
+        ),
+    ] = None,
+    csv: CsvFile = None,
+    parquet: ParquetFile = None,
+    report: ReportFile = None,
+    workers: Workers = None,
+    dask: DaskAddress = None,
+    resume: Resume = None,
+) -> None:
+    """Let policies decide about the pods of a workload in virtual time, and compare them.
+
+    The engine is that of stowage run: queue, backoff, preemption and plugins are the real ones.
+    Pods arrive, run for their time and end; nodes join, leave and fail. Nothing waits for real
+    time.
+
+    The first policy is the one that the others are compared with. Experiments run in several
+    processes; the answer does not depend on their number. Ctrl-C shows what is finished. Exits
+    with 1 if an experiment has no result, or a file cannot be written.
+    """
+    wanted = parse_seeds(seeds)
+    files_beside = ResultFiles(report, csv, parquet)
+    options = SweepOptions(pool_options(workers, dask), resume)
+    console = Console(stderr=True, highlight=False)
+    with experiment_failures_reported(console):
+        files_beside.check()
+        with failures_reported(console), garbage_collection_paused():
+            policies = read_policies(config or (), weights or (), feature_gates or ())
+            workloads = read_workloads(files)
+        experiments = _experiments(workloads, policies, wanted, resume)
+        sweep = run_with_progress(experiments, options, console)
+        answer = _answer(experiments, sweep)
+        write_answer(answer, output, simulation_tables)
+        if json_file is not None:
+            json_file.write_bytes(msgspec.json.encode(answer) + b"\n")
+        files_beside.write("Simulation", _subtitle(policies, wanted), answer.results)
+    raise typer.Exit(exit_code(sweep))
+
+
+def _experiments(
+    workloads: Sequence[Workload],
+    policies: Sequence[ConfiguredPolicy],
+    seeds: Sequence[int],
+    resume: Path | None,
+) -> list[WorkloadExperiment]:
+    """All experiments; with fingerprints only if their results are kept."""
+    fingerprints = Fingerprints()
+    return [
+        WorkloadExperiment(
+            workload,
+            policy,
+            seed,
+            fingerprints.of(workload, policy, seed) if resume is not None else "",
+        )
+        for workload in workloads
+        for policy in policies
+        for seed in seeds
+    ]
+
+
+def _answer(experiments: Sequence[WorkloadExperiment], sweep: Sweep) -> SimulationAnswer:
+    by_key = {each.key: each for each in experiments}
+    failures = [_failed(by_key[each.key], each) for each in sweep.failures]
+    return make_answer(len(experiments), sweep.results, failures)
+
+
+def _failed(experiment: WorkloadExperiment, outcome: Outcome) -> FailedExperiment:
+    workload, policy = experiment.workload.name, experiment.policy.name
+    return FailedExperiment(workload, policy, experiment.seed, outcome.failure or "")
+
+
+def _subtitle(policies: Sequence[ConfiguredPolicy], seeds: Sequence[int]) -> str:
+    names = ", ".join(each.name for each in policies)
+    return f"stowage simulate; policies: {names}; seeds: {', '.join(map(str, seeds))}"
+
+
+app = single_command_app(simulate)
