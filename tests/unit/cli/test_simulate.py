@@ -107,6 +107,12 @@ def test_one_seed_has_no_interval(workload: Path) -> None:
     assert "default" in out
 
 
+def test_the_default_profile_can_be_named_beside_files(workload: Path, tmp_path: Path) -> None:
+    found = answer(workload, "--config", "default", "--config", packing(tmp_path))
+    assert [each["policy"] for each in found["policies"]] == ["default", "packing"]
+    assert found["policies"][1]["differences"]["nodes_used"]["mean"] < 0
+
+
 def test_the_whole_answer_is_written_to_a_file(workload: Path, tmp_path: Path) -> None:
     file = tmp_path / "answer.json"
     status, _, _ = run(workload, "--json", file)

@@ -90,10 +90,8 @@ def fragmentation_pct(free: Int64Array, room: BoolArray, demands: Int64Array) ->
 
 def _resources(names: Sequence[str], allocatable: Int64Array) -> tuple[list[str], list[int]]:
     """The counted resources that some node has, cpu and memory first, and their columns."""
-    some = allocatable.any(axis=0).tolist()
-    found = {
-        name: column for column, name in enumerate(names) if name not in _UNCOUNTED and some[column]
-    }
+    owned = np.flatnonzero((allocatable > 0).any(axis=0)).tolist()
+    found = {names[column]: column for column in owned if names[column] not in _UNCOUNTED}
     ordered = sorted(found, key=lambda name: (name not in (CPU, MEMORY), name))
     return ordered, [found[name] for name in ordered]
 
