@@ -113,6 +113,13 @@ class VirtualCluster:
         self.messages: dict[str, str] = {}
         self.tied: set[str] = set()
 
+    def forget_history(self) -> None:
+        """Empty what is remembered of the past: evictions, pods made again, ties and changes."""
+        self.preempted.clear()
+        self.remade.clear()
+        self.tied.clear()
+        self.pods.forget_changes()
+
     # Changes from outside
 
     def show(self, events: Sequence[Event]) -> None:

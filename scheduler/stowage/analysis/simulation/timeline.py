@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Protocol, TypeAlias
 
 import msgspec
 
 from stowage.analysis.cluster_objects import ClusterObjects
+from stowage.api.events import Event
+from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 
@@ -47,7 +49,15 @@ class NodeLeaves(msgspec.Struct, frozen=True):
     name: str
 
 
-Happening: TypeAlias = PodArrives | PodLeaves | NodeJoins | NodeLeaves
+class ObjectSeen(msgspec.Struct, frozen=True):
+    """Another object is added, or changed."""
+
+    at_s: float
+    object: ApiStruct
+    event: Event
+
+
+Happening: TypeAlias = PodArrives | PodLeaves | NodeJoins | NodeLeaves | ObjectSeen
 
 
 class Timeline(msgspec.Struct, frozen=True):
@@ -59,11 +69,10 @@ class Timeline(msgspec.Struct, frozen=True):
         ends_at_s: When the experiment ends; None if it ends when nothing more can happen.
         expected_s: About how long it takes; sets the distance of samples.
         scheduler_names: Those of the pods.
-        durations_s: Pod ``namespace/name`` at the start -> how long it runs still.
     """
 
     objects: Callable[[], ClusterObjects]
-    happenings: Iterable[Happening] | Iterator[Happening]
+    happenings: Iterable[Happening]
     ends_at_s: float | None
     expected_s: float
     scheduler_names: tuple[str, ...] = ()
