@@ -238,11 +238,13 @@ def _scores(answer: Any, args: Sequence[Any]) -> None:
 def _array(answer: Any, dtype: type[np.generic], what: str, args: Sequence[Any]) -> None:
     """An array with one element a node; the nodes are the third argument."""
     num_nodes = len(args[2])
+    is_array = isinstance(answer, np.ndarray)
+    if is_array and answer.dtype == dtype and answer.shape == (num_nodes,):
+        return
     expected = f"{np.dtype(dtype).name}({num_nodes},)"
-    if not isinstance(answer, np.ndarray):
-        raise TypeError(f"{what}: {_shown(answer)}, expected {expected}")
-    if answer.dtype != dtype or answer.shape != (num_nodes,):
+    if is_array:
         raise ValueError(f"{what}: {answer.dtype}{answer.shape}, expected {expected}")
+    raise TypeError(f"{what}: {_shown(answer)}, expected {expected}")
 
 
 def _pair(answer: Any) -> None:
