@@ -50,7 +50,9 @@ def node_values(snapshot: Snapshot, recent: Sequence[Requests]) -> dict[str, flo
     room = snapshot.allocatable[rows, snapshot.resources.index_of(PODS)] > num_pods
     free = np.maximum(allocatable - requested, 0)
     demands = np.array([[each.get(name, 0) for name in names] for each in recent], dtype=np.int64)
-    values["fragmentation"] = fragmentation_pct(free, room, demands.reshape(len(recent), len(names)))
+    values["fragmentation"] = fragmentation_pct(
+        free, room, demands.reshape(len(recent), len(names))
+    )
     return values
 
 

@@ -18,13 +18,13 @@ from stowage.analysis.simulation.timeline import (
     Happening,
     NodeJoins,
     NodeLeaves,
-    ObjectSeen,
+    OutsideEvent,
     PodArrives,
     PodLeaves,
     Timeline,
 )
 from stowage.analysis.virtual_cluster import DAEMON_SET, VirtualCluster
-from stowage.api.events import Event, NodeGone, NodeSeen, PendingPodSeen
+from stowage.api.events import AssignedPodSeen, Event, NodeGone, NodeSeen, PendingPodSeen
 from stowage.api.instructions import (
     AttemptResult,
     BindByExtender,
@@ -69,6 +69,7 @@ class Simulation:
         self._cluster = VirtualCluster(
             LoadedCluster(ClusterObjects(), engine, {}), 0.0, self._observe
         )
+        self._adapt = timeline.adapter(self._cluster.objects)
         self._endings: list[tuple[float, int, PodRecord, float]] = []
         self._numbers = count()
 
@@ -121,47 +122,56 @@ class Simulation:
             if self.ledger.is_running(record, bound_s):
                 events += self._pod_leaves(record.key)
         while coming.at_s <= now:
-            events += self._events_of(coming.take(), now)
+            happening = coming.take()
+            if isinstance(happening, NodeLeaves):
+                self._cluster.show(events)
+                events = []
+                self._node_leaves(happening.name)
+            else:
+                events += self._events_of(happening, now)
         self._cluster.show(events)
 
-    def _events_of(self, happening: Happening, now: float) -> Sequence[Event]:
+    def _events_of(
+        self, happening: PodArrives | PodLeaves | NodeJoins | OutsideEvent, now: float
+    ) -> Sequence[Event]:
         match happening:
             case PodArrives():
-                return [self._pod_arrives(happening, now)]
+                return self._pod_arrives(happening, now)
             case PodLeaves():
                 return self._pod_leaves(happening.key)
             case NodeJoins():
                 self._cluster.objects.add(happening.node)
                 return [NodeSeen(happening.node)]
-            case NodeLeaves():
-                return self._node_leaves(happening.name)
-            case ObjectSeen():
-                self._cluster.objects.add(happening.object)
-                return [happening.event]
+            case OutsideEvent():
+                return self._adapt(happening)
 
-    def _pod_arrives(self, arrival: PodArrives, now: float) -> Event:
-        pod = arrival.pod
+    def _pod_arrives(self, arrival: PodArrives, now: float) -> Sequence[Event]:
+        pod, objects = arrival.pod, self._cluster.objects
+        before = objects.pod(pod.metadata.namespaced_name)
+        gone = () if before is None else self._pod_leaves(before.metadata.namespaced_name)
+        if pod.spec.node_name:
+            objects.add(pod)
+            return (*gone, AssignedPodSeen(pod))
         if pod.spec.resource_claims:
             pod = self._cluster.with_claims(pod)
-        self._cluster.objects.add(pod)
+        objects.add(pod)
         self.ledger.arrive(pod, now, arrival.duration_s)
-        return PendingPodSeen(pod)
+        return (*gone, PendingPodSeen(pod))
 
     def _pod_leaves(self, key: str) -> Sequence[Event]:
         pod = self._cluster.objects.pod(key)
         self.ledger.leave(key)
         return () if pod is None else self._cluster.deletion_of(pod)
 
-    def _node_leaves(self, name: str) -> Sequence[Event]:
+    def _node_leaves(self, name: str) -> None:
         if self._cluster.objects.remove("Node", name) is None:
-            return ()
+            return
         self._cluster.show([NodeGone(name)])
         for pod in self._cluster.pods.on_node(name):
             key = pod.metadata.namespaced_name
             self.ledger.counts["evicted"] += 1
             self.ledger.displace(key, is_made_again=_is_made_again(pod))
             self._cluster.evict_pod(pod)
-        return ()
 
     def _observe(self, instruction: Instruction) -> None:
         match instruction:

@@ -31,6 +31,7 @@ from stowage.analysis.simulation.workload_spec import (
 )
 from stowage.analysis.workload_pods import InvalidManifest, objects_of_manifests
 from stowage.api.config.errors import ConfigError, InvalidConfiguration
+from stowage.api.config.types import DEFAULT_SCHEDULER_NAME
 from stowage.api.decoding.decode import convert_object
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.objects.meta import ObjectMeta, OwnerReference
@@ -202,7 +203,8 @@ def _pod_template(
     template: dict[str, Any] = source.template if isinstance(source.template, dict) else {}
     meta, name = template.get("metadata") or {}, source.name or "pod"
     try:
-        item = {"kind": "Pod", "metadata": {**meta, "name": name}, "spec": template.get("spec")}
+        spec = {"schedulerName": DEFAULT_SCHEDULER_NAME, **(template.get("spec") or {})}
+        item = {"kind": "Pod", "metadata": {**meta, "name": name}, "spec": spec}
         pod = objects_of_manifests([item], cluster).pods()[0]
         pod_requests(pod)
     except (InvalidManifest, InvalidObject, TypeError, AttributeError) as invalid:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 import msgspec
 
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.api.events import Event
-from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 
@@ -19,7 +18,7 @@ class PodArrives(msgspec.Struct, frozen=True):
 
     Attributes:
         at_s: When.
-        pod: The pod; it is pending unless its spec names a node.
+        pod: The pod; one whose spec names a node takes room there, and is not counted.
         duration_s: How long it runs once it is bound; None if it does not end by itself.
     """
 
@@ -49,15 +48,17 @@ class NodeLeaves(msgspec.Struct, frozen=True):
     name: str
 
 
-class ObjectSeen(msgspec.Struct, frozen=True):
-    """Another object is added, or changed."""
+class OutsideEvent(msgspec.Struct, frozen=True):
+    """Something else happens; `Timeline.adapter` makes events for the engine of it."""
 
     at_s: float
-    object: ApiStruct
     event: Event
 
 
-Happening: TypeAlias = PodArrives | PodLeaves | NodeJoins | NodeLeaves | ObjectSeen
+Adapt: TypeAlias = Callable[[OutsideEvent], Sequence[Event]]
+"""Changes the objects of a simulation, and returns the events to show to its engine."""
+
+Happening: TypeAlias = PodArrives | PodLeaves | NodeJoins | NodeLeaves | OutsideEvent
 
 
 class Timeline(msgspec.Struct, frozen=True):
@@ -69,6 +70,7 @@ class Timeline(msgspec.Struct, frozen=True):
         ends_at_s: When the experiment ends; None if it ends when nothing more can happen.
         expected_s: About how long it takes; sets the distance of samples.
         scheduler_names: Those of the pods.
+        adapter: Makes the function for the outside events of one simulation from its objects.
     """
 
     objects: Callable[[], ClusterObjects]
@@ -76,6 +78,11 @@ class Timeline(msgspec.Struct, frozen=True):
     ends_at_s: float | None
     expected_s: float
     scheduler_names: tuple[str, ...] = ()
+    adapter: Callable[[ClusterObjects], Adapt] = lambda _objects: _ignored
+
+
+def _ignored(_event: OutsideEvent) -> Sequence[Event]:
+    return ()
 
 
 class Workload(Protocol):
