@@ -30,7 +30,7 @@ $(RUNTIME): pyproject.toml simcluster/pyproject.toml requirements/run.txt
 	$(call install-packages,--no-deps --editable . --editable simcluster)
 	@touch $@
 
-EDITABLE := --editable '.[dev,docs,tracing]' --editable simcluster --editable 'benchmarks[plot]'
+EDITABLE := --editable '.[dev,docs,simulate,tracing]' --editable simcluster --editable 'benchmarks[plot]'
 
 $(TOOLS): $(RUNTIME) benchmarks/pyproject.toml requirements/build.txt
 	@echo 'Installing the development tools into $(VENV), which takes 320 MB more'

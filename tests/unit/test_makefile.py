@@ -38,7 +38,7 @@ def test_make_install_adds_the_tools_to_what_make_demo_installs(tmp_path: Path) 
     commands = _commands("install", tmp_path / "venv")
     assert "requirements/run.txt" in commands
     assert "requirements/build.txt" in commands
-    assert "--editable '.[dev,docs,tracing]'" in commands
+    assert "--editable '.[dev,docs,simulate,tracing]'" in commands
 
 
 @pytest.mark.parametrize("target", ["demo", "install"])

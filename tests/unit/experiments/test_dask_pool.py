@@ -1,0 +1,88 @@
+"""Experiments on Dask: worker processes that die, and a scheduler that goes away."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from distributed import LocalCluster
+
+from stowage.experiments.experiment import Outcome
+from stowage.experiments.extra import MissingExtra
+from stowage.experiments.pool import PoolOptions
+from stowage.experiments.sweep import SweepOptions, run_sweep
+from tests.unit.experiments.experiments import KillsItsWorker, Raising, Tiny
+
+TWO_PROCESSES = SweepOptions(PoolOptions(workers=2))
+HERE = SweepOptions(PoolOptions(workers=1))
+
+
+def test_killed_workers_lose_nothing_and_the_table_is_that_of_one_process(tmp_path: Path) -> None:
+    once, always = tmp_path / "once", tmp_path / "always"
+    once.mkdir()
+    always.mkdir()
+    experiments = [
+        Tiny(1),
+        KillsItsWorker(2, marks=once),
+        Raising(3),
+        KillsItsWorker(4, marks=always, times=9),
+        Tiny(5),
+    ]
+    # A worker that dies is replaced; the second death of one experiment is its end here.
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        ended = run_sweep(experiments, TWO_PROCESSES)
+    assert ended.ended_early is None
+    assert (once / "0").exists()
+    assert [each.seed for each in ended.results] == [1, 2, 5]
+    assert [each.key for each in ended.failures] == ["t/p/3", "t/p/4"]
+    assert ended.failures[1].failure is not None
+    assert "each worker that ran it died" in ended.failures[1].failure
+    alone = run_sweep([Tiny(1), Tiny(2), Raising(3), Tiny(5)], HERE)
+    assert ended.results == alone.results
+    assert ended.failures[0] == alone.failures[0]
+
+
+def _existing_cluster() -> Any:
+    return LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+    )
+
+
+def test_a_scheduler_that_vanishes_ends_the_sweep_and_keeps_what_has_ended(tmp_path: Path) -> None:
+    experiments = [Tiny(seed) for seed in range(1, 200)]
+    results = tmp_path / "results.jsonl"
+    with ExitStack() as until_closed, _existing_cluster() as cluster:
+        options = SweepOptions(PoolOptions(dask=cluster.scheduler_address), results)
+
+        def close_scheduler(outcome: Outcome) -> None:
+            if len(results.read_bytes().splitlines()) == 2:  # the head and the first result
+                cluster.sync(cluster.scheduler.close)
+                # How long the cluster searches for its scheduler when it is closed itself.
+                brief = dask.config.set({"distributed.comm.timeouts.connect": "100ms"})
+                until_closed.enter_context(brief)
+
+        ended = run_sweep(experiments, options, close_scheduler)
+    assert ended.ended_early == "the Dask scheduler is gone"
+    assert 1 <= len(ended.results) < len(experiments)
+    resumed = run_sweep(experiments, SweepOptions(PoolOptions(workers=1), results))
+    assert resumed.num_kept == len(ended.results)
+    assert [each.seed for each in resumed.results] == list(range(1, 200))
+
+
+def test_an_address_without_a_scheduler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stowage.experiments.dask_pool.CONNECT_TIMEOUT_S", 0.1)
+    ended = run_sweep([Tiny(1)], SweepOptions(PoolOptions(dask="tcp://127.0.0.1:1")))
+    assert ended.results == []
+    assert (ended.ended_early or "").startswith("no Dask scheduler answers at tcp://127.0.0.1:1")
+
+
+def test_without_dask_workers_are_refused_and_one_process_is_the_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("stowage.experiments.extra.find_spec", lambda _module: None)
+    with pytest.raises(MissingExtra, match=r"--workers 2 needs .* 'stowage\[simulate\]"):
+        run_sweep([Tiny(1), Tiny(2)], TWO_PROCESSES)
+    assert len(run_sweep([Tiny(1), Tiny(2)], SweepOptions()).results) == 2
