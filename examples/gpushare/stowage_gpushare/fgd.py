@@ -186,4 +186,4 @@ def _candidates(request: GpuRequest, free: Int64Array) -> tuple[Int64Array, Int6
 
 
 def _score(decrease: FloatArray) -> Int64Array:
-    return (100 / (1 + np.exp(-decrease / 1000))).astype(np.int64)
+    return (1 / (1 + np.exp(-decrease / 1000)) * 100).astype(np.int64)

@@ -37,7 +37,7 @@ class TypicalPod(PluginArgs):
 class Fragmentation:
     """Computes the fragmentation for one set of typical pods.
 
-    Arrays are ``[typical pods with GPUs, nodes]``; the typical pods without GPUs count by their CPU.
+    Arrays are ``[pods, nodes]``, of the typical pods with GPUs; the others count by their CPU only.
 
     Args:
         typical: The typical pods, in the order of the sums.

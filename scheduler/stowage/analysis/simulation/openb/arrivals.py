@@ -49,14 +49,14 @@ def _inflate(
 ) -> None:
     """Repeat or drop random pods until they request `target_milli`."""
     requested = sum(pod.total_milli for pod in pods)
+    if requested >= target_milli:
+        while requested > target_milli:
+            requested -= pods.pop(random.draw(len(pods))).total_milli
+        return
     clones = 0
-    while requested < target_milli:
-        pod = base[random.draw(len(base))]
-        if requested + pod.gpu_milli > target_milli:
-            break
+    # A pod with several GPUs may exceed the target: the next draw ends the loop, even by a pod
+    # without GPUs.
+    while requested + (pod := base[random.draw(len(base))]).gpu_milli <= target_milli:
         clones += 1
         pods.append(msgspec.structs.replace(pod, name=f"{pod.name}-clone-{clones}"))
         requested += pod.total_milli
-    else:
-        while requested > target_milli:
-            requested -= pods.pop(random.draw(len(pods))).total_milli

@@ -51,11 +51,14 @@ class OpenbExperiment(msgspec.Struct, frozen=True):
         trace: The trace.
         policy: The policy.
         seed: The seed of the arrivals and of the order of nodes.
+        fingerprint: A hash of everything the result depends on, by which a sweep recognises results
+            that it has.
     """
 
     trace: OpenbTrace
     policy: OpenbPolicy
     seed: int
+    fingerprint: str = ""
 
     @property
     def key(self) -> str:

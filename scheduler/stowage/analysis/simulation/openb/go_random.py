@@ -114,7 +114,7 @@ def _power(exponent: int) -> _Words:
     """The coefficients of ``x^exponent`` modulo ``x^607 - x^334 - 1`` and 2^64."""
     result = np.zeros(_LEN, dtype=np.uint64)
     result[0] = 1
-    for bit in bin(exponent)[2:]:
+    for bit in f"{exponent:b}":
         product = np.convolve(result, result)
         if bit == "1":
             product = np.concatenate([np.zeros(1, dtype=np.uint64), product])

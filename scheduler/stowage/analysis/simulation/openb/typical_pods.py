@@ -8,7 +8,7 @@ import msgspec
 
 from stowage.analysis.simulation.openb.trace import OpenbTrace
 
-_SHARE = 0.95
+_PERCENT = 95
 
 
 class TypicalPod(msgspec.Struct, frozen=True):
@@ -35,13 +35,19 @@ class TypicalPod(msgspec.Struct, frozen=True):
 
 
 def typical_pods(trace: OpenbTrace) -> tuple[TypicalPod, ...]:
-    """The most frequent kinds first, until they make up 95 % of the pods."""
+    """The most frequent kinds first, until they make up 95 % of the pods.
+
+    A weight is a quotient of quotients, as in the published program: FGD compares sums of weights
+    to the last bit.
+    """
+    total = len(trace.pods)
     counts = Counter((pod.cpu_milli, pod.gpu_milli, pod.gpus, pod.spec) for pod in trace.pods)
     by_count = sorted(counts.items(), key=lambda item: (item[1], item[0]), reverse=True)
     taken, num_taken = [], 0
     for kind, count in by_count:
         taken.append((kind, count))
         num_taken += count
-        if num_taken >= _SHARE * len(trace.pods):
+        if 100 * num_taken >= _PERCENT * total:
             break
-    return tuple(TypicalPod(*kind, count / num_taken) for kind, count in taken)
+    share = num_taken / total
+    return tuple(TypicalPod(*kind, count / total / share) for kind, count in taken)
