@@ -16,6 +16,7 @@ from stowage.api.config.loading import (
     InvalidConfiguration,
     KubeSchedulerConfiguration,
     load_configuration,
+    to_builtins,
 )
 from stowage.cli.config_file import read_configuration
 from stowage.cli.simulate.policies import ConfiguredPolicy
@@ -34,6 +35,11 @@ class PublishedPolicy(msgspec.Struct, frozen=True):
 
     name: str
 
+    @property
+    def inputs(self) -> object:
+        """See `OpenbPolicy`."""
+        return self.name
+
     def for_run(self, typical: tuple[TypicalPod, ...], seed: int) -> ConfiguredPolicy:
         """See `OpenbPolicy`."""
         configuration = load_configuration(configuration_of(self.name, typical, seed))
@@ -50,6 +56,11 @@ class FilePolicy(msgspec.Struct, frozen=True):
 
     name: str
     configuration: KubeSchedulerConfiguration
+
+    @property
+    def inputs(self) -> object:
+        """See `OpenbPolicy`."""
+        return to_builtins(self.configuration)
 
     def for_run(self, typical: tuple[TypicalPod, ...], seed: int) -> ConfiguredPolicy:
         """See `OpenbPolicy`: the same whatever the trace and the seed."""

@@ -20,12 +20,11 @@ from stowage.analysis.simulation.openb.loads import LOADS, METRICS, table_values
 from stowage.analysis.simulation.openb.policies import POLICIES
 from stowage.analysis.simulation.openb.trace import InvalidTrace, OpenbTrace, read_trace
 from stowage.analysis.simulation.result import ExperimentResult
-from stowage.api.config.loading import to_builtins
 from stowage.cli.ask.output import plain_table
 from stowage.cli.ask.source import failures_reported
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.simulate.command import parse_seeds
-from stowage.cli.simulate.openb_policies import PublishedPolicy, read_openb_policies
+from stowage.cli.simulate.openb_policies import read_openb_policies
 from stowage.experiments.experiment import fingerprint_of
 from stowage.experiments.extra import MissingExtra
 from stowage.experiments.pool import PoolOptions
@@ -35,6 +34,7 @@ from stowage.experiments.sweep import INTERRUPTED, Sweep, SweepOptions, run_swee
 
 _PREFIX = "openb_pod_list_"
 _INTERRUPTED = 130
+_WIDE = 160
 
 
 class OpenbFlags(NamedTuple):
@@ -118,11 +118,9 @@ def _experiments(
     for trace in traces:
         read = fingerprint_of(trace)
         for policy in policies:
-            configured = policy.name
-            if not isinstance(policy, PublishedPolicy):
-                configured = fingerprint_of(to_builtins(policy.configuration))
             for seed in seeds:
-                yield OpenbExperiment(trace, policy, seed, fingerprint_of(read, configured, seed))
+                fingerprint = fingerprint_of(read, policy.inputs, seed)
+                yield OpenbExperiment(trace, policy, seed, fingerprint)
 
 
 def _run(experiments: Sequence[OpenbExperiment], flags: OpenbFlags, console: Console) -> Sweep:
@@ -153,7 +151,8 @@ def _print_table(results: Sequence[ExperimentResult]) -> None:
         means = [_mean([value for value in column if value is not None]) for column in columns]
         failed = fmean(each.metrics["failed"] for each in group)
         table.add_row(trace, policy, str(len(group)), *means, f"{failed:.0f}")
-    console = Console(file=sys.stdout, highlight=False)
+    # As wide as the table: a redirected table has no cut names.
+    console = Console(file=sys.stdout, highlight=False, width=_WIDE)
     if groups:
         console.print("Allocated GPUs in percent of all, by the load that has arrived:")
         console.print(table)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -30,6 +30,9 @@ from stowage.engine import Engine
 
 SCHEDULER_NAME = "stowage"
 
+#: Takes a placed pod, its node and the numbers of its GPUs there.
+Observe: TypeAlias = Callable[[OpenbPod, str, tuple[int, ...]], None]
+
 
 class OpenbPolicy(Protocol):
     """A policy that may depend on the trace and the seed."""
@@ -37,6 +40,11 @@ class OpenbPolicy(Protocol):
     @property
     def name(self) -> str:
         """Its name in results."""
+        ...
+
+    @property
+    def inputs(self) -> object:
+        """All that its decisions depend on beside the trace and the seed, as plain data."""
         ...
 
     def for_run(self, typical: tuple[TypicalPod, ...], seed: int) -> Policy:
@@ -65,8 +73,11 @@ class OpenbExperiment(msgspec.Struct, frozen=True):
         """Distinguishes it from the others of a sweep."""
         return f"{self.trace.name}/{self.policy.name}/{self.seed}"
 
-    def run(self) -> ExperimentResult:
+    def run(self, observe: Observe | None = None) -> ExperimentResult:
         """Let all pods arrive.
+
+        Args:
+            observe: Called with each pod that is placed.
 
         Raises:
             ExperimentFailed: A plugin raised, or the policy placed a pod where it does not fit.
@@ -79,7 +90,8 @@ class OpenbExperiment(msgspec.Struct, frozen=True):
             NodeSeen(node_object(each, arrivals.ranks[each.name])) for each in self.trace.nodes
         ]
         _refuse_problems(engine.handle(nodes, 0.0))
-        run = _Run(engine, Fragmentation(self.trace.nodes, typical), self.trace.num_gpus)
+        fragmentation = Fragmentation(self.trace.nodes, typical)
+        run = _Run(engine, fragmentation, self.trace.num_gpus, observe)
         try:
             for pod, made in zip(
                 arrivals.pods, pod_objects(arrivals.pods, SCHEDULER_NAME), strict=True
@@ -93,7 +105,14 @@ class OpenbExperiment(msgspec.Struct, frozen=True):
 class _Run:
     """The cluster of one run, and what has happened in it."""
 
-    def __init__(self, engine: Engine, fragmentation: Fragmentation, num_gpus: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        fragmentation: Fragmentation,
+        num_gpus: int,
+        observe: Observe | None,
+    ) -> None:
+        self._observe = observe
         self._engine = engine
         self._fragmentation = fragmentation
         self._rows = Rows(num_gpus)
@@ -141,6 +160,8 @@ class _Run:
         self._allocated += pod.total_milli
         self._bound += 1
         self._used.add(bind.node_name)
+        if self._observe is not None:
+            self._observe(pod, bind.node_name, tuple(gpus))
 
     def result(self, trace: str, policy: str, seed: int) -> ExperimentResult:
         """What has happened."""
