@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+import yaml
 from msgspec import convert
 
 from stowage.api.config.loading import KubeSchedulerProfile
@@ -16,6 +19,7 @@ from tests.openb.installed import gpushare_registry
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import of_type
 
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "replay-gpu-pods.md"
 RESOURCE = "gpushare.example.com/gpu-milli"
 GPUS = "reserved.stowage/gpus"
 
@@ -95,3 +99,14 @@ def test_a_node_with_more_gpus_widens_the_columns() -> None:
     assert _gpus(engine, _pod("a", 1000)) == ["0"]
     engine.handle([_node("large", 8)], 1.0)
     assert _gpus(engine, _pod("b", 8000)) == ["0,1,2,3,4,5,6,7"]
+
+
+def test_the_profile_of_the_page_places_a_pod_where_it_leaves_least_fragmented() -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    (written,) = yaml.safe_load(text)["profiles"]
+    profile = convert({**written, "schedulerName": "default-scheduler"}, KubeSchedulerProfile)
+    engine = make_engine(
+        [Framework(build_profile(profile, gpushare_registry()))], lambda _num_ties: 0
+    )
+    engine.handle([_node("idle", 2), _node("used", 2), _placed("a", 500, "used", "1")], 0.0)
+    assert _gpus(engine, _pod("b", 500)) == ["1"]

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import typer
 from rich.console import Console
@@ -109,7 +109,6 @@ def _read_traces(flags: OpenbFlags, console: Console) -> list[OpenbTrace]:
         _fail(console, f"{error.filename}: {error.strerror}")
     except InvalidTrace as invalid:
         _fail(console, str(invalid))
-    return []
 
 
 def _experiments(
@@ -132,7 +131,6 @@ def _run(experiments: Sequence[OpenbExperiment], flags: OpenbFlags, console: Con
         _fail(console, str(error))
     except OSError as error:
         _fail(console, f"{error.filename}: {error.strerror}")
-    return Sweep(())
 
 
 def _order(result: ExperimentResult) -> tuple[str, int, str, int]:
@@ -166,6 +164,6 @@ def _complain(console: Console, text: str) -> None:
     console.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
 
 
-def _fail(console: Console, text: str) -> None:
+def _fail(console: Console, text: str) -> NoReturn:
     _complain(console, text)
     raise typer.Exit(1)
