@@ -40,7 +40,9 @@ def test_each_run_time_dependency_is_bounded_and_installed_within_its_range(
     assert version(requirement.name) in requirement.specifier
 
 
-@pytest.mark.parametrize("project", [".", "simcluster", "benchmarks", "examples/plugins"])
+@pytest.mark.parametrize(
+    "project", [".", "simcluster", "benchmarks", "examples/plugins", "examples/gpushare"]
+)
 def test_a_distribution_names_this_version_of_the_others(project: str) -> None:
     # Another project has the name stowage on PyPI: a range could be taken from there.
     declared = tomllib.loads(Path(project, "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -56,7 +56,6 @@ from stowage.api.instructions import (
     EvictPod,
     Instruction,
     PatchPodStatus,
-    PodReference,
     ReleaseClaims,
     RunPreBind,
 )
@@ -241,7 +240,7 @@ class VirtualCluster:
         self._observe(instruction)
         match instruction:
             case BindPod() | BindByExtender():
-                return self._bind(instruction.pod, instruction.node_name)
+                return self._bind(instruction)
             case EvictPod():
                 return self._evict(instruction)
             case BindVolumes():
@@ -282,11 +281,15 @@ class VirtualCluster:
             status = replace(pod.status, nominated_node_name=patch.nominated_node_name)
             self.objects.add(replace(pod, status=status))
 
-    def _bind(self, reference: PodReference, node_name: str) -> Sequence[Event]:
+    def _bind(self, instruction: BindPod | BindByExtender) -> Sequence[Event]:
+        reference, node_name = instruction.pod, instruction.node_name
         pod = self.objects.pod(reference.key)
         if pod is None:
             return ()
         bound = replace(pod, spec=replace(pod.spec, node_name=node_name))
+        if isinstance(instruction, BindPod) and instruction.annotations:
+            annotations = {**pod.metadata.annotations, **instruction.annotations}
+            bound = replace(bound, metadata=replace(pod.metadata, annotations=annotations))
         self.objects.add(bound)
         self.messages.pop(reference.key, None)
         gone = PendingPodGone(reference.namespace, reference.name, reference.uid)

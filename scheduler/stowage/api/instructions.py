@@ -177,10 +177,14 @@ class DeleteClaim(msgspec.Struct, frozen=True, tag=True):
 
 
 class BindPod(msgspec.Struct, frozen=True, tag=True):
-    """POST a Binding, then report ``BindSucceeded`` or ``BindFailed``."""
+    """POST a Binding, then report ``BindSucceeded`` or ``BindFailed``.
+
+    The API server copies the `annotations` of the Binding to the pod.
+    """
 
     pod: PodReference
     node_name: str
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class BindByExtender(msgspec.Struct, frozen=True, tag=True):

@@ -206,11 +206,20 @@ class ReservePlan(msgspec.Struct, frozen=True):
 
     The engine assumes them for the pod, so that other pods do not get them, and takes the
     assumption back if the pod is not bound.
+
+    Attributes:
+        volumes: In-tree plugins only.
+        claims: In-tree plugins only.
+        allocations: In-tree plugins only.
+        annotations: For plugins that divide a resource of a node themselves: annotations of the
+            pod, their keys with the prefix ``reserved.stowage/``. `PodInfo.reserved` has them from
+            now on, and the Binding writes them to the pod. (An extender that binds does not.)
     """
 
     volumes: tuple[PersistentVolume, ...] = ()
     claims: tuple[PersistentVolumeClaim, ...] = ()
     allocations: tuple[ClaimAllocation, ...] = ()
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 @runtime_checkable

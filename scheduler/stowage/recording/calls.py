@@ -21,6 +21,7 @@ from stowage.api.events import CustomObjectSeen, DeviceObjectSeen, Event, Storag
 from stowage.api.instructions import Instruction
 from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.volume import StorageObject
+from stowage.api.values.reserved_annotations import RESERVED_PREFIX
 from stowage.engine.journal import Entry, HandleCall, ScheduleCall
 from stowage.recording.anonymiser import Anonymiser
 
@@ -30,6 +31,7 @@ DIGEST = "stowage/digest-of-annotations"
 _READ_ANNOTATIONS = (
     "kubernetes.io/config.mirror",
     "pv.kubernetes.io/",
+    RESERVED_PREFIX,
     "resource.kubernetes.io/",
     "scheduler.alpha.kubernetes.io/",
     "storage.alpha.kubernetes.io/",

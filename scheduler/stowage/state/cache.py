@@ -20,7 +20,9 @@ is kept on an imaginary row, which snapshots do not show as a node.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
 
 from stowage.api.decoding.errors import require_identity
 from stowage.api.events import ActionType
@@ -30,6 +32,7 @@ from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
 from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim, StorageObject
+from stowage.api.values.reserved_annotations import reserved_annotations
 from stowage.state.changes import (
     NOTHING_CHANGED,
     DeviceObjectChange,
@@ -178,6 +181,13 @@ class ClusterCache:
         self._assumed.add(pod.uid)
         self._state.pod_groups.see_assumed(placed)
         return placed
+
+    def annotate_assumed(self, uid: str, annotations: Mapping[str, str]) -> None:
+        """Note what an assumed pod takes of its node; its Binding will write the annotations."""
+        pod = self._state.placed.get(uid)
+        if pod is not None and uid in self._assumed:
+            merged = reserved_annotations({**dict(pod.reserved), **annotations})
+            self._replace(pod, replace(pod, reserved=merged))
 
     def forget_pod(self, uid: str) -> PodInfo | None:
         """Undo `assume_pod`; None if the pod is not assumed. It counts as pending in its group."""
@@ -414,7 +424,7 @@ class ClusterCache:
         late = is_older(pod.resource_version, old.resource_version)
         if late or pod.uid not in self._assumed:
             return PodChange(old, old, NOTHING_CHANGED, ignored=True)
-        placed = pod.on_node(old.node_name)
+        placed = replace(pod, node_name=old.node_name, reserved=old.reserved)
         self._replace(old, placed)
         return PodChange(old, placed, pod_update_actions(old, placed))
 
@@ -458,6 +468,8 @@ class ClusterCache:
         if not _same_usage(old.pod_class, pod.pod_class):
             state.columns.add_pod(row, pod.pod_class)
             state.columns.remove_pod(row, old.pod_class)
+        elif old.reserved != pod.reserved:
+            state.columns.usage_changes.record(row)
         # Claims depend on the namespace of the pod, ephemeral ones on its name too.
         if old.volumes != pod.volumes or old.key != pod.key:
             state.volume_use.add_pod(pod, row)

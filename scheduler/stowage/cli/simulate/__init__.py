@@ -19,6 +19,7 @@ _PANEL = "Simulate"
 class _Commands(LazyGroup):
     sources = {  # noqa: RUF012 - declared as a ClassVar where it is read
         _FILE: CommandSource("stowage.cli.simulate.command", _PANEL),
+        "openb": CommandSource("stowage.cli.simulate.openb", _PANEL),
     }
 
     def make_context(

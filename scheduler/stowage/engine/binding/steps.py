@@ -61,6 +61,8 @@ def run_reserve(state: EngineState, cycle: BindingCycle) -> Status:
             raise reserve_failed(plugin, problem) from problem
         if plan.allocations:
             state.cache.begin_allocations(plan.allocations, cycle.info.uid)
+        if plan.annotations:
+            state.cache.annotate_assumed(cycle.info.uid, plan.annotations)
     return SUCCESS
 
 
@@ -158,4 +160,7 @@ def _run_bind_plugins(cycle: BindingCycle) -> BindPod:
     cycle.bind_plugin, bind = cycle.framework.run_bind(
         cycle.cycle_state, cycle.info, cycle.node_name
     )
+    for plan in cycle.reserve_plans.values():
+        if plan.annotations:
+            bind = replace(bind, annotations={**bind.annotations, **plan.annotations})
     return bind

@@ -41,11 +41,13 @@ from stowage.api.config.errors import ConfigError
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.instructions import BindPod
 from stowage.api.status import SKIP, SUCCESS, WAIT, Code, Status, error, unresolvable, unschedulable
+from stowage.api.values.reserved_annotations import RESERVED_PREFIX
 from stowage.framework.authoring.adapted_plugin import PluginArgs
 from stowage.framework.authoring.scalar import NodeInfo
+from stowage.framework.changed_rows import ChangedRows
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.diagnosis import Diagnosis
-from stowage.framework.extension_points import EventRegistration, PreFilterResult
+from stowage.framework.extension_points import EventRegistration, PreFilterResult, ReservePlan
 from stowage.framework.handle import Handle, WaitingPod
 from stowage.framework.plugin_traits import PluginTraits, Reads
 from stowage.framework.preemption import Candidate, Preemption
@@ -57,6 +59,7 @@ from stowage.state.snapshot import NodeView, Snapshot
 
 __all__ = [
     "ACCEPT_ALL",
+    "RESERVED_PREFIX",
     "SKIP",
     "SUCCESS",
     "WAIT",
@@ -64,6 +67,7 @@ __all__ = [
     "BindPod",
     "BoolArray",
     "Candidate",
+    "ChangedRows",
     "ClusterEvent",
     "Code",
     "ConfigError",
@@ -85,6 +89,7 @@ __all__ = [
     "QueueingHint",
     "Reads",
     "Rejection",
+    "ReservePlan",
     "Snapshot",
     "Status",
     "WaitingPod",

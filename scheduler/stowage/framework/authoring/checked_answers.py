@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ from stowage.api.events import ClusterEvent, QueueingHint
 from stowage.api.instructions import BindPod
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.status import Code, Status
+from stowage.api.values.reserved_annotations import RESERVED_PREFIX
 from stowage.framework.extension_points import (
     EventRegistration,
     PreFilterResult,
@@ -30,6 +32,11 @@ from stowage.framework.verdict import FilterVerdict, Rejection
 
 #: (answer, the call's arguments) -> None; raises `TypeError` or `ValueError` on a wrong answer.
 _Check: TypeAlias = Callable[[Any, Sequence[Any]], None]
+
+#: What the API server accepts as the key of an annotation.
+_RESERVED_KEY = re.compile(
+    re.escape(RESERVED_PREFIX) + r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+)
 
 
 class InterruptionRaisedError(RuntimeError):
@@ -215,6 +222,13 @@ def _reservation(answer: Any, args: Sequence[Any]) -> None:
         _of_type(volume, PersistentVolume)
     for claim in answer.claims:
         _of_type(claim, PersistentVolumeClaim)
+    _of_type(answer.annotations, dict)
+    for key, value in answer.annotations.items():
+        _of_type(key, str)
+        _of_type(value, str)
+        if not _RESERVED_KEY.fullmatch(key):
+            expected = f"{RESERVED_PREFIX} and a name of at most 63 letters, digits, - _ ."
+            raise ValueError(f"annotation {_shown(key)}, expected {expected}")
 
 
 def _scores(answer: Any, args: Sequence[Any]) -> None:
@@ -224,11 +238,13 @@ def _scores(answer: Any, args: Sequence[Any]) -> None:
 def _array(answer: Any, dtype: type[np.generic], what: str, args: Sequence[Any]) -> None:
     """An array with one element a node; the nodes are the third argument."""
     num_nodes = len(args[2])
+    is_array = isinstance(answer, np.ndarray)
+    if is_array and answer.dtype == dtype and answer.shape == (num_nodes,):
+        return
     expected = f"{np.dtype(dtype).name}({num_nodes},)"
-    if not isinstance(answer, np.ndarray):
-        raise TypeError(f"{what}: {_shown(answer)}, expected {expected}")
-    if answer.dtype != dtype or answer.shape != (num_nodes,):
+    if is_array:
         raise ValueError(f"{what}: {answer.dtype}{answer.shape}, expected {expected}")
+    raise TypeError(f"{what}: {_shown(answer)}, expected {expected}")
 
 
 def _pair(answer: Any) -> None:

@@ -16,7 +16,7 @@ after which it may overcommit the node.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 
 import aiohttp
@@ -152,7 +152,7 @@ class Binder:
         pod = instruction.pod
         await self._client.post(
             f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding",
-            binding_body(pod, instruction.node_name),
+            binding_body(pod, instruction.node_name, instruction.annotations),
         )
 
     async def _read_back(
@@ -198,13 +198,24 @@ def _binding_state(body: bytes, pod: PodReference, node_name: str) -> BindingSta
     return BindingState.LOST if found.spec.node_name else BindingState.UNBOUND
 
 
-def binding_body(pod: PodReference, node_name: str) -> bytes:
-    """A v1 Binding of `pod` to `node_name`, preconditioned on the pod's UID."""
+def binding_body(
+    pod: PodReference, node_name: str, annotations: Mapping[str, str] | None = None
+) -> bytes:
+    """A v1 Binding of `pod` to `node_name`, preconditioned on the pod's UID.
+
+    Args:
+        pod: The pod.
+        node_name: The node.
+        annotations: Those that the API server adds to the pod.
+    """
+    metadata: dict[str, object] = {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid}
+    if annotations:
+        metadata["annotations"] = annotations
     return _encode(
         {
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
+            "metadata": metadata,
             "target": {"apiVersion": "v1", "kind": "Node", "name": node_name},
         }
     )

@@ -14,6 +14,7 @@ from stowage.api.objects.meta import Condition
 from stowage.api.objects.pod import Pod, PodResourceClaimStatus, PodSpec
 from stowage.api.objects.pod_groups import member_of
 from stowage.api.objects.volume import Volume
+from stowage.api.values.reserved_annotations import ReservedAnnotations, reserved_annotations
 from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
 from stowage.state.pods.pod_class import PodClass, PodClasses
 
@@ -49,6 +50,8 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
         group: The name of its pod group; empty without one. It is not part of the class either:
             equal gangs differ only in it.
         group_source: The API group by which it names that group.
+        reserved: The annotations with the prefix ``reserved.stowage/``, by which Reserve plugins
+            note what the pod takes of its node.
     """
 
     uid: str
@@ -68,6 +71,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
     generation: int = 0
     group: str = ""
     group_source: str = ""
+    reserved: ReservedAnnotations = ()
 
     @property
     def group_key(self) -> str:
@@ -144,6 +148,7 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         metadata.generation,
         intern(group),
         group_source if group else "",
+        reserved_annotations(metadata.annotations) if metadata.annotations else (),
     )
 
 

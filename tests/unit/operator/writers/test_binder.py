@@ -40,6 +40,15 @@ async def test_a_binding_names_the_node_and_has_the_uid_as_precondition() -> Non
     assert request.body["target"] == {"apiVersion": "v1", "kind": "Node", "name": "n1"}
 
 
+async def test_a_binding_carries_the_annotations_for_the_pod() -> None:
+    client = FakeApiClient(post=[{}])
+    reserved = {"reserved.stowage/gpus": "0,3"}
+    instruction = BindPod(INSTRUCTION.pod, "n1", reserved)
+    await Binder(client, lambda: True, FakeTime().clock).bind(instruction)
+    (request,) = client.requests
+    assert request.body["metadata"]["annotations"] == reserved
+
+
 @pytest.mark.parametrize("status", [400, 403, 404, 422])
 async def test_a_refused_binding_is_a_failure_without_reading_the_pod(status: int) -> None:
     client = FakeApiClient(post=[ApiError(status, "Reason", "why not")])
