@@ -1,0 +1,77 @@
+// The page: one view at a time, chosen by the address.
+
+import "uplot/dist/uPlot.min.css";
+import "./style/tokens.css";
+import "./style/base.css";
+import "./style/shell.css";
+import "./style/parts.css";
+import "./style/views.css";
+import { render } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ClusterView } from "./cluster/view";
+import { DecisionView } from "./decisions/decision_view";
+import { DecisionsView } from "./decisions/view";
+import { PendingView } from "./pending/view";
+import { PodView } from "./pending/pod_view";
+import { route } from "./routing";
+import type { About } from "./server/answers";
+import { useAnswer } from "./server/ask";
+import { about, listen } from "./server/live";
+import { Banners, Header, Help, TITLES, useShortcuts } from "./shell";
+import { TimeView } from "./time/view";
+import { WhatIfView } from "./what_if/view";
+
+function Content() {
+  const { kind, item } = route.value;
+  if (kind === "pods" && item) return <PodView pod={item} key={item} />;
+  if (kind === "pending" || kind === "pods") return <PendingView />;
+  if (kind === "decisions") return item ? <DecisionView id={item} key={item} /> : <DecisionsView />;
+  if (kind === "what-if") return <WhatIfView />;
+  if (kind === "time") return <TimeView />;
+  return <ClusterView />;
+}
+
+/** Gives the focus to the heading of a view that the user went to. */
+function useFocusOnArrival(): void {
+  const { kind, item, view } = route.value;
+  const arrived = useRef(false);
+  const panel = kind === "nodes";
+  useEffect(() => {
+    document.title = `${item || TITLES[view]} · Stowage`;
+    if (arrived.current && !panel) {
+      document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
+      scrollTo(0, 0);
+    }
+    arrived.current = true;
+  }, [kind, item]);
+}
+
+function Page() {
+  const [help, setHelp] = useState(false);
+  const known = useAnswer<About>("/api/about", 0).value;
+  useEffect(() => {
+    if (known.value) about.value = known.value;
+  }, [known.value]);
+  useEffect(listen, []);
+  useShortcuts(help, setHelp);
+  useFocusOnArrival();
+  return (
+    <>
+      <Header onHelp={() => setHelp(true)} />
+      <Banners />
+      <main id="content" tabIndex={-1}>
+        {known.error ? (
+          <p class="note bad" role="alert">
+            {known.error.message}
+          </p>
+        ) : (
+          <Content />
+        )}
+      </main>
+      <Help open={help} onClose={() => setHelp(false)} />
+    </>
+  );
+}
+
+const place = document.getElementById("page");
+if (place) render(<Page />, place);

@@ -1,0 +1,183 @@
+// What if: changes on the left, the cluster before and after them on the right.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { byResource } from "../cluster/colouring";
+import { NodeMap, paletteOf } from "../cluster/map";
+import { Legend, useCluster, ZONE } from "../cluster/view";
+import { Awaited } from "../parts/notes";
+import { changeSettings, setting } from "../routing";
+import type { Cluster, WhatIf } from "../server/answers";
+import { ask, AskError, type Answer } from "../server/ask";
+import { theme } from "../theme";
+import { Changes, Weights, type Tool } from "./changes";
+import { Differences } from "./differences";
+import { ManifestEditor } from "./manifest_editor";
+import { addedNodes, addNodes, clearAll, nodesTo, question, toggleNode } from "./question";
+
+const NOTHING: Answer<WhatIf> = { value: null, error: null, loading: false };
+
+/** The answer to the last question; `run` asks, and gives up the question before. */
+function useWhatIf() {
+  const [answer, setAnswer] = useState<Answer<WhatIf>>(NOTHING);
+  const asked = useRef<AbortController | null>(null);
+  useEffect(() => () => asked.current?.abort(), []);
+  const run = () => {
+    asked.current?.abort();
+    const controller = new AbortController();
+    asked.current = controller;
+    setAnswer((before) => ({ ...before, error: null, loading: true }));
+    ask<WhatIf>("/api/what-if", controller.signal, question(setting("group", ZONE))).then(
+      (value) => setAnswer({ value, error: null, loading: false }),
+      (error: unknown) => {
+        if (controller.signal.aborted) return;
+        const known = error instanceof AskError ? error : new AskError(String(error), 0);
+        setAnswer((before) => ({ value: before.value, error: known, loading: false }));
+      },
+    );
+  };
+  const clear = () => {
+    asked.current?.abort();
+    setAnswer(NOTHING);
+  };
+  return { answer, run, clear };
+}
+
+export function WhatIfView() {
+  const { answer, run, clear } = useWhatIf();
+  const [tool, setTool] = useState<Tool>("drain");
+  const cluster = useCluster(setting("group", ZONE));
+  const before = answer.value?.maps.before ?? cluster.value;
+  const picked = (node: string) => {
+    if (tool === "add") addNodes((addedNodes()?.like === node ? (addedNodes()?.count ?? 0) : 0) + 1, node);
+    else toggleNode(tool, node);
+  };
+  return (
+    <>
+      <div class="head-line">
+        <h1 tabIndex={-1}>What if</h1>
+        <div class="buttons">
+          <button
+            type="button"
+            onClick={() => {
+              clearAll();
+              clear();
+            }}
+          >
+            Take all back
+          </button>
+          <button type="button" class="first" onClick={run} aria-keyshortcuts="Control+Enter">
+            {answer.loading ? "Trying …" : "Try the changes"}
+          </button>
+        </div>
+      </div>
+      <div
+        class="what-if"
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run();
+        }}
+      >
+        <div class="changes">
+          <ManifestEditor errors={answer.error?.errors ?? []} onRun={run} />
+          <Changes tool={tool} onTool={setTool} />
+          <Weights />
+        </div>
+        <div class="results">
+          <Colours cluster={before} />
+          <div class="maps">
+            <OneMap title="Before" cluster={before} onOpen={picked} tool={tool} />
+            {answer.value && <OneMap title="After" cluster={answer.value.maps.after} />}
+          </div>
+          <Awaited answer={cluster}>{() => null}</Awaited>
+          <Awaited answer={answer.loading ? { ...answer, value: answer.value } : answer}>
+            {(value) => <Differences answer={value} />}
+          </Awaited>
+          {!answer.value && !answer.loading && !answer.error && (
+            <p class="muted">
+              Write manifests, change weights, or click nodes; then try the changes. The cluster is only
+              read: the scheduler decides about a copy of it.
+            </p>
+          )}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Colours({ cluster }: { cluster: Cluster | null }) {
+  if (!cluster) return null;
+  return (
+    <div class="settings" role="group" aria-label="Settings of the maps">
+      <label>
+        Colour by
+        <select
+          value={setting("colour", "cpu")}
+          onChange={(event) => changeSettings({ colour: event.currentTarget.value })}
+        >
+          {cluster.resources.map((each) => (
+            <option key={each.name} value={each.name}>
+              {each.name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Group by
+        <select
+          value={setting("group", ZONE)}
+          onChange={(event) => changeSettings({ group: event.currentTarget.value })}
+        >
+          {[...new Set([ZONE, ...cluster.labelKeys.map((each) => each.key)])].map((key) => (
+            <option key={key}>{key}</option>
+          ))}
+        </select>
+      </label>
+    </div>
+  );
+}
+
+interface OneMapProps {
+  title: string;
+  cluster: Cluster | null;
+  tool?: Tool;
+  onOpen?: (node: string) => void;
+}
+
+const ACTIONS: Record<Tool, string> = {
+  cordon: "Enter cordons it, or takes it back.",
+  drain: "Enter drains it, or takes it back.",
+  remove: "Enter removes it, or takes it back.",
+  add: "Enter adds a node like it.",
+};
+
+function OneMap({ title, cluster, tool, onOpen }: OneMapProps) {
+  if (!cluster) return null;
+  void theme.value;
+  const changed = new Set([...nodesTo("cordon"), ...nodesTo("drain"), ...nodesTo("remove")]);
+  const plain = byResource(cluster, setting("colour", "cpu"), paletteOf());
+  const cells = plain.cells.map((cell) => {
+    const cordoned = cluster.unschedulable[cluster.names.indexOf(cell.name)];
+    return changed.has(cell.name)
+      ? { ...cell, mark: "picked" as const, value: cordoned ? "cordoned" : "changed" }
+      : cell;
+  });
+  return (
+    <section class="card" aria-label={title}>
+      <h2>{title}</h2>
+      <Legend coloured={plain} />
+      <NodeMap
+        label={title}
+        cluster={cluster}
+        coloured={{ ...plain, cells }}
+        picked=""
+        height={300}
+        onOpen={onOpen ?? (() => undefined)}
+        action={tool ? ACTIONS[tool] : ""}
+      />
+      {tool && (
+        <p id="map-help" class="unseen">
+          Arrow keys go from node to node, Page Up and Page Down from group to group.
+        </p>
+      )}
+    </section>
+  );
+}
