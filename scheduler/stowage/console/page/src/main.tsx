@@ -7,13 +7,13 @@ import "./style/shell.css";
 import "./style/parts.css";
 import "./style/views.css";
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { ClusterView } from "./cluster/view";
 import { DecisionView } from "./decisions/decision_view";
 import { DecisionsView } from "./decisions/view";
 import { PendingView } from "./pending/view";
 import { PodView } from "./pending/pod_view";
-import { route } from "./routing";
+import { moved, route } from "./routing";
 import type { About } from "./server/answers";
 import { useAnswer } from "./server/ask";
 import { about, listen } from "./server/live";
@@ -34,15 +34,13 @@ function Content() {
 /** Gives the focus to the heading of a view that the user went to. */
 function useFocusOnArrival(): void {
   const { kind, item, view } = route.value;
-  const arrived = useRef(false);
   const panel = kind === "nodes";
   useEffect(() => {
     document.title = `${item || TITLES[view]} · Stowage`;
-    if (arrived.current && !panel) {
+    if (moved.peek() && !panel) {
       document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
       scrollTo(0, 0);
     }
-    arrived.current = true;
   }, [kind, item]);
 }
 

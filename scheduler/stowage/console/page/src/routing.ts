@@ -61,8 +61,12 @@ export function addressOf(kind: Kind, item = "", settings: Record<string, string
   return `/${kind}${path}${query.size ? `?${query}` : ""}`;
 }
 
+/** Whether the user has gone anywhere in the page; then the focus follows. */
+export const moved = signal(false);
+
 /** Goes to an address; the browser's Back returns from it. */
 export function go(address: string): void {
+  moved.value = true;
   history.pushState(null, "", address);
   follow();
 }

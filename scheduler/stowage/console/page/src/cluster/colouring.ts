@@ -10,12 +10,12 @@ export interface Palette {
   middle: string;
   high: string;
   warn: string;
-  reject: string;
+  rejectMark: string;
 }
 
 export interface Key {
   fill: string;
-  cross?: boolean;
+  small?: boolean;
   text: string;
 }
 
@@ -57,16 +57,23 @@ function mean(values: number[]): number {
   return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : -1;
 }
 
+function cellOf(cluster: Cluster, node: number, fill: string, value: string): Cell {
+  const name = cluster.names[node] ?? "";
+  const note = plural(cluster.pods[node] ?? 0, "pod");
+  return { fill, rejected: false, picked: false, name, value, note };
+}
+
 /** By how much of a resource is requested. */
 export function byResource(cluster: Cluster, resource: string, palette: Palette): Coloured {
   const found = cluster.resources.find((each) => each.name === resource);
   const permille = found?.permille ?? cluster.names.map(() => -1);
   const ramp = rampOf(palette);
   return {
-    cells: cluster.names.map((name, node) => {
+    cells: cluster.names.map((_, node) => {
       const value = permille[node] ?? -1;
       const fill = value < 0 ? palette.empty : onRamp(ramp, value / 1000);
-      return { fill, mark: "", name, value: value < 0 ? `no ${resource}` : percent(value) };
+      const text = value < 0 ? `no ${resource}` : percent(value);
+      return cellOf(cluster, node, fill, text);
     }),
     ramp: { from: "0 %", to: `100 % of ${resource} requested` },
     keys: permille.some((each) => each < 0)
@@ -93,29 +100,26 @@ function troubles(cluster: Cluster, node: number): string[] {
 
 /** By what keeps pods away: pressure, cordon, other taints. */
 export function byPressure(cluster: Cluster, palette: Palette): Coloured {
-  const state = cluster.names.map((_, node) => {
+  const states = cluster.names.map((_, node) => {
     const found = troubles(cluster, node);
-    if (found.length) return { fill: palette.warn, text: found.join(", "), mark: "cross" as const };
+    if (found.length) return { fill: palette.warn, text: found.join(", "), bad: true };
     const taints = cluster.taintSets[cluster.taints[node] ?? -1] ?? [];
-    if (taints.length) return { fill: palette.middle, text: taints.join(", "), mark: "" as const };
-    return { fill: palette.empty, text: "healthy", mark: "" as const };
+    if (taints.length) return { fill: palette.middle, text: taints.join(", "), bad: false };
+    return { fill: palette.low, text: "healthy", bad: false };
   });
   return {
-    cells: cluster.names.map((name, node) => {
-      const { fill, mark, text } = state[node] ?? { fill: "", mark: "", text: "" };
-      return { fill, mark, name, value: text };
-    }),
+    cells: states.map(({ fill, text }, node) => cellOf(cluster, node, fill, text)),
     ramp: null,
     keys: [
-      { fill: palette.empty, text: "healthy" },
+      { fill: palette.low, text: "healthy" },
       { fill: palette.middle, text: "tainted" },
-      { fill: palette.warn, text: "pressure, not ready or cordoned", cross: true },
+      { fill: palette.warn, text: "pressure, not ready or cordoned" },
     ],
     headings: (members) => {
-      const bad = members.filter((node) => state[node]?.mark === "cross").length;
+      const bad = members.filter((node) => states[node]?.bad).length;
       return bad ? `${count(bad)} of ${plural(members.length, "node")}` : plural(members.length, "node");
     },
-    sentence: (node) => state[node]?.text ?? "",
+    sentence: (node) => states[node]?.text ?? "",
   };
 }
 
@@ -147,18 +151,17 @@ export function byVerdict(cluster: Cluster, verdicts: Verdicts, palette: Palette
     cells: cluster.names.map((name, node) => {
       const { verdict, total } = verdictOf(node);
       const share = total === null || most === least ? 1 : (total - least) / (most - least);
-      const fill = verdict === -1 ? onRamp(ramp, share) : palette.reject;
-      const mark = name === chosen ? "chosen" : verdict === -1 ? "" : "cross";
-      return { fill, mark, name, value: textOf(node) };
+      const cell = cellOf(cluster, node, onRamp(ramp, share), textOf(node));
+      return { ...cell, rejected: verdict !== -1, picked: name === chosen };
     }),
     ramp: totals.length ? { from: `score ${count(least)}`, to: count(most) } : null,
     keys: [
       ...(totals.length ? [] : [{ fill: palette.high, text: "fits" }]),
-      { fill: palette.reject, text: "rejected", cross: true },
+      { fill: palette.rejectMark, text: "rejected", small: true },
     ],
     headings: (members) => {
       const fits = members.filter((node) => verdictOf(node).verdict === -1).length;
-      return `fits on ${count(fits)} of ${count(members.length)}`;
+      return `fits on · ${count(fits)} of ${count(members.length)}`;
     },
     sentence: textOf,
   };

@@ -27,53 +27,84 @@ export interface Layout {
 
 export const HEADING = 28;
 const BLOCK_GAP = 24;
-const MIN_BLOCK = 130;
-const NAMED_STEPS: [number, number][] = [
-  [188, 48],
-  [148, 44],
-  [118, 40],
+const MIN_BLOCK = 165;
+/** Sizes of cells that hold the node's name: least width, height. */
+const NAMED_SIZES: [number, number][] = [
+  [220, 72],
+  [170, 46],
+  [124, 42],
 ];
+const WIDEST_NAMED = 300;
 const LARGEST = 30;
-const SMALLEST = 6;
+const SMALLEST = 7;
 
-function place(groups: Group[], width: number, stepX: number, stepY: number): Layout {
-  const mostMembers = Math.max(1, ...groups.map((each) => each.members.length));
-  const wanted = Math.max(MIN_BLOCK, Math.min(width, stepX * Math.min(mostMembers, 12)));
-  const fitting = Math.max(1, Math.floor((width + BLOCK_GAP) / (Math.min(wanted, width) + BLOCK_GAP)));
-  const across = Math.min(groups.length || 1, Math.max(fitting, bestAcross(groups, width)));
-  const blockWidth = Math.floor((width - BLOCK_GAP * (across - 1)) / across);
-  const columns = Math.max(1, Math.floor(blockWidth / stepX));
+/** Width of each block of a row: by its number of nodes, none too narrow for its name. */
+function widths(row: Group[], width: number): number[] {
+  const room = width - BLOCK_GAP * (row.length - 1);
+  const least = Math.min(MIN_BLOCK, room / row.length);
+  const sizes = row.map((each) => Math.max(1, each.members.length));
+  let free = room;
+  let rest = sizes.reduce((sum, each) => sum + each, 0);
+  const found = new Map<number, number>();
+  for (const index of [...sizes.keys()].sort((one, other) => (sizes[one] ?? 0) - (sizes[other] ?? 0))) {
+    const size = sizes[index] ?? 1;
+    const share = Math.max(least, (free * size) / rest);
+    found.set(index, Math.floor(share));
+    free -= share;
+    rest -= size;
+  }
+  return row.map((_, index) => found.get(index) ?? room);
+}
+
+/** All groups beside each other if they are few, else as many as are wide enough to read. */
+function rowsOf(groups: Group[], width: number): Group[][] {
+  const across = Math.max(1, Math.floor((width + BLOCK_GAP) / (MIN_BLOCK + BLOCK_GAP)));
+  const rows: Group[][] = [];
+  for (let first = 0; first < groups.length; first += across) {
+    rows.push(groups.slice(first, first + across));
+  }
+  return rows;
+}
+
+/** The layout with cells of one size; null if they are wider than a block. */
+function place(rows: Group[][], width: number, size: [number, number], named: boolean): Layout | null {
+  const [least, stepY] = size;
+  const rowWidths = rows.map((row) => widths(row, width));
+  const narrowest = Math.min(width, ...rowWidths.flat());
+  if (least > narrowest) return null;
+  const fitting = narrowest / Math.floor(narrowest / least);
+  const stepX = named ? Math.floor(Math.min(fitting, WIDEST_NAMED)) : least;
   const blocks: Block[] = [];
   let y = 0;
-  for (let first = 0; first < groups.length; first += across) {
+  rows.forEach((row, index) => {
+    let x = 0;
     let tallest = 0;
-    groups.slice(first, first + across).forEach((group, place) => {
-      blocks.push({ group, x: place * (blockWidth + BLOCK_GAP), y, width: blockWidth, columns });
+    row.forEach((group, at) => {
+      const blockWidth = rowWidths[index]?.[at] ?? width;
+      const columns = Math.max(1, Math.floor(blockWidth / stepX));
+      blocks.push({ group, x, y, width: blockWidth, columns });
+      x += blockWidth + BLOCK_GAP;
       tallest = Math.max(tallest, Math.ceil(group.members.length / columns));
     });
     y += HEADING + tallest * stepY + BLOCK_GAP;
-  }
-  const gap = stepX > 60 ? 6 : stepX >= 14 ? 3 : stepX >= 9 ? 2 : 1;
-  return { blocks, stepX, stepY, gap, named: stepX > 60, height: Math.max(0, y - BLOCK_GAP) };
-}
-
-/** Blocks beside each other: all of a few groups, else as many as are wide enough to read. */
-function bestAcross(groups: Group[], width: number): number {
-  const most = Math.max(1, Math.floor((width + BLOCK_GAP) / (MIN_BLOCK + BLOCK_GAP)));
-  return groups.length <= most ? groups.length : 1;
+  });
+  const gap = named ? 6 : stepX >= 14 ? 3 : stepX >= 9 ? 2 : 1;
+  return { blocks, stepX, stepY, gap, named, height: Math.max(0, y - BLOCK_GAP) };
 }
 
 /** The layout with the largest cells that fit; if none fits, it is higher than `height`. */
 export function layOut(groups: Group[], width: number, height: number): Layout {
-  for (const [stepX, stepY] of NAMED_STEPS) {
-    const layout = place(groups, width, stepX, stepY);
-    if (layout.height <= height && stepX * 1.2 <= width) return layout;
+  const rows = rowsOf(groups, width);
+  for (const size of NAMED_SIZES) {
+    const layout = place(rows, width, size, true);
+    if (layout && layout.height <= height) return layout;
   }
   for (let step = LARGEST; step > SMALLEST; step -= 1) {
-    const layout = place(groups, width, step, step);
-    if (layout.height <= height) return layout;
+    const layout = place(rows, width, [step, step], false);
+    if (layout && layout.height <= height) return layout;
   }
-  return place(groups, width, SMALLEST + 1, SMALLEST + 1);
+  const smallest = place(rows, width, [SMALLEST, SMALLEST], false);
+  return smallest ?? { blocks: [], stepX: 1, stepY: 1, gap: 0, named: false, height: 0 };
 }
 
 /** Left upper corner of the cell at `place` in its block. */

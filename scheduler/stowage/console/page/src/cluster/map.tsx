@@ -22,7 +22,7 @@ export function paletteOf(): Palette {
     middle: named("middle"),
     high: named("high"),
     warn: named("warn"),
-    reject: named("reject"),
+    rejectMark: named("reject-mark"),
   };
 }
 
@@ -32,7 +32,7 @@ function inks(): Inks {
     muted: colour("--muted"),
     onDark: "#ffffff",
     onLight: "#10151b",
-    cross: colour("--map-reject-mark"),
+    rejected: colour("--map-reject-mark"),
     chosen: colour("--map-chosen"),
   };
 }
@@ -40,7 +40,7 @@ function inks(): Inks {
 /** The nodes by the values of the label; those without it last. */
 export function groupsOf(cluster: Cluster): Group[] {
   const groups = cluster.group.values.map((value): Group => {
-    const name = value || (cluster.group.values.length > 1 ? `without ${cluster.group.key}` : "all nodes");
+    const name = value || (cluster.group.values.length > 1 ? `without ${cluster.group.key.split("/").at(-1)}` : "all nodes");
     return { name, members: [] };
   });
   cluster.group.codes.forEach((code, node) => groups[code]?.members.push(node));
@@ -77,7 +77,7 @@ export function useWidth() {
 function marked(cells: Cell[], picked: string, find: string): Cell[] {
   if (!picked && !find) return cells;
   return cells.map((cell) =>
-    cell.name === picked || (find && cell.name.includes(find)) ? { ...cell, mark: "picked" } : cell,
+    cell.name === picked || (find && cell.name.includes(find)) ? { ...cell, picked: true } : cell,
   );
 }
 

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { amount, clock, count, plural, requestsText } from "../formats";
 import { Awaited, Bar, PodLink, Result } from "../parts/notes";
 import { Table, type Column } from "../parts/table";
-import { addressOf, at, go } from "../routing";
+import { addressOf, at, go, moved } from "../routing";
 import type { NodeDetail } from "../server/answers";
 import { pathOf, useAnswer } from "../server/ask";
 import { clusterEpoch, nodeChanges } from "../server/live";
@@ -39,7 +39,9 @@ export function NodePanel({ node, close }: { node: string; close: string }) {
   const touched = nodeChanges.value?.names.includes(node) ? nodeChanges.value.version : 0;
   const path = pathOf(`/api/nodes/${encodeURIComponent(node)}`, { at: at() });
   const answer = useAnswer<NodeDetail>(path, clusterEpoch.value + touched).value;
-  useEffect(() => heading.current?.focus({ preventScroll: true }), [node]);
+  useEffect(() => {
+    if (moved.peek()) heading.current?.focus({ preventScroll: true });
+  }, [node]);
   return (
     <aside
       class="panel"

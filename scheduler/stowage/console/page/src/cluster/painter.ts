@@ -5,10 +5,14 @@ import { cellAt, type Layout, type Spot } from "./layout";
 
 export interface Cell {
   fill: string;
-  /** A mark that says the same as the colour: for rejected nodes, chosen ones. */
-  mark: "" | "cross" | "chosen" | "picked";
+  /** Drawn small, or as an outline: a difference that needs no colour vision. */
+  rejected: boolean;
+  /** Outlined: the chosen node, the node that is open, changed nodes. */
+  picked: boolean;
   name: string;
   value: string;
+  /** A third line, where the cell has room for it. */
+  note: string;
 }
 
 export interface Inks {
@@ -16,7 +20,7 @@ export interface Inks {
   muted: string;
   onDark: string;
   onLight: string;
-  cross: string;
+  rejected: string;
   chosen: string;
 }
 
@@ -67,43 +71,23 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, ratio: nu
 function paintHeading(context: CanvasRenderingContext2D, scene: Scene, index: number): void {
   const block = scene.layout.blocks[index];
   if (!block) return;
-  context.textBaseline = "alphabetic";
-  context.textAlign = "right";
-  context.font = '400 12.5px "Inter Variable", system-ui, sans-serif';
-  context.fillStyle = scene.inks.muted;
-  const note = scene.headings[index] ?? "";
+  const { name } = block.group;
   const right = block.x + block.width - scene.layout.gap;
-  context.fillText(note, right, block.y + 16);
+  const whole = scene.headings[index] ?? "";
+  context.textBaseline = "alphabetic";
+  context.font = '600 13px "Inter Variable", system-ui, sans-serif';
+  const nameWidth = context.measureText(name).width;
+  context.font = '400 12.5px "Inter Variable", system-ui, sans-serif';
+  const fits = nameWidth + context.measureText(whole).width + 20 <= block.width;
+  const note = fits ? whole : (whole.split(" · ").at(-1) ?? "");
   const left = block.width - context.measureText(note).width - 16;
+  context.textAlign = "right";
+  context.fillStyle = scene.inks.muted;
+  context.fillText(note, right, block.y + 16);
   context.textAlign = "left";
   context.font = '600 13px "Inter Variable", system-ui, sans-serif';
   context.fillStyle = scene.inks.text;
-  context.fillText(cutText(context, block.group.name, left), block.x, block.y + 16);
-}
-
-function paintCell(context: CanvasRenderingContext2D, scene: Scene, spot: Spot): void {
-  const { layout, inks } = scene;
-  const block = layout.blocks[spot.block];
-  const cell = scene.cells[block?.group.members[spot.place] ?? -1];
-  if (!block || !cell) return;
-  const { x, y } = cellAt(layout, block, spot.place);
-  const width = layout.stepX - layout.gap;
-  const height = layout.stepY - layout.gap;
-  context.fillStyle = cell.fill;
-  if (layout.stepX >= 14) {
-    context.beginPath();
-    context.roundRect(x, y, width, height, layout.named ? 5 : 2.5);
-    context.fill();
-  } else {
-    context.fillRect(x, y, width, height);
-  }
-  if (layout.named) paintLabel(context, cell, inks, { x, y, width, height });
-  if (cell.mark === "cross" && !layout.named) paintCross(context, inks.cross, { x, y, width, height });
-  if (cell.mark === "chosen" || cell.mark === "picked") {
-    context.strokeStyle = inks.chosen;
-    context.lineWidth = layout.stepX >= 14 ? 2 : 1.5;
-    context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
-  }
+  context.fillText(cutText(context, name, left), block.x, block.y + 16);
 }
 
 interface Box {
@@ -113,24 +97,60 @@ interface Box {
   height: number;
 }
 
-function paintLabel(context: CanvasRenderingContext2D, cell: Cell, inks: Inks, box: Box): void {
-  context.fillStyle = isDark(cell.fill) ? inks.onDark : inks.onLight;
-  context.textAlign = "left";
-  context.font = '540 12.5px "Inter Variable", system-ui, sans-serif';
-  const middle = box.y + box.height / 2;
-  context.fillText(cutText(context, cell.name, box.width - 16), box.x + 8, middle - 2);
-  context.font = '400 11.5px "Inter Variable", system-ui, sans-serif';
-  context.fillText(cutText(context, cell.value, box.width - 16), box.x + 8, middle + 13);
+function paintCell(context: CanvasRenderingContext2D, scene: Scene, spot: Spot): void {
+  const { layout, inks } = scene;
+  const block = layout.blocks[spot.block];
+  const cell = scene.cells[block?.group.members[spot.place] ?? -1];
+  if (!block || !cell) return;
+  const { x, y } = cellAt(layout, block, spot.place);
+  const box = { x, y, width: layout.stepX - layout.gap, height: layout.stepY - layout.gap };
+  if (layout.named) paintNamed(context, cell, inks, box);
+  else if (cell.rejected) paintRejected(context, inks, box);
+  else paintFull(context, cell, box);
+  if (cell.picked) {
+    context.strokeStyle = inks.chosen;
+    context.lineWidth = box.width >= 12 ? 2 : 1.5;
+    context.strokeRect(x + 0.5, y + 0.5, box.width - 1, box.height - 1);
+  }
 }
 
-function paintCross(context: CanvasRenderingContext2D, ink: string, box: Box): void {
-  const inset = Math.max(1.5, box.width * 0.3);
-  context.strokeStyle = ink;
-  context.lineWidth = box.width >= 12 ? 1.5 : 1;
+function paintFull(context: CanvasRenderingContext2D, cell: Cell, box: Box): void {
+  context.fillStyle = cell.fill;
+  if (box.width < 12) {
+    context.fillRect(box.x, box.y, box.width, box.height);
+    return;
+  }
   context.beginPath();
-  context.moveTo(box.x + inset, box.y + inset);
-  context.lineTo(box.x + box.width - inset, box.y + box.height - inset);
-  context.moveTo(box.x + box.width - inset, box.y + inset);
-  context.lineTo(box.x + inset, box.y + box.height - inset);
-  context.stroke();
+  context.roundRect(box.x, box.y, box.width, box.height, 2.5);
+  context.fill();
+}
+
+function paintRejected(context: CanvasRenderingContext2D, inks: Inks, box: Box): void {
+  const size = Math.max(2, Math.round(box.width * 0.36));
+  const inset = (box.width - size) / 2;
+  context.fillStyle = inks.rejected;
+  context.fillRect(box.x + inset, box.y + inset, size, size);
+}
+
+function paintNamed(context: CanvasRenderingContext2D, cell: Cell, inks: Inks, box: Box): void {
+  context.beginPath();
+  context.roundRect(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1, 5);
+  if (cell.rejected) {
+    context.strokeStyle = inks.rejected;
+    context.lineWidth = 1;
+    context.stroke();
+    context.fillStyle = inks.muted;
+  } else {
+    context.fillStyle = cell.fill;
+    context.fill();
+    context.fillStyle = isDark(cell.fill) ? inks.onDark : inks.onLight;
+  }
+  const lines = box.height >= 60 ? [cell.name, cell.value, cell.note] : [cell.name, cell.value];
+  const top = box.y + (box.height - (lines.length - 1) * 16) / 2 + 4;
+  context.textAlign = "left";
+  lines.forEach((line, index) => {
+    const weight = index === 0 ? "560 13px" : "400 12px";
+    context.font = `${weight} "Inter Variable", system-ui, sans-serif`;
+    context.fillText(cutText(context, line, box.width - 20), box.x + 10, top + index * 16);
+  });
 }

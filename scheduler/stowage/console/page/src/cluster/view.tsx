@@ -210,7 +210,7 @@ function VerdictLine() {
           <Result result={value.outcome} />
           <span>
             {value.outcome === "Scheduled"
-              ? `best node ${value.chosen}, fits on ${plural(
+              ? `${value.node ? `on ${value.node}` : `best node ${value.chosen}`}, fits on ${plural(
                   value.verdict.filter((each) => each === -1).length,
                   "node",
                 )}`
@@ -236,7 +236,7 @@ export function Legend({ coloured }: { coloured: Coloured }) {
       )}
       {keys.map((each) => (
         <span class="key" key={each.text}>
-          <i class={each.cross ? "cross" : ""} style={{ background: each.fill }} />
+          <i class={each.small ? "small-cell" : ""} style={{ background: each.fill }} />
           {each.text}
         </span>
       ))}

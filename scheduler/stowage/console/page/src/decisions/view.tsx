@@ -41,7 +41,7 @@ const COLUMNS: Column<DecisionRow>[] = [
     name: "Ahead by",
     title: "Points between the winner and the runner-up",
     width: "90px",
-    cell: (row) => (row.behind === null ? "" : count(row.behind)),
+    cell: (row) => (row.node && row.behind !== null ? count(row.behind) : ""),
     numeric: true,
     wide: true,
   },
@@ -55,9 +55,9 @@ const COLUMNS: Column<DecisionRow>[] = [
 ];
 
 const OUTCOMES: Line[] = [
-  { label: "error", ink: "--bad", bars: true, stacked: true },
-  { label: "unschedulable", ink: "--map-warn", bars: true, stacked: true },
-  { label: "scheduled", ink: "--series-1", bars: true, stacked: true },
+  { label: "error", ink: "--bad", steps: true, stacked: true },
+  { label: "unschedulable", ink: "--map-warn", steps: true, stacked: true },
+  { label: "scheduled", ink: "--series-1", steps: true, stacked: true },
 ];
 
 const LATENCIES: Line[] = [

@@ -10,7 +10,8 @@ export interface Line {
   ink: string;
   /** Filled to the line below it: for counts that add up. */
   stacked?: boolean;
-  bars?: boolean;
+  /** An area with steps: a count of each step of time. */
+  steps?: boolean;
   dash?: number[];
 }
 
@@ -38,7 +39,12 @@ function summed(lines: Line[], values: (number | null)[][]): (number | null)[][]
   return sums;
 }
 
-const bars = uPlot.paths.bars?.({ size: [0.92, 24], gap: 1 });
+const steps = uPlot.paths.stepped?.({ align: 1 });
+
+/** Times of day in UTC; with seconds where the ticks are closer than a minute. */
+function timesOfDay(_: uPlot, ticks: number[], __: number, ___: number, step: number): string[] {
+  return ticks.map((each) => new Date(each * 1000).toISOString().slice(11, step < 60 ? 19 : 16));
+}
 
 function options(props: ChartProps, width: number, cursor: () => number | undefined): uPlot.Options {
   const axis = {
@@ -56,19 +62,20 @@ function options(props: ChartProps, width: number, cursor: () => number | undefi
     padding: [8, 8, 0, 0],
     scales: { x: { time: true }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
     axes: [
-      { ...axis, grid: { show: false }, size: 28, space: 80 },
+      { ...axis, grid: { show: false }, size: 26, space: 80, values: timesOfDay },
       { ...axis, size: 62, space: 32, values: (_, ticks) => ticks.map(props.text) },
     ],
     series: [
       {},
       ...props.lines.map((line) => ({
         label: line.label,
-        stroke: line.bars ? "transparent" : colour(line.ink),
-        width: line.bars ? 0 : 1.75,
+        stroke: line.steps ? "transparent" : colour(line.ink),
+        width: line.steps ? 0 : 1.75,
         points: { show: false },
+        spanGaps: !line.steps,
         ...(line.dash ? { dash: line.dash } : {}),
-        ...(line.stacked || line.bars ? { fill: colour(line.ink) } : {}),
-        ...(line.bars && bars ? { paths: bars } : {}),
+        ...(line.stacked || line.steps ? { fill: colour(line.ink) } : {}),
+        ...(line.steps && steps ? { paths: steps } : {}),
       })),
     ],
     hooks: { draw: [(plot) => drawMoment(plot, cursor())] },

@@ -22,6 +22,8 @@ export interface Column<Row> {
   /** Left out on narrow screens. */
   wide?: boolean;
   title?: string;
+  /** The rows whose cell takes all columns behind it as well. */
+  spans?: (row: Row) => boolean;
 }
 
 export interface Sorting {
@@ -39,6 +41,8 @@ interface TableProps<Row> {
   classOf?: (row: Row) => string;
   empty: string;
   rowHeight?: number;
+  /** Height on narrow screens, where the text of a cell then has several lines. */
+  narrowHeight?: number;
   /** Rows that are shown at most before the table scrolls. */
   most?: number;
 }
@@ -97,13 +101,14 @@ export function Table<Row>(props: TableProps<Row>) {
     () => sorted(props.rows, props.columns, sorting),
     [props.rows, sorting, props.columns.length],
   );
-  const height = props.rowHeight ?? 36;
+  const wrapped = narrow ? props.narrowHeight : undefined;
+  const height = wrapped ?? props.rowHeight ?? 36;
   const { box, virtual } = useVisible(rows.length, height);
   const tracks = columns.map((each) => each.width).join(" ");
   const shown = Math.min(Math.max(rows.length, 2), props.most ?? 14);
   return (
     <div
-      class="table"
+      class={wrapped ? "table wraps" : "table"}
       role="table"
       aria-label={props.label}
       aria-rowcount={rows.length + 1}
@@ -132,11 +137,7 @@ export function Table<Row>(props: TableProps<Row>) {
                   if (address && !inside.closest("a, button")) go(address);
                 }}
               >
-                {columns.map((each) => (
-                  <div role="cell" key={each.name} class={each.numeric ? "number right" : ""}>
-                    {each.cell(row)}
-                  </div>
-                ))}
+                {cellsOf(columns, row)}
               </div>
             );
           })}
@@ -144,6 +145,23 @@ export function Table<Row>(props: TableProps<Row>) {
       )}
     </div>
   );
+}
+
+function cellsOf<Row>(columns: Column<Row>[], row: Row) {
+  const spanning = columns.findIndex((each) => each.spans?.(row));
+  const shown = spanning < 0 ? columns : columns.slice(0, spanning + 1);
+  return shown.map((each, place) => (
+    <div
+      role="cell"
+      key={each.name}
+      class={each.numeric ? "number right" : ""}
+      {...(place === spanning
+        ? { "aria-colspan": columns.length - place, style: { gridColumn: `${place + 1} / -1` } }
+        : {})}
+    >
+      {each.cell(row)}
+    </div>
+  ));
 }
 
 interface HeadProps<Row> {
@@ -175,7 +193,7 @@ function Head<Row>({ columns, sorting, onSort }: HeadProps<Row>) {
                   onClick={() => onSort({ column: each.name, falling })}
                 >
                   {each.name}
-                  <span aria-hidden="true">{active ? (sorting.falling ? "↓" : "↑") : ""}</span>
+                  {active && <span aria-hidden="true">{sorting.falling ? "↓" : "↑"}</span>}
                 </button>
               ) : (
                 each.name

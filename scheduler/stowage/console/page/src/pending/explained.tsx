@@ -43,7 +43,7 @@ export function Explained({ explanation }: { explanation: Explanation }) {
       )}
       <NodeTableView explanation={explanation} />
       <p class="muted small">
-        {basis}.
+        {basis && `${basis[0]?.toUpperCase()}${basis.slice(1)}.`}
         {decision.skippedFilters?.length
           ? ` Filters that do not concern the pod: ${decision.skippedFilters.join(", ")}.`
           : ""}

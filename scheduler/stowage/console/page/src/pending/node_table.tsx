@@ -55,6 +55,7 @@ function columnsOf(table: NodeTable): Column<NodeRow>[] {
         </span>
       ),
       order: verdictText,
+      spans: (row) => row.total === null,
     },
     ...table.plugins.map(
       (each, index): Column<NodeRow> => ({

@@ -114,6 +114,7 @@ export function PendingView() {
               address={(row) => addressOf("pods", row.pod)}
               empty={value.total ? "No pending pod matches." : "Every pod has a node."}
               most={18}
+              narrowHeight={66}
             />
             {value.pods.length < value.matching && (
               <p class="more">

@@ -125,6 +125,18 @@ function refetch(what: string[]): void {
   if (what.includes("decisions")) decisionsEpoch.value += 1;
 }
 
+/** The sums of the cluster are not in the stream; they are asked for again now and then. */
+const SUMS_MS = 30_000;
+let summed = performance.now();
+
+function nodesChanged(data: NodeChanges): void {
+  nodeChanges.value = data;
+  summary.value = data.summary;
+  if (performance.now() - summed < SUMS_MS) return;
+  summed = performance.now();
+  clusterEpoch.value += 1;
+}
+
 function pendingChanged(data: { total: number; queues: Queues }): void {
   queues.value = data.queues;
   if (summary.value) summary.value = { ...summary.value, pending: data.total };
@@ -135,10 +147,7 @@ const RECEIVERS: Record<string, (data: any) => void> = {
   hello,
   reset: refetchAll,
   refetch: (data: { what: string[] }) => refetch(data.what),
-  nodes: (data: NodeChanges) => {
-    nodeChanges.value = data;
-    summary.value = data.summary;
-  },
+  nodes: nodesChanged,
   pending: pendingChanged,
   decisions: decided,
   stats: (data: Stats & { last?: LastBucket }) => {

@@ -17,9 +17,9 @@ const LINES: Line[] = [
   { label: "pending", ink: "--series-2", dash: [5, 3] },
 ];
 const ATTEMPTS: Line[] = [
-  { label: "error", ink: "--bad", bars: true, stacked: true },
-  { label: "unschedulable", ink: "--map-warn", bars: true, stacked: true },
-  { label: "scheduled", ink: "--series-1", bars: true, stacked: true },
+  { label: "error", ink: "--bad", steps: true, stacked: true },
+  { label: "unschedulable", ink: "--map-warn", steps: true, stacked: true },
+  { label: "scheduled", ink: "--series-1", steps: true, stacked: true },
 ];
 const PAUSE_MS = 120;
 const LISTED = 8;
@@ -194,7 +194,7 @@ function Then() {
         <section aria-label="Pending at this moment">
           <h2>{pending.value ? plural(pending.value.total, "pending pod") : "Pending pods"}</h2>
           <ul class="lines">
-            {pending.value?.pods.map((each) => (
+            {pending.value?.pods.slice(0, LISTED).map((each) => (
               <li key={each.pod}>
                 <PodLink pod={each.pod} />
                 <span class="muted small cut">{each.reason}</span>
@@ -205,7 +205,7 @@ function Then() {
         <section aria-label="Decisions until this moment">
           <h2>Last decisions</h2>
           <ul class="lines">
-            {decided.value?.decisions.map((each) => (
+            {decided.value?.decisions.slice(0, LISTED).map((each) => (
               <li key={each.id}>
                 <a class="number" href={addressOf("decisions", each.id)}>
                   {clock(each.time)}

@@ -12,7 +12,7 @@ import { theme } from "../theme";
 import { Changes, Weights, type Tool } from "./changes";
 import { Differences } from "./differences";
 import { ManifestEditor } from "./manifest_editor";
-import { addedNodes, addNodes, clearAll, nodesTo, question, toggleNode } from "./question";
+import { addedNodes, addNodes, clearAll, NODE_CHANGES, nodesTo, question, toggleNode } from "./question";
 
 const NOTHING: Answer<WhatIf> = { value: null, error: null, loading: false };
 
@@ -47,6 +47,7 @@ export function WhatIfView() {
   const [tool, setTool] = useState<Tool>("drain");
   const cluster = useCluster(setting("group", ZONE));
   const before = answer.value?.maps.before ?? cluster.value;
+  const after = answer.value?.maps.after ?? null;
   const picked = (node: string) => {
     if (tool === "add") addNodes((addedNodes()?.like === node ? (addedNodes()?.count ?? 0) : 0) + 1, node);
     else toggleNode(tool, node);
@@ -84,11 +85,11 @@ export function WhatIfView() {
         <div class="results">
           <Colours cluster={before} />
           <div class="maps">
-            <OneMap title="Before" cluster={before} onOpen={picked} tool={tool} />
-            {answer.value && <OneMap title="After" cluster={answer.value.maps.after} />}
+            <OneMap title="Before" cluster={before} other={after} onOpen={picked} tool={tool} />
+            {after && <OneMap title="After" cluster={after} other={before} />}
           </div>
           <Awaited answer={cluster}>{() => null}</Awaited>
-          <Awaited answer={answer.loading ? { ...answer, value: answer.value } : answer}>
+          <Awaited answer={answer}>
             {(value) => <Differences answer={value} />}
           </Awaited>
           {!answer.value && !answer.loading && !answer.error && (
@@ -135,9 +136,29 @@ function Colours({ cluster }: { cluster: Cluster | null }) {
   );
 }
 
+/** The nodes to outline: those that a change names, and those that are different in `other`. */
+function changedNodes(cluster: Cluster, other: Cluster | null): Set<string> {
+  const changed = new Set(NODE_CHANGES.flatMap((each) => nodesTo(each)));
+  if (!other) return changed;
+  const places = new Map(other.names.map((name, place) => [name, place]));
+  cluster.names.forEach((name, node) => {
+    const place = places.get(name);
+    const same =
+      place !== undefined &&
+      cluster.pods[node] === other.pods[place] &&
+      cluster.resources.every(
+        (each, at) => each.permille[node] === other.resources[at]?.permille[place],
+      );
+    if (!same) changed.add(name);
+  });
+  return changed;
+}
+
 interface OneMapProps {
   title: string;
   cluster: Cluster | null;
+  /** The other map: nodes that differ from it are outlined. */
+  other: Cluster | null;
   tool?: Tool;
   onOpen?: (node: string) => void;
 }
@@ -149,16 +170,15 @@ const ACTIONS: Record<Tool, string> = {
   add: "Enter adds a node like it.",
 };
 
-function OneMap({ title, cluster, tool, onOpen }: OneMapProps) {
+function OneMap({ title, cluster, other, tool, onOpen }: OneMapProps) {
   if (!cluster) return null;
   void theme.value;
-  const changed = new Set([...nodesTo("cordon"), ...nodesTo("drain"), ...nodesTo("remove")]);
   const plain = byResource(cluster, setting("colour", "cpu"), paletteOf());
+  const outlined = changedNodes(cluster, other);
   const cells = plain.cells.map((cell) => {
-    const cordoned = cluster.unschedulable[cluster.names.indexOf(cell.name)];
-    return changed.has(cell.name)
-      ? { ...cell, mark: "picked" as const, value: cordoned ? "cordoned" : "changed" }
-      : cell;
+    if (!outlined.has(cell.name)) return cell;
+    const how = NODE_CHANGES.find((each) => nodesTo(each).includes(cell.name));
+    return { ...cell, picked: true, value: how ? `${cell.value}, ${how}` : cell.value };
   });
   return (
     <section class="card" aria-label={title}>
