@@ -161,7 +161,7 @@ export function byVerdict(cluster: Cluster, verdicts: Verdicts, palette: Palette
     ],
     headings: (members) => {
       const fits = members.filter((node) => verdictOf(node).verdict === -1).length;
-      return `fits on · ${count(fits)} of ${count(members.length)}`;
+      return `${count(fits)} of ${count(members.length)} fit`;
     },
     sentence: textOf,
   };

@@ -88,6 +88,7 @@ function drawMoment(plot: uPlot, moment: number | undefined): void {
   plot.ctx.save();
   plot.ctx.strokeStyle = colour("--text");
   plot.ctx.lineWidth = 2;
+  plot.ctx.setLineDash([]);
   plot.ctx.beginPath();
   plot.ctx.moveTo(x, plot.bbox.top);
   plot.ctx.lineTo(x, plot.bbox.top + plot.bbox.height);

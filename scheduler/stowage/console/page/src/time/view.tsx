@@ -126,7 +126,7 @@ function Scrubbed({ timeline }: { timeline: Timeline }) {
           onClick={() => setPlace(Math.min(last, place + 1))}
           disabled={place === last}
         >
-          On
+          Forward
         </button>
       </div>
       <dl class="figures moment">
