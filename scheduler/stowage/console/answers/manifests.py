@@ -49,7 +49,7 @@ class ManifestCheck(Answer, frozen=True):
 class _Item(msgspec.Struct, frozen=True):
     """An object as it is written: its value, and its node, which knows the lines."""
 
-    value: dict[str, Any]
+    value: Any
     node: yaml.Node
 
     @property
@@ -95,7 +95,7 @@ def _items(text: str) -> tuple[list[_Item], list[ManifestError]]:
     loader = yaml.SafeLoader(text)
     try:
         while loader.check_node():
-            node = loader.get_node()
+            node: Any = loader.get_node()
             value = loader.construct_document(node)
             for each in _unfolded(value, node):
                 error = _shape_error(each)

@@ -114,17 +114,21 @@ class DecisionRates:
         first = max(next(iter(self._buckets), last), last - MAX_BUCKETS + 1)
         buckets = [self._buckets.get(step, _EMPTY) for step in range(first, last + 1)]
         shares = [percentiles(each.latencies, (0.5, 0.99)) for each in buckets]
-        counts = [[each.results[result] for each in buckets] for result in RESULTS]
+        scheduled, unschedulable, error = (
+            [each.results[result] for each in buckets] for result in RESULTS
+        )
         p50, p99 = [each[0] for each in shares], [each[1] for each in shares]
-        return BucketColumns(self.step_s, rfc3339(first * self.step_s), *counts, p50, p99)
+        start = rfc3339(first * self.step_s)
+        return BucketColumns(self.step_s, start, scheduled, unschedulable, error, p50, p99)
 
     def last_bucket(self, now_s: float) -> LastBucket:
         """The bucket before the one of `now_s`."""
         step = math.floor(now_s / self.step_s) - 1
         bucket = self._buckets.get(step, _EMPTY)
         p50, p99 = percentiles(bucket.latencies, (0.5, 0.99))
-        counts = [bucket.results[result] for result in RESULTS]
-        return LastBucket(rfc3339(step * self.step_s), self.step_s, *counts, p50, p99)
+        scheduled, unschedulable, error = (bucket.results[result] for result in RESULTS)
+        time = rfc3339(step * self.step_s)
+        return LastBucket(time, self.step_s, scheduled, unschedulable, error, p50, p99)
 
 
 def percentiles(histogram: Counter[int], shares: Iterable[float]) -> list[float | None]:
