@@ -50,7 +50,7 @@ class LiveCluster:
     ) -> None:
         self.name = name
         self.is_live = is_live
-        self.frameworks = list(frameworks)
+        self.frameworks: Sequence[Framework] = list(frameworks)
         self.history = history
         self.version = 0
         self.notes: list[str] = []

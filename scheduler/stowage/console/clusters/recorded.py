@@ -64,7 +64,7 @@ class RecordedCluster:
         fork_lock: asyncio.Lock,
     ) -> None:
         self.name = name
-        self.frameworks = make_frameworks()
+        self.frameworks: Sequence[Framework] = make_frameworks()
         self.notes: list[str] = []
         self.version = 1
         self.timeline: Timeline | None = None
