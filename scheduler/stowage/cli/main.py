@@ -27,6 +27,7 @@ _EXAMPLES = {
         "Watch a running scheduler decide",
         "stowage decisions --follow --server https://localhost:10259",
     ),
+    "console": ("Look at a cluster in a browser", "stowage console"),
     "cluster": ("Run a simulated cluster", "stowage cluster --write-kubeconfig /tmp/kubeconfig"),
     "dump": (
         "Copy a real cluster into a simulated one",
@@ -56,6 +57,7 @@ class _Commands(LazyGroup):
         "record": CommandSource("stowage.cli.record", _ASK),
         "replay": CommandSource("stowage.cli.replay", _ASK),
         "shell": CommandSource("stowage.cli.ask.shell", _ASK),
+        "console": CommandSource("stowage.cli.console", _ASK),
         **installed_commands(_TRY),
     }
 
