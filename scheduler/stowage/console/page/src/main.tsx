@@ -13,10 +13,10 @@ import { DecisionView } from "./decisions/decision_view";
 import { DecisionsView } from "./decisions/view";
 import { PendingView } from "./pending/view";
 import { PodView } from "./pending/pod_view";
-import { moved, route } from "./routing";
-import type { About } from "./server/answers";
-import { useAnswer } from "./server/ask";
-import { about, listen } from "./server/live";
+import { at, moved, route } from "./routing";
+import type { About, Pending } from "./server/answers";
+import { pathOf, useAnswer } from "./server/ask";
+import { about, listen, numPending } from "./server/live";
 import { Banners, Header, Help, TITLES, useShortcuts } from "./shell";
 import { TimeView } from "./time/view";
 import { WhatIfView } from "./what_if/view";
@@ -44,6 +44,15 @@ function useFocusOnArrival(): void {
   }, [kind, item]);
 }
 
+/** The number beside the tab; the stream brings later ones. */
+function usePendingCount(): void {
+  const path = pathOf("/api/pending", { limit: 1, at: at() });
+  const total = useAnswer<Pending>(path, 0).value.value?.total;
+  useEffect(() => {
+    if (total !== undefined) numPending.value = total;
+  }, [total]);
+}
+
 function Page() {
   const [help, setHelp] = useState(false);
   const known = useAnswer<About>("/api/about", 0).value;
@@ -51,6 +60,7 @@ function Page() {
     if (known.value) about.value = known.value;
   }, [known.value]);
   useEffect(listen, []);
+  usePendingCount();
   useShortcuts(help, setHelp);
   useFocusOnArrival();
   return (

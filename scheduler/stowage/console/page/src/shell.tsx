@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { count, dated } from "./formats";
 import { addressOf, at, changeSettings, go, route, VIEWS, type View } from "./routing";
-import { about, summary, upstream } from "./server/live";
+import { about, numPending, upstream } from "./server/live";
 import { connection } from "./server/stream";
 import { theme, toggleTheme } from "./theme";
 
@@ -62,8 +62,8 @@ export function Header({ onHelp }: { onHelp: () => void }) {
                 {...(route.value.view === view ? { "aria-current": "page" as const } : {})}
               >
                 {TITLES[view]}
-                {view === "pending" && summary.value && summary.value.pending > 0 && (
-                  <span class="badge number">{count(summary.value.pending)}</span>
+                {view === "pending" && numPending.value > 0 && (
+                  <span class="badge number">{count(numPending.value)}</span>
                 )}
               </a>
             </li>

@@ -27,7 +27,6 @@ export interface Layout {
 
 export const HEADING = 28;
 const BLOCK_GAP = 24;
-const MIN_BLOCK = 165;
 /** Sizes of cells that hold the node's name: least width, height. */
 const NAMED_SIZES: [number, number][] = [
   [220, 72],
@@ -36,19 +35,27 @@ const NAMED_SIZES: [number, number][] = [
 ];
 const WIDEST_NAMED = 300;
 const LARGEST = 30;
-const SMALLEST = 7;
+
+/** The smallest cell, and the narrowest group with a legible name, in pixels. */
+export interface Least {
+  cell: number;
+  block: number;
+}
+export const ROOMY: Least = { cell: 7, block: 165 };
+/** For a map that is a part of a view: all nodes in sight rather than easy to hit. */
+export const COMPACT: Least = { cell: 4, block: 96 };
 
 /** Width of each block of a row: by its number of nodes, none too narrow for its name. */
-function widths(row: Group[], width: number): number[] {
+function widths(row: Group[], width: number, least: Least): number[] {
   const room = width - BLOCK_GAP * (row.length - 1);
-  const least = Math.min(MIN_BLOCK, room / row.length);
+  const narrowest = Math.min(least.block, room / row.length);
   const sizes = row.map((each) => Math.max(1, each.members.length));
   let free = room;
   let rest = sizes.reduce((sum, each) => sum + each, 0);
   const found = new Map<number, number>();
   for (const index of [...sizes.keys()].sort((one, other) => (sizes[one] ?? 0) - (sizes[other] ?? 0))) {
     const size = sizes[index] ?? 1;
-    const share = Math.max(least, (free * size) / rest);
+    const share = Math.max(narrowest, (free * size) / rest);
     found.set(index, Math.floor(share));
     free -= share;
     rest -= size;
@@ -57,8 +64,8 @@ function widths(row: Group[], width: number): number[] {
 }
 
 /** All groups beside each other if they are few, else as many as are wide enough to read. */
-function rowsOf(groups: Group[], width: number): Group[][] {
-  const across = Math.max(1, Math.floor((width + BLOCK_GAP) / (MIN_BLOCK + BLOCK_GAP)));
+function rowsOf(groups: Group[], width: number, least: Least): Group[][] {
+  const across = Math.max(1, Math.floor((width + BLOCK_GAP) / (least.block + BLOCK_GAP)));
   const rows: Group[][] = [];
   for (let first = 0; first < groups.length; first += across) {
     rows.push(groups.slice(first, first + across));
@@ -66,44 +73,54 @@ function rowsOf(groups: Group[], width: number): Group[][] {
   return rows;
 }
 
+interface Row {
+  groups: Group[];
+  widths: number[];
+}
+
 /** The layout with cells of one size; null if they are wider than a block. */
-function place(rows: Group[][], width: number, size: [number, number], named: boolean): Layout | null {
-  const [least, stepY] = size;
-  const rowWidths = rows.map((row) => widths(row, width));
-  const narrowest = Math.min(width, ...rowWidths.flat());
+function place(
+  rows: Row[],
+  width: number,
+  [least, stepY]: [number, number],
+  named: boolean,
+): Layout | null {
+  const narrowest = Math.min(width, ...rows.flatMap((row) => row.widths));
   if (least > narrowest) return null;
   const fitting = narrowest / Math.floor(narrowest / least);
   const stepX = named ? Math.floor(Math.min(fitting, WIDEST_NAMED)) : least;
   const blocks: Block[] = [];
   let y = 0;
-  rows.forEach((row, index) => {
+  for (const row of rows) {
     let x = 0;
     let tallest = 0;
-    row.forEach((group, at) => {
-      const blockWidth = rowWidths[index]?.[at] ?? width;
+    row.groups.forEach((group, at) => {
+      const blockWidth = row.widths[at] ?? width;
       const columns = Math.max(1, Math.floor(blockWidth / stepX));
       blocks.push({ group, x, y, width: blockWidth, columns });
       x += blockWidth + BLOCK_GAP;
       tallest = Math.max(tallest, Math.ceil(group.members.length / columns));
     });
     y += HEADING + tallest * stepY + BLOCK_GAP;
-  });
+  }
   const gap = named ? 6 : stepX >= 14 ? 3 : stepX >= 9 ? 2 : 1;
   return { blocks, stepX, stepY, gap, named, height: Math.max(0, y - BLOCK_GAP) };
 }
 
 /** The layout with the largest cells that fit; if none fits, it is higher than `height`. */
-export function layOut(groups: Group[], width: number, height: number): Layout {
-  const rows = rowsOf(groups, width);
+export function layOut(groups: Group[], width: number, height: number, least = ROOMY): Layout {
+  const rows = rowsOf(groups, width, least).map((row): Row => {
+    return { groups: row, widths: widths(row, width, least) };
+  });
   for (const size of NAMED_SIZES) {
     const layout = place(rows, width, size, true);
     if (layout && layout.height <= height) return layout;
   }
-  for (let step = LARGEST; step > SMALLEST; step -= 1) {
+  for (let step = LARGEST; step > least.cell; step -= 1) {
     const layout = place(rows, width, [step, step], false);
     if (layout && layout.height <= height) return layout;
   }
-  const smallest = place(rows, width, [SMALLEST, SMALLEST], false);
+  const smallest = place(rows, width, [least.cell, least.cell], false);
   return smallest ?? { blocks: [], stepX: 1, stepY: 1, gap: 0, named: false, height: 0 };
 }
 

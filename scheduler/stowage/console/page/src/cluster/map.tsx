@@ -4,12 +4,20 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Cluster } from "../server/answers";
 import { colour, theme } from "../theme";
 import type { Coloured, Palette } from "./colouring";
-import { cellAt, layOut, spotBeside, spotUnder, type Group, type Layout, type Spot } from "./layout";
+import {
+  cellAt,
+  COMPACT,
+  layOut,
+  ROOMY,
+  spotBeside,
+  spotUnder,
+  type Group,
+  type Layout,
+  type Spot,
+} from "./layout";
 import { paint, type Cell, type Inks } from "./painter";
 
-const KEYS = [
-  ..."ArrowLeft ArrowRight ArrowUp ArrowDown Home End PageUp PageDown".split(" "),
-];
+const KEYS = "ArrowLeft ArrowRight ArrowUp ArrowDown Home End PageUp PageDown".split(" ");
 
 /** Name of the User Timing measure of each drawing. */
 export const DRAW_MEASURE = "stowage-map-draw";
@@ -58,6 +66,7 @@ interface MapProps {
   height: number;
   onOpen: (node: string) => void;
   action: string;
+  compact?: boolean;
 }
 
 /** Width of an element, kept up to date. */
@@ -102,7 +111,10 @@ export function NodeMap(props: MapProps) {
   const [active, setActive] = useState<Spot | null>(null);
   const [fonts, setFonts] = useState(document.fonts.status === "loaded");
   const groups = useMemo(() => groupsOf(cluster), [cluster.group, cluster.names]);
-  const layout = useMemo(() => layOut(groups, Math.max(width, 60), height), [groups, width, height]);
+  const layout = useMemo(
+    () => layOut(groups, Math.max(width, 60), height, props.compact ? COMPACT : ROOMY),
+    [groups, width, height],
+  );
   const cells = useMemo(
     () => marked(coloured.cells, picked, props.find ?? ""),
     [coloured, picked, props.find],

@@ -15,18 +15,18 @@ type NodePod = NodeDetail["pods"][number];
 const PODS: Column<NodePod>[] = [
   {
     name: "Pod",
-    width: "minmax(140px, 1fr)",
+    width: "minmax(0, 1.2fr)",
     cell: (row) => <PodLink pod={row.pod} />,
     order: (row) => row.pod,
   },
   {
     name: "Requests",
-    width: "minmax(110px, 0.8fr)",
+    width: "minmax(0, 1fr)",
     cell: (row) => <span class="muted small cut">{requestsText(row.requests) || "nothing"}</span>,
   },
   {
     name: "Priority",
-    width: "84px",
+    width: "56px",
     cell: (row) => count(row.priority),
     order: (row) => row.priority,
     numeric: true,

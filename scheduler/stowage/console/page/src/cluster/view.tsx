@@ -7,7 +7,7 @@ import { PodChooser } from "../parts/pod_chooser";
 import { addressOf, at, changeSettings, go, route, setting } from "../routing";
 import type { Cluster, Verdicts } from "../server/answers";
 import { pathOf, useAnswer } from "../server/ask";
-import { clusterEpoch, nodeChanges, summary, withChanges } from "../server/live";
+import { clusterEpoch, nodeChanges, withChanges } from "../server/live";
 import { theme } from "../theme";
 import { byPressure, byResource, byVerdict, type Coloured } from "./colouring";
 import { NodeMap, paletteOf } from "./map";
@@ -25,7 +25,6 @@ export function useCluster(group: string) {
   const asked = answer.value.value;
   useEffect(() => {
     setChanged(asked);
-    if (asked) summary.value = asked.summary;
   }, [asked]);
   const news = nodeChanges.value;
   useEffect(() => {

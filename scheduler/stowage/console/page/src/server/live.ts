@@ -9,7 +9,6 @@ import type {
   NodeChanges,
   Queues,
   Stats,
-  Summary,
 } from "./answers";
 import { Stream } from "./stream";
 
@@ -18,7 +17,7 @@ export const MOST_ROWS = 300;
 export const MOST_STEPS = 300;
 
 export const about = signal<About | null>(null);
-export const summary = signal<Summary | null>(null);
+export const numPending = signal(0);
 export const queues = signal<Queues>({});
 export const upstream = signal<{ state: string; message: string }>({ state: "", message: "" });
 
@@ -131,7 +130,7 @@ let summed = performance.now();
 
 function nodesChanged(data: NodeChanges): void {
   nodeChanges.value = data;
-  summary.value = data.summary;
+  numPending.value = data.summary.pending;
   if (performance.now() - summed < SUMS_MS) return;
   summed = performance.now();
   clusterEpoch.value += 1;
@@ -139,7 +138,7 @@ function nodesChanged(data: NodeChanges): void {
 
 function pendingChanged(data: { total: number; queues: Queues }): void {
   queues.value = data.queues;
-  if (summary.value) summary.value = { ...summary.value, pending: data.total };
+  numPending.value = data.total;
   pendingEpoch.value += 1;
 }
 

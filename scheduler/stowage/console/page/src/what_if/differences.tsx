@@ -31,10 +31,15 @@ const COLUMNS: Column<Difference>[] = [
   {
     name: "What",
     width: "minmax(180px, 1fr)",
-    cell: (row) => <span title={row.text}>{row.text}</span>,
-    order: (row) => row.text,
+    cell: (row) => <span title={row.text}>{textOf(row)}</span>,
+    order: textOf,
   },
 ];
+
+function textOf({ kind, subject, from, to, text }: Difference): string {
+  if (kind !== "placed" && kind !== "moved") return text;
+  return from ? `${subject}: ${from} → ${to}` : `${subject} → ${to}`;
+}
 
 export function Differences({ answer }: { answer: WhatIf }) {
   const { differences, numDifferences, commandLine, before, after, notes } = answer;

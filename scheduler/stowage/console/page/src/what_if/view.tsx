@@ -42,8 +42,25 @@ function useWhatIf() {
   return { answer, run, clear };
 }
 
+const PAUSE_MS = 400;
+
+/** After the first try, each change is tried by itself a moment later. */
+function useFollow(asked: string, has: boolean, run: () => void): void {
+  const tried = useRef(asked);
+  useEffect(() => {
+    if (!has || tried.current === asked) return undefined;
+    const timer = setTimeout(() => {
+      tried.current = asked;
+      run();
+    }, PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [asked]);
+}
+
 export function WhatIfView() {
   const { answer, run, clear } = useWhatIf();
+  const asked = JSON.stringify({ ...question(setting("group", ZONE)), manifests: "" });
+  useFollow(asked, answer.value !== null, run);
   const [tool, setTool] = useState<Tool>("drain");
   const cluster = useCluster(setting("group", ZONE));
   const before = answer.value?.maps.before ?? cluster.value;
@@ -94,8 +111,9 @@ export function WhatIfView() {
           </Awaited>
           {!answer.value && !answer.loading && !answer.error && (
             <p class="muted">
-              Write manifests, change weights, or click nodes; then try the changes. The cluster is only
-              read: the scheduler decides about a copy of it.
+              Write manifests, change weights, or click nodes; then try the changes. The cluster is
+              only read: the scheduler decides about a copy of it. Later changes of nodes and weights are tried
+              at once.
             </p>
           )}
         </div>
@@ -192,6 +210,7 @@ function OneMap({ title, cluster, other, tool, onOpen }: OneMapProps) {
         height={300}
         onOpen={onOpen ?? (() => undefined)}
         action={tool ? ACTIONS[tool] : ""}
+        compact
       />
       {tool && (
         <p id="map-help" class="unseen">
