@@ -7,7 +7,7 @@ import "./style/shell.css";
 import "./style/parts.css";
 import "./style/views.css";
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ClusterView } from "./cluster/view";
 import { DecisionView } from "./decisions/decision_view";
 import { DecisionsView } from "./decisions/view";
@@ -31,16 +31,18 @@ function Content() {
   return <ClusterView />;
 }
 
-/** Gives the focus to the heading of a view that the user went to. */
+/** Gives the focus to the heading of a view that the user went to; to the map, from a node's panel. */
 function useFocusOnArrival(): void {
   const { kind, item, view } = route.value;
-  const panel = kind === "nodes";
+  const before = useRef(kind);
   useEffect(() => {
     document.title = `${item || TITLES[view]} · Stowage`;
-    if (moved.peek() && !panel) {
-      document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
-      scrollTo(0, 0);
-    }
+    const leftPanel = before.current === "nodes" && kind === "cluster";
+    before.current = kind;
+    if (!moved.peek() || kind === "nodes") return;
+    const target = leftPanel ? ".map-cell" : "main h1";
+    document.querySelector<HTMLElement>(target)?.focus({ preventScroll: true });
+    if (!leftPanel) scrollTo(0, 0);
   }, [kind, item]);
 }
 

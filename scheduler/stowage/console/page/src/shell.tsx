@@ -104,15 +104,19 @@ function Source() {
 export function Banners() {
   const { state, message } = upstream.value;
   const moment = at();
+  const notes = about.value?.notes ?? [];
+  const broken = connection.value === "broken";
+  const waits = state === "reconnecting" || state === "failed";
+  if (!broken && !waits && !moment && !notes.length) return null;
   return (
-    <>
-      {connection.value === "broken" && (
+    <section aria-label="Notices">
+      {broken && (
         <p class="banner bad">
           The connection to the console's server is lost; the page shows what it knew. It connects
           again by itself.
         </p>
       )}
-      {(state === "reconnecting" || state === "failed") && (
+      {waits && (
         <p class="banner warn">
           The server {state === "failed" ? "lost" : "reconnects to"} the cluster: {message}
         </p>
@@ -127,12 +131,12 @@ export function Banners() {
           </button>
         </p>
       )}
-      {about.value?.notes.map((each) => (
+      {notes.map((each) => (
         <p class="banner" key={each}>
           {each}
         </p>
       ))}
-    </>
+    </section>
   );
 }
 

@@ -98,6 +98,17 @@ function troubles(cluster: Cluster, node: number): string[] {
   return found;
 }
 
+/** All alike: the answer that would colour them is awaited. */
+export function byNothing(cluster: Cluster, palette: Palette): Coloured {
+  return {
+    cells: cluster.names.map((_, node) => cellOf(cluster, node, palette.empty, "")),
+    ramp: null,
+    keys: [],
+    headings: (members) => plural(members.length, "node"),
+    sentence: () => "not judged yet",
+  };
+}
+
 /** By what keeps pods away: pressure, cordon, other taints. */
 export function byPressure(cluster: Cluster, palette: Palette): Coloured {
   const states = cluster.names.map((_, node) => {

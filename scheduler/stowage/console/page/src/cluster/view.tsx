@@ -6,10 +6,10 @@ import { Awaited, Bar, Figure, Result } from "../parts/notes";
 import { PodChooser } from "../parts/pod_chooser";
 import { addressOf, at, changeSettings, go, route, setting } from "../routing";
 import type { Cluster, Verdicts } from "../server/answers";
-import { pathOf, useAnswer } from "../server/ask";
+import { pathOf, useAnswer, type Answer } from "../server/ask";
 import { clusterEpoch, nodeChanges, withChanges } from "../server/live";
 import { theme } from "../theme";
-import { byPressure, byResource, byVerdict, type Coloured } from "./colouring";
+import { byNothing, byPressure, byResource, byVerdict, type Coloured } from "./colouring";
 import { NodeMap, paletteOf } from "./map";
 import { NodePanel } from "./node_panel";
 
@@ -53,25 +53,31 @@ export function useHeightBelow(share = 1, least = 260) {
   return { box, height };
 }
 
-/** The colours that the address asks for. */
-export function useColoured(cluster: Cluster | null): Coloured | null {
-  const chosen = setting("colour", "cpu");
+/** The verdicts about the pod that the address names. */
+function useVerdicts(): Answer<Verdicts> {
   const pod = setting("pod");
-  const asked = chosen === VERDICT && pod ? pathOf("/api/verdicts", { pod, at: at() }) : null;
-  const verdicts = useAnswer<Verdicts>(asked, clusterEpoch.value).value.value;
+  const wanted = setting("colour") === VERDICT && pod;
+  const path = wanted ? pathOf("/api/verdicts", { pod, at: at() }) : null;
+  return useAnswer<Verdicts>(path, clusterEpoch.value).value;
+}
+
+/** The colours that the address asks for. */
+function useColoured(cluster: Cluster | null, verdicts: Verdicts | null): Coloured | null {
+  const chosen = setting("colour", "cpu");
   return useMemo(() => {
     if (!cluster) return null;
     const palette = paletteOf();
     if (chosen === PRESSURE) return byPressure(cluster, palette);
     if (chosen === VERDICT && verdicts) return byVerdict(cluster, verdicts, palette);
-    if (chosen === VERDICT) return byResource(cluster, "", palette);
+    if (chosen === VERDICT) return byNothing(cluster, palette);
     return byResource(cluster, chosen, palette);
   }, [cluster, chosen, verdicts, theme.value]);
 }
 
 export function ClusterView() {
   const cluster = useCluster(setting("group", ZONE));
-  const coloured = useColoured(cluster.value);
+  const verdicts = useVerdicts();
+  const coloured = useColoured(cluster.value, verdicts.value);
   const { box, height } = useHeightBelow();
   const node = route.value.kind === "nodes" ? route.value.item : "";
   return (
@@ -85,7 +91,7 @@ export function ClusterView() {
         {(value) => (
           <div class={node ? "beside" : ""}>
             <section aria-label="Map of the nodes">
-              <VerdictLine />
+              <VerdictLine verdicts={verdicts} />
               {coloured && <Legend coloured={coloured} />}
               <div ref={box}>
                 {coloured && (
@@ -195,12 +201,9 @@ function Settings({ cluster }: { cluster: Cluster }) {
 }
 
 /** The outcome for the chosen pod, in a sentence. */
-function VerdictLine() {
+function VerdictLine({ verdicts }: { verdicts: Answer<Verdicts> }) {
   const pod = setting("pod");
-  const wanted = setting("colour") === VERDICT;
-  const path = wanted && pod ? pathOf("/api/verdicts", { pod, at: at() }) : null;
-  const verdicts = useAnswer<Verdicts>(path, clusterEpoch.value).value;
-  if (!wanted) return null;
+  if (setting("colour") !== VERDICT) return null;
   if (!pod) return <p class="note">Choose a pod: each node then shows the verdict about it.</p>;
   return (
     <Awaited answer={verdicts}>
