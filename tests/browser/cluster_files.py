@@ -57,7 +57,7 @@ def _pod(name: str, cpu_milli: int, node: str = "", priority: int = 0) -> dict[s
 
 
 def write_cluster(path: Path, num_nodes: int, most_pods: int) -> Path:
-    """Write a cluster with one up to `most_pods` pods on each of its nodes, and two pending pods."""
+    """Write a cluster with up to `most_pods` pods on each node, at least one, and two pending."""
     items = [_node(index) for index in range(num_nodes)]
     for index in range(num_nodes):
         for number in range(1 + index * 7 % most_pods):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -30,7 +29,7 @@ ARGUMENTS = (
     "--disable-sync",
     "--disable-quic",
 )
-WAIT_MS = float(os.environ.get("W", "30000"))
+WAIT_MS = 30_000
 WIDE = (1280, 800)
 NARROW = (390, 844)
 
@@ -77,7 +76,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningConsol
         yield console
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def live() -> Iterator[CommandedConsole]:
     """A cluster that changes on command."""
     with commanded_console() as console:

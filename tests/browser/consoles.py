@@ -35,17 +35,19 @@ class CommandedConsole(RunningConsole):
 
     process: subprocess.Popen[str]
 
-    def do(self, command: str) -> None:
-        """Give a command, see `live_console`, and wait until it is done."""
+    def do(self, command: str) -> str:
+        """Give a command, see `live_console`; the last pod that got a node until it was done."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{command}\n")
         self.process.stdin.flush()
-        self.expect_done()
+        return self.expect_done()
 
-    def expect_done(self) -> None:
-        """Wait for the answer to a command."""
+    def expect_done(self) -> str:
+        """Wait for the answer to a command; the last pod that got a node."""
         assert self.process.stdout is not None
-        assert self.process.stdout.readline() == "done\n"
+        word, count = self.process.stdout.readline().split()
+        assert word == "done"
+        return f"default/web-{int(count) - 1}"
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """A console of a cluster that changes on command, as a process: ``python -m ... PORT``.
 
-Each line of standard input is a command; the process answers each with a line "done".
+Each line of standard input is a command. The process answers each with a line "done COUNT": how
+many pods got a node so far.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from stowage.api.events import AssignedPodSeen, Event, NodeSeen, PendingPodSeen
 from stowage.api.objects.node import Node
 from stowage.cli.console.following import keep_ticking
 from stowage.cli.profiles import make_frameworks
+from stowage.console.answers.answer import rfc3339
 from stowage.console.clusters.live import LiveCluster
 from stowage.console.clusters.source import SourceName
 from stowage.console.decisions.history import OBSERVED, DecisionHistory
@@ -26,7 +28,7 @@ from stowage.console.stream.feed import Feed
 from stowage.console.stream.hub import Hub
 from tests.support.builders import make_node, make_pod
 
-TOKEN = "token-of-the-tests"  # noqa: S105
+TOKEN = "token-of-the-tests"
 NUM_NODES = 6
 
 
@@ -55,10 +57,10 @@ class LiveConsole:
         reader = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        print("done", flush=True)  # noqa: T201
+        print("done", self._num_pods, flush=True)  # noqa: T201
         while line := await reader.readline():
             await self.do(*line.decode().split())
-            print("done", flush=True)  # noqa: T201
+            print("done", self._num_pods, flush=True)  # noqa: T201
         ticking.cancel()
         await self.do("stop")
 
@@ -84,10 +86,12 @@ class LiveConsole:
 
     def _decisions(self, count: int) -> Sequence[Event]:
         events: list[Event] = []
+        created = rfc3339(time.time())
         for number in range(self._num_pods, self._num_pods + count):
             name, node = f"web-{number}", f"node-{number % NUM_NODES}"
-            events.append(PendingPodSeen(make_pod(name, cpu="1m")))
-            events.append(AssignedPodSeen(make_pod(name, cpu="1m", node=node)))
+            pod = make_pod(name, cpu="1m", created=created)
+            events.append(PendingPodSeen(pod))
+            events.append(AssignedPodSeen(make_pod(name, cpu="1m", node=node, created=created)))
         self._num_pods += count
         return events
 

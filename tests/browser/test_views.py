@@ -135,14 +135,12 @@ def test_the_editor_shows_errors_by_line_and_what_it_would_create(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: added}\n"
         "spec: {containers: [{name: main, image: app}]}\n",
     )
-    page.get_by_text("Pod default/added: 1 pod").wait_for()
+    page.get_by_text("Pod added: 1 pod").wait_for()
     editor.press("Control+Enter")
     page.get_by_role("table", name="Differences").get_by_text("default/added →").wait_for()
 
 
-def test_a_wrong_token_says_where_the_right_one_is(
-    opened: Opener, small: RunningConsole
-) -> None:
+def test_a_wrong_token_says_where_the_right_one_is(opened: Opener, small: RunningConsole) -> None:
     page = opened(small)
     page.context.clear_cookies()
     page.get_by_role("link", name="Pending").click()

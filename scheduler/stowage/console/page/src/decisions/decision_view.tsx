@@ -84,10 +84,12 @@ function Facts({ row }: { row: DecisionDetail["decision"] }) {
           </dd>
         </div>
       )}
-      <div>
-        <dt>Attempt</dt>
-        <dd class="number">{row.attempt}</dd>
-      </div>
+      {row.attempt > 0 && (
+        <div>
+          <dt>Attempt</dt>
+          <dd class="number">{row.attempt}</dd>
+        </div>
+      )}
     </dl>
   );
 }

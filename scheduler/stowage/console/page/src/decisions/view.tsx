@@ -41,7 +41,7 @@ const COLUMNS: Column<DecisionRow>[] = [
     name: "Ahead by",
     title: "Points between the winner and the runner-up",
     width: "90px",
-    cell: (row) => (row.node && row.behind !== null ? count(row.behind) : ""),
+    cell: (row) => (row.exact && row.node && row.behind !== null ? count(row.behind) : ""),
     numeric: true,
     wide: true,
   },

@@ -41,6 +41,13 @@ function summed(lines: Line[], values: (number | null)[][]): (number | null)[][]
 
 const steps = uPlot.paths.stepped?.({ align: 1 });
 
+/** A few seconds do not fill the whole width. */
+const SHORTEST_S = 60;
+
+function rangeOfTime(_: uPlot, first: number, last: number): [number, number] {
+  return [Math.min(first, last - SHORTEST_S), last];
+}
+
 /** Times of day in UTC; with seconds where the ticks are closer than a minute. */
 function timesOfDay(_: uPlot, ticks: number[], __: number, ___: number, step: number): string[] {
   return ticks.map((each) => new Date(each * 1000).toISOString().slice(11, step < 60 ? 19 : 16));
@@ -60,7 +67,7 @@ function options(props: ChartProps, width: number, cursor: () => number | undefi
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     padding: [8, 8, 0, 0],
-    scales: { x: { time: true }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
+    scales: { x: { time: true, range: rangeOfTime }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
     axes: [
       { ...axis, grid: { show: false }, size: 26, space: 80, values: timesOfDay },
       { ...axis, size: 62, space: 32, values: (_, ticks) => ticks.map(props.text) },
@@ -71,7 +78,7 @@ function options(props: ChartProps, width: number, cursor: () => number | undefi
         label: line.label,
         stroke: line.steps ? "transparent" : colour(line.ink),
         width: line.steps ? 0 : 1.75,
-        points: { show: false },
+        points: { show: props.x.length < 3 },
         spanGaps: !line.steps,
         ...(line.dash ? { dash: line.dash } : {}),
         ...(line.stacked || line.steps ? { fill: colour(line.ink) } : {}),
