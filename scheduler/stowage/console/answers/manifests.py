@@ -19,8 +19,9 @@ from stowage.state.pods.pod_info import make_pod_info
 
 MAX_CHARACTERS = 2**20
 
-_FIELD = re.compile(r"^\S+ \S+: ([^:\s]+): ")
+_FIELD = re.compile(r"^\S+(?: \S+)?: ([^:\s]+): ")
 _TEMPLATES = ("", "spec.template.", "spec.jobTemplate.spec.template.")
+"""Where an object, or the pods of a workload, have their fields."""
 
 
 class ManifestError(Answer, frozen=True, omit_defaults=True):
@@ -153,5 +154,17 @@ def _located(invalid: InvalidManifest | InvalidObject, item: _Item) -> ManifestE
     field = match[1] if match else ""
     if isinstance(cause, InvalidObject):
         field = cause.field
-    line = max((line_of(item.node, prefix + field) for prefix in _TEMPLATES), default=item.line)
-    return ManifestError(text, line if field else item.line, field=field)
+    line = line_of(item.node, _prefix(item.value, field) + field) if field else item.line
+    return ManifestError(text, line, field=field)
+
+
+def _prefix(value: dict[str, Any], field: str) -> str:
+    """The first of `_TEMPLATES` that has the field of the spec."""
+    name = field.removeprefix("spec.").partition(".")[0].partition("[")[0]
+    for prefix in _TEMPLATES if field.startswith("spec.") else ():
+        found: Any = value
+        for step in (*prefix.split(".")[:-1], "spec"):
+            found = found.get(step) if isinstance(found, dict) else None
+        if isinstance(found, dict) and name in found:
+            return prefix
+    return ""
