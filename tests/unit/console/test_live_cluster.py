@@ -9,6 +9,7 @@ from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
+    Event,
     NodeGone,
     NodeSeen,
     PendingPodGone,
@@ -23,7 +24,7 @@ from stowage.console.decisions.history import OBSERVED, DecisionHistory
 from tests.support.builders import make_node, make_pod
 from tests.support.consoles import START_S, default_frameworks, live_cluster
 
-EVENTS = [
+EVENTS: list[Event] = [
     NodeSeen(make_node("a", cpu="2")),
     NodeSeen(make_node("b", cpu="4")),
     PendingPodSeen(make_pod("p", cpu="1")),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from aiohttp import StreamReader
 
 from stowage.api.events import AssignedPodSeen
 from stowage.console.answers.cluster_map import cluster_map
@@ -114,7 +115,8 @@ async def test_an_invalid_what_if_is_refused_by_line_and_field(console: ConsoleC
     refusal = await console.post("/api/what-if", {"weights": {"Nonsense": 1}}, want=422)
     assert refusal["error"]["field"] == "weights"
     await console.post("/api/what-if", {"drain": ["x"]}, want=404)
-    for body in ({"drain": "a"}, {"unknown": 1}, []):
+    bodies: list[object] = [{"drain": "a"}, {"unknown": 1}, []]
+    for body in bodies:
         refusal = await console.post("/api/what-if", body, want=400)
         assert refusal["error"]["field"] == "body"
 
@@ -258,7 +260,7 @@ async def test_the_stream_ends_when_the_server_stops() -> None:
         assert b"event: " not in await response.content.read()
 
 
-async def _events(content: asyncio.StreamReader, number: int) -> list[str]:  # type: ignore[type-arg]
+async def _events(content: StreamReader, number: int) -> list[str]:
     """The names of the next messages."""
     found: list[str] = []
     while len(found) < number:
