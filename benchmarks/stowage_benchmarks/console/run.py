@@ -76,7 +76,7 @@ _QUESTIONS: Mapping[str, _Question] = {
     "map": lambda n: (f"/api/cluster?group=label-{n}", None),
     "verdicts about a pod": lambda n: (f"/api/verdicts?pod=default/init-{n:06}", None),
     "a node": lambda n: (f"/api/nodes/node-{n:05}", None),
-    "a pending pod": lambda _: (f"/api/pods/default/{_PENDING}", None),
+    "a pending pod": lambda n: (f"/api/pods/default/{_PENDING}-{n}", None),
     "a placed pod": lambda n: (f"/api/pods/default/init-{n:06}", None),
     "pending pods": lambda n: (f"/api/pending?limit={200 + n}", None),
     "search of pods": lambda n: (f"/api/pods?q={n:02}", None),
@@ -106,10 +106,8 @@ async def _measure_answers(
     await write_cluster_file(
         cluster, options.num_nodes, options.num_pods, _SCHEDULER_NAME, with_owners=True
     )
-    pod = pending_pod("basic", 0, _SCHEDULER_NAME)
-    pod["metadata"].update(name=_PENDING, namespace="default", uid=_PENDING)
-    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100"}}
-    pending.write_bytes(msgspec.json.encode({**pod, "kind": "Pod"}))
+    pods = [_huge_pod(f"{_PENDING}-{number}") for number in range(options.rounds + 1)]
+    pending.write_bytes(msgspec.json.encode(pods))
     async with _console("--from", str(cluster), "--from", str(pending)) as console:
         say("the console has read it")
         costs = []
@@ -117,6 +115,13 @@ async def _measure_answers(
             costs.append(await console.measure(name, question, options.rounds))
             say(f"{name}: {costs[-1].median_s:.3f} s")
         return tuple(costs)
+
+
+def _huge_pod(name: str) -> Json:
+    pod = pending_pod("basic", 0, _SCHEDULER_NAME)
+    pod["metadata"].update(name=name, namespace="default", uid=name)
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100"}}
+    return {**pod, "kind": "Pod"}
 
 
 class _Console:
