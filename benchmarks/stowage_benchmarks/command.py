@@ -10,6 +10,7 @@ from rich.console import Console
 
 from stowage.cli.plain_help import PlainCommand, PlainGroup
 from stowage_benchmarks.chaos.command import chaos, chaos_cluster
+from stowage_benchmarks.console.command import console
 from stowage_benchmarks.e2e.command import e2e
 from stowage_benchmarks.questions.command import questions
 from stowage_benchmarks.workloads import CLAIMS, CORE_SIZES, GANG_SIZES, PREEMPTION, WORKLOADS
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command(cls=PlainCommand)(e2e)
 app.command(cls=PlainCommand)(chaos)
 app.command(cls=PlainCommand)(questions)
+app.command(cls=PlainCommand)(console)
 app.command(hidden=True)(chaos_cluster)
 
 

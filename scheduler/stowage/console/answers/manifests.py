@@ -14,11 +14,14 @@ from stowage.analysis.workload_pods import InvalidManifest, objects_of_manifests
 from stowage.api.decoding.document_lines import line_of
 from stowage.api.decoding.errors import InvalidObject
 from stowage.console.answers.answer import Answer
+from stowage.state.pods.pod_class import PodClasses
+from stowage.state.pods.pod_info import make_pod_info
 
 MAX_CHARACTERS = 2**20
 
-_FIELD = re.compile(r"^\S+ \S+: ([^:\s]+): ")
+_FIELD = re.compile(r"^\S+(?: \S+)?: ([^:\s]+): ")
 _TEMPLATES = ("", "spec.template.", "spec.jobTemplate.spec.template.")
+"""Where an object, or the pods of a workload, have their fields."""
 
 
 class ManifestError(Answer, frozen=True, omit_defaults=True):
@@ -62,11 +65,14 @@ def check_manifests(text: str, cluster: ClusterObjects) -> ManifestCheck:
     items, errors = _items(text)
     objects: list[ManifestObject] = []
     before: list[dict[str, Any]] = []
+    classes = PodClasses()
     for item in items:
         num_before = _num_pods(before, cluster)
         try:
             made = objects_of_manifests([*before, item.value], cluster)
-        except InvalidManifest as invalid:
+            for pod in made.pods()[num_before:]:
+                make_pod_info(pod, classes)
+        except (InvalidManifest, InvalidObject) as invalid:
             errors.append(_located(invalid, item))
             continue
         before.append(item.value)
@@ -140,12 +146,25 @@ def _name(value: dict[str, Any]) -> str:
     return f"{namespace}/{name}" if namespace else str(name)
 
 
-def _located(invalid: InvalidManifest, item: _Item) -> ManifestError:
+def _located(invalid: InvalidManifest | InvalidObject, item: _Item) -> ManifestError:
     """The error with the line of its field; fields of pods are looked for in the pod template."""
-    cause, text = invalid.__cause__, str(invalid)
+    cause = invalid if isinstance(invalid, InvalidObject) else invalid.__cause__
+    text = str(invalid)
     match = _FIELD.match(text)
     field = match[1] if match else ""
     if isinstance(cause, InvalidObject):
         field = cause.field
-    line = max((line_of(item.node, prefix + field) for prefix in _TEMPLATES), default=item.line)
-    return ManifestError(text, line if field else item.line, field=field)
+    line = line_of(item.node, _prefix(item.value, field) + field) if field else item.line
+    return ManifestError(text, line, field=field)
+
+
+def _prefix(value: dict[str, Any], field: str) -> str:
+    """The first of `_TEMPLATES` that has the field of the spec."""
+    name = field.removeprefix("spec.").partition(".")[0].partition("[")[0]
+    for prefix in _TEMPLATES if field.startswith("spec.") else ():
+        found: Any = value
+        for step in (*prefix.split(".")[:-1], "spec"):
+            found = found.get(step) if isinstance(found, dict) else None
+        if isinstance(found, dict) and name in found:
+            return prefix
+    return ""

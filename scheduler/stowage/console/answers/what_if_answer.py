@@ -206,7 +206,8 @@ def _differences(answer: WhatIfAnswer, changes: Changes) -> Iterator[Difference]
         text = f"{victim.pod} is preempted on {victim.node} for {victim.preemptor}"
         yield Difference("preempted", victim.pod, text, victim.node)
     for waiting in answer.pending:
-        text = f"{waiting.pod} is pending: {waiting.message}"
+        why = f": {waiting.message}" if waiting.message else ""
+        text = f"{waiting.pod} is pending{why}"
         yield Difference("pending", waiting.pod, text, waiting.was)
     for key in answer.deleted:
         yield Difference("deleted", key, f"{key} is deleted, and nothing makes it again")

@@ -84,7 +84,7 @@ class LiveCluster:
         loaded = self._loaded
         unix_s = self._unix_s()
         for event in events:
-            if loaded is not None and self.history.source == OBSERVED:
+            if self.history.source == OBSERVED:
                 self._note_decision(event, unix_s)
             self._followed.follow(event)
         if loaded is None:
@@ -112,7 +112,8 @@ class LiveCluster:
         return self.moment(self._unix_s())
 
     def _note_decision(self, event: Event, unix_s: float) -> None:
-        row = self._observed.see(event, self._followed.objects, unix_s)
+        objects, is_listed = self._followed.objects, self._loaded is None
+        row = self._observed.see(event, objects, unix_s, is_listed=is_listed)
         if row is not None:
             self.history.add_row(row)
             self.decided(row)

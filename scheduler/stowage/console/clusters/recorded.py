@@ -172,7 +172,7 @@ class _FirstPass:
         """The result that an event shows, if nothing but events is recorded."""
         objects, results = self._followed.objects, []
         if self._history.source == OBSERVED:
-            row = self._observed.see(event, objects, unix_s)
+            row = self._observed.see(event, objects, unix_s, is_listed=not self._num_calls)
             if row is not None:
                 self._history.add_row(row)
                 results.append(row.result)

@@ -48,6 +48,9 @@ class Timeline(Answer, frozen=True):
 
 
 class _Point(msgspec.Struct):
+    """The cluster after the last call at `unix_s`, since `begun_s`."""
+
+    begun_s: float
     unix_s: float
     nodes: int
     placed: int
@@ -77,12 +80,9 @@ class TimelineBuilder:
         self.end_s = unix_s
         if not self._points:
             self.start_s = unix_s
-        elif unix_s - self._points[-1].unix_s < self._step_s:
-            self._count(self._points[-1], objects)
-            return
-        point = _Point(unix_s, 0, 0, 0, Counter())
-        self._points.append(point)
-        self._count(point, objects)
+        if not self._points or unix_s - self._points[-1].begun_s > self._step_s:
+            self._points.append(_Point(unix_s, unix_s, 0, 0, 0, Counter()))
+        self._count(self._points[-1], unix_s, objects)
         if len(self._points) > MAX_POINTS:
             self._thin_out()
 
@@ -110,8 +110,9 @@ class TimelineBuilder:
             list(self._marks),
         )
 
-    def _count(self, point: _Point, objects: ClusterObjects) -> None:
+    def _count(self, point: _Point, unix_s: float, objects: ClusterObjects) -> None:
         pods = objects.pods_by_node()
+        point.unix_s = unix_s
         point.nodes = len(objects.by_kind.get(_NODE, ()))
         point.placed = pods.num_pods - pods.num_pending
         point.pending = pods.num_pending

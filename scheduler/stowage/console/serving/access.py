@@ -56,15 +56,19 @@ class Access:
     def refusal(self, request: web.Request) -> web.Response | None:
         """The answer to a request that is not allowed; None if it is."""
         if request.headers.getall("Host", []) not in [[each] for each in self._hosts()]:
-            return _refused(HTTPStatus.MISDIRECTED_REQUEST, "Host: expected the printed address")
+            return error_response(
+                HTTPStatus.MISDIRECTED_REQUEST, "Host: expected the printed address"
+            )
         origin = request.headers.get("Origin")
         if origin is not None and origin not in {f"http://{each}" for each in self._hosts()}:
-            return _refused(HTTPStatus.FORBIDDEN, "Origin: expected the printed address")
+            return error_response(HTTPStatus.FORBIDDEN, "Origin: expected the printed address")
         is_foreign = request.headers.get("Sec-Fetch-Site") in _OTHER_SITES
         if is_foreign and request.headers.get("Sec-Fetch-Mode") != "navigate":
-            return _refused(HTTPStatus.FORBIDDEN, "expected a request of a page of this server")
+            return error_response(
+                HTTPStatus.FORBIDDEN, "expected a request of a page of this server"
+            )
         if not self._has_token(request):
-            return _refused(HTTPStatus.UNAUTHORIZED, _OPEN_THE_ADDRESS)
+            return _unauthorized(request)
         return None
 
     def entry(self, request: web.Request) -> web.Response | None:
@@ -76,7 +80,11 @@ class Access:
         # Exactly one leading slash: "//host" would lead to another server.
         path = "/" + request.path.lstrip("/")
         location = f"{path}?{urlencode(left)}" if left else path
-        response = web.Response(status=HTTPStatus.SEE_OTHER, headers={"Location": location})
+        if request.headers.get("Sec-Fetch-Site") in _OTHER_SITES:
+            # A redirect would continue the navigation of the other site, without the cookie.
+            response = web.Response(text="", headers={"Refresh": f"0; url={location}"})
+        else:
+            response = web.Response(status=HTTPStatus.SEE_OTHER, headers={"Location": location})
         response.set_cookie(self.cookie, self._token, path="/", httponly=True, samesite="Strict")
         return response
 
@@ -93,5 +101,9 @@ class Access:
         return hmac.compare_digest(given.encode(), self._token.encode())
 
 
-def _refused(status: HTTPStatus, message: str) -> web.Response:
-    return error_response(status, message)
+def _unauthorized(request: web.Request) -> web.Response:
+    """The answer without the token: for a person if a person asked."""
+    status = HTTPStatus.UNAUTHORIZED
+    if request.path.startswith(("/api/", "/stream")):
+        return error_response(status, _OPEN_THE_ADDRESS)
+    return web.Response(status=status, text=f"{_OPEN_THE_ADDRESS}\n")
