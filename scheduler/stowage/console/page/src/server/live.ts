@@ -10,6 +10,7 @@ import type {
   Queues,
   Stats,
 } from "./answers";
+import { told } from "./ask";
 import { Stream } from "./stream";
 
 /** The rows of the live feed, and the steps of its charts, that the page keeps. */
@@ -158,5 +159,8 @@ const RECEIVERS: Record<string, (data: any) => void> = {
 };
 
 export function listen(): void {
-  new Stream("/stream", (event, data) => batch(() => RECEIVERS[event]?.(data)));
+  new Stream("/stream", (event, data) => {
+    told.version = (data as { version?: number }).version ?? told.version;
+    batch(() => RECEIVERS[event]?.(data));
+  });
 }
