@@ -10,6 +10,7 @@ from rich.console import Console
 
 from stowage.cli.plain_help import PlainCommand, PlainGroup
 from stowage_benchmarks.chaos.command import chaos, chaos_cluster
+from stowage_benchmarks.console.command import console
 from stowage_benchmarks.e2e.command import e2e
 from stowage_benchmarks.questions.command import questions
 from stowage_benchmarks.simulation.command import simulate
@@ -38,6 +39,7 @@ app.command(cls=PlainCommand)(steady)
 app.command(cls=PlainCommand)(chaos)
 app.command(cls=PlainCommand)(questions)
 app.command(cls=PlainCommand)(simulate)
+app.command(cls=PlainCommand)(console)
 app.command(hidden=True)(chaos_cluster)
 
 

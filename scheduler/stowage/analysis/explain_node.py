@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, islice
 
 from stowage.analysis.amounts import amount_text
 from stowage.analysis.devices.node_devices import devices_of_node
@@ -18,8 +18,15 @@ from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
 
-def explain_node(cluster: LoadedCluster, name: str) -> NodeExplanation:
+def explain_node(
+    cluster: LoadedCluster, name: str, max_pending: int | None = None
+) -> NodeExplanation:
     """Explain a node.
+
+    Args:
+        cluster: The cluster.
+        name: The node.
+        max_pending: The number of pending pods that are judged; None for all.
 
     Raises:
         NotInCluster: There is no such node.
@@ -31,7 +38,8 @@ def explain_node(cluster: LoadedCluster, name: str) -> NodeExplanation:
         raise NotInCluster(f"there is no node {name}")
     rejects: list[RejectedPod] = []
     fits: list[str] = []
-    for queued in chain.from_iterable(state.queue.contents().values()):
+    waiting = chain.from_iterable(state.queue.contents().values())
+    for queued in islice(waiting, max_pending):
         framework = state.frameworks[queued.scheduler_name]
         rejected = _rejected(framework, snapshot, queued.info, name, state.queue.nominator)
         if rejected.rejected_by:

@@ -22,6 +22,7 @@ from stowage.api.config.loading import (
 )
 from stowage.api.config.policy import is_policy
 from stowage.api.config.removed_names import known_plugin_hint
+from stowage.api.decoding.document_lines import line_of
 from stowage.cli.config_file import (
     STANDARD_INPUT,
     Document,
@@ -29,7 +30,6 @@ from stowage.cli.config_file import (
     print_errors,
     read_text,
 )
-from stowage.cli.document_lines import line_of
 from stowage.cli.effective import effective_builtins, write_new_file
 from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.policy_file import policy_builtins

@@ -29,6 +29,7 @@ _EXAMPLES = {
     ),
     "simulate": ("Compare policies in virtual time", "stowage simulate WORKLOAD --config FILE"),
     "tune": ("Find better weights", "stowage tune WORKLOAD --objective packing"),
+    "console": ("Look at a cluster in a browser", "stowage console"),
     "cluster": ("Run a simulated cluster", "stowage cluster --write-kubeconfig /tmp/kubeconfig"),
     "dump": (
         "Copy a real cluster into a simulated one",
@@ -60,6 +61,7 @@ class _Commands(LazyGroup):
         "shell": CommandSource("stowage.cli.ask.shell", _ASK),
         "simulate": CommandSource("stowage.cli.simulate", _TRY),
         "tune": CommandSource("stowage.cli.tune", _TRY),
+        "console": CommandSource("stowage.cli.console", _ASK),
         **installed_commands(_TRY),
     }
 

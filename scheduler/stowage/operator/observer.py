@@ -10,39 +10,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import Any
 
 import msgspec
 
-from stowage.api.decoding.decode import check_is_versioned, decode_list
-from stowage.api.events import Event, PendingPodGone, PendingPodSeen
-from stowage.api.reflected_kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS, ReflectedKind
+from stowage.api.events import Event
 from stowage.engine.journal import HandleCall
-from stowage.operator.client.api_client import LIST_TIMEOUT, ApiClient
-from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 from stowage.operator.clock import Clock
+from stowage.operator.cluster_watch import cancel
 from stowage.operator.configuration.live_configuration import LoadedConfiguration
 from stowage.operator.inbox import Inbox
 from stowage.operator.loop import GATHER_S, MAX_EVENTS_AT_ONCE
 from stowage.operator.recording import start_recording
 from stowage.operator.run_options import RecordingOptions
 from stowage.operator.watch.reflector import Reflector
+from stowage.operator.watch.visible_kinds import visible_kinds
 from stowage.recording.recorder import Recorder
 
 INTERRUPTED = "the observer was interrupted"
-
-PENDING_PODS = msgspec.structs.replace(
-    ASSIGNED_PODS,
-    seen=PendingPodSeen,
-    gone=lambda identity: PendingPodGone(*identity),
-    field_selector="spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed",
-)
-"""The pending pods of all schedulers."""
-
-_OBSERVED: tuple[ReflectedKind[Any], ...] = (*REFLECTED_KINDS, PENDING_PODS)
-_REQUIRED = (NODES, ASSIGNED_PODS, PENDING_PODS)
-_REFUSED = frozenset({403, 404})
 
 
 class ObserverOptions(msgspec.Struct, frozen=True):
@@ -94,9 +80,9 @@ async def observe(options: ObserverOptions, stop: asyncio.Event, clock: Clock) -
         connection = await connect(options.kubeconfig, context=options.context)
         cleanup.push_async_callback(connection.close)
         client = ApiClient(connection)
-        checking = asyncio.create_task(_visible_kinds(client, options.say))
+        checking = asyncio.create_task(visible_kinds(client, options.say))
         stopping = asyncio.create_task(stop.wait())
-        cleanup.push_async_callback(_cancel, checking, stopping)
+        cleanup.push_async_callback(cancel, checking, stopping)
         await asyncio.wait({checking, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not checking.done():
             return None
@@ -104,7 +90,7 @@ async def observe(options: ObserverOptions, stop: asyncio.Event, clock: Clock) -
         reflectors = [Reflector(kind, client, inbox, clock) for kind in await checking]
         tasks = [asyncio.create_task(reflector.run()) for reflector in reflectors]
         tasks.append(asyncio.create_task(connection.keep_fresh()))
-        cleanup.push_async_callback(_cancel, *tasks)
+        cleanup.push_async_callback(cancel, *tasks)
         return await _record(options, inbox, stop, clock)
 
 
@@ -141,41 +127,3 @@ def _take(events: list[Event], recorder: Recorder, observed: Observed, now: floa
         recorder.record(HandleCall(now, tuple(events), ()))
         observed.num_calls += 1
         observed.num_events += len(events)
-
-
-async def _visible_kinds(client: ApiClient, say: Callable[[str], None]) -> list[ReflectedKind[Any]]:
-    """The kinds that the server serves and shows; says which are left out.
-
-    Raises:
-        ApiError: The server refuses to list or watch pods or nodes.
-        InvalidObject: The server is no API server.
-        OSError: The server cannot be reached.
-    """
-    refusals = await asyncio.gather(*(_refusal(client, kind) for kind in _OBSERVED))
-    for text in filter(None, refusals):
-        say(text)
-    return [kind for kind, text in zip(_OBSERVED, refusals, strict=True) if not text]
-
-
-async def _refusal(client: ApiClient, kind: ReflectedKind[Any]) -> str:
-    """A sentence if the server does not show the kind; takes a second, the length of a watch."""
-    selector = {"fieldSelector": kind.field_selector} if kind.field_selector else {}
-    try:
-        body = await client.get(kind.path, {"limit": "1", **selector}, LIST_TIMEOUT)
-        page = decode_list(kind.type, body)
-        check_is_versioned(page)
-        version = page.metadata.resource_version
-        watch = {"watch": "true", "timeoutSeconds": "1", "resourceVersion": version, **selector}
-        async for _ in client.stream(kind.path, watch, client.timeouts.watch_idle_s):
-            pass
-    except ApiError as refusal:
-        if kind in _REQUIRED or refusal.status not in _REFUSED:
-            raise
-        return f"{kind.kind} is left out: {refusal}"
-    return ""
-
-
-async def _cancel(*tasks: asyncio.Task[Any]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from stowage.cli.document_lines import line_of
+from stowage.api.decoding.document_lines import line_of
 from stowage.cli.main import app
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

@@ -9,6 +9,7 @@ import msgspec
 from rich.console import Console
 
 from stowage.analysis.capacity import capacity
+from stowage.analysis.changed_weights import with_weights
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.compact import compact
 from stowage.analysis.explain_group import explain_group
@@ -37,7 +38,7 @@ from stowage.cli.ask.source import (
     read_contents,
     read_items,
 )
-from stowage.cli.ask.weights import parse_weights, with_weights
+from stowage.cli.ask.weights import parse_weights
 from stowage.cli.ask.what_if_tables import what_if_tables
 
 #: Kinds of which a count makes copies.

@@ -151,14 +151,18 @@ def read_profiles(flags: ClusterFlags) -> KubeSchedulerConfiguration:
 def _read(flags: ClusterFlags) -> tuple[ClusterObjects, list[str]]:
     with garbage_collection_paused():
         if flags.files:
-            return ClusterObjects.of(_items_of(flags.files)), []
+            return read_files(flags.files), []
         path = str(flags.kubeconfig) if flags.kubeconfig else None
         return asyncio.run(read_cluster(path, flags.context))
 
 
-def _items_of(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    for file in files:
-        yield from read_items(file)
+def read_files(files: Sequence[Path]) -> ClusterObjects:
+    """The objects of files; of two with one name the later counts.
+
+    Raises:
+        UnreadableObjects: A file cannot be read, or holds something else.
+    """
+    return ClusterObjects.of(item for file in files for item in read_items(file))
 
 
 def read_items(file: Path) -> list[dict[str, Any]]:

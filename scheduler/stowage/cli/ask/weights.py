@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import msgspec
+from collections.abc import Sequence
 
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
-from stowage.framework import Framework
-from stowage.framework.profile.profile import ExtensionPoint
 
 
 def parse_weights(texts: Sequence[str]) -> dict[str, int]:
@@ -24,23 +20,3 @@ def parse_weights(texts: Sequence[str]) -> dict[str, int]:
             raise InvalidConfiguration([ConfigError("--weights", text, "PLUGIN=WEIGHT")])
         found[plugin] = int(weight)
     return found
-
-
-def with_weights(framework: Framework, weights: Mapping[str, int]) -> Framework:
-    """The framework with other weights.
-
-    Raises:
-        InvalidConfiguration: A plugin does not score in the profile.
-    """
-    if not weights:
-        return framework
-    profile = framework.profile
-    scoring = {plugin.name for plugin in profile.plugins[ExtensionPoint.SCORE]}
-    unknown = sorted(weights.keys() - scoring)
-    if unknown:
-        expected = (
-            f"a score plugin of profile {profile.scheduler_name}: {', '.join(sorted(scoring))}"
-        )
-        raise InvalidConfiguration([ConfigError("--weights", unknown[0], expected)])
-    changed = msgspec.structs.replace(profile, weights={**profile.weights, **weights})
-    return Framework(changed)

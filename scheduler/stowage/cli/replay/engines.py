@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from stowage.analysis.changed_weights import with_weights
 from stowage.analysis.loaded_cluster import stand_ins_for
 from stowage.api.config.feature_gates import FeatureGates
 from stowage.api.config.loading import KubeSchedulerConfiguration, load_configuration
 from stowage.api.events import Event
-from stowage.cli.ask.weights import with_weights
 from stowage.cli.configurator import Configurator
 from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.profiles import make_extenders

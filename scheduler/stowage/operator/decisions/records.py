@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from stowage.api.attempt_decisions import decision_of
 from stowage.api.decisions import Decision
 from stowage.api.instructions import AttemptResult
 
@@ -48,24 +49,6 @@ class DecisionIds(msgspec.Struct, frozen=True):
 
     def decision(self, recorded: RecordedAttempt) -> Decision:
         """The record of an attempt, as users read it."""
-        attempt = recorded.attempt
         time = datetime.fromtimestamp(recorded.unix_ns // 1_000 / 1e6, UTC)
-        return Decision(
-            id=self.id_of(attempt.decision),
-            time=time.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-            pod=attempt.pod.key,
-            uid=attempt.pod.uid,
-            scheduler_name=attempt.scheduler_name,
-            attempt=attempt.attempts,
-            result=attempt.result,
-            node=attempt.node_name,
-            nominated_node=attempt.nominated_node_name,
-            message=attempt.message,
-            reason_counts=attempt.reason_counts,
-            unschedulable_plugins=attempt.unschedulable_plugins,
-            evaluated_nodes=attempt.evaluated_nodes,
-            feasible_nodes=attempt.feasible_nodes,
-            nodes=() if attempt.best is None else attempt.best.scored_nodes(),
-            duration_s=attempt.duration_s,
-            configuration=attempt.configuration,
-        )
+        text = time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return decision_of(recorded.attempt, self.id_of(recorded.attempt.decision), text)

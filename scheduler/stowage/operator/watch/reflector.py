@@ -144,6 +144,11 @@ class Reflector(Generic[T]):
         return self._kind.path
 
     @property
+    def is_backing_off(self) -> bool:
+        """Whether the last list or watch failed, and the next one waits."""
+        return self._is_backing_off
+
+    @property
     def is_fresh(self) -> bool:
         """Whether a list that began after the last `refresh` is in the inbox."""
         return 0 < self._num_refreshes == self._num_refreshes_listed

@@ -1,0 +1,1 @@
+"""``stowage bench console``: what the answers and the stream of the console cost."""

@@ -1,0 +1,1 @@
+"""The decisions that the console shows: as a scheduler recorded them, or as watches show them."""

@@ -1,0 +1,69 @@
+"""Answers for many pages at once: a question is answered once while the cluster is the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+
+import msgspec
+
+from stowage.console.serving.responses import Encoded
+
+MAX_ANSWERS = 32
+MAX_AGE_S = 1.0
+"""For so long an answer is given again although the cluster has changed."""
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    version: int
+    asked_at: float
+    answer: asyncio.Task[Encoded]
+
+
+class AnswerCache:
+    """Keeps the last answers.
+
+    Args:
+        monotonic: Returns seconds.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    async def get(
+        self, question: Hashable, version: int, answer: Callable[[], Awaitable[Encoded]]
+    ) -> Encoded:
+        """The answer that is known or being made, or a new one.
+
+        Whoever asks may go away: the answer is made as long as somebody waits for it.
+
+        Args:
+            question: The question.
+            version: The version of the cluster.
+            answer: Makes an answer.
+        """
+        entry = self._entries.get(question)
+        if entry is None or not self._is_good(entry, version):
+            task = asyncio.ensure_future(answer())
+            entry = self._entries[question] = _Entry(version, self._monotonic(), task)
+            task.add_done_callback(lambda _: self._forget_failed(question, task))
+        self._entries.move_to_end(question)
+        while len(self._entries) > MAX_ANSWERS:
+            self._entries.popitem(last=False)
+        return await asyncio.shield(entry.answer)
+
+    def _is_good(self, entry: _Entry, version: int) -> bool:
+        if entry.version == version or not entry.answer.done():
+            return True
+        return self._monotonic() - entry.asked_at < MAX_AGE_S
+
+    def _forget_failed(self, question: Hashable, task: asyncio.Task[Encoded]) -> None:
+        entry = self._entries.get(question)
+        failed = task.cancelled() or task.exception() is not None
+        if failed and entry is not None and entry.answer is task:
+            del self._entries[question]

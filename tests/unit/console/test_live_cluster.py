@@ -1,0 +1,107 @@
+"""A live cluster follows the events of watches."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from stowage.analysis.cluster_objects import ClusterObjects
+from stowage.api.events import (
+    AssignedPodGone,
+    AssignedPodSeen,
+    Event,
+    NodeGone,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+)
+from stowage.console.answers.answer import InvalidQuestion
+from stowage.console.answers.cluster_map import cluster_map
+from stowage.console.answers.pod_answer import pod_answer
+from stowage.console.clusters.live import LiveCluster
+from stowage.console.clusters.source import NotReady, SourceName
+from stowage.console.decisions.history import OBSERVED, DecisionHistory
+from tests.support.builders import make_node, make_pod
+from tests.support.consoles import START_S, default_frameworks, live_cluster
+
+EVENTS: list[Event] = [
+    NodeSeen(make_node("a", cpu="2")),
+    NodeSeen(make_node("b", cpu="4")),
+    PendingPodSeen(make_pod("p", cpu="1")),
+    PendingPodSeen(make_pod("q", cpu="3")),
+    AssignedPodSeen(make_pod("p", cpu="1", node="a")),
+    PendingPodGone("default", "p", "uid-p"),
+    AssignedPodSeen(make_pod("r", cpu="2", node="b")),
+    NodeSeen(make_node("c", cpu="1")),
+    NodeGone("c"),
+]
+
+
+def unloaded() -> LiveCluster:
+    name = SourceName("cluster", "test", "")
+    history = DecisionHistory(OBSERVED)
+    return LiveCluster(name, default_frameworks(), history, lambda: START_S, is_live=True)
+
+
+def test_followed_events_give_the_cluster_that_a_fresh_list_gives() -> None:
+    followed = live_cluster()
+    for event in EVENTS:
+        followed.apply([event])
+    listed = unloaded()
+    listed.apply(EVENTS)
+    listed.load()
+    one, other = (cluster_map(each.moment(START_S)) for each in (followed, listed))
+    assert msgspec.structs.replace(one, version=0) == msgspec.structs.replace(other, version=0)
+    answers = [pod_answer(each.moment(START_S), "default/q") for each in (followed, listed)]
+    assert answers[0].table == answers[1].table
+
+
+async def test_no_question_is_answered_before_the_first_lists() -> None:
+    cluster = unloaded()
+    cluster.apply(EVENTS)
+    with pytest.raises(NotReady, match="still being read"):
+        await cluster.at(None)
+    cluster.load()
+    assert (await cluster.at(None)).snapshot.num_nodes == 2
+
+
+def test_the_first_lists_show_no_decisions() -> None:
+    cluster = unloaded()
+    cluster.apply(EVENTS[:4])
+    cluster.load()
+    assert len(cluster.history) == 0
+    cluster.apply(EVENTS[4:6])
+    assert [each.pod for each in cluster.history.newest(9)] == ["default/p"]
+
+
+async def test_a_live_cluster_has_no_other_times() -> None:
+    with pytest.raises(InvalidQuestion, match="only a recording has other times"):
+        await live_cluster().at(START_S)
+
+
+def test_a_pod_of_an_unknown_scheduler_is_judged_by_the_first_profile() -> None:
+    cluster = live_cluster(make_node("a", cpu="2"), make_pod("old", cpu="1"))
+    cluster.apply([PendingPodSeen(make_pod("p", cpu="1", scheduler_name="other"))])
+    answer = pod_answer(cluster.moment(START_S), "default/p")
+    assert answer.profile == "default-scheduler"
+    assert "no profile has the scheduler name other" in answer.notes[0]
+    assert pod_answer(cluster.moment(START_S), "default/old").decision.chosen == "a"
+
+
+def test_pods_that_came_and_went_leave_nothing() -> None:
+    cluster = live_cluster(make_node("a"))
+    for number in range(50):
+        name = f"p{number}"
+        cluster.apply([AssignedPodSeen(make_pod(name, node="a"))])
+        cluster.apply([AssignedPodGone("default", name, f"uid-{name}")])
+    objects = cluster.moment(START_S).loaded.objects
+    assert objects.pods() == []
+    assert not objects.pods_by_node().changed
+
+
+def test_objects_that_cannot_be_used_are_noted() -> None:
+    cluster = unloaded()
+    objects = ClusterObjects()
+    objects.add(make_pod("bad", cpu="much"))
+    cluster.load(objects)
+    assert "much" in cluster.notes[0]

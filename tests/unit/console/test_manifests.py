@@ -1,0 +1,90 @@
+"""Manifests that a person types have their errors by line."""
+
+from __future__ import annotations
+
+import pytest
+
+from stowage.analysis.cluster_objects import ClusterObjects
+from stowage.console.answers.manifests import MAX_CHARACTERS, check_manifests, manifest_items
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicas: 3
+  template:
+    spec:
+      containers:
+      - name: c
+        resources:
+          requests:
+            cpu: {cpu}
+"""
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: x
+spec:
+  containers:
+  - name: c
+    resources: {requests: {cpu: 1}}
+"""
+
+
+def errors_of(text: str) -> list[tuple[int, str]]:
+    return [(each.line, each.field) for each in check_manifests(text, ClusterObjects()).errors]
+
+
+def test_objects_are_listed_with_their_lines_and_pods() -> None:
+    text = f"{DEPLOYMENT.format(cpu=1)}---\n{POD}"
+    check = check_manifests(text, ClusterObjects())
+    found = [(each.kind, each.name, each.pods, each.line) for each in check.objects]
+    assert found == [("Deployment", "web", 3, 1), ("Pod", "x", 1, 15)]
+    assert not check.errors
+    assert [each["kind"] for each in manifest_items(text)] == ["Deployment", "Pod"]
+
+
+def test_lists_are_unfolded_with_the_lines_of_their_items() -> None:
+    text = "kind: List\nitems:\n- kind: Node\n  metadata: {name: a}\n- kind: Node\n  metadata: {}\n"
+    check = check_manifests(text, ClusterObjects())
+    assert [(each.name, each.line) for each in check.objects] == [("a", 3)]
+    assert [each.line for each in check.errors] == [6]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "field"),
+    [
+        ("a: b: c", 1, ""),
+        ("kind: Pod\nmetadata: {name: [}\n", 2, ""),
+        ("- 1\n- 2\n", 1, ""),
+        ("just text", 1, ""),
+        ("metadata:\n  name: x\n", 1, "kind"),
+        ("kind: Pod\nmetadata:\n  labels: {}\n", 2, "metadata.name"),
+        (DEPLOYMENT.format(cpu="abc"), 13, "spec.containers[0].resources.requests[cpu]"),
+        (DEPLOYMENT.format(cpu=1).replace("replicas: 3", "replicas: -1"), 6, "spec.replicas"),
+        (f"{POD}  priorityClassName: gold\n", 9, "spec.priorityClassName"),
+    ],
+)
+def test_an_error_has_its_line(text: str, line: int, field: str) -> None:
+    assert errors_of(text)[0] == (line, field)
+
+
+def test_every_object_is_checked_though_another_one_is_invalid() -> None:
+    text = f"{DEPLOYMENT.format(cpu='abc')}---\n{POD}---\n{POD.replace('name: x', 'nom: x')}"
+    check = check_manifests(text, ClusterObjects())
+    assert [each.name for each in check.objects] == ["x"]
+    assert len(check.errors) == 2
+
+
+def test_empty_documents_are_no_errors() -> None:
+    assert check_manifests("---\n# nothing\n---\n", ClusterObjects()).errors == []
+
+
+def test_a_text_that_is_too_long_is_refused() -> None:
+    assert (
+        "1,048,576 characters"
+        in check_manifests("#" * (MAX_CHARACTERS + 1), ClusterObjects()).errors[0].message
+    )
