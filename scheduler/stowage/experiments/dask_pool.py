@@ -104,7 +104,7 @@ class DaskPool:
     def _capacity(self) -> int:
         """How many experiments may be at the cluster; new workers count."""
         try:
-            num_threads = sum(self._client.nthreads().values())
+            num_threads: int = sum(self._client.nthreads().values())
         except (OSError, TimeoutError) as error:
             raise ClusterVanished("the Dask scheduler is gone") from error
         return max(_LEAST_AHEAD, _AHEAD * num_threads)
