@@ -13,6 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from stowage.analysis.simulation.result import ExperimentFailed, ExperimentResult
+from stowage.analysis.simulation.run import simulate
 from stowage.cli.main import app
 from stowage.cli.simulate import command
 from stowage.cli.simulate.policies import read_policies
@@ -109,6 +110,12 @@ def test_one_seed_has_no_interval(workload: Path) -> None:
     assert "default" in out
 
 
+def test_the_default_profile_can_be_named_beside_files(workload: Path, tmp_path: Path) -> None:
+    found = answer(workload, "--config", "default", "--config", packing(tmp_path))
+    assert [each["policy"] for each in found["policies"]] == ["default", "packing"]
+    assert found["policies"][1]["differences"]["nodes_used"]["mean"] < 0
+
+
 def test_the_whole_answer_is_written_to_a_file(workload: Path, tmp_path: Path) -> None:
     file = tmp_path / "answer.json"
     status, _, _ = run(workload, "--json", file)
@@ -153,11 +160,8 @@ def test_a_recording_is_a_workload(tmp_path: Path) -> None:
 
 REFUSED: dict[str, tuple[str, str]] = {
     "an unknown field": (
-        (
-            "apiVersion: stowage.dev/v1alpha1\nkind: Workload\n"
-            "spec:\n  nodes:\n  - name: a\n    cuont: 3\n"
-        ),
-        "w.yaml:6: spec.nodes[0].cuont: 3 (expected no such field; did you mean count?)",
+        "kind: Workload\nspec:\n  nodes:\n  - name: a\n    cuont: 3\n",
+        "w.yaml:5: spec.nodes[0].cuont: 3 (expected no such field; did you mean count?)",
     ),
     "the second document": (
         "kind: Namespace\nmetadata: {name: x}\n---\nkind: Workload\nspec:\n  drain: maybe\n",
@@ -216,7 +220,7 @@ def failing_at(seed: int, error: BaseException) -> Callable[..., ExperimentResul
     def experiment(workload: Any, policy: Any, at: int) -> ExperimentResult:
         if at == seed:
             raise error
-        return real(workload, policy, at)
+        return simulate(workload, policy, at)
 
     return experiment
 

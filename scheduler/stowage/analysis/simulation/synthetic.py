@@ -99,7 +99,7 @@ class SyntheticWorkload:
     def _objects(self) -> ClusterObjects:
         objects = ClusterObjects({kind: dict(each) for kind, each in self._cluster.by_kind.items()})
         for group, node in zip(self._spec.nodes, self._nodes, strict=True):
-            if group.from_ == 0:
+            if not group.from_:
                 for index in range(group.count):
                     objects.add(_node(group, node, index))
         return objects

@@ -81,8 +81,9 @@ def simulate(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="KubeSchedulerConfiguration of one policy, named after the file; may be repeated. "
-            "Default: kube-scheduler's default profile.",
+            help="KubeSchedulerConfiguration of one policy, named after the file, or default for "
+            "kube-scheduler's default profile; may be repeated.",
+            show_default="default",
             rich_help_panel=_POLICIES,
         ),
     ] = None,

@@ -13,6 +13,7 @@ from stowage.analysis.simulation.result import ExperimentResult
 from stowage.cli.ask.output import plain_table
 
 _FEW_REASONS = 5
+_PERCENT = ("utilisation_", "imbalance", "fragmentation")
 _NOTES = (
     "the scheduler takes no virtual time: decisions, bindings and evictions happen at once",
     "extenders accept every node; PreBind plugins succeed",
@@ -99,7 +100,7 @@ def _metric_table(policies: Sequence[PolicySummary]) -> RenderableType:
     table = plain_table("metric", *(escape(each.policy) for each in policies))
     for name in _names(each.metrics for each in policies):
         cells = [each.metrics.get(name) for each in policies]
-        table.add_row(escape(name), *map(_cell, cells))
+        table.add_row(_label(name), *map(_cell, cells))
     return table
 
 
@@ -108,7 +109,7 @@ def _difference_table(policies: Sequence[PolicySummary]) -> RenderableType:
     for name in _names(each.differences for each in policies):
         cells = [each.differences.get(name) for each in policies]
         if any(one is not None and (one.mean or one.margin) for one in cells):
-            table.add_row(escape(name), *(f"{_cell(one, '+')}{_mark(one)}" for one in cells))
+            table.add_row(_label(name), *(f"{_cell(one, '+')}{_mark(one)}" for one in cells))
     return table
 
 
@@ -130,10 +131,14 @@ def _names(metrics: Iterable[dict[str, Estimate]]) -> list[str]:
     return list(dict.fromkeys(name for each in metrics for name in each))
 
 
+def _label(name: str) -> str:
+    return escape(f"{name} (%)" if name.startswith(_PERCENT) else name)
+
+
 def _cell(one: Estimate | None, sign: str = "") -> str:
     if one is None:
         return "-"
-    mean = f"{one.mean:{sign},.6g}" if abs(one.mean) < 1e6 else f"{one.mean:{sign},.0f}"
+    mean = f"{one.mean:{sign},.5g}" if abs(one.mean) < 1e5 else f"{one.mean:{sign},.0f}"
     return mean if one.margin is None else f"{mean} ± {one.margin:.3g}"
 
 

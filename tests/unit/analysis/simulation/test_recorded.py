@@ -89,9 +89,9 @@ def test_a_pod_runs_as_long_as_it_did_counted_from_its_node() -> None:
 
 def test_pods_without_a_recorded_end_stay() -> None:
     p = pod("p", cpu="1")
-    calls = [(0.0, [NodeSeen(make_node("n"))]), (1.0, [PendingPodSeen(p)]), (9.0, [])]
-    assert list(recorded(*calls).timeline(1).happenings)[1:] == [PodArrives(1.0, p)]
-    assert run(recorded(*calls)).metrics["pending_at_end"] == 0
+    workload = recorded((0.0, [NodeSeen(make_node("n"))]), (1.0, [PendingPodSeen(p)]), (9.0, []))
+    assert list(workload.timeline(1).happenings)[1:] == [PodArrives(1.0, p)]
+    assert run(workload).metrics["pending_at_end"] == 0
 
 
 def test_a_pod_that_was_deleted_before_it_got_a_node_leaves_at_that_time() -> None:

@@ -16,6 +16,7 @@ from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.simulation.result import ExperimentFailed, ExperimentResult
 from stowage.analysis.simulation.run import simulate
 from stowage.analysis.simulation.simulation import Simulation
+from stowage.analysis.simulation.timeline import PodArrives
 from stowage.framework import PluginTraits
 from stowage.framework.authoring import SUCCESS, WAIT, PodInfo, Status
 from tests.support.builders import make_node, make_pod
@@ -129,7 +130,7 @@ def test_objects_of_a_cluster_are_there_at_the_start() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_node_is_overcommitted_at_any_event(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    checked = []
+    checked: list[int] = []
     real: Callable[..., None] = Simulation._settle  # noqa: SLF001 - the end of each event
 
     def settle_and_check(simulation: Simulation) -> None:
@@ -182,14 +183,13 @@ def test_every_policy_meets_the_same_arrivals() -> None:
 
 
 def test_more_pods_of_one_group_change_no_arrival_of_another() -> None:
-    def of_web(**spec: Any) -> list[Any]:
+    def of_web(**spec: Any) -> list[PodArrives]:
         happenings = synthetic_workload(**spec).timeline(1).happenings
-        return [
-            each for each in happenings if getattr(each, "pod", None) and "web" in str(each.pod)
-        ]
+        arrivals = [each for each in happenings if isinstance(each, PodArrives)]
+        return [each for each in arrivals if each.pod.metadata.name.startswith("web-")]
 
     more = [*BUSY["pods"], pods_of("more", arrivals=POISSON, lifetime="1s")]
-    assert of_web(**BUSY) == of_web(**{**BUSY, "pods": more})
+    assert of_web(**BUSY) == of_web(**{**BUSY, "pods": more}) != []
 
 
 def test_a_plugin_that_raises_ends_the_experiment_with_the_reason() -> None:

@@ -125,8 +125,8 @@ def test_bounds_cut_a_distribution() -> None:
 
 
 def test_streams_differ_by_seed_and_purpose() -> None:
-    streams = [(1, "a", "b"), (1, "ab"), (1, "a", "c"), (2, "a", "b")]
-    first = [random_stream(seed, *purpose).random() for seed, *purpose in streams]
+    streams = [(1, ("a", "b")), (1, ("ab",)), (1, ("a", "c")), (2, ("a", "b"))]
+    first = [random_stream(seed, *purpose).random() for seed, purpose in streams]
     assert len(set(first)) == len(first)
     assert random_stream(1, "a", "b").random() == first[0]
 
@@ -167,8 +167,8 @@ def test_pods_get_the_drawn_requests_and_share_equal_specs() -> None:
 
 def test_nodes_join_fail_come_back_and_leave() -> None:
     failures = {"after": "40s", "repair": "15s"}
-    spec = {"duration": "100s", "nodes": [nodes_of(1, failures=failures)]}
-    happenings = list(synthetic_workload(**spec).timeline(1).happenings)
+    failing = synthetic_workload(duration="100s", nodes=[nodes_of(1, failures=failures)])
+    happenings = list(failing.timeline(1).happenings)
     assert [(type(each), each.at_s) for each in happenings] == [
         (NodeLeaves, 40.0),
         (NodeJoins, 55.0),
