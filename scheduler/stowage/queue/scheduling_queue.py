@@ -83,6 +83,10 @@ class SchedulingQueue:
         """Whether `pop` would return a pod."""
         return self._waiting.can_pop()
 
+    def has_active_pods(self) -> bool:
+        """Whether `pop` would return a pod that does not back off."""
+        return len(self._waiting.active) > 0
+
     def state_of(self, uid: str) -> QueueState | None:
         """The state of the pod; None if it is not in the queue."""
         return QueueState.IN_FLIGHT if uid in self._in_flight else self._waiting.state_of(uid)

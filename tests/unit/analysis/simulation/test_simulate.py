@@ -76,6 +76,7 @@ def test_pods_that_never_fit_are_failed_by_reason() -> None:
 
 
 def test_a_preempted_pod_is_made_again_and_waits_anew() -> None:
+    """The preemptor is tried again after its first backoff, 1 to 2 seconds."""
     result = run(
         nodes=[nodes_of(1, "2")],
         pods=[
@@ -88,7 +89,14 @@ def test_a_preempted_pod_is_made_again_and_waits_anew() -> None:
     assert result.metrics["preempted"] == 1
     assert result.metrics["completed"] == 2
     assert result.metrics["ended_s"] >= 20 + 10 + 100
-    assert result.metrics["wait_max_s"] == 0.0
+    assert result.metrics["wait_max_s"] == 2.0
+
+
+def test_rejected_pods_are_not_tried_before_their_backoff_is_over() -> None:
+    """Room for one of ten pods comes each second; the others wait for up to 10 seconds each time."""
+    result = run(nodes=[nodes_of(1, "1")], pods=[pods_of(count=10, lifetime="1s")])
+    assert result.metrics["bound"] == 10
+    assert 40.0 < result.metrics["ended_s"] < 110.0
 
 
 def test_a_pod_without_a_controller_is_lost_with_its_node() -> None:
