@@ -109,7 +109,6 @@ def test_a_gain_is_confirmed_by_the_held_back_arrivals(
     metrics = ("nodes_used", "imbalance")
     finding = Finding(
         Trial(1, {}),
-        {},
         [_gain(metric, *each) for metric, each in zip(metrics, trained, strict=True)],
         [_gain(metric, *each) for metric, each in zip(metrics, held_back, strict=True)],
     )

@@ -79,7 +79,6 @@ def tuned(task: TuningTask, options: TuningOptions, console: Console) -> Tuned:
         held_back = task.run_held_back(pool, policies)
     finding = Finding(
         best,
-        task.present_choices(),
         gains(options.objectives, [*present, *trained], name),
         gains(options.objectives, held_back, name),
     )
