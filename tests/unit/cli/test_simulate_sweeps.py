@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,11 @@ import yaml
 from typer.testing import CliRunner
 
 from stowage.cli.main import app
+from stowage.cli.simulate.policies import read_policies
+from stowage.cli.simulate.workload_files import read_workloads
+from stowage.experiments.workload_experiment import Fingerprints, WorkloadExperiment
+from tests.support.builders import make_pod
+from tests.support.recorded_cluster import RecordedCluster
 from tests.support.workloads import nodes_of, pods_of, written_workload
 
 SPEC: dict[str, Any] = {
@@ -89,6 +95,19 @@ def test_what_cannot_be_done_is_named(
     found, _, err = run(workload, *flags)
     assert found == status
     assert message in " ".join(err.split())
+
+
+def test_a_recording_and_its_hash_are_the_same_in_another_process(tmp_path: Path) -> None:
+    cluster = RecordedCluster(("a", "b"), cpu="4")
+    for number in range(3):
+        cluster.create_pods([make_pod(f"p{number}", cpu="1", scheduler_name="stowage")])
+        cluster.advance(10.0)
+    (workload,) = read_workloads([cluster.write(tmp_path / "day.recording")])
+    (policy,) = read_policies((), (), ())
+    fingerprint = Fingerprints().of(workload, policy, 1)
+    sent = pickle.loads(pickle.dumps(WorkloadExperiment(workload, policy, 1, fingerprint)))
+    assert sent.run() == WorkloadExperiment(workload, policy, 1).run()
+    assert Fingerprints().of(sent.workload, sent.policy, 1) == fingerprint
 
 
 def test_a_file_that_holds_no_results_is_left_alone(workload: Path) -> None:
