@@ -107,7 +107,7 @@ def test_a_recording_and_its_hash_are_the_same_in_another_process(tmp_path: Path
     fingerprint = Fingerprints().of(workload, policy, 1)
     sent = pickle.loads(pickle.dumps(WorkloadExperiment(workload, policy, 1, fingerprint)))
     assert sent.run() == WorkloadExperiment(workload, policy, 1).run()
-    assert Fingerprints().of(sent.workload, sent.policy, 1) == fingerprint
+    assert Fingerprints().of(sent.workload, policy, 1) == fingerprint
 
 
 def test_a_file_that_holds_no_results_is_left_alone(workload: Path) -> None:
