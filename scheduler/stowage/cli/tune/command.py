@@ -49,6 +49,7 @@ def tune(
     objective: Annotated[
         list[Objective] | None,
         typer.Option(
+            metavar="OBJECTIVE",
             help="What is to become less: nodes in use (packing), fragmentation, differences "
             "between nodes (balance), waiting, preemptions. May be repeated: then the search "
             "looks for the front of the best compromises. Default: packing.",

@@ -93,7 +93,7 @@ def test_a_preempted_pod_is_made_again_and_waits_anew() -> None:
 
 
 def test_rejected_pods_are_not_tried_before_their_backoff_is_over() -> None:
-    """Room for one of ten pods comes each second; the others wait for up to 10 seconds each time."""
+    """Room for one of ten pods comes each second; the others wait up to 10 seconds each time."""
     result = run(nodes=[nodes_of(1, "1")], pods=[pods_of(count=10, lifetime="1s")])
     assert result.metrics["bound"] == 10
     assert 40.0 < result.metrics["ended_s"] < 110.0
