@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from stowage.analysis.pod_stories import PodStory
 from stowage.analysis.utilisation import UtilisationSamples
@@ -70,6 +71,11 @@ class RecordedLife:
         self._confirmed: set[str] = set()
         self._not_replaced: dict[str, deque[str]] = {}
         self._controllers: dict[str, str] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Of a recording that is read to its end, everything but what reads calls is sent."""
+        reading = ("_engine", "_time_of_day")
+        return {name: value for name, value in vars(self).items() if name not in reading}
 
     @property
     def decides_from(self) -> float:

@@ -18,6 +18,7 @@ from stowage.experiments.pool import ClusterVanished
 
 CONNECT_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 5.0
+_ANY_LOCAL_PORT = "127.0.0.1:0"
 _AHEAD = 4
 _LEAST_AHEAD = 16
 
@@ -86,7 +87,9 @@ class DaskPool:
             cluster = LocalCluster(
                 n_workers=num_workers,
                 threads_per_worker=1,
-                dashboard_address=None,
+                # Dask's own HTTP pages, here only: without an address they take port 8787.
+                dashboard_address=_ANY_LOCAL_PORT,
+                worker_dashboard_address=_ANY_LOCAL_PORT,
                 preload=worker_process.__name__,
                 silence_logs=logging.CRITICAL,
             )
@@ -104,7 +107,7 @@ class DaskPool:
     def _capacity(self) -> int:
         """How many experiments may be at the cluster; new workers count."""
         try:
-            num_threads = sum(self._client.nthreads().values())
+            num_threads: int = sum(self._client.nthreads().values())
         except (OSError, TimeoutError) as error:
             raise ClusterVanished("the Dask scheduler is gone") from error
         return max(_LEAST_AHEAD, _AHEAD * num_threads)

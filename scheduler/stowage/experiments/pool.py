@@ -57,6 +57,9 @@ class CallingProcess:
 class GrowingPool:
     """Begins in this process, and takes more processes when the rest would take long.
 
+    So it does, too, when it has worked for long already and gets more experiments: a search runs
+    many small batches.
+
     Args:
         grow: Starts the processes.
         clock: Returns seconds.
@@ -71,16 +74,21 @@ class GrowingPool:
         self._clock = clock
         self._opened = ExitStack()
         self._grown: Pool | None = None
+        self._worked_s = 0.0
 
     def run(self, experiments: Iterable[Experiment]) -> Iterator[Outcome]:
         """See `Pool`."""
         waiting = deque(experiments)
         began, num_ended = self._clock(), 0
+        rest_s, worked_s = 0.0, self._worked_s
         while waiting and self._grown is None:
+            if max(rest_s, worked_s) > WORTH_GROWING_S:
+                self._grown = self._opened.enter_context(self._grow())
+                break
             yield outcome_of(waiting.popleft())
             num_ended += 1
-            if (self._clock() - began) / num_ended * len(waiting) > WORTH_GROWING_S:
-                self._grown = self._opened.enter_context(self._grow())
+            self._worked_s = worked_s + self._clock() - began
+            rest_s = (self._worked_s - worked_s) / num_ended * len(waiting)
         if self._grown is not None:
             yield from self._grown.run(waiting)
 

@@ -55,7 +55,7 @@ def test_the_configuration_loads_and_its_comment_names_data_and_gain(
     assert sum("nodes_used" in line for line in comment) == 2
     assert "the gain is" in report.read_text()
     status, again, err = run(workload, *flags)
-    assert "8 trials are from" in err
+    assert f"trials from {storage}: 8" in err
     assert again == out
 
 
@@ -109,7 +109,6 @@ def test_a_gain_is_confirmed_by_the_held_back_arrivals(
     metrics = ("nodes_used", "imbalance")
     finding = Finding(
         Trial(1, {}),
-        {},
         [_gain(metric, *each) for metric, each in zip(metrics, trained, strict=True)],
         [_gain(metric, *each) for metric, each in zip(metrics, held_back, strict=True)],
     )

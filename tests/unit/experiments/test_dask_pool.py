@@ -47,7 +47,12 @@ def test_killed_workers_lose_nothing_and_the_table_is_that_of_one_process(tmp_pa
 
 def _existing_cluster() -> Any:
     return LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp",
+        dashboard_address="127.0.0.1:0",
+        worker_dashboard_address="127.0.0.1:0",
     )
 
 

@@ -45,6 +45,14 @@ def test_short_sweeps_stay_in_the_calling_process() -> None:
     assert elsewhere.keys == []
 
 
+def test_many_short_batches_go_on_elsewhere_when_they_have_taken_long() -> None:
+    elsewhere, clock = Elsewhere(), iter(range(10_000))
+    with GrowingPool(elsewhere.opened, lambda: next(clock) * WORTH_GROWING_S / 4) as pool:
+        for seed in range(8):
+            assert [each.key for each in pool.run([Tiny(seed)])] == [f"t/p/{seed}"]
+    assert elsewhere.keys == ["t/p/5", "t/p/6", "t/p/7"]
+
+
 def test_long_sweeps_go_on_elsewhere_after_the_first_experiment() -> None:
     keys, elsewhere = seeds_run(WORTH_GROWING_S / 10, 12)
     assert keys == [f"t/p/{seed}" for seed in range(12)]

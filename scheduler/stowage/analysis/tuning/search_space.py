@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
@@ -93,12 +93,3 @@ def _args_of(profile: dict[str, Any], plugin: str) -> dict[str, Any]:
     entries.append({"name": plugin, "args": {}})
     added: dict[str, Any] = entries[-1]["args"]
     return added
-
-
-def differences(
-    base: Mapping[str, Choice], chosen: Mapping[str, Choice]
-) -> Sequence[tuple[str, Choice | None, Choice]]:
-    """The settings that changed: name, value before (None if it was not set), value now."""
-    return [
-        (name, base.get(name), value) for name, value in chosen.items() if base.get(name) != value
-    ]

@@ -139,11 +139,10 @@ def run_with_progress(
     with shown_progress(console, len(experiments)) as on_result:
         sweep = run_sweep(experiments, options, on_result)
     if sweep.num_kept:
-        console.print(f"{sweep.num_kept} results are from {options.results}", soft_wrap=True)
+        console.print(f"results from {options.results}: {sweep.num_kept}", soft_wrap=True)
     if sweep.num_outdated:
         console.print(
-            f"[yellow]{sweep.num_outdated} results in {options.results} were of other inputs: "
-            "these experiments were run again[/yellow]",
+            f"[yellow]run again, because their inputs have changed: {sweep.num_outdated}[/yellow]",
             soft_wrap=True,
         )
     if sweep.ended_early is not None:

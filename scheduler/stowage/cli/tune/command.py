@@ -34,7 +34,7 @@ from stowage.cli.simulate.workload_files import read_workloads
 from stowage.cli.tune.task import PRESENT, TuningTask
 from stowage.experiments.extra import import_extra
 from stowage.experiments.pool import ClusterVanished
-from stowage.experiments.report.page import simulation_sections, write_report
+from stowage.experiments.report.page import write_report
 
 _SEARCH = "Search"
 
@@ -49,6 +49,7 @@ def tune(
     objective: Annotated[
         list[Objective] | None,
         typer.Option(
+            metavar="OBJECTIVE",
             help="What is to become less: nodes in use (packing), fragmentation, differences "
             "between nodes (balance), waiting, preemptions. May be repeated: then the search "
             "looks for the front of the best compromises. Default: packing.",
@@ -130,7 +131,7 @@ def tune(
             import_extra("plotly", "--report")
         # Optuna takes seconds to import: not for those who ask for help.
         from stowage.cli.tune.finding import configuration_text  # noqa: PLC0415
-        from stowage.cli.tune.plots import gain_section, search_section  # noqa: PLC0415
+        from stowage.cli.tune.plots import report_sections  # noqa: PLC0415
         from stowage.cli.tune.tuning import TuningOptions, tuned  # noqa: PLC0415
 
         with failures_reported(console):
@@ -142,19 +143,15 @@ def tune(
         objectives = [each.value for each in objective or (Objective.PACKING,)]
         options = TuningOptions(objectives, trials, max_weight, storage, pool)
         found = tuned(task, options, console)
-        best = found.finding.trial
-        document = configuration_with(task.written, best.choices)
         command = shlex.join(["stowage", *sys.argv[1:]])
+        document = configuration_with(task.written, found.finding.trial.choices)
         text = configuration_text(document, found.finding, _data(task), command)
         if write is not None:
             write.write_text(text, encoding="utf-8")
         else:
             sys.stdout.write(text)
         if report is not None:
-            shown = (objectives, found.trials, found.front, found.base, found.importances)
-            sections = [gain_section(found.finding), search_section(*shown)]
-            sections += simulation_sections(found.held_back)
-            write_report(report, "Tuning", command, sections)
+            write_report(report, "Tuning", command, report_sections(objectives, found))
     if not found.finding.is_confirmed:
         text = "the held-back arrivals do not confirm the gain"
         console.print(f"[yellow]warning:[/yellow] {text}", soft_wrap=True)

@@ -10,7 +10,6 @@ import msgspec
 from stowage.analysis.simulation.estimates import Estimate, estimate
 from stowage.analysis.simulation.result import ExperimentResult
 from stowage.analysis.tuning.objectives import METRICS, UNPLACED
-from stowage.analysis.tuning.search_space import Choice
 from stowage.cli.effective import as_yaml
 from stowage.cli.tune.task import PRESENT
 from stowage.experiments.search import Trial
@@ -46,13 +45,11 @@ class Finding(msgspec.Struct, frozen=True):
 
     Attributes:
         trial: The trial.
-        present: The present settings.
         trained: The gains on the arrivals of the search.
         held_back: The gains on the arrivals that were held back.
     """
 
     trial: Trial
-    present: Mapping[str, Choice]
     trained: Sequence[Gain]
     held_back: Sequence[Gain]
 

@@ -7,29 +7,31 @@ from typing import Any
 
 from stowage.analysis.tuning.objectives import METRICS, Scores
 from stowage.cli.tune.finding import Finding, Gain
+from stowage.cli.tune.tuning import Tuned
 from stowage.experiments.report.figures import Figure, colour
-from stowage.experiments.report.page import Section, number, table
+from stowage.experiments.report.page import Section, number, simulation_sections, table
 from stowage.experiments.search import Trial
 
 _MUTED = "#8a94a3"
 
 
-def search_section(
-    objectives: Sequence[str],
-    trials: Sequence[Trial],
-    front: Sequence[Trial],
-    base: Scores,
-    importances: Mapping[str, Mapping[str, float]],
-) -> Section:
-    """The search itself.
+def report_sections(objectives: Sequence[str], found: Tuned) -> list[Section]:
+    """The gain, the search, and the simulation of the held-back arrivals.
 
     Args:
         objectives: Names of `METRICS`.
-        trials: All that have ended.
-        front: Those that no other is better than.
-        base: The scores of the present configuration.
-        importances: Objective -> setting -> importance.
+        found: The search.
     """
+    return [
+        _gain_section(found.finding),
+        _search_section(objectives, found),
+        *simulation_sections(found.held_back),
+    ]
+
+
+def _search_section(objectives: Sequence[str], found: Tuned) -> Section:
+    """The trials, the front, and the importance of each setting."""
+    trials, front, base = found.trials, found.front, found.base
     scored = [(each, each.scores) for each in trials if each.scores is not None]
     if len(objectives) > 1:
         plots = [
@@ -39,7 +41,7 @@ def search_section(
         ]
     else:
         plots = [_history(objectives[0], scored, base)]
-    plots += [_importance(each, found) for each, found in importances.items()]
+    plots += [_importance(each, shares) for each, shares in found.importances.items()]
     names = list(dict.fromkeys(name for each in front for name in each.choices))
     rows = [(name, *(str(each.choices[name]) for each in front)) for name in names]
     rows += [
@@ -56,7 +58,7 @@ def search_section(
     return Section("Search", [settings, reached], plots)
 
 
-def gain_section(finding: Finding) -> Section:
+def _gain_section(finding: Finding) -> Section:
     """What the chosen trial gains."""
     tables = [
         _gain_table("On the arrivals of the search", finding.trained),

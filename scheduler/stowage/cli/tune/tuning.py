@@ -79,7 +79,6 @@ def tuned(task: TuningTask, options: TuningOptions, console: Console) -> Tuned:
         held_back = task.run_held_back(pool, policies)
     finding = Finding(
         best,
-        task.present_choices(),
         gains(options.objectives, [*present, *trained], name),
         gains(options.objectives, held_back, name),
     )
@@ -105,7 +104,7 @@ def _searched(
         )
     )
     if search.num_ended:
-        console.print(f"{search.num_ended} trials are from {options.storage}", soft_wrap=True)
+        console.print(f"trials from {options.storage}: {search.num_ended}", soft_wrap=True)
     with shown_progress(console, options.num_trials, "trials", search.num_ended) as advance:
         search.run(task.train, pool, advance)
     return search

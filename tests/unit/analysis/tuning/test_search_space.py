@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from stowage.analysis.tuning.search_space import configuration_with, search_space
+from stowage.analysis.tuning.search_space import Choice, configuration_with, search_space
 from stowage.api.config.loading import load_configuration
 from stowage.cli.profiles import make_frameworks
 from stowage.framework.profile.profile import ExtensionPoint
 from tests.support.engines import configuration_of
 
-CHOSEN = {
+CHOSEN: dict[str, Choice] = {
     "NodeResourcesFit.weight": 7,
     "ImageLocality.weight": 0,
     "NodeResourcesFit.type": "MostAllocated",
