@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from tests.support.builders import make_node, make_pod
 from tests.support.recorded_cluster import RecordedCluster
 
+REQUESTS_MILLI = (500, 750, 1_000, 1_250, 1_500)
 ZONES = ("zone-a", "zone-b", "zone-c")
 PENDING = "ml/train"
 """A pod that fits on no node, but on some after a small change or a preemption."""
@@ -58,11 +60,12 @@ def _pod(name: str, cpu_milli: int, node: str = "", priority: int = 0) -> dict[s
 
 def write_cluster(path: Path, num_nodes: int, most_pods: int) -> Path:
     """Write a cluster with up to `most_pods` pods on each node, at least one, and two pending."""
+    random = Random(1)
     items = [_node(index) for index in range(num_nodes)]
     for index in range(num_nodes):
-        for number in range(1 + index * 7 % most_pods):
+        for number in range(random.randint(1, most_pods)):
             name = f"shop/web-{index}-{number}"
-            items.append(_pod(name, 500 + 250 * ((index + number) % 5), f"node-{index:04d}"))
+            items.append(_pod(name, random.choice(REQUESTS_MILLI), f"node-{index:04d}"))
     items += [_pod(PENDING, 15_800, priority=100), _pod(FITTING, 2_000)]
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return path

@@ -96,7 +96,6 @@ export function ClusterView() {
               <div ref={box}>
                 {coloured && (
                   <NodeMap
-                    label="Nodes"
                     cluster={value}
                     coloured={coloured}
                     picked={node}
