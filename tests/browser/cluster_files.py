@@ -21,11 +21,11 @@ FITTING = "shop/new"
 def _node(index: int) -> dict[str, Any]:
     labels = {"topology.kubernetes.io/zone": ZONES[index % 3], "tier": f"t{index % 2}"}
     spec: dict[str, Any] = {}
-    if index % 12 == 5:
+    if index % 13 == 5:
         spec["unschedulable"] = True
-    if index % 12 == 8:
+    if index % 13 == 8:
         spec["taints"] = [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]
-    if index % 12 == 11:
+    if index % 13 == 11:
         pressure = "node.kubernetes.io/memory-pressure"
         spec["taints"] = [{"key": pressure, "effect": "NoSchedule"}]
     allocatable = {"cpu": "16", "memory": "64Gi", "pods": "110"}
@@ -42,7 +42,7 @@ def _pod(name: str, cpu_milli: int, node: str = "", priority: int = 0) -> dict[s
     namespace, _, own = name.partition("/")
     requests = {"cpu": f"{cpu_milli}m", "memory": f"{max(1, cpu_milli // 500)}Gi"}
     spec: dict[str, Any] = {
-        "schedulerName": "default-scheduler",
+        "schedulerName": "stowage",
         "priority": priority,
         "containers": [{"name": "main", "image": "app", "resources": {"requests": requests}}],
     }
