@@ -142,9 +142,16 @@ def what_if_answer(moment: Moment, changes: Changes, cluster_flags: str) -> What
             created,
         ),
     )
-    differences = list(_differences(answer, changes))
+    after = cluster_map(msgspec.structs.replace(moment, loaded=loaded), changes.group)
+    command = command_line(changes, cluster_flags)
+    return _result(answer, list(_differences(answer, changes)), Maps(before, after), command)
+
+
+def _result(
+    answer: WhatIfAnswer, differences: Sequence[Difference], maps: Maps, command: str
+) -> WhatIfResult:
     return WhatIfResult(
-        moment.version,
+        maps.before.version,
         answer.before,
         answer.after,
         answer.placed,
@@ -155,10 +162,10 @@ def what_if_answer(moment: Moment, changes: Changes, cluster_flags: str) -> What
         answer.added_nodes,
         answer.notes,
         [GroupOutcome(each.group, each.outcome, each.text) for each in answer.groups],
-        differences[:MAX_DIFFERENCES],
+        list(differences[:MAX_DIFFERENCES]),
         len(differences),
-        Maps(before, cluster_map(msgspec.structs.replace(moment, loaded=loaded), changes.group)),
-        command_line(changes, cluster_flags),
+        maps,
+        command,
     )
 
 

@@ -128,7 +128,9 @@ class Feed:
         self._usage_generation = snapshot.usage_changes.generation
         self._version = moment.version
         if is_first:
+            # A page may have fetched the map before the first change that is followed.
             self._note_labels(moment, snapshot.all_rows.tolist())
+            self._say("refetch", Refetch(moment.version, ("cluster",)), now)
             return
         too_many = changed is None or used is None
         rows = np.union1d([] if changed is None else changed, [] if used is None else used).astype(
