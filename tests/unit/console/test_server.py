@@ -115,7 +115,13 @@ async def test_an_invalid_what_if_is_refused_by_line_and_field(console: ConsoleC
     refusal = await console.post("/api/what-if", {"weights": {"Nonsense": 1}}, want=422)
     assert refusal["error"]["field"] == "weights"
     await console.post("/api/what-if", {"drain": ["x"]}, want=404)
-    bodies: list[object] = [{"drain": "a"}, {"unknown": 1}, []]
+    bodies: list[object] = [
+        {"drain": "a"},
+        {"unknown": 1},
+        {"addNodes": {"count": 10**6, "like": "a"}},
+        {"weights": {"ImageLocality": -1}},
+        [],
+    ]
     for body in bodies:
         refusal = await console.post("/api/what-if", body, want=400)
         assert refusal["error"]["field"] == "body"
