@@ -18,7 +18,7 @@ install-packages = $(BIN)/uv pip install --python $(BIN)/python $(1) \
 	console test-browser lock dist image clean
 
 help: ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 install: $(TOOLS) ## Install Stowage and its development tools into .venv
 

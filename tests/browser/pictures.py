@@ -43,8 +43,8 @@ def _take(console: RunningConsole, pictures: Any) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         for name, theme, (width, height), address, text in pictures:
-            viewport = {"width": width, "height": height}
-            page = browser.new_page(viewport=viewport, color_scheme=theme)  # type: ignore[arg-type]
+            viewport: Any = {"width": width, "height": height}
+            page = browser.new_page(viewport=viewport, color_scheme=theme)
             page.goto(console.url)
             page.goto(console.origin + address)
             page.get_by_text(text).first.wait_for()
