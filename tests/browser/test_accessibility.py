@@ -20,7 +20,7 @@ CONTRAST = KEPT | {"runOnly": ["color-contrast"]}
 VIEWS = {
     "/cluster": "100 % of cpu requested",
     "/cluster?colour=pressure": "pressure, not ready or cordoned",
-    f"/cluster?colour=verdict&pod={FITTING}": "fits on 18 nodes",
+    f"/cluster?colour=verdict&pod={FITTING}": "fits on 19 nodes",
     "/nodes/node-0001": "Free room",
     "/pending": "ml/train",
     f"/pods/{PENDING}": "Nearest misses",

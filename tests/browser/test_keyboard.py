@@ -90,7 +90,7 @@ def test_the_pod_chooser_is_a_combobox(opened: Opener, small: RunningConsole) ->
     field.fill("shop/new")
     page.get_by_role("option", name="shop/new").wait_for()
     field.press("Enter")
-    page.get_by_text("fits on 18 nodes").wait_for()
+    page.get_by_text("fits on 19 nodes").wait_for()
 
 
 def test_the_theme_stays_as_it_was_chosen(opened: Opener, small: RunningConsole) -> None:

@@ -94,7 +94,7 @@ def test_files_and_modules_that_pages_name_exist(page: Path) -> None:
 def test_flags_and_make_targets_that_pages_name_exist(page: Path) -> None:
     known = _all_flags() | _OTHER_FLAGS
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"(?m)^([a-z]+):", makefile))
+    targets = set(re.findall(r"(?m)^([a-z-]+):", makefile))
     variables = set(re.findall(r"\$\(([A-Z_]+)\)", makefile))
     for name in _CODE.findall(_prose(page)):
         if found := _FLAG.match(name):

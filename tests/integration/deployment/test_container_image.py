@@ -108,7 +108,9 @@ def _locked_packages() -> set[NormalizedName]:
 def _copy(source: Path, target: Path) -> None:
     """Copy without bytecode, which other processes may be writing."""
     if source.is_dir():
-        shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            source, target, ignore=shutil.ignore_patterns("__pycache__", "node_modules")
+        )
     else:
         shutil.copy(source, target)
 

@@ -37,6 +37,7 @@ GENERATED = (
     ".hypothesis",
     ".git",
     "dist",
+    "node_modules",
 )
 
 
@@ -70,7 +71,7 @@ def _files(root: Path, below: str = ".") -> set[Path]:
         for folder, _, names in os.walk(root / below, followlinks=True)
         for file in names
     }
-    made = ("__pycache__", ".egg-info", "_cache")
+    made = ("__pycache__", ".egg-info", "_cache", "node_modules")
     return {file for file in files if not any(part.endswith(made) for part in file.parts)}
 
 

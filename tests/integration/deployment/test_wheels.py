@@ -48,7 +48,7 @@ def _copy(source: Path, target: Path) -> None:
     """Copy without files that builds and tests create."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
-        ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
+        ignore = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "node_modules")
         shutil.copytree(source, target, ignore=ignore, symlinks=True)
     else:
         shutil.copy(source, target)

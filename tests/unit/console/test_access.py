@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -39,6 +40,15 @@ async def test_a_cookie_with_another_token_is_refused(console: ConsoleClient) ->
     assert await console.status("/api/about", token="", Cookie=cookie) == 401
     cookie = f"stowage-console-1={TOKEN}"
     assert await console.status("/api/about", token="", Cookie=cookie) == 401
+
+
+async def test_a_token_that_is_no_text_is_refused(console: ConsoleClient) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", console.server.port)
+    host = f"127.0.0.1:{console.server.port}".encode()
+    writer.write(b"GET / HTTP/1.1\r\nHost: %b\r\nAuthorization: Bearer \xff\xfe\r\n\r\n" % host)
+    assert b" 401 " in await reader.readline()
+    writer.close()
+    await writer.wait_closed()
 
 
 async def test_the_printed_address_gives_a_strict_cookie_and_hides_the_token(

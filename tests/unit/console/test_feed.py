@@ -153,6 +153,7 @@ def test_without_pages_nothing_is_encoded_and_a_returning_page_starts_over() -> 
     page.subscriber = page.hub.subscribe()
     page.cluster.apply([AssignedPodSeen(make_pod("q", node="n"))])
     page.pass_time(3.0)
+    assert page.last("refetch")["what"] == ["cluster"]
     page.cluster.apply([AssignedPodSeen(make_pod("r", node="n"))])
     page.pass_time(1.0)
     assert page.last("nodes")["pods"] == [3]

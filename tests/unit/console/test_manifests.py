@@ -66,6 +66,7 @@ def test_lists_are_unfolded_with_the_lines_of_their_items() -> None:
         (DEPLOYMENT.format(cpu="abc"), 13, "spec.containers[0].resources.requests[cpu]"),
         (DEPLOYMENT.format(cpu=1).replace("replicas: 3", "replicas: -1"), 6, "spec.replicas"),
         (f"{POD}  priorityClassName: gold\n", 9, "spec.priorityClassName"),
+        (DEPLOYMENT.format(cpu=1).replace("3", "1000000000"), 6, "spec.replicas"),
     ],
 )
 def test_an_error_has_its_line(text: str, line: int, field: str) -> None:
@@ -77,6 +78,12 @@ def test_every_object_is_checked_though_another_one_is_invalid() -> None:
     check = check_manifests(text, ClusterObjects())
     assert [each.name for each in check.objects] == ["x"]
     assert len(check.errors) == 2
+
+
+def test_a_pod_may_name_what_the_manifests_create_before_it() -> None:
+    gold = "kind: PriorityClass\nmetadata: {name: gold}\nvalue: 5\n"
+    text = f"{gold}---\n{POD}  priorityClassName: gold\n"
+    assert check_manifests(text, ClusterObjects()).errors == []
 
 
 def test_empty_documents_are_no_errors() -> None:

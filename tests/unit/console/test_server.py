@@ -14,7 +14,7 @@ from stowage.api.events import AssignedPodSeen
 from stowage.console.answers.cluster_map import cluster_map
 from stowage.console.clusters.live import LiveCluster
 from stowage.console.clusters.recorded import RecordedCluster
-from stowage.console.clusters.source import SourceName
+from stowage.console.clusters.source import RECONNECTING, SourceName, SourceState
 from stowage.console.decisions.history import OBSERVED, DecisionHistory
 from stowage.console.stream.messages import Ping
 from tests.support.builders import make_node, make_pod
@@ -115,7 +115,13 @@ async def test_an_invalid_what_if_is_refused_by_line_and_field(console: ConsoleC
     refusal = await console.post("/api/what-if", {"weights": {"Nonsense": 1}}, want=422)
     assert refusal["error"]["field"] == "weights"
     await console.post("/api/what-if", {"drain": ["x"]}, want=404)
-    bodies: list[object] = [{"drain": "a"}, {"unknown": 1}, []]
+    bodies: list[object] = [
+        {"drain": "a"},
+        {"unknown": 1},
+        {"addNodes": {"count": 10**6, "like": "a"}},
+        {"weights": {"ImageLocality": -1}},
+        [],
+    ]
     for body in bodies:
         refusal = await console.post("/api/what-if", body, want=400)
         assert refusal["error"]["field"] == "body"
@@ -217,6 +223,19 @@ async def test_the_stream_greets_and_goes_on(console: ConsoleClient) -> None:
         assert await _events(response.content, 2) == ["hello", "ping"]
         console.hub.publish("ping", Ping(7))
         assert await _events(response.content, 1) == ["ping"]
+
+
+async def test_the_greeting_tells_the_state_of_the_connection() -> None:
+    cluster = small()
+    cluster.state = SourceState(RECONNECTING, "waits to read Pod again")
+    async with (
+        console_of(cluster) as console,
+        console.session.get(console.url("/stream"), headers=bearer()) as response,
+    ):
+        await _events(response.content, 1)
+        hello = msgspec.json.decode((await response.content.readline()).removeprefix(b"data: "))
+        expected = {"state": "reconnecting", "message": "waits to read Pod again"}
+        assert hello["source"] == expected
 
 
 async def test_a_page_that_comes_back_gets_what_it_missed(console: ConsoleClient) -> None:

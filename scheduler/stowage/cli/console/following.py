@@ -13,10 +13,12 @@ from stowage.api.decisions import MAX_DECISIONS_OF_A_PAGE, DecisionQuery
 from stowage.cli.ask.decision_source import DecisionReader, UnreadableDecisions
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.console.clusters.live import LiveCluster
+from stowage.console.clusters.source import CONNECTED, RECONNECTING
 from stowage.console.decisions.history import DecisionHistory
 from stowage.console.stream.feed import TICK_S, Feed
 from stowage.operator.clock import Clock
 from stowage.operator.cluster_watch import ClusterWatch, watch_cluster
+from stowage.operator.garbage_collection import freeze_tracked_objects
 
 EVENTS_AT_ONCE = 500
 """Events that are applied before requests are answered again."""
@@ -24,8 +26,8 @@ GATHER_S = 0.05
 """Events are applied together; so an answer is valid for at least so long."""
 POLL_S = 1.0
 
-CONNECTED = "connected"
-RECONNECTING = "reconnecting"
+_FEW = 3
+"""Kinds that are named; more are counted."""
 
 
 async def follow_cluster(
@@ -52,6 +54,7 @@ async def follow_cluster(
             await asyncio.sleep(0)
         async with fork_lock:
             await asyncio.to_thread(cluster.load)
+        freeze_tracked_objects()
         feed.reloaded(time.monotonic())
         while True:
             await watch.inbox.wait(TICK_S)
@@ -63,8 +66,9 @@ async def follow_cluster(
 
 
 def _tell_state(watch: ClusterWatch, feed: Feed) -> None:
-    waiting = watch.waiting_kinds
-    text = f"waits to read {', '.join(sorted(set(waiting)))} again" if waiting else ""
+    waiting = sorted(set(watch.waiting_kinds))
+    kinds = ", ".join(waiting) if len(waiting) <= _FEW else f"{len(waiting)} kinds"
+    text = f"waits to read {kinds} again" if waiting else ""
     feed.source_is(RECONNECTING if waiting else CONNECTED, text, time.monotonic())
 
 

@@ -34,6 +34,7 @@ from stowage.console.stream.feed import Feed
 from stowage.console.stream.hub import Hub
 from stowage.framework import Framework
 from stowage.operator import configure_logging
+from stowage.operator.garbage_collection import raise_collection_thresholds
 from stowage.recording.frames import UnreadableRecording, is_recording
 
 Work = Callable[[], Awaitable[None]]
@@ -47,6 +48,7 @@ def serve(flags: ClusterFlags, decisions: DecisionSource, port: int, *, opens: b
     """
     console = Console(stderr=True, highlight=False)
     configure_logging(json=False)
+    raise_collection_thresholds()
     with failures_reported(console):
         reader = decisions.reader() if decisions.is_given else None
         # Made before the loop runs: reading a ConfigMap has its own.

@@ -18,6 +18,8 @@ from stowage.state.pods.pod_class import PodClasses
 from stowage.state.pods.pod_info import make_pod_info
 
 MAX_CHARACTERS = 2**20
+MAX_PODS = 100_000
+"""The pods of one workload: more fill the memory of this machine, not of the cluster."""
 
 _FIELD = re.compile(r"^\S+(?: \S+)?: ([^:\s]+): ")
 _TEMPLATES = ("", "spec.template.", "spec.jobTemplate.spec.template.")
@@ -64,19 +66,19 @@ def check_manifests(text: str, cluster: ClusterObjects) -> ManifestCheck:
     """The objects of manifests, each checked by itself beside those before it."""
     items, errors = _items(text)
     objects: list[ManifestObject] = []
-    before: list[dict[str, Any]] = []
+    named: list[dict[str, Any]] = []
     classes = PodClasses()
     for item in items:
-        num_before = _num_pods(before, cluster)
         try:
-            made = objects_of_manifests([*before, item.value], cluster)
-            for pod in made.pods()[num_before:]:
+            made = objects_of_manifests([*named, item.value], cluster)
+            for pod in made.pods():
                 make_pod_info(pod, classes)
         except (InvalidManifest, InvalidObject) as invalid:
             errors.append(_located(invalid, item))
             continue
-        before.append(item.value)
-        num_pods = len(made.pods()) - num_before
+        num_pods = len(made.pods())
+        # Pods name priority classes and templates, never other pods.
+        named += [] if num_pods else [item.value]
         objects.append(ManifestObject(item.value["kind"], _name(item.value), num_pods, item.line))
     return ManifestCheck(objects, errors)
 
@@ -87,10 +89,6 @@ def manifest_items(text: str) -> list[dict[str, Any]]:
     The caller checks them first.
     """
     return [item.value for item in _items(text)[0]]
-
-
-def _num_pods(items: list[dict[str, Any]], cluster: ClusterObjects) -> int:
-    return len(objects_of_manifests(items, cluster).pods()) if items else 0
 
 
 def _items(text: str) -> tuple[list[_Item], list[ManifestError]]:
@@ -137,6 +135,13 @@ def _shape_error(item: _Item) -> ManifestError | None:
         return ManifestError("expected an object", item.line)
     if not isinstance(item.value.get("kind"), str):
         return ManifestError("kind: expected the kind of an object", item.line, field="kind")
+    for field in ("replicas", "parallelism"):
+        spec = item.value.get("spec")
+        number = spec.get(field) if isinstance(spec, dict) else None
+        if isinstance(number, int) and number > MAX_PODS:
+            path = f"spec.{field}"
+            text = f"{path}: {number} (expected at most {MAX_PODS:,})"
+            return ManifestError(text, line_of(item.node, path), field=path)
     return None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 
@@ -30,14 +31,15 @@ from stowage.console.clusters.stand_ins import decided_by
 
 MAX_DIFFERENCES = 2_000
 MAX_ADDED_NODES = 5_000
+MAX_WEIGHT = 2**31 - 1
 MANIFESTS_FILE = "manifests.yaml"
 """The name under which a person saves the manifests, in the command line."""
 
 
 class AddedNodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Nodes to add, equal to the node `like`."""
+    """Nodes to add, equal to the node `like`; at most `MAX_ADDED_NODES`."""
 
-    count: int
+    count: Annotated[int, msgspec.Meta(ge=0, le=MAX_ADDED_NODES)]
     like: str
 
 
@@ -49,7 +51,7 @@ class Changes(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields
     drain: tuple[str, ...] = ()
     remove_nodes: tuple[str, ...] = ()
     add_nodes: AddedNodes | None = None
-    weights: dict[str, int] = {}
+    weights: dict[str, Annotated[int, msgspec.Meta(ge=0, le=MAX_WEIGHT)]] = {}
     group: str = ZONE
     at: str = ""
 
@@ -140,9 +142,16 @@ def what_if_answer(moment: Moment, changes: Changes, cluster_flags: str) -> What
             created,
         ),
     )
-    differences = list(_differences(answer, changes))
+    after = cluster_map(msgspec.structs.replace(moment, loaded=loaded), changes.group)
+    command = command_line(changes, cluster_flags)
+    return _result(answer, list(_differences(answer, changes)), Maps(before, after), command)
+
+
+def _result(
+    answer: WhatIfAnswer, differences: Sequence[Difference], maps: Maps, command: str
+) -> WhatIfResult:
     return WhatIfResult(
-        moment.version,
+        maps.before.version,
         answer.before,
         answer.after,
         answer.placed,
@@ -153,10 +162,10 @@ def what_if_answer(moment: Moment, changes: Changes, cluster_flags: str) -> What
         answer.added_nodes,
         answer.notes,
         [GroupOutcome(each.group, each.outcome, each.text) for each in answer.groups],
-        differences[:MAX_DIFFERENCES],
+        list(differences[:MAX_DIFFERENCES]),
         len(differences),
-        Maps(before, cluster_map(msgspec.structs.replace(moment, loaded=loaded), changes.group)),
-        command_line(changes, cluster_flags),
+        maps,
+        command,
     )
 
 

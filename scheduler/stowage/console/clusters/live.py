@@ -10,7 +10,7 @@ from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.api.events import Event, PendingPodSeen
 from stowage.console.answers.answer import InvalidQuestion
 from stowage.console.clusters.moment import Moment
-from stowage.console.clusters.source import NotReady, SourceName
+from stowage.console.clusters.source import NotReady, SourceName, SourceState
 from stowage.console.clusters.stand_ins import decided_by
 from stowage.console.clusters.timeline import Timeline
 from stowage.console.decisions.history import OBSERVED, DecisionHistory
@@ -35,6 +35,7 @@ class LiveCluster:
         is_live: Whether events follow.
 
     Attributes:
+        state: The connection to the API server.
         decided: Called with each decision that the watches show.
         notes: What the answers do not know.
     """
@@ -53,6 +54,7 @@ class LiveCluster:
         self.frameworks: Sequence[Framework] = list(frameworks)
         self.history = history
         self.version = 0
+        self.state = SourceState()
         self.notes: list[str] = []
         self.decided: Callable[[DecisionRow], None] = lambda _row: None
         self._unix_s = unix_s

@@ -18,7 +18,7 @@ from stowage.api.instructions import AttemptResult
 from stowage.api.objects.node import Node
 from stowage.console.answers.answer import rfc3339
 from stowage.console.clusters.moment import Moment
-from stowage.console.clusters.source import NotReady, SourceName
+from stowage.console.clusters.source import NotReady, SourceName, SourceState
 from stowage.console.clusters.timeline import Timeline, TimelineBuilder
 from stowage.console.decisions.history import OBSERVED, RECORDING, DecisionHistory
 from stowage.console.decisions.observed import ObservedDecisions
@@ -67,6 +67,7 @@ class RecordedCluster:
         self.frameworks: Sequence[Framework] = make_frameworks()
         self.notes: list[str] = []
         self.version = 1
+        self.state = SourceState()
         self.timeline: Timeline | None = None
         self._path = find_recording(path)
         self._make_frameworks = make_frameworks

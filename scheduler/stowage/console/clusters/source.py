@@ -29,11 +29,23 @@ class SourceName(Answer, frozen=True):
     flags: str
 
 
+CONNECTED = "connected"
+RECONNECTING = "reconnecting"
+
+
+class SourceState(Answer, frozen=True):
+    """The connection to the API server: `CONNECTED` or `RECONNECTING`, and what it waits for."""
+
+    state: str = CONNECTED
+    message: str = ""
+
+
 class ClusterSource(Protocol):
     """A cluster, at one time or at several ones."""
 
     name: SourceName
     is_live: bool
+    state: SourceState
     frameworks: Sequence[Framework]
     notes: list[str]
 

@@ -98,7 +98,9 @@ class Access:
         return self._is_token(request.cookies.get(self.cookie, ""))
 
     def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), self._token.encode())
+        # A header may have bytes that are no text.
+        known = self._token.encode()
+        return hmac.compare_digest(given.encode(errors="surrogateescape"), known)
 
 
 def _unauthorized(request: web.Request) -> web.Response:

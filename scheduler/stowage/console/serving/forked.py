@@ -4,8 +4,9 @@ A question may take seconds, and may change its copy of the cluster. The event l
 meantime and applies what the watches show. A child that takes too long, or whose asker has gone, is
 killed. The same is done by ``stowage shell``.
 
-The process has no other thread that could hold a lock while it forks: whoever starts one waits with
-the lock of `ChildProcesses`.
+A thread that reads a cluster or a recording holds the lock of `ChildProcesses`, so nothing is half
+done in a child. A thread that asks a scheduler for decisions may run meanwhile: the child does not
+use the network, so it needs none of the locks that the thread may hold.
 """
 
 from __future__ import annotations

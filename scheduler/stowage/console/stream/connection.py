@@ -37,7 +37,7 @@ async def answer_stream(
 
 def _beginning(request: web.Request, hub: Hub, source: ClusterSource) -> bytes:
     """The greeting, what the page missed, and a ping with the id to come back with."""
-    hello = hub.encode("hello", Hello(source.version, source.is_live), has_id=False)
+    hello = hub.encode("hello", Hello(source.version, source.is_live, source.state), has_id=False)
     ping = hub.encode("ping", Ping(source.version))
     last_id = request.headers.get("Last-Event-ID")
     if last_id is None:

@@ -11,6 +11,7 @@ from stowage.console.answers.cluster_map import cluster_counts, node_rows
 from stowage.console.answers.pod_lists import queue_counts
 from stowage.console.clusters.live import LiveCluster
 from stowage.console.clusters.moment import Moment
+from stowage.console.clusters.source import SourceState
 from stowage.console.decisions.row import DecisionRow
 from stowage.console.stream.hub import RELOADED, Hub
 from stowage.console.stream.messages import (
@@ -20,7 +21,6 @@ from stowage.console.stream.messages import (
     Ping,
     Refetch,
     Reset,
-    SourceState,
 )
 
 TICK_S = 0.25
@@ -56,7 +56,6 @@ class Feed:
         self._node_generation = self._usage_generation = 0
         self._labels: dict[int, tuple[str, dict[str, str]]] = {}
         self._pending: PendingCounts | None = None
-        self._source = SourceState("connected", "")
 
     def decided(self, row: DecisionRow) -> None:
         """Note a new decision."""
@@ -72,8 +71,8 @@ class Feed:
     def source_is(self, state: str, message: str, now: float) -> None:
         """Tell the state of the connection to the API server, if it changed."""
         told = SourceState(state, message)
-        if told != self._source:
-            self._source = told
+        if told != self._cluster.state:
+            self._cluster.state = told
             self._say("source", told, now)
 
     def tick(self, now: float, unix_s: float) -> None:
@@ -129,7 +128,9 @@ class Feed:
         self._usage_generation = snapshot.usage_changes.generation
         self._version = moment.version
         if is_first:
+            # A page may have fetched the map before the first change that is followed.
             self._note_labels(moment, snapshot.all_rows.tolist())
+            self._say("refetch", Refetch(moment.version, ("cluster",)), now)
             return
         too_many = changed is None or used is None
         rows = np.union1d([] if changed is None else changed, [] if used is None else used).astype(

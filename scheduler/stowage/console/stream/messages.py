@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from stowage.console.answers.answer import Answer
+from stowage.console.clusters.source import SourceState
 from stowage.console.decisions.row import DecisionRow
 
 HEARTBEAT_S = 15.0
 """Seconds without another message after which a ping is sent."""
-
-
-class Hello(Answer, frozen=True):
-    """The first message of a connection."""
-
-    version: int
-    live: bool
-    heartbeat_s: float = HEARTBEAT_S
 
 
 class Reset(Answer, frozen=True):
@@ -47,11 +40,13 @@ class DecisionSample(Answer, frozen=True):
     decisions: list[DecisionRow]
 
 
-class SourceState(Answer, frozen=True):
-    """The connection to the API server: ``connected``, ``reconnecting`` or ``failed``."""
+class Hello(Answer, frozen=True):
+    """The first message of a connection; `source` as in `SourceState`."""
 
-    state: str
-    message: str
+    version: int
+    live: bool
+    source: SourceState
+    heartbeat_s: float = HEARTBEAT_S
 
 
 class Ping(Answer, frozen=True):

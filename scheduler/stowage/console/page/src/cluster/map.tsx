@@ -56,7 +56,6 @@ export function groupsOf(cluster: Cluster): Group[] {
 }
 
 interface MapProps {
-  label: string;
   cluster: Cluster;
   coloured: Coloured;
   picked: string;

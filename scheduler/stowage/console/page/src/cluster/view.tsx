@@ -96,7 +96,6 @@ export function ClusterView() {
               <div ref={box}>
                 {coloured && (
                   <NodeMap
-                    label="Nodes"
                     cluster={value}
                     coloured={coloured}
                     picked={node}
@@ -209,10 +208,10 @@ function VerdictLine({ verdicts }: { verdicts: Answer<Verdicts> }) {
     <Awaited answer={verdicts}>
       {(value) => (
         <p class="verdict">
-          <Result result={value.outcome} />
+          <Result result={value.outcome === "Scheduled" && !value.node ? "fits" : value.outcome} />
           <span>
             {value.outcome === "Scheduled"
-              ? `${value.node ? `on ${value.node}` : `best node ${value.chosen}`}, fits on ${plural(
+              ? `${value.node ? `on ${value.node}` : `best node ${value.chosen}`}; it fits on ${plural(
                   value.verdict.filter((each) => each === -1).length,
                   "node",
                 )}`

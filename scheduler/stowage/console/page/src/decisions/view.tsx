@@ -175,6 +175,7 @@ function Charts({ known }: { known: Stats }) {
           values={outcomes}
           height={180}
           text={count}
+          whole
         />
       </div>
       <div class="card">

@@ -24,6 +24,8 @@ export interface ChartProps {
   values: (number | null)[][];
   height: number;
   text: (value: number) => string;
+  /** The values are whole numbers: so are the marks of the axis. */
+  whole?: boolean;
   /** The moment that is shown elsewhere on the page; a vertical line. */
   cursor?: number | undefined;
   onPick?: (x: number) => void;
@@ -40,6 +42,8 @@ function summed(lines: Line[], values: (number | null)[][]): (number | null)[][]
 }
 
 const steps = uPlot.paths.stepped?.({ align: 1 });
+
+const WHOLE = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((each) => [each, 2 * each, 5 * each]);
 
 /** A few seconds do not fill the whole width. */
 const SHORTEST_S = 60;
@@ -70,7 +74,7 @@ function options(props: ChartProps, width: number, cursor: () => number | undefi
     scales: { x: { time: true, range: rangeOfTime }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
     axes: [
       { ...axis, grid: { show: false }, size: 26, space: 80, values: timesOfDay },
-      { ...axis, size: 62, space: 32, values: (_, ticks) => ticks.map(props.text) },
+      { ...axis, size: 62, space: 32, values: (_, ticks) => ticks.map(props.text), ...(props.whole ? { incrs: WHOLE } : {}) },
     ],
     series: [
       {},

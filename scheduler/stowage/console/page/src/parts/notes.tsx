@@ -73,6 +73,8 @@ const RESULTS: Record<string, [string, string]> = {
   unschedulable: ["warn", "unschedulable"],
   error: ["bad", "error"],
   gated: ["plain", "gated"],
+  fits: ["good", "fits"],
+  "pending, fits": ["good", "pending, fits"],
 };
 
 /** An outcome: a word with a mark whose shape differs as well as its colour. */

@@ -8,6 +8,7 @@ import { NodeTableView } from "./node_table";
 import { Comparison, ScoreBars } from "./score_bars";
 
 const MOST_LINES = 12;
+const MOST_CANDIDATES = 5;
 
 export function Explained({ explanation }: { explanation: Explanation }) {
   const { decision, table, notes, basis, group } = explanation;
@@ -109,7 +110,7 @@ function PreemptionCard({ explanation }: { explanation: Explanation }) {
       <h2>Preemption</h2>
       {candidates.length === 0 && <p class="muted">{message || "It would not help."}</p>}
       <ul class="lines">
-        {candidates.slice(0, MOST_LINES).map((each) => (
+        {candidates.slice(0, MOST_CANDIDATES).map((each) => (
           <li key={each.node}>
             <span>
               <NodeLink node={each.node} />
@@ -128,8 +129,10 @@ function PreemptionCard({ explanation }: { explanation: Explanation }) {
           </li>
         ))}
       </ul>
-      {numCandidates > MOST_LINES && (
-        <p class="muted small">{count(numCandidates - MOST_LINES)} more candidates</p>
+      {numCandidates > MOST_CANDIDATES && (
+        <p class="muted small">
+          {plural(numCandidates - MOST_CANDIDATES, "more candidate")}
+        </p>
       )}
     </section>
   );

@@ -51,7 +51,7 @@ function Facts({ explanation }: { explanation: Explanation }) {
               on <NodeLink node={node} />
             </>
           ) : (
-            <Result result={decision.outcome} />
+            <Result result={decision.outcome === "Scheduled" ? "pending, fits" : decision.outcome} />
           )}
         </dd>
       </div>

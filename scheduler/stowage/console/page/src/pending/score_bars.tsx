@@ -74,7 +74,7 @@ export function Comparison({ explanation }: { explanation: Explanation }) {
             <th scope="col">Plugin</th>
             <th scope="col">{winner}</th>
             <th scope="col">{runnerUp.node}</th>
-            <th scope="col">Difference</th>
+            <th scope="col">Ahead</th>
           </tr>
         </thead>
         <tbody>

@@ -91,6 +91,7 @@ function Scrubbed({ timeline }: { timeline: Timeline }) {
             values={lines}
             height={150}
             text={count}
+            whole
             cursor={points.timeS[place]}
             onPick={pick}
           />
@@ -103,6 +104,7 @@ function Scrubbed({ timeline }: { timeline: Timeline }) {
             values={attempts}
             height={150}
             text={count}
+            whole
             cursor={points.timeS[place]}
             onPick={pick}
           />
@@ -173,7 +175,6 @@ function Then() {
                 <Legend coloured={coloured} />
                 <div ref={box}>
                   <NodeMap
-                    label="Nodes"
                     cluster={value}
                     coloured={coloured}
                     picked=""

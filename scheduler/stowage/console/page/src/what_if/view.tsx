@@ -203,7 +203,6 @@ function OneMap({ title, cluster, other, tool, onOpen }: OneMapProps) {
       <h2>{title}</h2>
       <Legend coloured={plain} />
       <NodeMap
-        label={title}
         cluster={cluster}
         coloured={{ ...plain, cells }}
         picked=""
