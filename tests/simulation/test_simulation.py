@@ -53,6 +53,13 @@ GANG_REGRESSIONS = {
 }
 
 
+_GANGS_WITH_DEVICES = Emphasis(has_devices=True, has_gangs=True)
+#: The same with pod groups whose members share claims.
+GANG_DEVICE_REGRESSIONS = {
+    "a new leader gave a device away that the one before had given": 3062,
+}
+
+
 @pytest.mark.parametrize("seed", range(NUM_SEEDS))
 def test_random_faults_violate_no_invariant(seed: int) -> None:
     outcome = simulate(seed)
@@ -90,6 +97,11 @@ def test_random_faults_with_pod_groups_violate_no_invariant(seed: int) -> None:
 @pytest.mark.parametrize("bug", GANG_REGRESSIONS)
 def test_seed_of_a_fixed_bug_with_pod_groups_has_no_violation(bug: str) -> None:
     assert not simulate(GANG_REGRESSIONS[bug], _GANGS).violations
+
+
+@pytest.mark.parametrize("bug", GANG_DEVICE_REGRESSIONS)
+def test_seed_of_a_fixed_bug_with_shared_claims_has_no_violation(bug: str) -> None:
+    assert not simulate(GANG_DEVICE_REGRESSIONS[bug], _GANGS_WITH_DEVICES).violations
 
 
 def test_a_standby_finds_its_state_consistent(monkeypatch: pytest.MonkeyPatch) -> None:

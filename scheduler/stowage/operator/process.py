@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import structlog
 
 from stowage.api.instructions import ConfigurationApplied
+from stowage.api.objects.device import ResourceClaim
 from stowage.api.reflected_kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS, ReflectedKind
 from stowage.engine import Engine
 from stowage.operator import garbage_collection as collector
@@ -290,10 +291,13 @@ class Process:
         return self._has_synced_once and self._may_write() and self._cache_sync.is_current()
 
     def _reflectors_to_refresh(self) -> list[Reflector[Any]]:
-        """The reflectors whose lists a new leader reads again, so that it overcommits no node."""
+        """The reflectors whose lists a new leader reads again.
+
+        So it overcommits no node, and gives no device that another leader has given.
+        """
         if self._elector is None:
             return []
-        kinds = (NODES.kind, ASSIGNED_PODS.kind)
+        kinds = (NODES.kind, ASSIGNED_PODS.kind, ResourceClaim.__name__)
         return [reflector for reflector in self._reflectors if reflector.kind in kinds]
 
     def _raw_objects(self, kind: ReflectedKind[Any]) -> RawObjects | None:
