@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from stowage.analysis.changed_weights import with_weights
 from stowage.analysis.loaded_cluster import stand_ins_for
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import (
@@ -17,7 +18,7 @@ from stowage.api.config.loading import (
 )
 from stowage.api.events import Event
 from stowage.cli.ask.flags import split_lists
-from stowage.cli.ask.weights import parse_weights, with_weights
+from stowage.cli.ask.weights import parse_weights
 from stowage.cli.config_file import read_configuration
 from stowage.cli.configurator import Configurator
 from stowage.cli.plugin_discovery import discover_plugins
