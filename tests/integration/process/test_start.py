@@ -52,7 +52,7 @@ async def _run_until_bound(folder: Path, port: int) -> tuple[set[str], list[str]
             stderr=asyncio.subprocess.PIPE,
         )
         assert process.stderr is not None
-        events = []
+        events: list[str] = []
         async with asyncio.timeout(WAIT_TIMEOUT_S):
             while "scheduled" not in events:
                 line = await process.stderr.readline()
