@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from stowage.plugins.inter_pod_affinity import (
     InterPodAffinity,
     InterPodAffinityArgs,
     InterPodAffinityPriority,
+    score,
 )
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
@@ -38,6 +40,18 @@ arguments = st.builds(
 @given(st.integers(0, 2**32 - 1), arguments)
 def test_verdicts_and_scores_equal_the_twins(seed: int, args: InterPodAffinityArgs) -> None:
     """One plugin and one cache see all changes; the twin starts afresh each time."""
+    _check_a_life(seed, args)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1), arguments)
+def test_scores_by_many_terms_equal_the_twins(seed: int, args: InterPodAffinityArgs) -> None:
+    """Few terms already take the way of those that are too many to count the pods of each."""
+    with patch.object(score, "_MANY_TERMS", 0):
+        _check_a_life(seed, args)
+
+
+def _check_a_life(seed: int, args: InterPodAffinityArgs) -> None:
     world = RandomCluster(seed, affinity=True)
     plugin, cluster = InterPodAffinity(args), world.cluster
     pending = [world.pending_pod(f"pending-{index}") for index in range(3)]

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from weakref import WeakKeyDictionary
 
 import msgspec
-import numpy as np
 
 from stowage.api.config.loading import ConfigError
 from stowage.api.config.types import ConfigStruct
@@ -42,8 +41,8 @@ from stowage.framework import (
 from stowage.framework.scores import normalize_points
 from stowage.framework.verdict import Int64Array
 from stowage.state.nodes.node_matching import (
-    node_term_mask,
     node_terms_mask,
+    preferred_terms_weights,
     required_affinity_mask,
 )
 from stowage.state.pods.pod_class import PodClass
@@ -173,10 +172,7 @@ class NodeAffinity:
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
         """``int64[len(nodes)]``: sum of the weights of the preferred terms that match."""
         del pod
-        scores = np.zeros(len(nodes), dtype=np.int64)
-        for preferred in state.read(_Preferred).terms:
-            scores += node_term_mask(nodes, preferred.term) * preferred.weight
-        return scores
+        return preferred_terms_weights(nodes, state.read(_Preferred).terms)
 
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array

@@ -33,7 +33,6 @@ protects nothing. Floating point: sums must be exact.
 from stowage.state.cache import ClusterCache, InvariantViolation
 from stowage.state.changes import NodeChange, PodChange, node_update_actions, pod_update_actions
 from stowage.state.nodes.node_matching import (
-    node_term_mask,
     node_terms_mask,
     required_affinity_mask,
     requirement_mask,
@@ -70,7 +69,6 @@ __all__ = [
     "Snapshot",
     "TermKind",
     "make_pod_info",
-    "node_term_mask",
     "node_terms_mask",
     "node_update_actions",
     "pod_update_actions",

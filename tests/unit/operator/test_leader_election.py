@@ -46,6 +46,37 @@ async def test_a_lease_that_another_replica_holds_is_not_taken() -> None:
     assert client.sent("PUT") == []
 
 
+async def test_jobs_that_wait_for_the_first_attempt_run_as_leader_if_it_succeeds() -> None:
+    client, time = FakeApiClient(get=[NOT_FOUND], post=[_lease("me")]), FakeTime()
+    elector = _elector(client, time)
+    seen: list[bool] = []
+
+    async def job() -> None:
+        seen.append(elector.may_write())
+
+    waiting = asyncio.create_task(elector.after_first_attempt(job))
+    await asyncio.sleep(0)
+    assert seen == []
+    await elector.acquire()
+    await waiting
+    assert seen == [True]
+
+
+async def test_jobs_that_wait_for_the_first_attempt_run_on_a_standby_too() -> None:
+    client, time = FakeApiClient(get=[_lease("other")] * 2), FakeTime()
+    elector = _elector(client, time)
+    ran = asyncio.Event()
+
+    async def job() -> None:
+        ran.set()
+
+    acquiring = asyncio.create_task(elector.acquire())
+    await elector.after_first_attempt(job)
+    assert ran.is_set()
+    assert not elector.may_write()
+    acquiring.cancel()
+
+
 async def test_a_lease_is_taken_once_it_was_not_renewed_for_its_duration() -> None:
     client, time = FakeApiClient(get=[_lease("other")], put=[_lease("me")]), FakeTime()
     elector = _elector(client, time)

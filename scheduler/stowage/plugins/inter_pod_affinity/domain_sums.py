@@ -35,6 +35,15 @@ class DomainSums:
         else:
             total[:-1] += pods * weight
 
+    def add_weighted(self, key: str, amounts: Int64Array) -> None:
+        """Add ``int64[domains]``, of either sign, unless it is empty."""
+        if not len(amounts):
+            return
+        total = self._totals.get(key)
+        if total is None:
+            total = self._totals[key] = np.zeros(len(amounts) + 1, dtype=np.int64)
+        total[:-1] += amounts
+
     def add_carried(self, carried: ExistingTerm, weight: int) -> None:
         """Add the placed pods that have a term, with a weight."""
         key, few = carried.term.topology_key, carried.counts.few

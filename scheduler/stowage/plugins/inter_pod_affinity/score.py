@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
@@ -9,10 +11,16 @@ from stowage.framework.scores import MAX_NODE_SCORE, MAX_POINTS, POINT
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.domain_sums import DomainSums
-from stowage.plugins.inter_pod_affinity.terms import matched_pods
-from stowage.state.pods.affinity_terms import TermKind
+from stowage.plugins.inter_pod_affinity.terms import matched_pods, meant_namespaces
+from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
+from stowage.state.pods.label_groups import WeightedQuery
+from stowage.state.pods.pod_class import PodClass
+from stowage.state.pods.pod_index import PodIndex
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
+
+#: The pods that match a term are counted, and the counts kept, for so many terms of one pod.
+_MANY_TERMS = 64
 
 
 class ScoreState(msgspec.Struct, frozen=True):
@@ -119,14 +127,14 @@ def _share_of(span: int, above: Int64Array, best: int = MAX_NODE_SCORE) -> Int64
 
 def _weighted_counts(args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapshot) -> DomainSums:
     """The weights of the pod's preferred terms and of the terms of placed pods."""
-    sums, terms = DomainSums(snapshot), pod.pod_class
-    for sign, own in (
-        (1, terms.preferred_affinity_terms),
-        (-1, terms.preferred_anti_affinity_terms),
-    ):
-        for term in own:
+    sums = DomainSums(snapshot)
+    own = _preferences(pod.pod_class)
+    if len(own) > _MANY_TERMS and isinstance(snapshot.pods, PodIndex):
+        _add_many(sums, own, snapshot, snapshot.pods)
+    else:
+        for weight, term in own:
             per_domain = matched_pods(term, snapshot).per_domain(term.topology_key)
-            sums.add(term.topology_key, sign * term.weight, per_domain)
+            sums.add(term.topology_key, weight, per_domain)
     matching = snapshot.pods.existing_terms_matching
     for kind, sign in ((TermKind.PREFERRED_AFFINITY, 1), (TermKind.PREFERRED_ANTI_AFFINITY, -1)):
         for carried in matching(kind, pod):
@@ -136,3 +144,26 @@ def _weighted_counts(args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapsho
         for carried in matching(TermKind.REQUIRED_AFFINITY, pod):
             sums.add_carried(carried, hard)
     return sums
+
+
+def _preferences(terms: PodClass) -> list[tuple[int, AffinityTerm]]:
+    """The preferred terms of a pod, with their weights, negative for anti-affinity."""
+    return [
+        *((term.weight, term) for term in terms.preferred_affinity_terms),
+        *((-term.weight, term) for term in terms.preferred_anti_affinity_terms),
+    ]
+
+
+def _add_many(
+    sums: DomainSums,
+    own: Sequence[tuple[int, AffinityTerm]],
+    snapshot: Snapshot,
+    pods: PodIndex,
+) -> None:
+    """Add terms that are too many to count the pods of each."""
+    by_key: dict[str, list[WeightedQuery]] = {}
+    for weight, term in own:
+        namespaces = meant_namespaces(term, snapshot.namespaces)
+        by_key.setdefault(term.topology_key, []).append((term.selector, namespaces, weight))
+    for key, queries in by_key.items():
+        sums.add_weighted(key, pods.weigh_matching(key, queries))

@@ -6,7 +6,7 @@ taints; each node looks up the result by its code.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -16,12 +16,17 @@ from stowage.api.values.node_affinity import (
     NODE_NAME_FIELD,
     NodeTerm,
     NodeTerms,
+    PreferredTerm,
     RequiredNodeAffinity,
 )
-from stowage.api.values.selectors import Requirement, Selector
+from stowage.api.values.selectors import Operator, Requirement, Selector
 from stowage.api.values.tolerations import tolerated
 from stowage.state.arrays import BoolArray, Int64Array
+from stowage.state.interning import ABSENT
+from stowage.state.nodes.label_columns import LabelColumn
 from stowage.state.snapshot import NodeView, Snapshot
+
+_SETS = (Operator.IN, Operator.NOT_IN)
 
 
 def requirement_mask(nodes: NodeView, requirement: Requirement) -> BoolArray:
@@ -52,6 +57,57 @@ def node_term_mask(nodes: NodeView, term: NodeTerm) -> BoolArray:
     for requirement in term.fields:
         mask &= _field_mask(nodes, requirement)
     return mask
+
+
+def preferred_terms_weights(nodes: NodeView, terms: Iterable[PreferredTerm]) -> Int64Array:
+    """``int64[nodes]``: the sum of the weights of the terms that match each node.
+
+    A term with one requirement about a label costs time by the values that it names, not by the
+    number of nodes: its weight is added per value of the label.
+    """
+    weights: Int64Array = np.zeros(len(nodes), dtype=np.int64)
+    by_key: dict[str, _WeightsByValue] = {}
+    for preferred in terms:
+        term, weight = preferred.term, preferred.weight
+        if len(term.labels) != 1 or term.fields or term.error:
+            weights += node_term_mask(nodes, term) * weight
+            continue
+        key = term.labels[0].key
+        of_key = by_key.get(key)
+        if of_key is None:
+            of_key = by_key[key] = _WeightsByValue(nodes.snapshot.label_column(key))
+        of_key.add(term.labels[0], weight)
+    for of_key in by_key.values():
+        weights += of_key.total()[nodes.take(of_key.column.codes)]
+    return weights
+
+
+class _WeightsByValue:
+    """Sums of weights per value of a label, and for nodes without the label."""
+
+    __slots__ = ("_everywhere", "_table", "column")
+
+    def __init__(self, column: LabelColumn) -> None:
+        self.column = column
+        self._everywhere = 0
+        self._table: Int64Array = np.zeros(column.num_values + 1, dtype=np.int64)
+
+    def add(self, requirement: Requirement, weight: int) -> None:
+        """Add a weight where a requirement holds."""
+        if requirement.operator in _SETS:
+            if requirement.operator is Operator.NOT_IN:
+                self._everywhere += weight
+                weight = -weight
+            for value in requirement.values:
+                code = self.column.values.get(value)
+                if code != ABSENT:
+                    self._table[code] += weight
+        else:
+            self._table += self.column.table(requirement) * weight
+
+    def total(self) -> Int64Array:
+        """``int64[num_values + 1]``; the last entry is for nodes without the label."""
+        return self._table + self._everywhere
 
 
 def node_terms_mask(nodes: NodeView, terms: NodeTerms) -> BoolArray:

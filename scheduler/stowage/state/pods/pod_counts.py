@@ -9,7 +9,7 @@ import numpy as np
 from stowage.state.arrays import Int64Array, extended, read_only
 from stowage.state.nodes.label_columns import LabelColumn, LabelColumns
 
-_NO_DOMAINS: Int64Array = read_only(np.empty(0, dtype=np.int64))
+NO_DOMAINS: Int64Array = read_only(np.empty(0, dtype=np.int64))
 
 
 class _DomainCounts:
@@ -109,7 +109,7 @@ class PodCounts:
         if domain is None:
             column = self._labels.column(topology_key)
             if not column.num_values:
-                return _NO_DOMAINS
+                return NO_DOMAINS
             domain = self._domains[topology_key] = _DomainCounts(column, self._per_node)
             if self._tracking is not None:
                 self._tracking.track(domain)
