@@ -7,10 +7,12 @@ import sys
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
 
+SMALL = ("--nodes=20", "--running=10", "--rate=20", "--rate=40", "--seconds=1", "--json")
+
+
 def test_a_running_scheduler_is_measured_at_a_constant_rate() -> None:
     answer = subprocess.run(
-        [sys.executable, "-m", "stowage.cli", "bench", "steady", "--nodes=20", "--running=10"]
-        + ["--rate=20", "--rate=40", "--seconds=1", "--json"],
+        [sys.executable, "-m", "stowage.cli", "bench", "steady", *SMALL],
         capture_output=True,
         check=False,
         text=True,
