@@ -72,14 +72,20 @@ async def test_waiting_ends_at_once_while_events_are_left() -> None:
 
 def test_confirmations_are_not_urgent_and_other_events_are() -> None:
     inbox = Inbox()
-    inbox.put_all([BindSucceeded("u", "n"), PendingPodGone("default", "p", "u")])
-    assert not inbox.is_urgent
-    inbox.put(NodeGone("n"))
-    assert inbox.is_urgent
-    inbox.drain(limit=2)
-    assert inbox.is_urgent
-    inbox.drain(limit=2)
-    assert not inbox.is_urgent
+    urgent = []
+    for event in (BindSucceeded("u", "n"), PendingPodGone("default", "p", "u"), NodeGone("n")):
+        inbox.put(event)
+        urgent.append(inbox.is_urgent)
+    assert urgent == [False, False, True]
+
+
+def test_an_urgent_event_stays_urgent_until_it_is_drained() -> None:
+    inbox = Inbox()
+    inbox.put_all([NodeGone("n"), NodeGone("m")])
+    inbox.drain(limit=1)
+    urgent = [inbox.is_urgent]
+    inbox.drain(limit=1)
+    assert [*urgent, inbox.is_urgent] == [True, False]
 
 
 def test_a_wake_up_without_an_event_is_urgent() -> None:
