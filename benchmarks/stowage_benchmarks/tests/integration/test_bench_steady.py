@@ -6,7 +6,6 @@ import sys
 
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
-
 SMALL = ("--nodes=20", "--running=10", "--rate=20", "--rate=40", "--seconds=1", "--json")
 
 
