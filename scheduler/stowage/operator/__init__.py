@@ -19,6 +19,8 @@ Invariants:
   immediately before each write.
 - A lost answer is not a failure: the writer reads the object back until the outcome is known.
 - Bindings never wait for requests of another kind: each kind has its own worker pool.
+- Events that only confirm the scheduler's own bindings wait a moment for others (`Inbox`); every
+  decision is made after all events that have arrived.
 - The generated client models of the ``kubernetes`` package are on no hot path: msgspec decodes
   bytes into structs and encodes dicts into bytes.
 

@@ -83,12 +83,18 @@ class SchedulingLoop:
                 if now - turned_at < RUSH_S:
                     await asyncio.sleep(GATHER_S)
                 turned_at = now
+        # The confirmations that waited: their pods' Events are written before the process ends.
+        self._handle_events()
 
     async def _wait(self) -> None:
-        """Wait for an event or the engine's next deadline."""
+        """Wait for an event or the engine's next deadline.
+
+        Confirmations wait for another event, unless scheduling waits for bindings to finish.
+        """
         idle_s = self._idle_s()
         await self._inbox.wait(idle_s)
-        if len(self._inbox) > 0 and not self._inbox.is_urgent:
+        is_urgent = self._inbox.is_urgent or self._engine.has_ready_pods()
+        if len(self._inbox) > 0 and not is_urgent:
             limit_s = CONFIRMATION_S if idle_s is None else min(CONFIRMATION_S, idle_s)
             await self._inbox.wait_for_urgent(limit_s)
 

@@ -156,3 +156,17 @@ async def test_an_unreadable_kubeconfig_leaves_the_earlier_credentials_in_use(
     await connection.reload(0)
     assert connection.session.headers["Authorization"] == "Bearer second"
     await connection.close()
+
+
+@pytest.mark.parametrize("setting", ["tls-server-name", "proxy-url", ""])
+async def test_only_a_plain_connection_writes_without_the_session(
+    tmp_path: Path, setting: str
+) -> None:
+    cluster = {"server": "http://127.0.0.1:1"}
+    if setting:
+        cluster[setting] = "http://127.0.0.1:2" if setting == "proxy-url" else "inner"
+    connection = await connect(_kubeconfig(tmp_path, cluster))
+    try:
+        assert (connection.direct_writes is None) == bool(setting)
+    finally:
+        await connection.close()

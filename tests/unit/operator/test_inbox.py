@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from stowage.api.events import BindSucceeded, Event, NodeGone, NodeSeen
+from stowage.api.events import BindSucceeded, Event, NodeGone, NodeSeen, PendingPodGone
 from stowage.operator.inbox import Inbox
 from tests.support.builders import make_node
 
@@ -68,3 +68,27 @@ async def test_waiting_ends_at_once_while_events_are_left() -> None:
     inbox.drain(limit=1)
     await inbox.wait(None)
     assert len(inbox) == 1
+
+
+def test_confirmations_are_not_urgent_and_other_events_are() -> None:
+    inbox = Inbox()
+    urgent = []
+    for event in (BindSucceeded("u", "n"), PendingPodGone("default", "p", "u"), NodeGone("n")):
+        inbox.put(event)
+        urgent.append(inbox.is_urgent)
+    assert urgent == [False, False, True]
+
+
+def test_an_urgent_event_stays_urgent_until_it_is_drained() -> None:
+    inbox = Inbox()
+    inbox.put_all([NodeGone("n"), NodeGone("m")])
+    inbox.drain(limit=1)
+    urgent = [inbox.is_urgent]
+    inbox.drain(limit=1)
+    assert [*urgent, inbox.is_urgent] == [True, False]
+
+
+def test_a_wake_up_without_an_event_is_urgent() -> None:
+    inbox = Inbox()
+    inbox.wake()
+    assert inbox.is_urgent

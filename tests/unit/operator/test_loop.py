@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 
-from stowage.api.events import NodeSeen, PendingPodSeen
+import pytest
+
+from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodGone, PendingPodSeen
+from stowage.operator import loop
 from stowage.operator.inbox import Inbox
 from stowage.operator.loop import LoopOptions, SchedulingLoop
 from tests.support.builders import make_node, make_pod
 from tests.support.dispatchers import make_dispatcher
 from tests.support.fake_api import FakeApiClient, FakeTime
 from tests.support.round_robin_engine import RoundRobinEngine
+from tests.unit.operator.tasks import let_tasks_run
 
 
 class _Shell:
@@ -82,3 +86,68 @@ async def test_the_loop_binds_all_pods_and_ends_when_stopped() -> None:
     bindings = [request for request in shell.client.requests if request.path.endswith("/binding")]
     assert len(bindings) == 20
     assert shell.engine.being_bound == {}
+
+
+CONFIRMATION = PendingPodGone("default", "a", "a")
+
+
+async def test_a_confirmation_waits_for_the_next_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "CONFIRMATION_S", 3600.0)
+    monkeypatch.setattr(loop, "GATHER_S", 0.0)
+    shell = _Shell()
+    running = asyncio.create_task(shell.loop.run())
+    await let_tasks_run()
+    shell.inbox.put(CONFIRMATION)
+    await let_tasks_run()
+    assert shell.engine.seen == []
+    added = NodeSeen(make_node("n"))
+    shell.inbox.put(added)
+    await let_tasks_run()
+    assert shell.engine.seen == [CONFIRMATION, added]
+    shell.loop.stop()
+    await running
+
+
+async def test_a_confirmation_without_another_event_is_handled_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop, "CONFIRMATION_S", 0.0)
+    monkeypatch.setattr(loop, "GATHER_S", 0.0)
+    shell = _Shell()
+    running = asyncio.create_task(shell.loop.run())
+    await let_tasks_run()
+    shell.inbox.put(CONFIRMATION)
+    await let_tasks_run()
+    assert shell.engine.seen == [CONFIRMATION]
+    shell.loop.stop()
+    await running
+
+
+async def test_a_confirmation_that_waits_is_handled_before_the_loop_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop, "CONFIRMATION_S", 3600.0)
+    shell = _Shell()
+    running = asyncio.create_task(shell.loop.run())
+    await let_tasks_run()
+    shell.inbox.put(AssignedPodSeen(make_pod("p", node="n")))
+    await let_tasks_run()
+    shell.loop.stop()
+    await running
+    assert len(shell.engine.seen) == 1
+
+
+async def test_confirmations_wake_the_loop_while_pods_are_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Scheduling pauses at a number of unfinished bindings, and each answer lets it go on."""
+    monkeypatch.setattr(loop, "CONFIRMATION_S", 3600.0)
+    monkeypatch.setattr(loop, "GATHER_S", 0.0)
+    shell = _Shell(max_unfinished_bindings=2, pods_per_call=1)
+    shell.pods(6)
+    running = asyncio.create_task(shell.loop.run())
+    for _ in range(10):
+        await let_tasks_run()
+    assert len([each for each in shell.client.requests if each.path.endswith("/binding")]) == 6
+    shell.loop.stop()
+    await running

@@ -2,8 +2,8 @@
 
 Each watch is a Kopf of its own (`KopfRunner`): profiles that come and go restart the watch of pods
 only, and the watch of the ConfigMap is limited to one namespace and needs rights there only. Kopf
-uses HTTP sessions of our `Connection`, whose middleware handles lists and DELETED events before
-Kopf sees them: Kopf spends 0.3 ms on each object.
+uses HTTP sessions of our `Connection`. Kopf discovers, lists, watches, resumes and starts again;
+the middleware of its session handles the pods of lists and watches and leaves bookmarks for Kopf.
 
 Invariants:
 
@@ -13,5 +13,5 @@ Invariants:
 Only `stowage.operator.app` calls it.
 
 Rejected: ``kopf.operator()``, which ends by cancelling every task younger than itself, and with it
-the scheduler's own.
+the scheduler's own; Kopf's handlers for pods: a worker, a second decoding and 0.3 ms for each pod.
 """

@@ -1,9 +1,8 @@
 """Kopf watches the pending pods of our profiles.
 
 The middleware of Kopf's session handles lists itself and passes them on without items, with the
-resource version from which Kopf watches. It also handles the DELETED lines of a watch, nearly all
-of them about pods that this scheduler has bound, and replaces them by bookmarks. Kopf's handlers
-get the ADDED and MODIFIED events.
+resource version from which Kopf watches. It also handles the lines of a watch, each decoded once,
+and passes on bookmarks in their place. So Kopf's handler gets no pods.
 """
 
 from __future__ import annotations

@@ -27,6 +27,22 @@ def _samples(metrics: Metrics) -> dict[tuple[str, frozenset[str]], float]:
     }
 
 
+def test_a_pod_is_bound_when_its_binding_is_answered() -> None:
+    """The engine hears of the answer later; that time does not count."""
+    time = FakeTime()
+    metrics = Metrics(time.monotonic)
+    metrics.observe_attempt(AttemptResult(POD, "scheduled", "stowage", 1, duration_s=0.002))
+    time.now += 0.1
+    metrics.observe_bind(POD.uid, "Success", 0.1)
+    time.now += 0.05
+    metrics.observe_bound(PodBound(POD, "n", "stowage", 1, 0.5))
+    samples = _samples(metrics)
+    attempt = "scheduler_scheduling_attempt_duration_seconds_sum"
+    assert samples[(attempt, frozenset({"scheduled", "stowage"}))] == pytest.approx(0.102)
+    since_first = samples[("scheduler_pod_scheduling_sli_duration_seconds_sum", frozenset({"1"}))]
+    assert since_first == pytest.approx(0.45)
+
+
 def test_a_scheduled_attempt_counts_when_the_pod_is_bound() -> None:
     time = FakeTime()
     metrics = Metrics(time.monotonic)

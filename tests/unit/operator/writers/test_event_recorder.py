@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from msgspec.structs import replace
 
@@ -178,3 +180,36 @@ async def test_an_event_whose_creation_got_no_answer_is_patched_and_not_created_
         recorder.emit(_failed())
         await let_tasks_run()
     assert [request.method for request in client.requests] == ["POST", "POST", "PATCH"]
+
+
+async def test_events_of_an_interval_are_written_together_after_it() -> None:
+    client, time, intervals = FakeApiClient(), FakeTime(), list[float]()
+    ended = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        intervals.append(seconds)
+        await ended.wait()
+
+    clock = replace(time.clock, sleep=sleep)
+    recorder = EventRecorder(client, "host", clock, DecisionIds("p"))
+    for note in ("a", "b", "c"):
+        recorder.emit(_failed(note))
+        await let_tasks_run()
+    assert client.requests == []
+    ended.set()
+    await let_tasks_run()
+    assert len(client.sent("POST")) == 3
+    assert intervals == [event_recorder.WRITE_INTERVAL_S]
+
+
+async def test_events_that_wait_for_their_interval_are_written_at_the_end() -> None:
+    client, time = FakeApiClient(), FakeTime()
+
+    async def sleep(_seconds: float) -> None:
+        await asyncio.Event().wait()
+
+    recorder = EventRecorder(client, "host", replace(time.clock, sleep=sleep), DecisionIds("p"))
+    recorder.emit(SCHEDULED)
+    await let_tasks_run()
+    await recorder.close(grace_s=60.0)
+    assert len(client.sent("POST")) == 1

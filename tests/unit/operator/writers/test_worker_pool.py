@@ -74,3 +74,18 @@ async def test_closing_drops_waiting_jobs_and_cancels_running_ones() -> None:
     await let_tasks_run()
     assert jobs.begun == [0]
     assert len(pool) == 0
+
+
+async def test_closing_may_finish_the_waiting_jobs() -> None:
+    done: list[int] = []
+
+    async def work(job: int) -> None:
+        await asyncio.sleep(0)
+        done.append(job)
+
+    pool = WorkerPool("test", 1, work)
+    for job in range(3):
+        pool.add(job)
+    await pool.close(grace_s=60.0, finish_waiting=True)
+    assert done == [0, 1, 2]
+    assert len(pool) == 0

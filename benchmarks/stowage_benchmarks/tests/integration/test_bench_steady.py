@@ -1,0 +1,35 @@
+"""The benchmark under steady load, with scheduler processes and few pods."""
+
+import json
+import subprocess
+import sys
+
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+
+SMALL = ("--nodes=20", "--running=10", "--rate=20", "--rate=40", "--seconds=1", "--json")
+
+
+def test_a_running_scheduler_is_measured_at_a_constant_rate() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "stowage.cli", "bench", "steady", *SMALL],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=4 * WAIT_TIMEOUT_S,
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    report = json.loads(answer.stdout)
+    assert report["calibration_ms"] > 0
+    (result,) = report["results"]
+    assert [(each["rate"], each["pods"], each["bound"]) for each in result["rates"]] == [
+        (20.0, 20, 20),
+        (40.0, 40, 40),
+    ]
+    for each in result["rates"]:
+        # A binding and an Event; the last Events may belong to the next rate.
+        assert 1.0 <= each["requests_per_pod"] <= 3.5
+        assert 0 < each["p50_ms"] <= each["p99_ms"] <= each["max_ms"]
+    assert result["ready_s"] > 0
+    assert result["first_bind_s"] > 0
+    assert result["hand_over_s"] > 0
+    assert result["problems"] == []
