@@ -12,13 +12,13 @@ DRAWN = "performance.getEntriesByName('stowage-map-draw').map(each => each.durat
 
 
 def test_a_map_of_5000_nodes_is_drawn(
-    opened: Opener, large: RunningConsole, record_property: Callable[[str, object], None]
+    opened: Opener, large: RunningConsole, record_testsuite_property: Callable[[str, object], None]
 ) -> None:
     """The time of the drawing is reported, not judged: machines differ."""
     page = opened(large)
     page.get_by_text("5,000", exact=True).wait_for()
     page.wait_for_function(DRAWN)
-    record_property("map_draw_ms", page.evaluate(DRAWN))
+    record_testsuite_property("map_draw_ms", page.evaluate(DRAWN))
     colours = page.evaluate(
         """() => {
           const canvas = document.querySelector('.map canvas');
