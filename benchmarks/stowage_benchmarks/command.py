@@ -12,6 +12,7 @@ from stowage.cli.plain_help import PlainCommand, PlainGroup
 from stowage_benchmarks.chaos.command import chaos, chaos_cluster
 from stowage_benchmarks.e2e.command import e2e
 from stowage_benchmarks.questions.command import questions
+from stowage_benchmarks.simulation.command import simulate
 from stowage_benchmarks.workloads import CLAIMS, CORE_SIZES, GANG_SIZES, PREEMPTION, WORKLOADS
 
 #: A workload of `core` that measures events, not pods.
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command(cls=PlainCommand)(e2e)
 app.command(cls=PlainCommand)(chaos)
 app.command(cls=PlainCommand)(questions)
+app.command(cls=PlainCommand)(simulate)
 app.command(hidden=True)(chaos_cluster)
 
 

@@ -203,15 +203,19 @@ class VirtualCluster:
         """
         until = self.now + _HORIZON_S if until is None else until
         while True:
-            while self.engine.has_ready_pods():
-                answer = self.engine.schedule(self.now, 1)
-                self._note_tie(answer)
-                self._carry_out(answer)
+            self.settle()
             deadline = self.engine.next_deadline()
             if deadline is None or deadline > until:
                 return
             self.now = max(self.now, deadline)
             self._handle([])
+
+    def settle(self) -> None:
+        """Let the scheduler work until no pod is ready at this time."""
+        while self.engine.has_ready_pods():
+            answer = self.engine.schedule(self.now, 1)
+            self._note_tie(answer)
+            self._carry_out(answer)
 
     def _note_tie(self, answer: Sequence[Instruction]) -> None:
         is_tie = any(size > 1 for size in self.engine.state.ties.sizes)

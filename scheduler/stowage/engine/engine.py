@@ -194,11 +194,10 @@ class Engine:
 
     def next_deadline(self) -> float | None:
         """When to call `handle` even if no event arrives; None if no timeout is pending."""
-        deadlines = (
-            self.state.queue.next_deadline(),
-            self.state.bindings.next_deadline(),
-        )
-        return min((each for each in deadlines if each is not None), default=None)
+        queue, bindings = self.state.queue.next_deadline(), self.state.bindings.next_deadline()
+        if queue is None or bindings is None:
+            return bindings if queue is None else queue
+        return min(queue, bindings)
 
     def has_ready_pods(self) -> bool:
         """Whether `schedule` would attempt a pod, or report a gated one."""

@@ -105,8 +105,10 @@ class BackoffQueue:
 
     def next_deadline(self) -> float | None:
         """When the next backoff is over, in seconds; None without pods."""
-        tops = (self._rejected.peek(), self._failed.peek())
-        return min((top[0][0] + WINDOW_S for top in tops if top is not None), default=None)
+        rejected, failed = self._rejected.peek(), self._failed.peek()
+        if rejected is None and failed is None:
+            return None
+        return min(top[0][0] + WINDOW_S for top in (rejected, failed) if top is not None)
 
     def inconsistencies(self) -> Iterator[str]:
         """Violated invariants, as text."""

@@ -358,6 +358,8 @@ class SchedulingQueue:
         for queued in completed:
             self._waiting.enter_active_admitted(queued, BACKOFF_COMPLETE, now)
         overdue = self._waiting.unschedulable.overdue(now)
+        if not overdue:
+            return len(completed)
         timeout = ObjectEvent(UNSCHEDULABLE_TIMEOUT)
         moved = self._moves.move_pods(overdue, timeout, now)
         for queued in overdue:
@@ -369,7 +371,9 @@ class SchedulingQueue:
         """When `flush` has work next, in seconds; None if never."""
         backoff = self._waiting.backoff.next_deadline()
         unschedulable = self._waiting.unschedulable.next_deadline()
-        return min((at for at in (backoff, unschedulable) if at is not None), default=None)
+        if backoff is None or unschedulable is None:
+            return unschedulable if backoff is None else backoff
+        return min(backoff, unschedulable)
 
     # Configuration
 

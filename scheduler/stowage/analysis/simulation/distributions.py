@@ -138,8 +138,6 @@ class _Parameters:
         wanted = _PARAMETERS[kind]
         bounds = () if kind == "uniform" else ("min", "max")
         self._refuse_unknown((*wanted, *bounds))
-        if not isinstance(self._given, Mapping):
-            return None
         reads = [plain_number if name == "sigma" else self._read for name in wanted]
         numbers = [self._one(name, read) for name, read in zip(wanted, reads, strict=True)]
         least = self._one("min", self._read) if "min" in self._given and bounds else 0.0

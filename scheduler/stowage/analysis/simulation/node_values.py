@@ -41,8 +41,8 @@ def node_values(snapshot: Snapshot, recent: Sequence[Requests]) -> dict[str, flo
     num_pods = snapshot.num_pods[rows]
     values = {"nodes": float(len(rows)), "nodes_used": float(np.count_nonzero(num_pods))}
     names, columns = _resources(snapshot.resources.names, snapshot.allocatable[rows])
-    allocatable = snapshot.allocatable[np.ix_(rows, columns)]
-    requested = snapshot.requested[np.ix_(rows, columns)]
+    allocatable = snapshot.allocatable[rows][:, columns]
+    requested = snapshot.requested[rows][:, columns]
     shares, deviations = _shares(allocatable, requested)
     for name, share in zip(names, shares.tolist(), strict=True):
         values[f"allocated_{name}_pct"] = share
@@ -80,20 +80,18 @@ def fragmentation_pct(free: Int64Array, room: BoolArray, demands: Int64Array) ->
     total = free.sum(axis=0, dtype=np.float64)
     unusable = (~fits).astype(np.float64) @ free.astype(np.float64)
     weights = np.where(wants, counts[:, None], 0).astype(np.float64)
-    judged = (weights.sum(axis=0) > 0) & (total > 0)
+    most: FloatArray = weights.sum(axis=0) * total
+    judged = most > 0
     if not judged.any():
         return 0.0
-    lost: FloatArray = (unusable * weights).sum(axis=0)[judged]
-    shares: FloatArray = 100 * lost / (weights.sum(axis=0) * total)[judged]
-    return float(shares.mean())
+    lost: FloatArray = (unusable * weights).sum(axis=0)
+    return float((100 * lost[judged] / most[judged]).mean())
 
 
 def _resources(names: Sequence[str], allocatable: Int64Array) -> tuple[list[str], list[int]]:
     """The counted resources that some node has, cpu and memory first, and their columns."""
-    some = allocatable.any(axis=0).tolist()
-    found = {
-        name: column for column, name in enumerate(names) if name not in _UNCOUNTED and some[column]
-    }
+    owned = np.flatnonzero((allocatable > 0).any(axis=0)).tolist()
+    found = {names[column]: column for column in owned if names[column] not in _UNCOUNTED}
     ordered = sorted(found, key=lambda name: (name not in (CPU, MEMORY), name))
     return ordered, [found[name] for name in ordered]
 

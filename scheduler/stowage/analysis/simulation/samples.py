@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping
 POINTS = 200
 """An experiment that takes as long as expected has this many points; none has twice as many."""
 
+_UNKNOWN_S = 600.0
 _SHORTEST_S = 1e-3
 
 
 class Samples:
-    """Samples that start at 0 and are equally far apart.
+    """Samples that start at 0 and are equally far apart, and one at the end.
 
     When there are too many points, every second one is dropped and the distance doubles.
 
     Args:
-        expected_s: About how long the experiment takes.
+        expected_s: About how long the experiment takes; 0 if nobody knows.
         read: Returns the values now.
 
     Attributes:
@@ -26,7 +27,7 @@ class Samples:
     def __init__(self, expected_s: float, read: Callable[[], Mapping[str, float]]) -> None:
         self.times: list[float] = []
         self._read = read
-        self._interval_s = max(expected_s / POINTS, _SHORTEST_S)
+        self._interval_s = max((expected_s or _UNKNOWN_S) / POINTS, _SHORTEST_S)
         self._next = 0
         self._values: dict[str, list[float]] = {}
 
@@ -43,7 +44,7 @@ class Samples:
                 self._add(values)
 
     def finish(self, ended: float) -> None:
-        """Take the samples up to the end, and drop those after it."""
+        """Take the samples up to the end and one at the end; drop those after it."""
         values = self._read()
         while self.due_at <= ended:
             self._add(values)
@@ -51,19 +52,23 @@ class Samples:
         del self.times[num_kept:]
         for column in self._values.values():
             del column[num_kept:]
+        if not self.times or self.times[-1] < ended:
+            self._append(values, ended)
 
     def columns(self) -> dict[str, list[float]]:
         """Name -> values at `times`; 0 where a quantity did not exist yet, or any more."""
         return {name: self._filled(column) for name, column in self._values.items()}
 
     def _add(self, values: Mapping[str, float]) -> None:
-        for name, value in values.items():
-            column = self._filled(self._values.setdefault(name, []))
-            column.append(value)
-        self.times.append(self.due_at)
+        self._append(values, self.due_at)
         self._next += 1
         if len(self.times) >= 2 * POINTS:
             self._thin_out()
+
+    def _append(self, values: Mapping[str, float], at_s: float) -> None:
+        for name, value in values.items():
+            self._filled(self._values.setdefault(name, [])).append(value)
+        self.times.append(at_s)
 
     def _thin_out(self) -> None:
         self.times = self.times[::2]

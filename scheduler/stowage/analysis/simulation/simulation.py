@@ -103,11 +103,10 @@ class Simulation:
 
     def _settle(self) -> None:
         """Let the engine work at this time until no pod is ready."""
-        self._cluster.run(self._cluster.now)
+        self._cluster.settle()
         while self._posted:
-            events = self._take_posted()
-            self._cluster.show(events)
-            self._cluster.run(self._cluster.now)
+            self._cluster.show(self._take_posted())
+            self._cluster.settle()
 
     def _take_posted(self) -> list[Event]:
         events = list(self._posted)

@@ -99,7 +99,7 @@ class SyntheticWorkload:
     def _objects(self) -> ClusterObjects:
         objects = ClusterObjects({kind: dict(each) for kind, each in self._cluster.by_kind.items()})
         for group, node in zip(self._spec.nodes, self._nodes, strict=True):
-            if group.from_ == 0:
+            if not group.from_:
                 for index in range(group.count):
                     objects.add(_node(group, node, index))
         return objects
@@ -112,7 +112,8 @@ def _end_of(until: float | None, spec: WorkloadSpec) -> float:
 def _expected_s(spec: WorkloadSpec) -> float:
     if spec.duration is not None:
         return float(spec.duration)
-    return max((_expected_end(source) for source in spec.pods), default=0.0)
+    changes = [float(each) for group in spec.nodes for each in (group.from_, group.until or 0)]
+    return max([*map(_expected_end, spec.pods), *changes], default=0.0)
 
 
 def _expected_end(source: PodSource) -> float:
@@ -203,6 +204,8 @@ def _pod_template(
     template: dict[str, Any] = source.template if isinstance(source.template, dict) else {}
     meta, name = template.get("metadata") or {}, source.name or "pod"
     try:
+        if not isinstance(template.get("spec"), dict):
+            raise InvalidManifest("spec: expected an object")
         spec = {"schedulerName": DEFAULT_SCHEDULER_NAME, **(template.get("spec") or {})}
         item = {"kind": "Pod", "metadata": {**meta, "name": name}, "spec": spec}
         pod = objects_of_manifests([item], cluster).pods()[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -199,10 +200,10 @@ def read_amount(resource: str, value: object) -> float:
     """
     try:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise QuantityError
+            raise TypeError
         read = quantity_milli_value if resource == CPU else quantity_value
         return plain_number(read(value))
-    except (ValueError, QuantityError):
+    except (TypeError, ValueError, QuantityError):
         raise ValueError("a quantity such as 500m or 2Gi") from None
 
 
@@ -253,10 +254,7 @@ def _checked_source(
         arrivals = _checked_arrivals(arrivals, f"{path}.arrivals", errors)
     requests: dict[str, Distribution | None] = {
         name: decode_distribution(
-            given,
-            lambda value, name=name: read_amount(name, value),
-            f"{path}.requests.{name}",
-            errors,
+            given, partial(read_amount, name), f"{path}.requests.{name}", errors
         )
         for name, given in source.requests.items()
     }

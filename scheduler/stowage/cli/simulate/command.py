@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -78,8 +77,9 @@ def simulate(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="KubeSchedulerConfiguration of one policy, named after the file; may be repeated. "
-            "Default: kube-scheduler's default profile.",
+            help="KubeSchedulerConfiguration of one policy, named after the file, or default for "
+            "kube-scheduler's default profile; may be repeated.",
+            show_default="default",
             rich_help_panel=_POLICIES,
         ),
     ] = None,
@@ -127,7 +127,7 @@ def simulate(
     time.
 
     The first policy is the one that the others are compared with. Ctrl-C shows what is finished.
-    Exits with 1 if an experiment has no result.
+    Exits with 1 if an experiment has no result, or --json cannot be written.
     """
     wanted = parse_seeds(seeds)
     console = Console(stderr=True, highlight=False)
@@ -140,13 +140,11 @@ def simulate(
     except KeyboardInterrupt:
         finished.was_interrupted = True
     answer = finished.answer()
-    with _write_failures_reported(console):
-        if json_file is not None:
-            json_file.write_bytes(msgspec.json.encode(answer) + b"\n")
+    is_written = json_file is None or _write(json_file, answer, console)
     write_answer(answer, output, simulation_tables)
     if finished.was_interrupted:
         raise typer.Exit(_INTERRUPTED)
-    raise typer.Exit(1 if answer.unfinished else 0)
+    raise typer.Exit(0 if is_written and not answer.unfinished else 1)
 
 
 class _Finished:
@@ -197,14 +195,15 @@ def _progress() -> Progress:
     )
 
 
-@contextmanager
-def _write_failures_reported(console: Console) -> Iterator[None]:
-    """Print why the answer cannot be written to its file, and go on."""
+def _write(file: Path, answer: SimulationAnswer, console: Console) -> bool:
+    """Write the answer to a file; False, and the reason is printed, if that is impossible."""
     try:
-        yield
+        file.write_bytes(msgspec.json.encode(answer) + b"\n")
     except OSError as error:
-        text = f"{error.filename}: {error.strerror or error}"
+        text = f"{error.filename or file}: {error.strerror or error}"
         console.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
+        return False
+    return True
 
 
 app = single_command_app(simulate)

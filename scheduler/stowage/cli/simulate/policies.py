@@ -76,7 +76,8 @@ def read_policies(
     """The policies that flags name: one a file, and one a variation of the first file.
 
     Args:
-        configs: Files of ``--config``; without any, the default configuration.
+        configs: Files of ``--config``, or ``default`` for the default configuration; without any,
+            the default configuration.
         variations: Values of ``--weights``: ``[NAME:]PLUGIN=WEIGHT,...``.
         feature_gates: Values of ``--feature-gates``.
 
@@ -100,6 +101,8 @@ def read_policies(
 
 def _read(file: Path, gates: tuple[str, ...]) -> ConfiguredPolicy:
     try:
+        if str(file) == DEFAULT:
+            return ConfiguredPolicy(DEFAULT, load_configuration(), feature_gates=gates)
         return ConfiguredPolicy(file.stem, read_configuration(file), feature_gates=gates)
     except InvalidConfiguration as invalid:
         raise _of_file(invalid, file) from invalid

@@ -13,6 +13,7 @@ from stowage.analysis.simulation.result import ExperimentResult
 from stowage.cli.ask.output import plain_table
 
 _FEW_REASONS = 5
+_PERCENT = ("utilisation_", "imbalance", "fragmentation")
 _NOTES = (
     "the scheduler takes no virtual time: decisions, bindings and evictions happen at once",
     "extenders accept every node; PreBind plugins succeed",
@@ -33,6 +34,11 @@ class FailedExperiment(msgspec.Struct, frozen=True):
     policy: str
     seed: int
     reason: str
+
+    @property
+    def text(self) -> str:
+        """The experiment and the reason, on one line."""
+        return f"{self.trace}, {self.policy}, seed {self.seed}: {self.reason}"
 
 
 class SimulationAnswer(msgspec.Struct, frozen=True, rename="camel"):
@@ -68,10 +74,7 @@ def simulation_tables(answer: SimulationAnswer, wide: bool) -> list[RenderableTy
     for trace in dict.fromkeys(each.trace for each in answer.policies):
         found = [each for each in answer.policies if each.trace == trace]
         parts += _trace_tables(trace, found, wide)
-    parts += [
-        f"[red]no result:[/red] {escape(f'{one.trace}, {one.policy}, seed {one.seed}: {one.reason}')}"
-        for one in answer.unfinished
-    ]
+    parts += [f"[red]no result:[/red] {escape(each.text)}" for each in answer.unfinished]
     missing = answer.experiments - len(answer.results) - len(answer.unfinished)
     if missing:
         parts.append(f"[yellow]{missing} of {answer.experiments} experiments were not run[/yellow]")
@@ -97,7 +100,7 @@ def _metric_table(policies: Sequence[PolicySummary]) -> RenderableType:
     table = plain_table("metric", *(escape(each.policy) for each in policies))
     for name in _names(each.metrics for each in policies):
         cells = [each.metrics.get(name) for each in policies]
-        table.add_row(escape(name), *map(_cell, cells))
+        table.add_row(_label(name), *map(_cell, cells))
     return table
 
 
@@ -106,7 +109,7 @@ def _difference_table(policies: Sequence[PolicySummary]) -> RenderableType:
     for name in _names(each.differences for each in policies):
         cells = [each.differences.get(name) for each in policies]
         if any(one is not None and (one.mean or one.margin) for one in cells):
-            table.add_row(escape(name), *(f"{_cell(one, '+')}{_mark(one)}" for one in cells))
+            table.add_row(_label(name), *(f"{_cell(one, '+')}{_mark(one)}" for one in cells))
     return table
 
 
@@ -128,10 +131,14 @@ def _names(metrics: Iterable[dict[str, Estimate]]) -> list[str]:
     return list(dict.fromkeys(name for each in metrics for name in each))
 
 
+def _label(name: str) -> str:
+    return escape(f"{name} (%)" if name.startswith(_PERCENT) else name)
+
+
 def _cell(one: Estimate | None, sign: str = "") -> str:
     if one is None:
         return "-"
-    mean = f"{one.mean:{sign},.6g}" if abs(one.mean) < 1e6 else f"{one.mean:{sign},.0f}"
+    mean = f"{one.mean:{sign},.5g}" if abs(one.mean) < 1e5 else f"{one.mean:{sign},.0f}"
     return mean if one.margin is None else f"{mean} ± {one.margin:.3g}"
 
 

@@ -49,8 +49,8 @@ def read_workloads(files: Sequence[Path]) -> list[Workload]:
         workloads += _synthetic(file, [each for each in items if is_workload(each)], cluster)
     workloads += map(_recorded, recordings)
     if not workloads:
-        names = ", ".join(map(str, files))
-        raise UnreadableObjects(f"{names}: expected a recording, or an object of kind {KIND}")
+        text = ", ".join(map(str, files))
+        raise UnreadableObjects(f"{text}: expected a recording, or an object of kind {KIND}")
     names = [each.name for each in workloads]
     for name in names:
         if names.count(name) > 1:

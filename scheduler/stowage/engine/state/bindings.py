@@ -162,8 +162,14 @@ class Bindings:
 
     def next_deadline(self) -> float | None:
         """When the first wait times out, or the first unconfirmed binding is due."""
-        waits = (self.permit_waits, self.object_waits, self.unconfirmed)
-        deadlines = (each.next_deadline() for each in waits)
+        to_confirm = self.unconfirmed.next_deadline()
+        if not self._cycles:
+            return to_confirm  # only pods that are being bound wait
+        deadlines = (
+            to_confirm,
+            self.permit_waits.next_deadline(),
+            self.object_waits.next_deadline(),
+        )
         return min((each for each in deadlines if each is not None), default=None)
 
     def inconsistencies(self) -> Iterator[str]:
