@@ -28,6 +28,7 @@ _EXAMPLES = {
         "stowage decisions --follow --server https://localhost:10259",
     ),
     "simulate": ("Compare policies in virtual time", "stowage simulate WORKLOAD --config FILE"),
+    "tune": ("Find better weights", "stowage tune WORKLOAD --objective packing"),
     "cluster": ("Run a simulated cluster", "stowage cluster --write-kubeconfig /tmp/kubeconfig"),
     "dump": (
         "Copy a real cluster into a simulated one",
@@ -58,6 +59,7 @@ class _Commands(LazyGroup):
         "replay": CommandSource("stowage.cli.replay", _ASK),
         "shell": CommandSource("stowage.cli.ask.shell", _ASK),
         "simulate": CommandSource("stowage.cli.simulate", _TRY),
+        "tune": CommandSource("stowage.cli.tune", _TRY),
         **installed_commands(_TRY),
     }
 

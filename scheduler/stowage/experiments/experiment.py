@@ -13,6 +13,7 @@ import msgspec
 from stowage.analysis.simulation.result import ExperimentFailed, ExperimentResult
 
 _MAX_REASON = 500
+_ENCODER = msgspec.json.Encoder(order="sorted", enc_hook=str)
 
 
 class Experiment(Protocol):
@@ -57,11 +58,11 @@ def fingerprint_of(*inputs: Any) -> str:
     """A hash of the inputs of an experiment and of the version of Stowage.
 
     Args:
-        inputs: Anything msgspec can encode: texts, bytes, numbers, mappings, structs.
+        inputs: Texts, bytes, numbers, mappings, structs; other values by their ``str``.
     """
     digest = hashlib.sha256(version("stowage").encode())
     for each in inputs:
-        encoded = each if isinstance(each, bytes) else msgspec.json.encode(each, order="sorted")
+        encoded = each if isinstance(each, bytes) else _ENCODER.encode(each)
         digest.update(len(encoded).to_bytes(8, "big"))
         digest.update(encoded)
     return digest.hexdigest()

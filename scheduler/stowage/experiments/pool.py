@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from types import TracebackType
+from typing import Protocol, Self
 
 import msgspec
 
 from stowage.experiments.experiment import Experiment, Outcome, outcome_of
-from stowage.experiments.extra import import_extra, is_installed
+
+WORTH_GROWING_S = 20.0
+"""Processes are started when one process alone would take longer for the rest."""
 
 
 class ClusterVanished(Exception):  # noqa: N818 - it names the finding
@@ -22,8 +25,8 @@ class PoolOptions(msgspec.Struct, frozen=True):
     """Where experiments run.
 
     Attributes:
-        workers: Number of processes on this machine; None for one a CPU, or for this process alone
-            if Dask is not installed. With one, experiments run in this process.
+        workers: Number of processes on this machine; with one, experiments run in this process.
+            None for one a CPU as soon as that is worth their start, if Dask is installed.
         dask: Address of a Dask scheduler that has workers already; None for processes of our own.
     """
 
@@ -51,37 +54,43 @@ class CallingProcess:
         return map(outcome_of, experiments)
 
 
-def open_pool(options: PoolOptions, num_experiments: int) -> AbstractContextManager[Pool]:
-    """A pool, which is closed at the end of the ``with`` statement.
+class GrowingPool:
+    """Begins in this process, and takes more processes when the rest would take long.
 
     Args:
-        options: Where experiments run.
-        num_experiments: Most that run at a time; no more processes are started.
-
-    Raises:
-        MissingExtra: Dask is needed and not installed.
-        ClusterVanished: No scheduler answers at the address.
+        grow: Starts the processes.
+        clock: Returns seconds.
     """
-    num_workers = min(_num_workers(options), num_experiments)
-    if options.dask is None and num_workers <= 1:
-        return nullcontext(CallingProcess())
-    flag = "--dask" if options.dask is not None else f"--workers {num_workers}"
-    import_extra("distributed", flag)
-    # Dask takes two seconds to import: not for those who need none.
-    from stowage.experiments.dask_pool import DaskPool  # noqa: PLC0415
 
-    _silence_dask()
-    return DaskPool(options.dask, num_workers)
+    def __init__(
+        self,
+        grow: Callable[[], AbstractContextManager[Pool]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._grow = grow
+        self._clock = clock
+        self._opened = ExitStack()
+        self._grown: Pool | None = None
 
+    def run(self, experiments: Iterable[Experiment]) -> Iterator[Outcome]:
+        """See `Pool`."""
+        waiting = deque(experiments)
+        began, num_ended = self._clock(), 0
+        while waiting and self._grown is None:
+            yield outcome_of(waiting.popleft())
+            num_ended += 1
+            if (self._clock() - began) / num_ended * len(waiting) > WORTH_GROWING_S:
+                self._grown = self._opened.enter_context(self._grow())
+        if self._grown is not None:
+            yield from self._grown.run(waiting)
 
-def _num_workers(options: PoolOptions) -> int:
-    if options.workers is not None:
-        return options.workers
-    return len(os.sched_getaffinity(0)) if is_installed("distributed") else 1
+    def __enter__(self) -> Self:
+        return self
 
-
-def _silence_dask() -> None:
-    """Dask logs each lost connection; what matters is in the outcome or in an exception."""
-    for name in tuple(logging.root.manager.loggerDict):
-        if name.partition(".")[0] in ("distributed", "tornado"):
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._opened.__exit__(kind, error, traceback)

@@ -23,7 +23,7 @@ _SPEED_PERIOD_S = 3600.0
 
 @contextmanager
 def shown_progress(
-    console: Console, total: int, what: str = "experiments"
+    console: Console, total: int, what: str = "experiments", num_done: int = 0
 ) -> Iterator[Callable[[Outcome], None]]:
     """Show a bar while the body runs; yields what has to be told of each outcome.
 
@@ -31,6 +31,7 @@ def shown_progress(
         console: Standard error. Nothing is shown where it is no terminal.
         total: Number of experiments.
         what: What is counted.
+        num_done: How many ended before.
     """
     progress = Progress(
         TextColumn("{task.description}"),
@@ -45,7 +46,7 @@ def shown_progress(
         speed_estimate_period=_SPEED_PERIOD_S,
         transient=True,
     )
-    task = progress.add_task(what, total=total, failed="")
+    task = progress.add_task(what, total=total, failed="", completed=num_done)
     num_failed = 0
 
     def advance(outcome: Outcome) -> None:

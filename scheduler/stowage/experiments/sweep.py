@@ -11,7 +11,8 @@ import msgspec
 
 from stowage.analysis.simulation.result import ExperimentResult
 from stowage.experiments.experiment import Experiment, Outcome
-from stowage.experiments.pool import ClusterVanished, PoolOptions, open_pool
+from stowage.experiments.open_pool import open_pool
+from stowage.experiments.pool import ClusterVanished, PoolOptions
 from stowage.experiments.results_file import ResultsFile
 
 

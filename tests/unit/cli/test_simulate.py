@@ -17,6 +17,7 @@ from stowage.analysis.simulation.run import simulate
 from stowage.cli.main import app
 from stowage.cli.simulate import command
 from stowage.cli.simulate.policies import read_policies
+from stowage.experiments import workload_experiment
 from tests.support.builders import make_pod
 from tests.support.engines import configuration_of, fit_profile
 from tests.support.recorded_cluster import RecordedCluster
@@ -30,7 +31,9 @@ SPEC = {
 
 
 def run(*arguments: object) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, ["simulate", *map(str, arguments)], terminal_width=200)
+    done = CliRunner().invoke(
+        app, ["simulate", *map(str, arguments), "--workers", "1"], terminal_width=200
+    )
     return done.exit_code, done.stdout, done.stderr
 
 
@@ -188,7 +191,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_policy_that_does_not_load_stops_before_the_first_experiment(
     workload: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "run_experiment", pytest.fail)
+    monkeypatch.setattr(workload_experiment, "simulate", pytest.fail)
     bad = write(
         tmp_path / "bad.yaml",
         configuration_of({"plugins": {"multiPoint": {"enabled": [{"name": "None"}]}}}),
@@ -212,6 +215,7 @@ def test_seeds_are_numbers_and_ranges(seeds: str, workload: Path) -> None:
 
 
 def failing_at(seed: int, error: BaseException) -> Callable[..., ExperimentResult]:
+    real = workload_experiment.simulate
 
     def experiment(workload: Any, policy: Any, at: int) -> ExperimentResult:
         if at == seed:
@@ -225,7 +229,7 @@ def test_a_failed_experiment_does_not_end_the_others(
     workload: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failure = ExperimentFailed("Pod default/p: Mine: out of [paper]")
-    monkeypatch.setattr(command, "run_experiment", failing_at(2, failure))
+    monkeypatch.setattr(workload_experiment, "simulate", failing_at(2, failure))
     status, out, _ = run(workload, "--seeds", "1-3")
     assert status == 1
     assert "no result: test, default, seed 2: Pod default/p: Mine: out of [paper]" in out
@@ -235,7 +239,7 @@ def test_a_failed_experiment_does_not_end_the_others(
 def test_an_interrupt_keeps_what_is_finished(
     workload: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "run_experiment", failing_at(3, KeyboardInterrupt()))
+    monkeypatch.setattr(workload_experiment, "simulate", failing_at(3, KeyboardInterrupt()))
     file = tmp_path / "answer.json"
     status, out, _ = run(workload, "--seeds", "1-5", "--json", file)
     assert status == 130

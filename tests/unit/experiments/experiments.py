@@ -15,12 +15,12 @@ def make_result(
     policy: str = "p",
     seed: int = 1,
     trace: str = "t",
-    failed: dict[str, int] | None = None,
+    reasons: dict[str, int] | None = None,
     **metrics: float,
 ) -> ExperimentResult:
     """A result with one short series."""
     series = [Series("pending", "pods", [0.0, 10.0], [0.0, float(seed)])]
-    return ExperimentResult(trace, policy, seed, metrics or {"bound": 1.0}, series, failed or {})
+    return ExperimentResult(trace, policy, seed, metrics or {"bound": 1.0}, series, reasons or {})
 
 
 class Tiny(msgspec.Struct, frozen=True):

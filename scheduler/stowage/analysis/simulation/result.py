@@ -20,12 +20,14 @@ class Series(msgspec.Struct, frozen=True):
         unit: Unit of `y`.
         x: Virtual seconds since the start, or percent of the arrived load; ascending.
         y: The values.
+        x_unit: Unit of `x`.
     """
 
     name: str
     unit: str
     x: list[float]
     y: list[float]
+    x_unit: str = "s"
 
 
 class ExperimentResult(msgspec.Struct, frozen=True):

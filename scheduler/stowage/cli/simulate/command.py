@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,23 +10,26 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
-from stowage.analysis.simulation.result import ExperimentFailed, ExperimentResult
-from stowage.analysis.simulation.run import simulate as run_experiment
 from stowage.analysis.simulation.timeline import Workload
 from stowage.cli.ask.flags import Output, OutputFormat
 from stowage.cli.ask.output import write_answer
 from stowage.cli.ask.source import failures_reported
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.lazy_commands import single_command_app
+from stowage.cli.simulate.experiment_flags import (
+    CsvFile,
+    DaskAddress,
+    ParquetFile,
+    ReportFile,
+    ResultFiles,
+    Resume,
+    Workers,
+    exit_code,
+    experiment_failures_reported,
+    pool_options,
+    run_with_progress,
+)
 from stowage.cli.simulate.policies import ConfiguredPolicy, read_policies
 from stowage.cli.simulate.report import (
     FailedExperiment,
@@ -36,11 +38,13 @@ from stowage.cli.simulate.report import (
     simulation_tables,
 )
 from stowage.cli.simulate.workload_files import read_workloads
+from stowage.experiments.experiment import Outcome
+from stowage.experiments.sweep import Sweep, SweepOptions
+from stowage.experiments.workload_experiment import Fingerprints, WorkloadExperiment
 
 _POLICIES = "Policies"
 _SEEDS = re.compile(r"(\d+)(?:-(\d+))?")
 _MAX_SEEDS = 100_000
-_INTERRUPTED = 130
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -117,8 +121,15 @@ def simulate(
             dir_okay=False,
             metavar="FILE",
             help="Write the whole answer, with the series over time, to a file as well.",
+            rich_help_panel="Files",
         ),
     ] = None,
+    csv: CsvFile = None,
+    parquet: ParquetFile = None,
+    report: ReportFile = None,
+    workers: Workers = None,
+    dask: DaskAddress = None,
+    resume: Resume = None,
 ) -> None:
     """Let policies decide about the pods of a workload in virtual time, and compare them.
 
@@ -126,84 +137,64 @@ def simulate(
     Pods arrive, run for their time and end; nodes join, leave and fail. Nothing waits for real
     time.
 
-    The first policy is the one that the others are compared with. Ctrl-C shows what is finished.
-    Exits with 1 if an experiment has no result, or --json cannot be written.
+    The first policy is the one that the others are compared with. Experiments run in several
+    processes; the answer does not depend on their number. Ctrl-C shows what is finished. Exits
+    with 1 if an experiment has no result, or a file cannot be written.
     """
     wanted = parse_seeds(seeds)
+    files_beside = ResultFiles(report, csv, parquet)
+    options = SweepOptions(pool_options(workers, dask), resume)
     console = Console(stderr=True, highlight=False)
-    with failures_reported(console), garbage_collection_paused():
-        policies = read_policies(config or (), weights or (), feature_gates or ())
-        workloads = read_workloads(files)
-    finished = _Finished(len(workloads) * len(policies) * len(wanted))
-    try:
-        _run(workloads, policies, wanted, finished)
-    except KeyboardInterrupt:
-        finished.was_interrupted = True
-    answer = finished.answer()
-    is_written = json_file is None or _write(json_file, answer, console)
-    write_answer(answer, output, simulation_tables)
-    if finished.was_interrupted:
-        raise typer.Exit(_INTERRUPTED)
-    raise typer.Exit(0 if is_written and not answer.unfinished else 1)
+    with experiment_failures_reported(console):
+        files_beside.check()
+        with failures_reported(console), garbage_collection_paused():
+            policies = read_policies(config or (), weights or (), feature_gates or ())
+            workloads = read_workloads(files)
+        experiments = _experiments(workloads, policies, wanted, resume)
+        sweep = run_with_progress(experiments, options, console)
+        answer = _answer(experiments, sweep)
+        write_answer(answer, output, simulation_tables)
+        if json_file is not None:
+            json_file.write_bytes(msgspec.json.encode(answer) + b"\n")
+        files_beside.write("Simulation", _subtitle(policies, wanted), answer.results)
+    raise typer.Exit(exit_code(sweep))
 
 
-class _Finished:
-    """The experiments that have ended."""
-
-    def __init__(self, asked: int) -> None:
-        self.asked = asked
-        self.results: list[ExperimentResult] = []
-        self.failures: list[FailedExperiment] = []
-        self.was_interrupted = False
-
-    def answer(self) -> SimulationAnswer:
-        return make_answer(self.asked, self.results, self.failures)
-
-
-def _run(
+def _experiments(
     workloads: Sequence[Workload],
     policies: Sequence[ConfiguredPolicy],
     seeds: Sequence[int],
-    finished: _Finished,
-) -> None:
-    with _progress() as progress:
-        task = progress.add_task("", total=finished.asked)
-        for workload in workloads:
-            for policy in policies:
-                for seed in seeds:
-                    text = escape(f"{workload.name}, {policy.name}, seed {seed}")
-                    progress.update(task, description=text)
-                    try:
-                        finished.results.append(run_experiment(workload, policy, seed))
-                    except ExperimentFailed as failed:
-                        failure = FailedExperiment(workload.name, policy.name, seed, str(failed))
-                        finished.failures.append(failure)
-                    progress.advance(task)
-                    gc.collect()
+    resume: Path | None,
+) -> list[WorkloadExperiment]:
+    """All experiments; with fingerprints only if their results are kept."""
+    fingerprints = Fingerprints()
+    return [
+        WorkloadExperiment(
+            workload,
+            policy,
+            seed,
+            fingerprints.of(workload, policy, seed) if resume is not None else "",
+        )
+        for workload in workloads
+        for policy in policies
+        for seed in seeds
+    ]
 
 
-def _progress() -> Progress:
-    """A bar on a terminal; it leaves nothing behind."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not Console(stderr=True).is_terminal,
-    )
+def _answer(experiments: Sequence[WorkloadExperiment], sweep: Sweep) -> SimulationAnswer:
+    by_key = {each.key: each for each in experiments}
+    failures = [_failed(by_key[each.key], each) for each in sweep.failures]
+    return make_answer(len(experiments), sweep.results, failures)
 
 
-def _write(file: Path, answer: SimulationAnswer, console: Console) -> bool:
-    """Write the answer to a file; False, and the reason is printed, if that is impossible."""
-    try:
-        file.write_bytes(msgspec.json.encode(answer) + b"\n")
-    except OSError as error:
-        text = f"{error.filename or file}: {error.strerror or error}"
-        console.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
-        return False
-    return True
+def _failed(experiment: WorkloadExperiment, outcome: Outcome) -> FailedExperiment:
+    workload, policy = experiment.workload.name, experiment.policy.name
+    return FailedExperiment(workload, policy, experiment.seed, outcome.failure or "")
+
+
+def _subtitle(policies: Sequence[ConfiguredPolicy], seeds: Sequence[int]) -> str:
+    names = ", ".join(each.name for each in policies)
+    return f"stowage simulate; policies: {names}; seeds: {', '.join(map(str, seeds))}"
 
 
 app = single_command_app(simulate)
