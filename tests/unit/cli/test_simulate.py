@@ -215,8 +215,6 @@ def test_seeds_are_numbers_and_ranges(seeds: str, workload: Path) -> None:
 
 
 def failing_at(seed: int, error: BaseException) -> Callable[..., ExperimentResult]:
-    real = workload_experiment.simulate
-
     def experiment(workload: Any, policy: Any, at: int) -> ExperimentResult:
         if at == seed:
             raise error
