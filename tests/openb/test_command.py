@@ -53,7 +53,7 @@ def test_all_policies_and_seeds_are_in_the_csv(
     run: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
     file, kept = tmp_path / "out.csv", tmp_path / "kept.jsonl"
-    code, output = run("--seeds", "1-2", "--csv", str(file), "--results", str(kept))
+    code, output = run("--seeds", "1-2", "--csv", str(file), "--resume", str(kept))
     assert code == 0, output
     text = file.read_text("utf-8")
     assert text.splitlines()[0] == HEADER
@@ -67,7 +67,7 @@ def test_all_policies_and_seeds_are_in_the_csv(
     assert all(policy in output for policy in policies)
     # The second run takes the results from the file.
     before = kept.read_bytes()
-    assert run("--seeds", "1-2", "--csv", str(file), "--results", str(kept))[0] == 0
+    assert run("--seeds", "1-2", "--csv", str(file), "--resume", str(kept))[0] == 0
     assert kept.read_bytes() == before
     assert file.read_text("utf-8") == text
 

@@ -186,8 +186,8 @@ class ClusterCache:
         """Note what an assumed pod takes of its node; its Binding will write the annotations."""
         pod = self._state.placed.get(uid)
         if pod is not None and uid in self._assumed:
-            merged = reserved_annotations({**dict(pod.reserved), **annotations})
-            self._replace(pod, replace(pod, reserved=merged))
+            merged = {**dict(pod.reserved), **annotations}
+            self._replace(pod, replace(pod, reserved=reserved_annotations(merged)))
 
     def forget_pod(self, uid: str) -> PodInfo | None:
         """Undo `assume_pod`; None if the pod is not assumed. It counts as pending in its group."""
@@ -421,8 +421,7 @@ class ClusterCache:
     def _update_pending_pod(self, old: PodInfo | None, pod: PodInfo) -> PodChange:
         if old is None:
             raise ValueError(f"Pod {pod.key} ({pod.uid}) has no node and is not assumed")
-        late = is_older(pod.resource_version, old.resource_version)
-        if late or pod.uid not in self._assumed:
+        if pod.uid not in self._assumed or is_older(pod.resource_version, old.resource_version):
             return PodChange(old, old, NOTHING_CHANGED, ignored=True)
         placed = replace(pod, node_name=old.node_name, reserved=old.reserved)
         self._replace(old, placed)

@@ -6,8 +6,30 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from stowage.cli.lazy_commands import single_command_app
+from stowage.cli.simulate.command import parse_seeds
+from stowage.cli.simulate.experiment_flags import (
+    DaskAddress,
+    ParquetFile,
+    ReportFile,
+    ResultFiles,
+    Resume,
+    Workers,
+    exit_code,
+    experiment_failures_reported,
+    pool_options,
+    run_with_progress,
+)
+from stowage.cli.simulate.openb_input import read_experiments
+from stowage.cli.simulate.openb_output import (
+    csv_of,
+    order_of_result,
+    print_failures,
+    print_means,
+)
+from stowage.experiments.sweep import SweepOptions
 
 
 def simulate_openb(
@@ -44,40 +66,34 @@ def simulate_openb(
             help="Write the values of each seed: trace, policy, seed, metric, at50 ... at130.",
         ),
     ] = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(
-            dir_okay=False,
-            metavar="FILE",
-            help="Keep each result, one line of JSON, as it comes; those that the file has already "
-            "are not computed again.",
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Number of processes; 1 runs in this process. Default: one a CPU if Dask is "
-            "installed, else 1.",
-        ),
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler instead."),
-    ] = None,
+    parquet: ParquetFile = None,
+    report: ReportFile = None,
+    workers: Workers = None,
+    dask: DaskAddress = None,
+    resume: Resume = None,
 ) -> None:
     """Repeat a published experiment of GPU sharing on its traces, with the real engine.
 
     The pods arrive one by one at the empty cluster, until they have requested 130 % of its GPUs.
     Each is placed at once or has failed for good. The table has means over the seeds.
 
-    Exits with 1 if an experiment has no result.
+    Exits with 1 if an experiment has no result, or a file cannot be written.
     """
-    # Imported late: --help does not need numpy and the plugins.
-    from stowage.cli.simulate.openb_run import OpenbFlags, run_openb  # noqa: PLC0415
-
-    run_openb(OpenbFlags(nodes, tuple(pods), policies, seeds, csv_file, results, workers, dask))
+    wanted = parse_seeds(seeds)
+    files = ResultFiles(report, parquet=parquet)
+    options = SweepOptions(pool_options(workers, dask), resume)
+    console = Console(stderr=True, highlight=False)
+    with experiment_failures_reported(console):
+        files.check()
+        experiments = read_experiments(nodes, pods, policies, wanted, console)
+        sweep = run_with_progress(experiments, options, console)
+        results = sorted(sweep.results, key=order_of_result)
+        print_means(results)
+        print_failures(sweep, console)
+        if csv_file is not None:
+            csv_file.write_text(csv_of(results), "utf-8")
+        files.write("GPU sharing", f"stowage simulate openb; seeds: {seeds}", results)
+    raise typer.Exit(exit_code(sweep))
 
 
 app = single_command_app(simulate_openb)

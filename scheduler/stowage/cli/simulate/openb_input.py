@@ -1,0 +1,68 @@
+"""Reads the files and policies of ``stowage simulate openb``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from stowage.analysis.simulation.openb.experiment import OpenbExperiment, OpenbPolicy
+from stowage.analysis.simulation.openb.trace import InvalidTrace, OpenbTrace, read_trace
+from stowage.cli.ask.source import failures_reported
+from stowage.cli.imports import garbage_collection_paused
+from stowage.cli.simulate.openb_policies import read_openb_policies
+from stowage.experiments.experiment import fingerprint_of
+
+_PREFIX = "openb_pod_list_"
+
+
+def trace_name(file: Path) -> str:
+    """The name of the trace of a file of pods.
+
+    Examples:
+        >>> trace_name(Path("data/openb_pod_list_multigpu30.csv"))
+        'multigpu30'
+    """
+    return file.stem.removeprefix(_PREFIX)
+
+
+def read_experiments(
+    nodes: Path, pods: Sequence[Path], policies: str, seeds: Sequence[int], console: Console
+) -> list[OpenbExperiment]:
+    """All experiments that the flags ask for.
+
+    Raises:
+        typer.Exit: With 1, a file or a policy is invalid; the reason is printed.
+        OSError: A file cannot be read.
+    """
+    with failures_reported(console), garbage_collection_paused():
+        try:
+            traces = _read_traces(nodes, pods)
+        except InvalidTrace as invalid:
+            console.print(f"[red]error:[/red] {escape(str(invalid))}", soft_wrap=True)
+            raise typer.Exit(1) from invalid
+        return list(_experiments(traces, read_openb_policies(policies, traces), seeds))
+
+
+def _read_traces(nodes: Path, pods: Sequence[Path]) -> list[OpenbTrace]:
+    of_nodes = (str(nodes), nodes.read_bytes())
+    traces = [read_trace(trace_name(f), of_nodes, (str(f), f.read_bytes())) for f in pods]
+    names = [trace.name for trace in traces]
+    for name in names:
+        if names.count(name) > 1:
+            raise typer.BadParameter(f"--pods: two files for the trace {name}")
+    return traces
+
+
+def _experiments(
+    traces: Sequence[OpenbTrace], policies: Sequence[OpenbPolicy], seeds: Sequence[int]
+) -> Iterator[OpenbExperiment]:
+    for trace in traces:
+        read = fingerprint_of(trace)
+        for policy in policies:
+            for seed in seeds:
+                fingerprint = fingerprint_of(read, policy.inputs, seed)
+                yield OpenbExperiment(trace, policy, seed, fingerprint)
