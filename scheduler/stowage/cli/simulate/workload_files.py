@@ -20,8 +20,8 @@ from stowage.api.config.loading import (
     InvalidConfiguration,
     load_configuration,
 )
+from stowage.api.decoding.document_lines import line_of
 from stowage.cli.ask.source import UnreadableObjects, read_items
-from stowage.cli.document_lines import line_of
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import make_engine
 from stowage.recording.frames import is_recording
