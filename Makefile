@@ -1,4 +1,4 @@
-# Everything lands in .venv; nothing outside this folder is touched.
+# Everything lands in .venv but Chromium, a package of Debian; nothing else outside is touched.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,7 +15,7 @@ install-packages = $(BIN)/uv pip install --python $(BIN)/python $(1) \
 	|| $(BIN)/python -m pip install --disable-pip-version-check $(1)
 
 .PHONY: help install demo test check lint types walls unit pytest hadolint helm audit bench docs \
-	console test-browser lock dist image clean
+	console chromium test-browser lock dist image clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -84,15 +84,17 @@ console: ## Build the console's page from its sources; needs Node.js 20 and npm
 
 CHROMIUM := chromium chromium-browser google-chrome google-chrome-stable
 
-test-browser: install ## Test the console's page in Chromium, which root gets from Debian
+chromium: install ## Install what drives Chromium into .venv, and Chromium itself as root on Debian
 	$(call install-packages,--editable '.[browser]')
 	@for each in $(CHROMIUM); do command -v $$each >/dev/null && exit 0; done; \
 	if [ "$$(id -u)" = 0 ] && [ -f /etc/debian_version ]; then \
 		apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends chromium; \
 	else \
 		echo 'Chromium is missing, and only root on Debian installs it here:' \
-			'install the package chromium, then run make test-browser again' >&2; exit 1; \
+			'install the package chromium, then try again' >&2; exit 1; \
 	fi
+
+test-browser: chromium ## Test the console's page in Chromium
 	$(BIN)/python -m pytest tests/browser
 
 audit: install ## Look up known vulnerabilities of everything installed; fails where it can't be known
