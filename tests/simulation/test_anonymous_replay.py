@@ -20,7 +20,7 @@ from tests.simulation.replica import Recordings
 from tests.simulation.run import simulate
 
 
-@pytest.mark.parametrize("seed", [2, 7, 8])
+@pytest.mark.parametrize("seed", [1, 7, 8])
 def test_every_process_of_a_life_with_faults_replays_equal_without_its_names(
     seed: int,
 ) -> None:
