@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from simcluster import ClusterOptions, SimulatedCluster, make_node
+from simcluster.kinds.resources import PODS
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from tests.integration.faults import accelerated_scheduler
-from tests.support.integration.full_cluster import CAPACITY
+from tests.support.integration.full_cluster import CAPACITY, small_pod
 
 FACTOR = 10.0
 OUTAGE_S = 25.0
@@ -61,7 +62,8 @@ async def test_an_outage_of_25_seconds_leaves_a_line_for_each_cause_and_one_for_
     async with SimulatedCluster(nodes, ClusterOptions(token=TOKEN)) as cluster:
         kubeconfig = cluster.write_kubeconfig(tmp_path / "kubeconfig")
         async with _scheduler(kubeconfig, tmp_path / "log"):
-            await wait_until(lambda: "watching again on request" in log.events())
+            cluster.registry.create(PODS, "default", small_pod("p"))
+            await wait_until(lambda: "scheduled" in log.events())
             num_before = len(log.lines())
             await cluster.server.be_away(OUTAGE_S / FACTOR)
             await wait_until(lambda: "the API server answers again" in log.events())
