@@ -1,7 +1,7 @@
 """Imports libraries without the parts of them that the scheduler never uses.
 
-These parts are more than a third of the CPU time that a start takes. What is left out can still be
-imported later, e.g. by a plugin.
+Their imports would be a large part of a start. What is left out can still be imported later, e.g.
+by a plugin.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from stowage.api.objects.device import ResourceClaim
 from stowage.api.reflected_kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS, ReflectedKind
 from stowage.engine import Engine
 from stowage.operator import garbage_collection as collector
+from stowage.operator.cancellation import cancel
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import Connection, connect
 from stowage.operator.client.gated_client import GatedClient
@@ -171,7 +172,7 @@ class Process:
         self._decisions.start()
         cleanup.callback(self._decisions.close, DECISION_LOG_GRACE_S)
         background = self._start_background()
-        cleanup.push_async_callback(_cancel, background)
+        cleanup.push_async_callback(cancel, *background)
         if self._elector is not None:
             cleanup.push_async_callback(self._elector.release)
         cleanup.push_async_callback(self._dispatcher.close, self._options.shutdown_grace_s)
@@ -487,9 +488,3 @@ def _bucket(options: RunOptions, clock: Clock) -> TokenBucket | None:
     if options.kube_api_qps <= 0:
         return None
     return TokenBucket(options.kube_api_qps, options.kube_api_burst, clock)
-
-
-async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

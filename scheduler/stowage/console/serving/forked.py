@@ -134,6 +134,7 @@ def _be_child(
         _write(pipe, _outcome(compute, refusal))
         status = 0
     except BaseException:
+        # Nothing may leave this function: it would run on in a copy of the parent's event loop.
         traceback.print_exc()
     finally:
         with suppress(OSError):
@@ -144,7 +145,7 @@ def _be_child(
 def _outcome(compute: Callable[[], bytes], refusal: Callable[[Exception], bytes | None]) -> bytes:
     try:
         return _DONE + compute()
-    except Exception as error:
+    except Exception as error:  # `refusal` knows which ones are the asker's fault
         body = refusal(error)
         if body is None:
             traceback.print_exc()
