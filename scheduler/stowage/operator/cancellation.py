@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 
-async def cancel(*tasks: asyncio.Task[Any]) -> None:
+async def cancel(*tasks: asyncio.Future[Any]) -> None:
     """Cancel tasks and wait for their ends, whatever they are."""
     for task in tasks:
         task.cancel()

@@ -1,8 +1,8 @@
 """Answers a question in a child process, which shares the cluster as it is at this moment.
 
 A question may take seconds, and may change its copy of the cluster. The event loop goes on in the
-meantime and applies what the watches show. A child that takes too long, or whose asker has gone, is
-killed. The same is done by ``stowage shell``.
+meantime and applies what the watches show. A child that takes too long, or whose answer nobody
+waits for any more, is killed.
 
 A thread that reads a cluster or a recording holds the lock of `ChildProcesses`, so nothing is half
 done in a child. A thread that asks a scheduler for decisions may run meanwhile: the child does not
