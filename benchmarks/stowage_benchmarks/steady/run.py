@@ -70,9 +70,11 @@ class SteadyMeasurement:
                 result = await self._measure_process(connection, client, watch, kubeconfig)
                 if run.hand_over and not run.contender.command:
                     hand_over_s = await measure_hand_over(
-                        self._processes, kubeconfig, run.scheduler_name,
+                        self._processes,
+                        kubeconfig,
+                        run.scheduler_name,
                         lambda: self._bind_one(client, watch),
-                    )  # fmt: skip
+                    )
                     result = msgspec.structs.replace(result, hand_over_s=round(hand_over_s, 2))
             problems = (*result.problems, *overcommitted_nodes(await read_cluster(client)))
             if run.kubeconfig is not None:
