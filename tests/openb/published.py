@@ -17,12 +17,13 @@ TRACES = ("default", "gpushare40", "multigpu30")
 DETERMINISTIC = ("DotProd", "GpuClustering", "GpuPacking", "BestFit", "FGD")
 SEEDS = range(42, 52)
 
-_BESIDE = Path(__file__).parents[3] / "shared" / "traces" / "openb"
-
 
 def folder() -> Path | None:
-    """The folder of the data: ``STOWAGE_OPENB``, or beside the repository."""
-    found = Path(os.environ.get("STOWAGE_OPENB", _BESIDE))
+    """The folder of the data, which ``STOWAGE_OPENB`` names; None without data."""
+    named = os.environ.get("STOWAGE_OPENB")
+    if named is None:
+        return None
+    found = Path(named)
     return found if (found / "expected_seeds.csv").exists() else None
 
 

@@ -33,8 +33,8 @@ from stowage_benchmarks.core.run import (
     CoreResult,
     bench_engine,
     bench_pod,
+    core_result,
     node_events,
-    quantile,
 )
 from stowage_benchmarks.devices import device_class, resource_claim, resource_slice, with_device
 from stowage_benchmarks.workloads import CLAIMS, NAMESPACE, pending_pod
@@ -56,17 +56,7 @@ def measure_claims(num_nodes: int, num_pods: int) -> CoreResult:
     gc.freeze()
     samples = [_one_pod(engine, index) for index in range(WARM_UP_PODS + num_pods)][WARM_UP_PODS:]
     gc.unfreeze()
-    whole = sorted(sample[0] for sample in samples)
-    cycles = sorted(sample[1] for sample in samples)
-    return CoreResult(
-        workload=CLAIMS,
-        nodes=num_nodes,
-        pods=num_pods,
-        pod_median_us=quantile(whole, 0.5),
-        pod_p99_us=quantile(whole, 0.99),
-        cycle_median_us=quantile(cycles, 0.5),
-        unscheduled=sum(not sample[2] for sample in samples),
-    )
+    return core_result(CLAIMS, num_nodes, samples)
 
 
 def _one_pod(engine: Engine, index: int) -> tuple[float, float, bool]:

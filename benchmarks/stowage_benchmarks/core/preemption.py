@@ -30,8 +30,8 @@ from stowage_benchmarks.core.run import (
     CoreResult,
     bench_engine,
     bench_pod,
+    core_result,
     node_events,
-    quantile,
 )
 from stowage_benchmarks.workloads import PREEMPTION, pending_pod
 
@@ -59,17 +59,7 @@ def measure_preemption(num_nodes: int, num_pods: int) -> CoreResult:
         for index in range(_WARM_UP_PODS + num_pods)
     ][_WARM_UP_PODS:]
     gc.unfreeze()
-    whole = sorted(sample[0] for sample in samples)
-    cycles = sorted(sample[1] for sample in samples)
-    return CoreResult(
-        workload=PREEMPTION,
-        nodes=num_nodes,
-        pods=num_pods,
-        pod_median_us=quantile(whole, 0.5),
-        pod_p99_us=quantile(whole, 0.99),
-        cycle_median_us=quantile(cycles, 0.5),
-        unscheduled=sum(not sample[2] for sample in samples),
-    )
+    return core_result(PREEMPTION, num_nodes, samples)
 
 
 class _Stopwatch:

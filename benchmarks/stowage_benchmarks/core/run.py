@@ -87,12 +87,25 @@ def measure_core(
         for index in range(WARM_UP_PODS + num_pods)
     ][WARM_UP_PODS:]
     gc.unfreeze()
+    return core_result(workload, num_nodes, samples)
+
+
+def core_result(
+    workload: str, num_nodes: int, samples: Sequence[tuple[float, float, bool]]
+) -> CoreResult:
+    """The result of pods that were measured one by one.
+
+    Args:
+        workload: Their workload.
+        num_nodes: Number of nodes.
+        samples: For each pod (µs in all, µs of its cycles, whether it ended as its workload wants).
+    """
     whole = sorted(sample[0] for sample in samples)
     cycles = sorted(sample[1] for sample in samples)
     return CoreResult(
         workload=workload,
         nodes=num_nodes,
-        pods=num_pods,
+        pods=len(samples),
         pod_median_us=quantile(whole, 0.5),
         pod_p99_us=quantile(whole, 0.99),
         cycle_median_us=quantile(cycles, 0.5),

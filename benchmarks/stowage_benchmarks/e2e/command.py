@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -92,12 +93,8 @@ def e2e(
     # The Kubernetes client takes a while to import; --help need not wait for it.
     from stowage_benchmarks.e2e.plan import E2EPlan, run_plan  # noqa: PLC0415
 
-    if (server is ServerKind.KUBECONFIG) != (kubeconfig is not None):
-        raise typer.BadParameter("--server kubeconfig and --kubeconfig FILE belong together")
-    for name in workload:
-        if name not in SCENARIOS:
-            known = ", ".join(SCENARIOS)
-            raise typer.BadParameter(f"{name!r} is not a workload (expected {known})")
+    check_server(server, kubeconfig)
+    check_workloads(workload, SCENARIOS)
     plan = E2EPlan(
         other_command=tuple(command or ()),
         workloads=workload,
@@ -108,3 +105,26 @@ def e2e(
         kubeconfig=kubeconfig,
     )
     raise typer.Exit(run_plan(plan, Console(highlight=False), plot, json))
+
+
+def check_server(server: ServerKind, kubeconfig: Path | None) -> None:
+    """Check that a kubeconfig is given if, and only if, it is used.
+
+    Raises:
+        typer.BadParameter: One flag lacks the other.
+    """
+    if (server is ServerKind.KUBECONFIG) != (kubeconfig is not None):
+        raise typer.BadParameter("--server kubeconfig and --kubeconfig FILE belong together")
+
+
+def check_workloads(names: Iterable[str], known: Iterable[str]) -> None:
+    """Check the names of workloads.
+
+    Raises:
+        typer.BadParameter: One is not known.
+    """
+    expected = list(known)
+    for name in names:
+        if name not in expected:
+            text = ", ".join(expected)
+            raise typer.BadParameter(f"{name!r} is not a workload (expected {text})")

@@ -24,7 +24,7 @@ from stowage.operator.client.connection import connect
 from stowage_benchmarks.e2e.churn import churning
 from stowage_benchmarks.e2e.cleaning import clean
 from stowage_benchmarks.e2e.result import Cost, Drain, E2EResult, e2e_result
-from stowage_benchmarks.e2e.scenarios import MEASURED_PREFIX, SCENARIOS, scenario_nodes
+from stowage_benchmarks.e2e.scenarios import MEASURED_PREFIX, SCENARIOS, Size, scenario_nodes
 from stowage_benchmarks.process_cost import cpu_seconds, peak_memory_mib
 
 _NODE_GRACE_S = 86_400
@@ -84,7 +84,7 @@ class _Run:
         drain = self._drain
         if drain.kubeconfig is not None:
             await clean(client)
-            await _create_nodes(client, drain)
+            await create_nodes(client, drain.size)
         await create_all(client, self._scenario.setting(drain.size, drain.scheduler_name))
 
     async def _measure(self, client: ApiClient, kubeconfig: Path) -> E2EResult:
@@ -134,9 +134,9 @@ def _is_measured(pod_name: str) -> bool:
     return pod_name.startswith(MEASURED_PREFIX)
 
 
-async def _create_nodes(client: ApiClient, drain: Drain) -> None:
+async def create_nodes(client: ApiClient, size: Size) -> None:
     """Create nodes and remove the taint that an API server adds to new ones."""
-    nodes = list(scenario_nodes(drain.size))
+    nodes = list(scenario_nodes(size))
     await create_all(client, nodes)
     for node in nodes:
         path = f"/api/v1/nodes/{node['metadata']['name']}"

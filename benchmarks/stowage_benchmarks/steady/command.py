@@ -18,6 +18,8 @@ from stowage_benchmarks.e2e.command import (
     Server,
     ServerKind,
     TimeoutS,
+    check_server,
+    check_workloads,
 )
 from stowage_benchmarks.workloads import WORKLOADS
 
@@ -64,12 +66,8 @@ def steady(
     # The Kubernetes client takes a while to import; --help need not wait for it.
     from stowage_benchmarks.steady.plan import SteadyPlan, run_steady_plan  # noqa: PLC0415
 
-    if (server is ServerKind.KUBECONFIG) != (kubeconfig is not None):
-        raise typer.BadParameter("--server kubeconfig and --kubeconfig FILE belong together")
-    for name in workload:
-        if name not in WORKLOADS:
-            known = ", ".join(WORKLOADS)
-            raise typer.BadParameter(f"{name!r} is not a workload (expected {known})")
+    check_server(server, kubeconfig)
+    check_workloads(workload, WORKLOADS)
     plan = SteadyPlan(
         other_command=tuple(command or ()),
         workloads=workload,

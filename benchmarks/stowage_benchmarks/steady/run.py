@@ -22,7 +22,8 @@ from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.connection import Connection, connect
 from stowage_benchmarks.e2e.cleaning import clean
-from stowage_benchmarks.e2e.scenarios import MEASURED_PREFIX, SCENARIOS, Size, scenario_nodes
+from stowage_benchmarks.e2e.run import create_nodes
+from stowage_benchmarks.e2e.scenarios import MEASURED_PREFIX, SCENARIOS, Size
 from stowage_benchmarks.process_cost import cpu_seconds, peak_memory_mib
 from stowage_benchmarks.steady.hand_over import LEASE_PATH, measure_hand_over
 from stowage_benchmarks.steady.request_count import answered_requests
@@ -70,9 +71,11 @@ class SteadyMeasurement:
                 result = await self._measure_process(connection, client, watch, kubeconfig)
                 if run.hand_over and not run.contender.command:
                     hand_over_s = await measure_hand_over(
-                        self._processes, kubeconfig, run.scheduler_name,
+                        self._processes,
+                        kubeconfig,
+                        run.scheduler_name,
                         lambda: self._bind_one(client, watch),
-                    )  # fmt: skip
+                    )
                     result = msgspec.structs.replace(result, hand_over_s=round(hand_over_s, 2))
             problems = (*result.problems, *overcommitted_nodes(await read_cluster(client)))
             if run.kubeconfig is not None:
@@ -100,11 +103,7 @@ class SteadyMeasurement:
         size = Size(run.nodes, run.running, per_rate + NUM_FIRST_PODS + 2)
         if run.kubeconfig is not None:
             await clean(client)
-            nodes = list(scenario_nodes(size))
-            await create_all(client, nodes)
-            for node in nodes:
-                path = f"/api/v1/nodes/{node['metadata']['name']}"
-                await client.patch(path, b'{"spec":{"taints":null}}')
+            await create_nodes(client, size)
         await create_all(client, self._scenario.setting(size, run.scheduler_name))
 
     async def _measure_process(

@@ -21,7 +21,10 @@ from stowage_gpushare.sharing import CycleData, GpuSharing, SharingArgs
 
 @dataclass(slots=True)
 class NodeState:
-    """What the fragmentation of some nodes depends on; see `Fragmentation.amount`."""
+    """What the fragmentation of some nodes depends on; see `Fragmentation.amount`.
+
+    The last axis of each array is the nodes; axes before it are the typical pods.
+    """
 
     cpu: Int64Array
     idle: Int64Array
@@ -31,7 +34,7 @@ class NodeState:
     amount: FloatArray
 
     def of(self, rows: Int64Array | slice) -> "NodeState":
-        """The state of some of the nodes, which may be listed several times."""
+        """The state of the nodes of ``int64[n]`` `rows`, which may be listed several times."""
         accepted = None if self.accepted is None else self.accepted[:, rows]
         return NodeState(
             self.cpu[rows],

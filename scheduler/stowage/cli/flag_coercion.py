@@ -1,4 +1,4 @@
-"""Reads the values of flags without Pydantic, whose import takes a tenth of a start.
+"""Reads the values of flags without Pydantic, which nothing else in a start imports.
 
 Typer reads every value with Pydantic, also the defaults. Here valid values of the usual types are
 read directly. All others are left to Typer, so that its error messages stay.
@@ -34,7 +34,8 @@ class FlagCoercion:
         try:
             return _read(value, param.type_descriptor.annotation, param.type_descriptor)
         except Exception:
-            # Typer finds the same fault again and says it in its words.
+            # Whatever it is, Typer finds the fault again and says it in its words; and a version of
+            # Typer with other parameters reads its values itself.
             param._runtime_param = None  # noqa: SLF001 - see `read_flags_directly`
             return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
 
@@ -42,7 +43,7 @@ class FlagCoercion:
 def read_flags_directly(parameters: list[Any]) -> list[Any]:
     """Let the parameters of a Typer command read their values with `FlagCoercion`; returns them.
 
-    With a version of Typer that has no such attribute, Typer goes on to read them.
+    A version of Typer that knows no such attribute ignores it and reads the values itself.
     """
     for parameter in parameters:
         if getattr(parameter, "_runtime_param", None) is None:

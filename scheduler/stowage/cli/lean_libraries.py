@@ -1,7 +1,7 @@
 """Imports libraries without the parts of them that the scheduler never uses.
 
-These parts are more than a third of the CPU time that a start takes. What is left out can still be
-imported later, e.g. by a plugin.
+Their imports would be a large part of a start. What is left out can still be imported later, e.g.
+by a plugin.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import ssl
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
@@ -25,6 +26,7 @@ _PACKAGES = (
     "prometheus_client",
 )
 """Packages that import much more than the scheduler uses; their submodules do not."""
+_CONFIGURATION = "kubernetes.aio.client.configuration"
 
 
 @contextmanager
@@ -43,10 +45,12 @@ def lean_libraries() -> Iterator[None]:
     # Kopf can set the owners of the client's models; the scheduler has no such models.
     with _as_if_not_installed("kubernetes"):
         import_module("kopf")
-    with _empty_packages(*_PACKAGES) as packages:
+    with empty_packages(*_PACKAGES) as packages:
         client: Any = packages["kubernetes.aio.client"]
         client.ApiClient = _make_api_client
-        client.Configuration = import_module("kubernetes.aio.client.configuration").Configuration
+        # A version that has it elsewhere runs the package's own code, see `empty_packages`.
+        with suppress(ImportError, AttributeError):
+            client.Configuration = import_module(_CONFIGURATION).Configuration
         yield
 
 
@@ -103,8 +107,10 @@ def _as_if_not_installed(package: str) -> Iterator[None]:
 
 
 @contextmanager
-def _empty_packages(*packages: str) -> Iterator[dict[str, ModuleType]]:
+def empty_packages(*packages: str) -> Iterator[dict[str, ModuleType]]:
     """Import submodules of these packages in this block without running the packages' own code.
+
+    It runs after all if an attribute is asked for that it would have set.
 
     Args:
         packages: Full names, a parent before its children. One that has been imported stays.
@@ -117,9 +123,25 @@ def _empty_packages(*packages: str) -> Iterator[dict[str, ModuleType]]:
         spec = find_spec(name)
         if spec is None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        sys.modules[name] = module_from_spec(spec)
+        sys.modules[name] = _empty_package(spec)
     try:
         yield {name: sys.modules[name] for name in packages}
     finally:
         for name in added:
             del sys.modules[name]
+
+
+def _empty_package(spec: ModuleSpec) -> ModuleType:
+    package = module_from_spec(spec)
+
+    def missing(name: str) -> Any:
+        # An import asks for a submodule in this way before it imports it.
+        is_own = not name.startswith("__") and find_spec(f"{spec.name}.{name}") is None
+        if not is_own or spec.loader is None:
+            raise AttributeError(f"module {spec.name!r} has no attribute {name!r}")
+        del package.__dict__["__getattr__"]
+        spec.loader.exec_module(package)
+        return getattr(package, name)
+
+    package.__dict__["__getattr__"] = missing
+    return package

@@ -22,13 +22,13 @@ def queue_rules(frameworks: Sequence[Framework], settings: Mapping[str, float]) 
         frameworks[0].sort_key,
         lambda pod: _pre_enqueue(by_name, pod),
         _registrations(frameworks),
-        pre_enqueue_again=lambda pod: by_name[pod.scheduler_name].run_pre_enqueue_again(pod),
-        gates_per_pod=lambda pod: by_name[pod.scheduler_name].gates_per_pod(pod),
+        pre_enqueue_again=lambda pod: by_name[pod.scheduler_name].gating.run_again(pod),
+        gates_per_pod=lambda pod: by_name[pod.scheduler_name].gating.may_differ_in_class(pod),
         released=lambda plugin: (
-            by_name[plugin[0]].released(plugin[1]) if plugin[0] in by_name else None
+            by_name[plugin[0]].gating.released(plugin[1]) if plugin[0] in by_name else None
         ),
         reports=lambda plugin: (
-            plugin[0] in by_name and by_name[plugin[0]].reports_gated_pods(plugin[1])
+            plugin[0] in by_name and by_name[plugin[0]].gating.reports(plugin[1])
         ),
         keeps=lambda pod: pod.scheduler_name in by_name,
         **settings,

@@ -34,7 +34,7 @@ def open_pool(options: PoolOptions, num_experiments: int) -> AbstractContextMana
 
 def _dask_pool(address: str | None, num_workers: int) -> AbstractContextManager[Pool]:
     import_extra("distributed", f"--workers {num_workers}" if address is None else "--dask")
-    # Dask takes two seconds to import: not for those who need none.
+    # Imported late: Dask is slow to import, and one process does not need it.
     from stowage.experiments.dask_pool import DaskPool  # noqa: PLC0415
 
     _silence_dask()

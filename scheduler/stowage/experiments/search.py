@@ -177,19 +177,8 @@ class Search:
         first, *others = self._options.seeds
         by_name = {f"trial {each.number}": each for each in batch}
         results, failures = _run(pool, make, by_name, [first])
-        known = [
-            Scores(*each.user_attrs[_FIRST])
-            for each in self._ended()
-            if each.state == TrialState.COMPLETE
-        ]
-        promising = {}
-        for name, trial in by_name.items():
-            if name in failures:
-                continue
-            scores = scores_of(self._options.objectives, results[name])
-            trial.set_user_attr(_FIRST, (scores.values, scores.unplaced))
-            if not is_hopeless(scores, known):
-                promising[name] = trial
+        succeeded = {name: found for name, found in results.items() if name not in failures}
+        promising = self._promising(by_name, succeeded)
         more, later_failures = _run(pool, make, promising, others)
         failures |= later_failures
         for name, trial in by_name.items():
@@ -201,6 +190,27 @@ class Search:
             else:
                 self._tell(trial, [*results[name], *more.get(name, ())])
         return [Outcome(name, "", failure=failures.get(name)) for name in by_name]
+
+    def _promising(
+        self,
+        trials: Mapping[str, optuna.Trial],
+        results: Mapping[str, Sequence[ExperimentResult]],
+    ) -> dict[str, optuna.Trial]:
+        """The trials that are not hopeless by their results of the first seed, which are noted."""
+        known = [
+            Scores(*each.user_attrs[_FIRST])
+            for each in self._ended()
+            if each.state == TrialState.COMPLETE
+        ]
+        promising = {}
+        for name, trial in trials.items():
+            if name not in results:
+                continue
+            scores = scores_of(self._options.objectives, results[name])
+            trial.set_user_attr(_FIRST, (scores.values, scores.unplaced))
+            if not is_hopeless(scores, known):
+                promising[name] = trial
+        return promising
 
     def _tell(self, trial: optuna.Trial, results: Sequence[ExperimentResult]) -> None:
         scores = scores_of(self._options.objectives, results)

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from stowage.api.reflected_kinds import POD_GROUP_SOURCES
+from stowage.operator.cancellation import cancel
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 from stowage.operator.clock import Clock
@@ -67,10 +68,3 @@ async def watch_cluster(
         tasks.append(asyncio.create_task(connection.keep_fresh()))
         cleanup.push_async_callback(cancel, *tasks)
         yield ClusterWatch(reflectors, inbox)
-
-
-async def cancel(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks and wait for their ends."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -15,10 +15,10 @@ import msgspec
 
 from stowage.api.events import Event
 from stowage.engine.journal import HandleCall
+from stowage.operator.cancellation import cancel
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
 from stowage.operator.clock import Clock
-from stowage.operator.cluster_watch import cancel
 from stowage.operator.configuration.live_configuration import LoadedConfiguration
 from stowage.operator.inbox import Inbox
 from stowage.operator.loop import GATHER_S, MAX_EVENTS_AT_ONCE

@@ -15,16 +15,14 @@ from stowage.api.objects.device import ResourceClaim
 from stowage.api.reflected_kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS, ReflectedKind
 from stowage.engine import Engine
 from stowage.operator import garbage_collection as collector
+from stowage.operator.cancellation import cancel
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import Connection, connect
 from stowage.operator.client.gated_client import GatedClient
 from stowage.operator.client.rate_limit import TokenBucket
 from stowage.operator.clock import Clock, timer
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LiveConfiguration
-from stowage.operator.decisions.log import DecisionLog
-from stowage.operator.decisions.recorder import DecisionRecorder
-from stowage.operator.decisions.records import DecisionIds
-from stowage.operator.decisions.store import DecisionStore
+from stowage.operator.decisions.kept import KeptDecisions
 from stowage.operator.dispatcher import Dispatcher, Writers
 from stowage.operator.environment import REAL_ENVIRONMENT, Environment, PodWatcher
 from stowage.operator.extenders.dispatcher import ExtenderDispatcher
@@ -116,10 +114,7 @@ class Process:
         self._stop = options.stop or asyncio.Event()
         self._has_synced_once = False
         self._inbox = Inbox()
-        self._decisions = DecisionStore(DecisionIds.starting_at(self._clock.unix_nanoseconds()))
-        self._decision_log: DecisionLog | None = None
-        if options.decision_log is not None:
-            self._decision_log = DecisionLog(options.decision_log, self._decisions.ids)
+        self._decisions = KeptDecisions(options.decision_log, clock.unix_nanoseconds)
         self._metrics = Metrics(self._clock.monotonic, connection.host)
         self._disabled_metrics = DisabledMetrics(options.disabled_metrics)
         self._attempt_traces = (
@@ -145,12 +140,7 @@ class Process:
             self._client, self._inbox, self._clock, lambda: self.has_synced
         )
         self._comparer = CacheComparer(self._client, self._engine, self._clock)
-        self._validator = StateValidator(
-            self._engine,
-            lambda problem: self._dispatcher.dispatch([problem]),
-            self._is_standby,
-            self._clock,
-        )
+        self._validator = self._make_validator()
         self._signals = self._make_signal_handlers()
         self._pending_pod_watch = self._make_pending_pod_watch()
         self._configuration = LiveConfiguration(
@@ -179,11 +169,10 @@ class Process:
             self._metrics.registry.register(CertificateMetrics(server.certificate))
             self._metrics.registry.register(access.metrics)
             cleanup.push_async_callback(server.stop)
-        if self._decision_log is not None:
-            self._decision_log.start()
-            cleanup.callback(self._decision_log.close, DECISION_LOG_GRACE_S)
+        self._decisions.start()
+        cleanup.callback(self._decisions.close, DECISION_LOG_GRACE_S)
         background = self._start_background()
-        cleanup.push_async_callback(_cancel, background)
+        cleanup.push_async_callback(cancel, *background)
         if self._elector is not None:
             cleanup.push_async_callback(self._elector.release)
         cleanup.push_async_callback(self._dispatcher.close, self._options.shutdown_grace_s)
@@ -332,6 +321,14 @@ class Process:
             )
         )
 
+    def _make_validator(self) -> StateValidator:
+        return StateValidator(
+            self._engine,
+            lambda problem: self._dispatcher.dispatch([problem]),
+            self._is_standby,
+            self._clock,
+        )
+
     def _make_recorder(self) -> Recorder | None:
         options = self._options.recording
         if options is None:
@@ -393,8 +390,8 @@ class Process:
         registry.register(TransportMetrics(self._connections))
         registry.register(WorkQueueMetrics(self._dispatcher.pools))
         registry.register(ExtenderMetrics(self._dispatcher.extender_failure_counts))
-        if self._decision_log is not None:
-            registry.register(DecisionLogMetrics(self._decision_log))
+        if self._decisions.log is not None:
+            registry.register(DecisionLogMetrics(self._decisions.log))
 
     def _make_elector(self) -> LeaderElector | None:
         options = self._options.leader_election
@@ -430,7 +427,7 @@ class Process:
                 pod_group_status=PodGroupStatusWriter(client, self._may_write, clock),
                 evictor=Evictor(client, clock),
                 events=self._events,
-                decisions=self._make_decision_recorder(),
+                decisions=self._decisions.recorder,
                 configuration_applied=self._configuration_applied,
                 extenders=ExtenderDispatcher(
                     self._options.extenders,
@@ -445,12 +442,6 @@ class Process:
             self._attempt_traces,
         )
 
-    def _make_decision_recorder(self) -> DecisionRecorder:
-        kept = [self._decisions.add]
-        if self._decision_log is not None:
-            kept.append(self._decision_log.add)
-        return DecisionRecorder(self._decisions.ids, self._clock.unix_nanoseconds, kept)
-
     def _content(self) -> Content:
         resources, disabled = ResourceMetrics(self._engine.pods), self._disabled_metrics
         return Content(
@@ -459,7 +450,7 @@ class Process:
             configz=self._configuration.configz,
             dump=lambda: dump_for_people(self._engine, self._clock),
             checks=self._checks(),
-            decisions=self._decisions,
+            decisions=self._decisions.store,
             flags=self._options.flags,
             is_profiling_enabled=self._configuration.is_profiling_enabled,
             clock=self._clock,
@@ -497,9 +488,3 @@ def _bucket(options: RunOptions, clock: Clock) -> TokenBucket | None:
     if options.kube_api_qps <= 0:
         return None
     return TokenBucket(options.kube_api_qps, options.kube_api_burst, clock)
-
-
-async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

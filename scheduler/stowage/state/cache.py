@@ -42,13 +42,13 @@ from stowage.state.changes import (
     is_older,
     node_update_actions,
     pod_update_actions,
-    same_condition_statuses,
+    same_columns,
 )
 from stowage.state.cluster_state import ClusterState
 from stowage.state.custom_objects import JsonObject
 from stowage.state.devices.devices import ClaimAllocation
 from stowage.state.devices.features import ALL_FEATURES, DeviceFeatures
-from stowage.state.pods.pod_class import PodClass, PodClasses
+from stowage.state.pods.pod_class import PodClasses
 from stowage.state.pods.pod_groups import KnownGroup, PodGroups
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import LastAsked, Snapshot
@@ -105,7 +105,7 @@ class ClusterCache:
             node.metadata.resource_version, old.metadata.resource_version
         ):
             return NodeChange(old, old, NOTHING_CHANGED, ignored=True)
-        if _same_columns(old, node):
+        if same_columns(old, node):
             columns.keep_node(row, node)
         else:
             columns.set_node(node)
@@ -464,7 +464,7 @@ class ClusterCache:
             # Add before remove: what the two versions share is not dropped in between.
             state.pods.add(pod, row)
             state.pods.remove(old, row)
-        if not _same_usage(old.pod_class, pod.pod_class):
+        if not old.pod_class.has_usage_of(pod.pod_class):
             state.columns.add_pod(row, pod.pod_class)
             state.columns.remove_pod(row, old.pod_class)
         elif old.reserved != pod.reserved:
@@ -480,27 +480,3 @@ class ClusterCache:
         if changed:
             self._state.generation += 1
         return changed
-
-
-def _same_columns(old: Node, new: Node) -> bool:
-    """Whether two versions of a node are equal in all that answers about a node depend on."""
-    before, after = old.status, new.status
-    return (
-        old.metadata.labels == new.metadata.labels
-        and old.metadata.annotations == new.metadata.annotations
-        and old.spec == new.spec
-        and before.allocatable == after.allocatable
-        and before.declared_features == after.declared_features
-        and before.images == after.images
-        and same_condition_statuses(old, new)
-    )
-
-
-def _same_usage(one: PodClass, other: PodClass) -> bool:
-    """Whether pods of two classes have equal usage on their node."""
-    return one is other or (
-        one.requests == other.requests
-        and one.nonzero_cpu_milli == other.nonzero_cpu_milli
-        and one.nonzero_memory_bytes == other.nonzero_memory_bytes
-        and one.host_ports == other.host_ports
-    )

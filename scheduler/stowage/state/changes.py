@@ -89,7 +89,7 @@ def node_update_actions(old: Node, new: Node) -> ActionType:
         actions |= ActionType.UPDATE_NODE_LABEL.value
     if old.spec.taints != new.spec.taints or old.spec.unschedulable > new.spec.unschedulable:
         actions |= ActionType.UPDATE_NODE_TAINT.value
-    if not same_condition_statuses(old, new):
+    if not _same_condition_statuses(old, new):
         actions |= ActionType.UPDATE_NODE_CONDITION.value
     if old.metadata.annotations != new.metadata.annotations:
         actions |= ActionType.UPDATE_NODE_ANNOTATION.value
@@ -126,7 +126,21 @@ def is_older(resource_version: str, known: str) -> bool:
     return int(resource_version) < int(known)
 
 
-def same_condition_statuses(old: Node, new: Node) -> bool:
+def same_columns(old: Node, new: Node) -> bool:
+    """Whether two versions of a node are equal in all that answers about a node depend on."""
+    before, after = old.status, new.status
+    return (
+        old.metadata.labels == new.metadata.labels
+        and old.metadata.annotations == new.metadata.annotations
+        and old.spec == new.spec
+        and before.allocatable == after.allocatable
+        and before.declared_features == after.declared_features
+        and before.images == after.images
+        and _same_condition_statuses(old, new)
+    )
+
+
+def _same_condition_statuses(old: Node, new: Node) -> bool:
     """Whether two versions of a node report the same statuses of conditions."""
     return old.status.conditions == new.status.conditions or _statuses(old) == _statuses(new)
 

@@ -13,70 +13,22 @@ from typing import Any
 
 import aiohttp
 import pytest
-import yaml
 
-from simcluster import ClusterOptions, SimulatedCluster, make_node, write_kubeconfig
-from simcluster.auth.rbac import Decision
-from simcluster.auth.request_attributes import Attributes
-from simcluster.auth.users import User
-from simcluster.kinds.resources import PODS
-from simcluster.kinds.subresources.binding import bind
-from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from tests.support.integration.audited_cluster import (
+    UNAUTHORIZED,
+    AuditedCluster,
+    audited_cluster,
+)
 
-ADMIN, READER, UNAUTHORIZED = "admin-token", "reader-token", "unauthorized-token"
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
 RIGHTS = Path("docs/how-to/console.md")
 _ADDRESS = re.compile(r"the console is at (http://127\.0\.0\.1:\d+)/\?token=(\S+)")
 
 
-class Shown:
-    """A cluster with RBAC, and the verbs of the console's user."""
-
-    def __init__(self, cluster: SimulatedCluster, folder: Path) -> None:
-        self.cluster = cluster
-        self.folder = folder
-        self.verbs: set[str] = set()
-
-    def kubeconfig(self, token: str = READER) -> str:
-        path = self.folder / f"{token}.kubeconfig"
-        return str(write_kubeconfig(path, self.cluster.url, token))
-
-    def create_pod(self, name: str) -> None:
-        container = {"name": "c", "image": "pause", "env": [{"name": "A", "value": "hunter2"}]}
-        pod = {
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"schedulerName": "other-scheduler", "containers": [container]},
-        }
-        self.cluster.registry.create(PODS, "default", pod)
-
-    def bind_pod(self, name: str, node: str) -> None:
-        bind(self.cluster.registry, "default", name, {"target": {"kind": "Node", "name": node}})
-
-    def note(self, user: User, attributes: Attributes, _decision: Decision) -> None:
-        if user.name == "jane":
-            self.verbs.add(attributes.verb)
-
-
 @pytest.fixture
-async def shown(tmp_path: Path) -> AsyncIterator[Shown]:
-    users = {READER: User("jane"), UNAUTHORIZED: User("unauthorized")}
-    options = ClusterOptions(token=ADMIN, users=users, rbac=True, with_kubelet=False)
-    async with (
-        SimulatedCluster([make_node("savanna", {"cpu": "4", "pods": "9"})], options) as cluster,
-        ApiClient(cluster.url, ADMIN) as api,
-    ):
-        role, binding = _documented_rights()
-        await api.post(f"{RBAC}/clusterroles", role)
-        await api.post(f"{RBAC}/clusterrolebindings", binding)
-        found = Shown(cluster, tmp_path)
-        cluster.server.access.audit = found.note
-        yield found
-
-
-def _documented_rights() -> list[dict[str, Any]]:
-    text = RIGHTS.read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
-    return list(yaml.safe_load_all(text))
+async def shown(tmp_path: Path) -> AsyncIterator[AuditedCluster]:
+    async with audited_cluster(RIGHTS, tmp_path) as cluster:
+        yield cluster
 
 
 async def start(*arguments: str) -> asyncio.subprocess.Process:
@@ -127,7 +79,9 @@ async def console(*arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Pro
             await process.wait()
 
 
-async def test_a_binding_in_the_cluster_is_shown_and_nothing_is_written(shown: Shown) -> None:
+async def test_a_binding_in_the_cluster_is_shown_and_nothing_is_written(
+    shown: AuditedCluster,
+) -> None:
     shown.create_pod("early")
     async with console("--kubeconfig", shown.kubeconfig()) as (process, page):
         pending = await page.get("/api/pending")
@@ -149,7 +103,7 @@ async def test_a_binding_in_the_cluster_is_shown_and_nothing_is_written(shown: S
     assert shown.verbs == {"list", "watch"}
 
 
-async def test_a_user_without_rights_is_told(shown: Shown) -> None:
+async def test_a_user_without_rights_is_told(shown: AuditedCluster) -> None:
     process = await start("--kubeconfig", shown.kubeconfig(UNAUTHORIZED))
     async with asyncio.timeout(WAIT_TIMEOUT_S):
         _, errors = await process.communicate()

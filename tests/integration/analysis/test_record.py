@@ -7,79 +7,32 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from simcluster import ClusterOptions, SimulatedCluster, make_node, write_kubeconfig
-from simcluster.auth.rbac import Decision
-from simcluster.auth.request_attributes import Attributes
-from simcluster.auth.users import User
-from simcluster.kinds.resources import PODS
-from simcluster.kinds.subresources.binding import bind
+from simcluster import write_kubeconfig
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api.events import AssignedPodSeen, Event, NodeSeen, PendingPodGone, PendingPodSeen
 from stowage.recording.reader import Recording, find_recording
+from tests.support.integration.audited_cluster import (
+    ADMIN,
+    RBAC,
+    AuditedCluster,
+    audited_cluster,
+    documented_rights,
+)
 
-ADMIN, READER, UNAUTHORIZED = "admin-token", "reader-token", "unauthorized-token"
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
 RIGHTS = Path("docs/how-to/record.md")
 READS = {"get", "list", "watch"}
 
 
-@dataclass(frozen=True)
-class Watched:
-    """A cluster with RBAC, and the requests of the observer's user."""
-
-    cluster: SimulatedCluster
-    folder: Path
-    requests: list[tuple[str, str]] = field(default_factory=list)
-
-    def kubeconfig(self, token: str = READER) -> str:
-        path = self.folder / f"{token}.kubeconfig"
-        return str(write_kubeconfig(path, self.cluster.url, token))
-
-    def create_pod(self, name: str, **metadata: Any) -> None:
-        container = {"name": "c", "image": "zebra", "env": [{"name": "A", "value": "hunter2"}]}
-        pod = {
-            "metadata": {"name": name, "namespace": "default", **metadata},
-            "spec": {"schedulerName": "other-scheduler", "containers": [container]},
-        }
-        self.cluster.registry.create(PODS, "default", pod)
-
-    def bind_pod(self, name: str, node: str) -> None:
-        target = {"target": {"kind": "Node", "name": node}}
-        bind(self.cluster.registry, "default", name, target)
-
-    def note(self, user: User, attributes: Attributes, _decision: Decision) -> None:
-        if user.name == "jane":
-            self.requests.append((attributes.verb, attributes.resource))
-
-
 @pytest.fixture
-async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
-    users = {READER: User("jane"), UNAUTHORIZED: User("unauthorized")}
-    options = ClusterOptions(token=ADMIN, users=users, rbac=True, with_kubelet=False)
-    async with (
-        SimulatedCluster([make_node("savanna", {"cpu": "4", "pods": "9"})], options) as cluster,
-        ApiClient(cluster.url, ADMIN) as api,
-    ):
-        role, binding = _documented_rights()
-        await api.post(f"{RBAC}/clusterroles", role)
-        await api.post(f"{RBAC}/clusterrolebindings", binding)
-        found = Watched(cluster, tmp_path)
-        cluster.server.access.audit = found.note
-        yield found
-
-
-def _documented_rights() -> list[dict[str, Any]]:
-    text = RIGHTS.read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
-    return list(yaml.safe_load_all(text))
+async def watched(tmp_path: Path) -> AsyncIterator[AuditedCluster]:
+    async with audited_cluster(RIGHTS, tmp_path) as cluster:
+        yield cluster
 
 
 async def start(*arguments: str) -> asyncio.subprocess.Process:
@@ -97,7 +50,7 @@ async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, str]:
 
 @asynccontextmanager
 async def recording(
-    watched: Watched, *flags: str
+    watched: AuditedCluster, *flags: str
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, Path]]:
     """A running observer and its folder."""
     folder = watched.folder / "recordings"
@@ -132,7 +85,9 @@ async def until_recorded(folder: Path, condition: Callable[[Event], bool]) -> No
             await asyncio.sleep(0.05)
 
 
-async def test_pods_of_another_scheduler_are_recorded_without_a_write(watched: Watched) -> None:
+async def test_pods_of_another_scheduler_are_recorded_without_a_write(
+    watched: AuditedCluster,
+) -> None:
     watched.create_pod("early")
     async with recording(watched) as (process, folder):
         await until_recorded(folder, lambda event: isinstance(event, PendingPodSeen))
@@ -150,12 +105,12 @@ async def test_pods_of_another_scheduler_are_recorded_without_a_write(watched: W
     assert [each.name for each in events if isinstance(each, PendingPodGone)] == ["late"]
     (assigned,) = [each.pod for each in events if isinstance(each, AssignedPodSeen)]
     assert assigned.spec.node_name == "savanna"
-    assert {verb for verb, _ in watched.requests} == {"list", "watch"} <= READS
+    assert watched.verbs == {"list", "watch"} <= READS
     assert "hunter2" not in repr(events)
     assert any(isinstance(each, NodeSeen) for each in events)
 
 
-async def test_a_killed_observer_leaves_a_readable_recording(watched: Watched) -> None:
+async def test_a_killed_observer_leaves_a_readable_recording(watched: AuditedCluster) -> None:
     watched.create_pod("early")
     async with recording(watched) as (process, folder):
         await until_recorded(folder, lambda event: isinstance(event, PendingPodSeen))
@@ -166,7 +121,7 @@ async def test_a_killed_observer_leaves_a_readable_recording(watched: Watched) -
     assert end.startswith(("open", "cut"))
 
 
-async def test_an_anonymous_recording_holds_no_name(watched: Watched) -> None:
+async def test_an_anonymous_recording_holds_no_name(watched: AuditedCluster) -> None:
     watched.create_pod("zebra", labels={"herd": "zebra"})
     watched.bind_pod("zebra", "savanna")
     async with recording(watched, "--anonymise") as (process, folder):
@@ -181,7 +136,7 @@ async def test_an_anonymous_recording_holds_no_name(watched: Watched) -> None:
     assert node.status.allocatable["cpu"] == "4"
 
 
-async def test_old_segments_are_removed_while_the_observer_records(watched: Watched) -> None:
+async def test_old_segments_are_removed_while_the_observer_records(watched: AuditedCluster) -> None:
     async with recording(watched, "--max-age=2s") as (process, folder):
         await until_recorded(folder, lambda event: isinstance(event, NodeSeen))
         first = find_recording(folder)
@@ -203,9 +158,9 @@ async def test_old_segments_are_removed_while_the_observer_records(watched: Watc
     assert sorted(pods) == sorted(f"p{each}" for each in range(number + 1))
 
 
-async def test_a_kind_that_may_not_be_read_is_left_out(watched: Watched) -> None:
+async def test_a_kind_that_may_not_be_read_is_left_out(watched: AuditedCluster) -> None:
     async with ApiClient(watched.cluster.url, ADMIN) as api:
-        role = _documented_rights()[0]
+        role = documented_rights(RIGHTS)[0]
         role["rules"] = [rule for rule in role["rules"] if rule["apiGroups"] != ["policy"]]
         await api.delete(f"{RBAC}/clusterroles/stowage-observer")
         await api.post(f"{RBAC}/clusterroles", role)
@@ -219,9 +174,11 @@ async def test_a_kind_that_may_not_be_read_is_left_out(watched: Watched) -> None
 
 
 @pytest.mark.parametrize("missing", ["list", "watch"])
-async def test_a_user_who_may_not_read_pods_is_told_so(watched: Watched, missing: str) -> None:
+async def test_a_user_who_may_not_read_pods_is_told_so(
+    watched: AuditedCluster, missing: str
+) -> None:
     async with ApiClient(watched.cluster.url, ADMIN) as api:
-        role = _documented_rights()[0]
+        role = documented_rights(RIGHTS)[0]
         role["rules"][0]["verbs"].remove(missing)
         await api.delete(f"{RBAC}/clusterroles/stowage-observer")
         await api.post(f"{RBAC}/clusterroles", role)
@@ -243,7 +200,7 @@ async def test_an_unreachable_server_is_an_error_without_a_recording(tmp_path: P
     assert not (tmp_path / "recordings").exists()
 
 
-async def test_a_folder_that_cannot_be_made_is_named(watched: Watched) -> None:
+async def test_a_folder_that_cannot_be_made_is_named(watched: AuditedCluster) -> None:
     file = watched.folder / "file"
     file.write_text("")
     process = await start(str(file / "folder"), "--kubeconfig", watched.kubeconfig())

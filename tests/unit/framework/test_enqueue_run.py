@@ -58,13 +58,13 @@ PER_CLASS = PluginTraits(pre_enqueue_per_class=True)
 
 def test_a_pre_enqueue_plugin_per_class_runs_once_per_class(pod: PodInfo) -> None:
     by_class = framework_of(Gate("A", unresolvable("shut"), traits=PER_CLASS))
-    assert not by_class.gates_per_pod(pod)
-    assert by_class.run_pre_enqueue_again(pod).is_success
+    assert not by_class.gating.may_differ_in_class(pod)
+    assert by_class.gating.run_again(pod).is_success
     mixed = framework_of(
         Gate("A", unresolvable("shut"), traits=PER_CLASS), Gate("B", unresolvable("no"))
     )
-    assert mixed.gates_per_pod(pod)
-    assert mixed.run_pre_enqueue_again(pod).plugin == "B"
+    assert mixed.gating.may_differ_in_class(pod)
+    assert mixed.gating.run_again(pod).plugin == "B"
 
 
 def test_the_sort_key_is_that_of_the_queue_sort_plugin(pod: PodInfo) -> None:

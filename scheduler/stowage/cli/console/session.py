@@ -34,6 +34,7 @@ from stowage.console.stream.feed import Feed
 from stowage.console.stream.hub import Hub
 from stowage.framework import Framework
 from stowage.operator import configure_logging
+from stowage.operator.cancellation import cancel
 from stowage.operator.garbage_collection import raise_collection_thresholds
 from stowage.recording.frames import UnreadableRecording, is_recording
 
@@ -96,9 +97,7 @@ class _Session:
             else:
                 await _first(stopping, tasks)
         finally:
-            for task in (*tasks, stopping):
-                task.cancel()
-            await asyncio.gather(*tasks, stopping, return_exceptions=True)
+            await cancel(*tasks, stopping)
             await server.stop()
 
     def _source(self) -> ClusterSource:

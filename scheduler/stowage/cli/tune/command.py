@@ -129,7 +129,7 @@ def tune(
         import_extra("optuna", "stowage tune")
         if report is not None:
             import_extra("plotly", "--report")
-        # Optuna takes seconds to import: not for those who ask for help.
+        # Imported late: Optuna is slow to import, and --help does not need it.
         from stowage.cli.tune.finding import configuration_text  # noqa: PLC0415
         from stowage.cli.tune.plots import report_sections  # noqa: PLC0415
         from stowage.cli.tune.tuning import TuningOptions, tuned  # noqa: PLC0415

@@ -138,7 +138,7 @@ def cluster_map(moment: Moment, group: str = ZONE) -> ClusterMap:
 
 
 def node_rows(moment: Moment, rows: Int64Array) -> NodeRows:
-    """The existing nodes among some rows."""
+    """The nodes among ``int64[n]`` `rows` of the snapshot; rows without a node are left out."""
     snapshot = moment.snapshot
     rows = rows[snapshot.exists[rows]]
     sets = [snapshot.taint_sets[code] or () for code in snapshot.taint_set[rows].tolist()]

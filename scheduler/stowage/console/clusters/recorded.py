@@ -32,6 +32,7 @@ from stowage.recording.segment import Segment
 MAX_MOMENTS = 3
 """Times whose clusters are kept loaded."""
 MAX_DECISIONS = 50_000
+_TOLERANCE_S = 0.001
 
 
 class _Start(msgspec.Struct, frozen=True):
@@ -135,9 +136,6 @@ class RecordedCluster:
                 for event in _events(entry):
                     followed.follow(event)
         return followed.objects
-
-
-_TOLERANCE_S = 0.001
 
 
 class _FirstPass:

@@ -41,7 +41,7 @@ class Access:
 
     Args:
         token: The token.
-        port: Returns the port of the server.
+        port: The port of the server.
     """
 
     def __init__(self, token: str, port: int) -> None:

@@ -40,7 +40,7 @@ class AnswerCache:
     ) -> Encoded:
         """The answer that is known or being made, or a new one.
 
-        Whoever asks may go away: the answer is made as long as somebody waits for it.
+        Whoever asks may go away: the answer is made all the same, as others may wait for it.
 
         Args:
             question: The question.

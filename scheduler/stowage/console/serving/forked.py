@@ -1,8 +1,8 @@
 """Answers a question in a child process, which shares the cluster as it is at this moment.
 
 A question may take seconds, and may change its copy of the cluster. The event loop goes on in the
-meantime and applies what the watches show. A child that takes too long, or whose asker has gone, is
-killed. The same is done by ``stowage shell``.
+meantime and applies what the watches show. A child that takes too long, or whose answer nobody
+waits for any more, is killed.
 
 A thread that reads a cluster or a recording holds the lock of `ChildProcesses`, so nothing is half
 done in a child. A thread that asks a scheduler for decisions may run meanwhile: the child does not
@@ -134,6 +134,7 @@ def _be_child(
         _write(pipe, _outcome(compute, refusal))
         status = 0
     except BaseException:
+        # Nothing may leave this function: it would run on in a copy of the parent's event loop.
         traceback.print_exc()
     finally:
         with suppress(OSError):
@@ -144,7 +145,7 @@ def _be_child(
 def _outcome(compute: Callable[[], bytes], refusal: Callable[[Exception], bytes | None]) -> bytes:
     try:
         return _DONE + compute()
-    except Exception as error:
+    except Exception as error:  # `refusal` knows which ones are the asker's fault
         body = refusal(error)
         if body is None:
             traceback.print_exc()

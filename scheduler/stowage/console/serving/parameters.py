@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from stowage.console.answers.answer import InvalidQuestion, unix_seconds
 
 MAX_CHARACTERS = 512
+_MAX_UNIX_S = 253_402_300_800.0
 
 
 class Parameters:
@@ -67,6 +68,3 @@ def parse_time(text: str, name: str) -> float | None:
     if not abs(unix_s) < _MAX_UNIX_S:
         raise InvalidQuestion(name, f"expected a time before the year 10000, got {text[:40]!r}")
     return unix_s
-
-
-_MAX_UNIX_S = 253_402_300_800.0

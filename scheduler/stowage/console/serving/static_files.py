@@ -13,6 +13,8 @@ from stowage.console.serving.responses import error_response
 
 FOLDER = Path(__file__).parents[1] / "static"
 INDEX = "index.html"
+_MIN_COMPRESSED = 1_400
+"""Bytes; a smaller answer fits into one packet anyway."""
 NO_PAGE = "this installation has no page: only /api and /stream answer"
 
 #: Not left to the mime tables of the system.
@@ -68,6 +70,3 @@ class StaticFiles:
         if len(body) > _MIN_COMPRESSED and path.suffix in _TYPES:
             response.enable_compression()
         return response
-
-
-_MIN_COMPRESSED = 1_400

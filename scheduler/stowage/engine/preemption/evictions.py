@@ -81,7 +81,7 @@ def preemption_inconsistencies(state: EngineState) -> Iterator[str]:
     for queued in state.queue.contents()[QueueState.UNSCHEDULABLE]:
         framework = state.frameworks[queued.scheduler_name]
         is_released = queued.uid in state.preemptions.released
-        if framework.released(queued.gating_plugin) is None or is_released:
+        if framework.gating.released(queued.gating_plugin) is None or is_released:
             continue
         if not is_preempting(state, queued.uid):
             yield f"preemptor {queued.info.key} is gated and waits for no eviction"

@@ -11,7 +11,7 @@ from stowage.framework import Framework
 
 def gate_preemptors(state: EngineState, framework: Framework) -> None:
     """Let the framework's PreEnqueue plugins ask which pods wait for evictions."""
-    framework.gate_by(
+    framework.gating.connect(
         partial(is_preempting, state),
         lambda: bool(state.preemptions),
         partial(released_preemptors, state),

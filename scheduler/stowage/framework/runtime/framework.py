@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -19,8 +19,6 @@ from stowage.framework.extension_points import (
     PostBindPlugin,
     PostFilterPlugin,
     PreBindPlugin,
-    PreemptionGate,
-    PreEnqueuePlugin,
     PreFilterPlugin,
     PreScorePlugin,
     QueueSortPlugin,
@@ -44,12 +42,10 @@ from stowage.framework.runtime.binding_run import (
 from stowage.framework.runtime.class_cache import ClassCache
 from stowage.framework.runtime.class_repeats import ClassRepeats
 from stowage.framework.runtime.dry_run import DryRun
-from stowage.framework.runtime.enqueue_run import (
-    registered_events,
-    run_pre_enqueue_plugins,
-)
+from stowage.framework.runtime.enqueue_run import registered_events
 from stowage.framework.runtime.evaluations import FILTER, PRE_FILTER, PRE_SCORE, SCORE, Evaluations
 from stowage.framework.runtime.filter_run import FilterRun
+from stowage.framework.runtime.gating import Gating
 from stowage.framework.runtime.nominated_filter import overrule_nominated
 from stowage.framework.runtime.nominated_pods import NO_NOMINATIONS, NominatedPods, Nominations
 from stowage.framework.runtime.post_filter_run import PostFilterOutcome, run_post_filter_plugins
@@ -81,6 +77,7 @@ class Framework:
 
     Attributes:
         sort_key: The sort key of the QueueSort plugin.
+        gating: Runs the PreEnqueue plugins.
         evaluations: Counts of plugin evaluations.
     """
 
@@ -91,20 +88,13 @@ class Framework:
         self.events_by_plugin: Mapping[str, Sequence[EventRegistration]] = registered_events(
             profile.instances.values()
         )
+        self.gating = Gating(profile)
         points = profile.plugins
         queue_sort = cast("QueueSortPlugin", points[ExtensionPoint.QUEUE_SORT][0])
         self.sort_key = queue_sort.sort_key
         # If the sort key of an out-of-tree plugin is invalid, PreFilter fails with its error.
         self._unsortable = getattr(queue_sort, "unsortable", None)
         self._queue_sort_name = queue_sort.name
-        self._pre_enqueue = cast("tuple[PreEnqueuePlugin, ...]", points[ExtensionPoint.PRE_ENQUEUE])
-        self._pre_enqueue_again = tuple(
-            each for each in self._pre_enqueue if not each.traits.pre_enqueue_per_class
-        )
-        self._has_gates_per_pod = not all(
-            isinstance(each, PreemptionGate) for each in self._pre_enqueue_again
-        )
-        self._is_any_preempting: Callable[[], bool] = lambda: True
         self._pre_filter = cast("tuple[PreFilterPlugin, ...]", points[ExtensionPoint.PRE_FILTER])
         self._post_filter = cast("tuple[PostFilterPlugin, ...]", points[ExtensionPoint.POST_FILTER])
         self._pre_score = cast("tuple[PreScorePlugin, ...]", points[ExtensionPoint.PRE_SCORE])
@@ -138,7 +128,6 @@ class Framework:
         self._repeats = ClassRepeats(self._pre_filter, self._pre_score)
         self._nominated = NominatedPods()
         self._placements = PlacementRun(tuple(profile.instances.values()), dict(profile.weights))
-        self._releasing: dict[str, Callable[[], Collection[str]]] = {}
         self.evaluations = Evaluations(
             {
                 PRE_FILTER: [each.name for each in self._pre_filter],
@@ -160,30 +149,7 @@ class Framework:
 
     def run_pre_enqueue(self, pod: PodInfo) -> Status:
         """Whether the pod may enter the queue; a rejection names its plugin."""
-        return run_pre_enqueue_plugins(self._pre_enqueue, pod)
-
-    def gates_per_pod(self, pod: PodInfo) -> bool:
-        """Whether PreEnqueue may now answer differently for other pods of the pod's class.
-
-        While no preemption is under way, a preemption gate accepts every pod. Pods with resource
-        claims differ in the claims that were made for them, members of pod groups in their groups.
-        """
-        if pod.group or pod.spec.resource_claims:
-            return True
-        if self._is_any_preempting():
-            return bool(self._pre_enqueue_again)
-        return self._has_gates_per_pod
-
-    def reports_gated_pods(self, plugin: str) -> bool:
-        """Whether the pods that a plugin gates get a condition that says so."""
-        known = self.profile.instances.get(plugin)
-        return known is not None and known.traits.reports_gated_pods
-
-    def run_pre_enqueue_again(self, pod: PodInfo) -> Status:
-        """`run_pre_enqueue` for a pod after another pod of its class was just accepted."""
-        differs = pod.group or pod.spec.resource_claims
-        plugins = self._pre_enqueue if differs else self._pre_enqueue_again
-        return run_pre_enqueue_plugins(plugins, pod)
+        return self.gating.run(pod)
 
     def run_pre_filter(
         self,
@@ -327,35 +293,11 @@ class Framework:
             self.evaluations.add(PRE_FILTER, skipped)
         self.evaluations.add(FILTER, skipped, num_nodes)
 
-    def gate_by(
-        self,
-        is_preempting: Callable[[str], bool],
-        is_any_preempting: Callable[[], bool],
-        released: Callable[[], Collection[str]],
-    ) -> None:
-        """Connect the plugins that gate preemptors to the engine's evictions.
-
-        Args:
-            is_preempting: Whether evictions for the pod with this UID are under way.
-            is_any_preempting: Whether evictions for any pod are under way.
-            released: Returns the UIDs of gated pods whose evictions are done.
-        """
-        self._is_any_preempting = is_any_preempting
-        for plugin in self.profile.instances.values():
-            if isinstance(plugin, PreemptionGate):
-                plugin.gate_by(is_preempting)
-                self._releasing[plugin.name] = released
-
     def read_snapshots(self, snapshot: Callable[[], Snapshot]) -> None:
         """Connect the plugins that read the cluster outside the scheduling cycle."""
         for plugin in (*self.profile.instances.values(), *self.profile.ties.plugins):
             if isinstance(plugin, SnapshotReader):
                 plugin.read_snapshots(snapshot)
-
-    def released(self, plugin: str) -> Collection[str] | None:
-        """The gated pods that a preemption gate accepts now; None if the plugin is no such gate."""
-        released = self._releasing.get(plugin)
-        return None if released is None else released()
 
     def run_pre_score(
         self,

@@ -1,8 +1,9 @@
-"""Kopf watches the pending pods of our profiles.
+"""Kopf runs the watch of the pending pods of our profiles; the pods do not pass through it.
 
-The middleware of Kopf's session handles lists itself and passes them on without items, with the
-resource version from which Kopf watches. It also handles the lines of a watch, each decoded once,
-and passes on bookmarks in their place. So Kopf's handler gets no pods.
+Kopf discovers the resource, lists, watches and resumes. The middleware of its session handles lists
+itself and passes them on without items, with the resource version from which Kopf watches. It also
+handles the lines of a watch, each decoded once, and passes on bookmarks in their place. So Kopf's
+handler gets no pods.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 As in kube-scheduler, a self-signed certificate is used without ``--tls-cert-file``. It is stored in
 ``--cert-dir`` if given, otherwise in memory only. The latter is made when the first client
-connects, because importing ``cryptography`` takes a tenth of the CPU time of a start.
+connects, because importing ``cryptography`` is a large part of a start.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Each line is decoded once. A known pod that a new list does not contain is gone. An event may arrive
 after a newer list or removal: a watch resumes before it, or a proxy repeats it. It is recognised by
 its resource version, compared with the list's, and by its UID, compared with those of the removed
-pods. A removed pod never comes
-back: nodeName is never unset, a terminal phase never left, a UID never used twice.
+pods. A removed pod never comes back: nodeName is never unset, a terminal phase never left, a UID
+never used twice.
 """
 
 from __future__ import annotations

@@ -153,6 +153,15 @@ class PodClass:
         """``PreemptLowerPriority`` (the default) or ``Never``."""
         return self.spec.preemption_policy or "PreemptLowerPriority"
 
+    def has_usage_of(self, other: PodClass) -> bool:
+        """Whether its pods use as much of their node as those of another class."""
+        return self is other or (
+            self.requests == other.requests
+            and self.nonzero_cpu_milli == other.nonzero_cpu_milli
+            and self.nonzero_memory_bytes == other.nonzero_memory_bytes
+            and self.host_ports == other.host_ports
+        )
+
     def __repr__(self) -> str:
         return f"PodClass({self.id}, {self.namespace!r}, {self.labels!r})"
 

@@ -1,0 +1,47 @@
+"""Packages whose own code does not run until it is needed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from stowage.cli.lean_libraries import empty_packages
+
+NAME = "heavy_package_of_a_test"
+
+
+@pytest.fixture(autouse=True)
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package with a submodule; its own code sets ``VALUE``."""
+    folder = tmp_path / NAME
+    folder.mkdir()
+    (folder / "__init__.py").write_text("from .part import SMALL\nVALUE = SMALL + 1\n")
+    (folder / "part.py").write_text("SMALL = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    for name in [name for name in sys.modules if name.startswith(NAME)]:
+        del sys.modules[name]
+
+
+def test_a_submodule_is_imported_without_the_code_of_its_package() -> None:
+    with empty_packages(NAME) as packages:
+        assert import_module(f"{NAME}.part").SMALL == 1
+        exec(f"from {NAME} import part", {})
+        assert "VALUE" not in vars(packages[NAME])
+
+
+def test_the_code_of_a_package_runs_when_something_of_it_is_needed() -> None:
+    with empty_packages(NAME) as packages:
+        assert packages[NAME].VALUE == 2
+        with pytest.raises(AttributeError, match="nothing"):
+            _ = packages[NAME].nothing
+
+
+def test_an_import_after_the_block_runs_the_code_of_the_package() -> None:
+    with empty_packages(NAME):
+        import_module(f"{NAME}.part")
+    assert import_module(NAME).VALUE == 2
