@@ -18,8 +18,9 @@ from stowage.engine.scheduling.node_scoring import prioritize_nodes, select_host
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import CycleState, Framework
 from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, ExtensionPoint
-from stowage.framework.verdict import BoolArray
+from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
+from stowage.state.snapshot import Snapshot
 
 #: Their Reserve and Permit do nothing for a pod without volumes, claims and pod group.
 _KNOWN = frozenset(name for name, _ in DEFAULT_MULTI_POINT)
@@ -105,18 +106,25 @@ def hopeless_first(cluster: VirtualCluster, name: str, pods: list[Pod]) -> list[
     snapshot = cache.snapshot()
     others = snapshot.exists.copy()
     others[snapshot.row_of(name)] = False
-    free = (snapshot.allocatable - snapshot.requested)[others]
-    known: dict[int, bool] = {}
+    known: dict[bytes, bool] = {}
+    hopeless: list[Pod] = []
+    hopeful: list[Pod] = []
     for pod in pods:
         info = cache.get_pod(pod.metadata.uid)
-        if info is not None and info.pod_class.id not in known:
+        has_room = True
+        if info is not None:
             wanted = snapshot.request_vector(info.pod_class)
-            asked = np.flatnonzero(wanted)
-            room = (free[:, asked] >= wanted[asked]).all(axis=1)
-            known[info.pod_class.id] = bool(room.any())
-    return sorted(pods, key=lambda pod: _has_room(cluster, pod, known))
+            key = wanted.tobytes()
+            if key not in known:
+                known[key] = _has_room(snapshot, others, wanted)
+            has_room = known[key]
+        (hopeful if has_room else hopeless).append(pod)
+    return [*hopeless, *hopeful]
 
 
-def _has_room(cluster: VirtualCluster, pod: Pod, known: dict[int, bool]) -> bool:
-    info = cluster.engine.state.cache.get_pod(pod.metadata.uid)
-    return info is None or known[info.pod_class.id]
+def _has_room(snapshot: Snapshot, rows: BoolArray, wanted: Int64Array) -> bool:
+    """Whether one of these rows, ``bool[rows]``, has these amounts left, ``int64[resources]``."""
+    room = rows.copy()
+    for column in np.flatnonzero(wanted).tolist():
+        room &= snapshot.allocatable[:, column] - snapshot.requested[:, column] >= wanted[column]
+    return bool(room.any())
