@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from stowage.analysis.cluster_changes import cordon
 from stowage.analysis.compact import compact
-from stowage.analysis.relocation import relocate
+from stowage.analysis.relocation import Relocations
 from stowage.analysis.virtual_cluster import VirtualCluster
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.node import Node
@@ -106,7 +106,7 @@ def test_a_pod_moves_where_the_queue_of_the_engine_would_move_it(
     objects = (make_node("old"), *nodes, *made, moved, replace_name(moved, "n0"))
     fast, plain = (VirtualCluster(loaded_cluster(*objects)) for _ in range(2))
     cordon(fast, "old")
-    why = relocate(fast, moved, np.zeros(64, dtype=np.bool_))
+    why = Relocations(fast).relocate(moved, np.zeros(64, dtype=np.bool_))
     fast.engine.validate()
     cordon(plain, "old")
     plain.evict_pod(replace(moved, spec=replace(moved.spec, preemption_policy="Never")))
