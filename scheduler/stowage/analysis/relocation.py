@@ -121,18 +121,18 @@ def hopeless_first(cluster: VirtualCluster, name: str, pods: list[Pod]) -> list[
     snapshot = cache.snapshot()
     others = snapshot.exists.copy()
     others[snapshot.row_of(name)] = False
-    known: dict[bytes, bool] = {}
+    known: dict[int, bool] = {}
     hopeless: list[Pod] = []
     hopeful: list[Pod] = []
     for pod in pods:
         info = cache.get_pod(pod.metadata.uid)
         has_room = True
         if info is not None:
-            wanted = snapshot.request_vector(info.pod_class)
-            key = wanted.tobytes()
-            if key not in known:
-                known[key] = _has_room(snapshot, others, wanted)
-            has_room = known[key]
+            demand = info.pod_class.demand.id
+            if demand not in known:
+                wanted = snapshot.request_vector(info.pod_class)
+                known[demand] = _has_room(snapshot, others, wanted)
+            has_room = known[demand]
         (hopeful if has_room else hopeless).append(pod)
     return [*hopeless, *hopeful]
 
