@@ -13,7 +13,7 @@ from stowage.analysis.cluster_changes import (
     refusing_budget,
 )
 from stowage.analysis.loaded_cluster import LoadedCluster
-from stowage.analysis.relocation import hopeless_first, relocate
+from stowage.analysis.relocation import Relocations, hopeless_first
 from stowage.analysis.virtual_cluster import VirtualCluster
 from stowage.analysis.what_if import ClusterSummary, Placement, summary_of
 from stowage.api.objects.meta import controller_of
@@ -58,6 +58,7 @@ def compact(loaded: LoadedCluster) -> CompactAnswer:
     question.
     """
     cluster = VirtualCluster(loaded)
+    relocations = Relocations(cluster)
     cluster.run()
     cluster.pods.forget_changes()
     before = summary_of(cluster)
@@ -68,7 +69,7 @@ def compact(loaded: LoadedCluster) -> CompactAnswer:
     avoided = _removable_at_best(snapshot, order)
     for row, name in [(row, snapshot.node_names[row]) for row in order.tolist()]:
         avoided[row] = False
-        why = _remove(cluster, name, avoided)
+        why = _remove(cluster, relocations, name, avoided)
         if why:
             needed.append(NeededNode(name, why))
         else:
@@ -106,14 +107,17 @@ def _removable_at_best(snapshot: Snapshot, order: Int64Array) -> BoolArray:
     return first
 
 
-def _remove(cluster: VirtualCluster, name: str, avoided: BoolArray) -> str:
+def _remove(
+    cluster: VirtualCluster, relocations: Relocations, name: str, avoided: BoolArray
+) -> str:
     """Remove the node if all its pods find a place; why not, and nothing is changed."""
     moving = [pod for pod in cluster.pods.on_node(name) if not kept_by_drain(pod)]
     lone = next((pod for pod in moving if controller_of(pod.metadata) is None), None)
     if lone is not None:
         return f"{lone.metadata.namespaced_name} has no controller that would make it again"
     node = find_node(cluster, name)
-    why = _move(cluster, name, moving, avoided)
+    cordon(cluster, name)
+    why = _move(cluster, relocations, hopeless_first(cluster, name, moving), avoided)
     if why:
         _put_back(cluster, node, moving)
         return why
@@ -123,14 +127,15 @@ def _remove(cluster: VirtualCluster, name: str, avoided: BoolArray) -> str:
     return ""
 
 
-def _move(cluster: VirtualCluster, name: str, moving: list[Pod], avoided: BoolArray) -> str:
-    """Move the pods one by one; why one of them cannot move."""
-    cordon(cluster, name)
-    for pod in hopeless_first(cluster, name, moving):
+def _move(
+    cluster: VirtualCluster, relocations: Relocations, moving: list[Pod], avoided: BoolArray
+) -> str:
+    """Move the pods of a cordoned node one by one; why one of them cannot move."""
+    for pod in moving:
         refusal = refusing_budget(budgets_of(cluster, pod))
         if refusal:
             return f"{pod.metadata.namespaced_name}: {refusal}"
-        why = relocate(cluster, pod, avoided)
+        why = relocations.relocate(pod, avoided)
         if why:
             return why
     return ""

@@ -18,55 +18,71 @@ from stowage.engine.scheduling.node_scoring import prioritize_nodes, select_host
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import CycleState, Framework
 from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, ExtensionPoint
-from stowage.framework.verdict import BoolArray
+from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
+from stowage.state.snapshot import Snapshot
 
 #: Their Reserve and Permit do nothing for a pod without volumes, claims and pod group.
 _KNOWN = frozenset(name for name, _ in DEFAULT_MULTI_POINT)
 
 
-def relocate(cluster: VirtualCluster, pod: Pod, avoided: BoolArray) -> str:
-    """Evict the pod, which its controller makes again; returns why it gets no other node.
+class Relocations:
+    """Moves pods of a cluster to other nodes, one after the other.
 
     Args:
-        cluster: The pod's node is cordoned.
-        pod: A pod with a controller.
-        avoided: ``bool[rows]``: nodes that get the pod only if no other node takes it.
+        cluster: The cluster.
     """
-    key, was = pod.metadata.namespaced_name, pod.spec.node_name
-    pod = replace(pod, spec=replace(pod.spec, preemption_policy="Never"))
-    made = cluster.made_again(pod)
-    info = _ordinary(cluster.engine.state, made)
-    if info is not None:
-        cluster.delete_pod(pod)
-        node_name = _other_node(cluster.engine.state, info, was, avoided)
-        if node_name:
-            cluster.place_pod(replace(made, spec=replace(made.spec, node_name=node_name)))
-            return ""
-        cluster.create_pods([made])
-    else:
-        cluster.evict_pod(pod)
-    cluster.run()
-    current = cluster.objects.pod(key)
-    if current is None or not current.spec.node_name:
-        return f"{key} would stay pending: {cluster.messages.get(key, '')}"
-    if current.spec.node_name == was:
-        return f"{key} would come back to the node, although it is cordoned"
-    return ""
 
+    def __init__(self, cluster: VirtualCluster) -> None:
+        self._cluster = cluster
+        state = cluster.engine.state
+        self._deciding = {
+            name: framework
+            for name, framework in state.frameworks.items()
+            if not state.extenders and _asks_only_known_plugins(framework)
+        }
 
-def _ordinary(state: EngineState, pod: Pod) -> PodInfo | None:
-    """The pod in the scheduler's terms if it needs nothing but a node of Filter and Score."""
-    framework = state.frameworks.get(pod.spec.scheduler_name)
-    if framework is None or state.extenders or not _asks_only_known_plugins(framework):
-        return None
-    try:
-        info = make_pod_info(pod, state.cache.classes)
-    except InvalidObject:
-        return None  # the engine reports it
-    if info.volumes or info.spec.resource_claims or info.group:
-        return None
-    return info if framework.run_pre_enqueue(info).is_success else None
+    def relocate(self, pod: Pod, avoided: BoolArray) -> str:
+        """Evict the pod, which its controller makes again; returns why it gets no other node.
+
+        Args:
+            pod: A pod with a controller, whose node is cordoned.
+            avoided: ``bool[rows]``: nodes that get the pod only if no other node takes it.
+        """
+        cluster, key, was = self._cluster, pod.metadata.namespaced_name, pod.spec.node_name
+        if pod.spec.preemption_policy != "Never":
+            pod = replace(pod, spec=replace(pod.spec, preemption_policy="Never"))
+        made = cluster.made_again(pod)
+        info = self._ordinary(made)
+        if info is not None:
+            cluster.delete_pod(pod)
+            node_name = _other_node(cluster.engine.state, info, was, avoided)
+            if node_name:
+                cluster.place_pod(replace(made, spec=replace(made.spec, node_name=node_name)))
+                return ""
+            cluster.create_pods([made])
+        else:
+            cluster.evict_pod(pod)
+        cluster.run()
+        current = cluster.objects.pod(key)
+        if current is None or not current.spec.node_name:
+            return f"{key} would stay pending: {cluster.messages.get(key, '')}"
+        if current.spec.node_name == was:
+            return f"{key} would come back to the node, although it is cordoned"
+        return ""
+
+    def _ordinary(self, pod: Pod) -> PodInfo | None:
+        """The pod in the scheduler's terms if it needs nothing but a node of Filter and Score."""
+        framework = self._deciding.get(pod.spec.scheduler_name)
+        if framework is None:
+            return None
+        try:
+            info = make_pod_info(pod, self._cluster.engine.state.cache.classes)
+        except InvalidObject:
+            return None  # the engine reports it
+        if info.volumes or info.spec.resource_claims or info.group:
+            return None
+        return info if framework.run_pre_enqueue(info).is_success else None
 
 
 def _asks_only_known_plugins(framework: Framework) -> bool:
@@ -105,18 +121,25 @@ def hopeless_first(cluster: VirtualCluster, name: str, pods: list[Pod]) -> list[
     snapshot = cache.snapshot()
     others = snapshot.exists.copy()
     others[snapshot.row_of(name)] = False
-    free = (snapshot.allocatable - snapshot.requested)[others]
     known: dict[int, bool] = {}
+    hopeless: list[Pod] = []
+    hopeful: list[Pod] = []
     for pod in pods:
         info = cache.get_pod(pod.metadata.uid)
-        if info is not None and info.pod_class.id not in known:
-            wanted = snapshot.request_vector(info.pod_class)
-            asked = np.flatnonzero(wanted)
-            room = (free[:, asked] >= wanted[asked]).all(axis=1)
-            known[info.pod_class.id] = bool(room.any())
-    return sorted(pods, key=lambda pod: _has_room(cluster, pod, known))
+        has_room = True
+        if info is not None:
+            demand = info.pod_class.demand.id
+            if demand not in known:
+                wanted = snapshot.request_vector(info.pod_class)
+                known[demand] = _has_room(snapshot, others, wanted)
+            has_room = known[demand]
+        (hopeful if has_room else hopeless).append(pod)
+    return [*hopeless, *hopeful]
 
 
-def _has_room(cluster: VirtualCluster, pod: Pod, known: dict[int, bool]) -> bool:
-    info = cluster.engine.state.cache.get_pod(pod.metadata.uid)
-    return info is None or known[info.pod_class.id]
+def _has_room(snapshot: Snapshot, rows: BoolArray, wanted: Int64Array) -> bool:
+    """Whether one of these rows, ``bool[rows]``, has these amounts left, ``int64[resources]``."""
+    room = rows.copy()
+    for column in np.flatnonzero(wanted).tolist():
+        room &= snapshot.allocatable[:, column] - snapshot.requested[:, column] >= wanted[column]
+    return bool(room.any())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.integration.analysis.test_capacity import POD, objects
 from tests.integration.analysis.test_explain import run_stowage
 
@@ -44,3 +46,16 @@ def test_a_cluster_that_cannot_be_read_ends_the_shell(tmp_path: Path) -> None:
     done = run_stowage("shell", "--from", str(tmp_path / "none.json"), stdin="exit\n")
     assert (done.returncode, done.stdout) == (1, "")
     assert "none.json" in done.stderr
+
+
+def test_what_every_answer_needs_is_imported_before_the_first_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # a line on stderr per import
+    questions = "explain node n1\nwhat-if --drain n1\ncompact -o json\n"
+    done = run_stowage("shell", "--from", objects(tmp_path), stdin=questions)
+    assert done.returncode == 0
+    before, _, after = done.stderr.partition("ask: explain")
+    assert "stowage.cli.ask.answers" in before
+    assert "| stowage" not in after.replace("  ", "")
+    assert "numpy" not in after

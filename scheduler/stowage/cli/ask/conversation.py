@@ -1,7 +1,8 @@
 """Question after question about a cluster that is kept in memory.
 
 Each question is answered in a forked child, which shares the loaded cluster with the shell: it may
-change its copy, an interrupt ends it alone, and the next question finds the cluster as it was.
+change its copy, an interrupt ends it alone, and the next question finds the cluster as it was. What
+every child needs is imported and made before, or each child would spend its time on it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy.ma  # noqa: F401 - numpy.unique imports it
 import typer
 from rich.console import Console
 
+import stowage.cli.ask.answers  # noqa: F401 - the commands import it late
 from stowage.cli.ask import capacity, compact, explain, what_if
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.source import ClusterContents, failures_reported, kept, read_contents
@@ -35,6 +38,7 @@ _COMMANDS: Mapping[str, Callable[..., None]] = {
 }
 for _name, _command in _COMMANDS.items():
     _questions.command(_name)(_command)
+_ASK = typer.main.get_command(_questions)
 
 
 def converse(flags: ClusterFlags) -> None:
@@ -92,7 +96,7 @@ def _status(arguments: Sequence[str], contents: ClusterContents) -> int:
     """Answer in this process, which ends afterwards; the exit status."""
     try:
         with kept(contents):
-            _questions(args=list(arguments), prog_name="")
+            _ASK(args=list(arguments), prog_name="")
     except SystemExit as end:
         return _code(end.code)
     except KeyboardInterrupt:
