@@ -86,6 +86,8 @@ def tune(
 
     The answer is a KubeSchedulerConfiguration with a comment on what it gains on the arrivals of
     the search, and on those held back. Nothing is applied: put it into the ConfigMap yourself.
+
+    stowage tune openb searches on a published trace of GPU pods.
     """
 
     def make_task() -> TuningTask:
