@@ -58,6 +58,20 @@ def test_all_policies_and_seeds_are_in_the_csv(
 
 
 @pytest.mark.usefixtures("installed")
+def test_results_of_another_version_of_the_plugins_are_not_kept(
+    run: Callable[..., tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = ("--policies", "BestFit", "--seeds", "1", "--resume", str(tmp_path / "kept.jsonl"))
+    assert run(*flags)[0] == 0
+    monkeypatch.setattr(
+        "stowage.cli.simulate.openb_input.plugin_versions", lambda: {"BestFit": "0.2.0"}
+    )
+    code, output = run(*flags)
+    assert code == 0
+    assert "run again, because their inputs have changed: 1" in output
+
+
+@pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("name", ["default-1.36", "default-1.12"])
 def test_a_policy_may_be_a_file(run: Callable[..., tuple[int, str]], name: str) -> None:
     code, output = run("--policies", str(PACKAGE / f"{name}.yaml"), "--seeds", "1")
