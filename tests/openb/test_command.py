@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,20 +16,6 @@ from tests.openb.published import DETERMINISTIC
 from tests.openb.synthetic import nodes_csv, pods_csv
 
 HEADER = "trace,policy,seed,metric,at50,at80,at90,at100,at110,at120,at130"
-
-
-@pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package as pip installs it: modules, and the entry points in its metadata."""
-    declared = tomllib.loads((PACKAGE / "pyproject.toml").read_text("utf-8"))["project"]
-    metadata = tmp_path / "site" / "stowage_gpushare-0.1.0.dist-info"
-    metadata.mkdir(parents=True)
-    metadata.joinpath("METADATA").write_text("Name: stowage-gpushare\nVersion: 0.1.0\n", "utf-8")
-    offered = declared["entry-points"]["stowage.plugins"]
-    points = "\n".join(f"{name} = {target}" for name, target in offered.items())
-    metadata.joinpath("entry_points.txt").write_text(f"[stowage.plugins]\n{points}\n", "utf-8")
-    monkeypatch.syspath_prepend(str(metadata.parent))
-    monkeypatch.syspath_prepend(str(PACKAGE))
 
 
 @pytest.fixture
@@ -70,6 +55,20 @@ def test_all_policies_and_seeds_are_in_the_csv(
     assert run("--seeds", "1-2", "--csv", str(file), "--resume", str(kept))[0] == 0
     assert kept.read_bytes() == before
     assert file.read_text("utf-8") == text
+
+
+@pytest.mark.usefixtures("installed")
+def test_results_of_another_version_of_the_plugins_are_not_kept(
+    run: Callable[..., tuple[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = ("--policies", "BestFit", "--seeds", "1", "--resume", str(tmp_path / "kept.jsonl"))
+    assert run(*flags)[0] == 0
+    monkeypatch.setattr(
+        "stowage.cli.simulate.openb_input.plugin_versions", lambda: {"BestFit": "0.2.0"}
+    )
+    code, output = run(*flags)
+    assert code == 0
+    assert "run again, because their inputs have changed: 1" in output
 
 
 @pytest.mark.usefixtures("installed")

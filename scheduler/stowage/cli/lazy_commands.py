@@ -27,6 +27,9 @@ class CommandSource(NamedTuple):
     panel: str
 
 
+FILE = "FILE"
+"""Name of the command of a `FileGroup` that takes files."""
+
 ENTRY_POINT_GROUP = "stowage.commands"
 """Entry points of installed distributions: command name -> ``module:app``."""
 
@@ -65,6 +68,25 @@ class LazyGroup(PlainGroup):
         if name in self.distributions and name not in self.sources:
             ctx.fail(f"'{name}' needs the package {self.distributions[name]}: it is not installed.")
         return super().resolve_command(ctx, args)
+
+
+class FileGroup(LazyGroup):
+    """A group whose first argument is the name of a command, or a file.
+
+    The command `FILE` of `sources` takes files.
+    """
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name; any other name is the first file."""
+        return super().get_command(ctx, cmd_name if cmd_name in self.sources else FILE)
+
+    def make_context(
+        self, info_name: Any, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """Let the command of files take the arguments, unless the first one names another."""
+        if args and args[0] != FILE and args[0] in self.sources:
+            return super().make_context(info_name, args, parent, **extra)
+        return super().get_command(None, FILE).make_context(info_name, args, parent, **extra)
 
 
 def single_command_app(

@@ -59,7 +59,7 @@ class Fingerprints:
         named = (workload.name, seed)
         if named not in self._of_arrivals:
             self._of_arrivals[named] = _arrivals_fingerprint(workload, seed)
-        return fingerprint_of(self._of_arrivals[named], policy, seed, _plugin_versions())
+        return fingerprint_of(self._of_arrivals[named], policy, seed, plugin_versions())
 
 
 def _arrivals_fingerprint(workload: Workload, seed: int) -> str:
@@ -69,7 +69,8 @@ def _arrivals_fingerprint(workload: Workload, seed: int) -> str:
     return fingerprint_of(timeline.objects().by_kind, happenings, names)
 
 
-def _plugin_versions() -> dict[str, str]:
+def plugin_versions() -> dict[str, str]:
+    """Plugin of another distribution -> the version of that."""
     return {
         point.name: point.dist.version if point.dist is not None else ""
         for point in entry_points(group=_PLUGINS)

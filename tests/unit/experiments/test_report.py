@@ -138,7 +138,14 @@ def test_a_series_over_load_says_so() -> None:
     series = Series("alloc_pct", "%", [0.0, 100.0], [0.0, 80.0], "% of arrived load")
     figure = series_figure("alloc_pct", [("p", [series])])
     assert figure.layout["xaxis"]["title"]["text"] == "% of arrived load"
-    assert title_of("alloc_pct") == "Alloc"
+    assert figure.title == "Allocated GPUs"
+    assert title_of("allocated_cpu_pct") == "Allocated cpu"
+
+
+def test_the_interval_of_a_share_ends_at_the_whole() -> None:
+    seeds = [Series("allocated", "%", [0.0, 60.0], [0.0, y]) for y in (80.0, 99.0)]
+    _, area = _line_and_area(series_figure("allocated", [("p", seeds)]))
+    assert max(area["y"]) == 100.0
 
 
 def test_a_report_that_cannot_be_written_names_its_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The first and the later arrivals of a workload, as workloads of their own."""
+"""The first and the later arrivals of a workload or trace, as ones of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import takewhile
 import msgspec
 from msgspec.structs import replace
 
+from stowage.analysis.simulation.openb.trace import OpenbTrace
 from stowage.analysis.simulation.timeline import (
     Happening,
     PodArrives,
@@ -83,3 +84,26 @@ def _later(happenings: Iterable[Happening], cut_s: float) -> Iterator[Happening]
             left_out.add(f"{each.pod.metadata.namespace}/{each.pod.metadata.name}")
         elif not (isinstance(each, PodLeaves) and each.key in left_out):
             yield replace(each, at_s=max(0.0, each.at_s - cut_s))
+
+
+def openb_parts(trace: OpenbTrace, share: float) -> tuple[OpenbTrace, OpenbTrace]:
+    """The first and the later pods of a trace, each with all nodes.
+
+    A run repeats the pods of its part until they have requested as much as those of the whole.
+
+    Args:
+        trace: The whole.
+        share: The first part, between 0 and 1.
+
+    Raises:
+        ValueError: No pod of a part requests a GPU, so it cannot be repeated up to any load.
+    """
+    cut = round(len(trace.pods) * share)
+    parts = (
+        replace(trace, name=f"{trace.name}, first {share:.0%}", pods=trace.pods[:cut]),
+        replace(trace, name=f"{trace.name}, last {1 - share:.0%}", pods=trace.pods[cut:]),
+    )
+    for part in parts:
+        if not any(pod.gpus for pod in part.pods):
+            raise ValueError(f"{part.name}: no pod requests a GPU, expected at least one")
+    return parts

@@ -22,12 +22,20 @@ class Objective(StrEnum):
     PREEMPTIONS = "preemptions"
 
 
+class OpenbObjective(StrEnum):
+    """What can become less in the openb experiment."""
+
+    ALLOCATION = "allocation"
+    FRAGMENTATION = "fragmentation"
+
+
 METRICS: Mapping[str, str] = {
     Objective.PACKING: "nodes_used",
     Objective.FRAGMENTATION: "fragmentation",
     Objective.BALANCE: "imbalance",
     Objective.WAITING: "wait_mean_s",
     Objective.PREEMPTIONS: "preempted",
+    OpenbObjective.ALLOCATION: "unallocated_gpus_pct",
 }
 """Objective -> the metric that is to be small."""
 

@@ -13,6 +13,7 @@ Choice: TypeAlias = int | str
 
 FIT = "NodeResourcesFit"
 _STRATEGIES = ("LeastAllocated", "MostAllocated")
+_RESOURCES = ("cpu", "memory")
 _MAX_RESOURCE_WEIGHT = 5
 _WEIGHT = "weight"
 
@@ -29,19 +30,24 @@ class Setting(msgspec.Struct, frozen=True):
     values: tuple[Choice, ...]
 
 
-def search_space(score_plugins: Iterable[str], max_weight: int) -> list[Setting]:
+def search_space(
+    score_plugins: Iterable[str], max_weight: int, extended_resources: Iterable[str] = ()
+) -> list[Setting]:
     """The settings of a profile.
 
     Args:
         score_plugins: The plugins that score in it.
         max_weight: The largest weight; 0 leaves a plugin out of the scoring.
+        extended_resources: Those that NodeResourcesFit may look at beside cpu and memory; 0 leaves
+            one out.
     """
     plugins = list(score_plugins)
     space = [Setting(f"{name}.{_WEIGHT}", tuple(range(max_weight + 1))) for name in plugins]
     if FIT in plugins:
         weights = tuple(range(1, _MAX_RESOURCE_WEIGHT + 1))
         space.append(Setting(f"{FIT}.type", _STRATEGIES))
-        space += [Setting(f"{FIT}.{resource}", weights) for resource in ("cpu", "memory")]
+        space += [Setting(f"{FIT}.{resource}", weights) for resource in _RESOURCES]
+        space += [Setting(f"{FIT}.{resource}", (0, *weights)) for resource in extended_resources]
     return space
 
 
@@ -68,9 +74,7 @@ def configuration_with(written: Mapping[str, Any], chosen: Mapping[str, Choice])
         args = _args_of(profile, FIT)
         args["scoringStrategy"] = {
             "type": chosen[f"{FIT}.type"],
-            "resources": [
-                {"name": name, "weight": chosen[f"{FIT}.{name}"]} for name in ("cpu", "memory")
-            ],
+            "resources": _resources(chosen),
         }
     return document
 
@@ -80,6 +84,14 @@ def _score_plugins(weights: Mapping[str, int]) -> dict[str, Any]:
     plugins: dict[str, Any] = {"disabled": [{"name": "*"}]}
     enabled = [{"name": name, "weight": weight} for name, weight in weights.items() if weight]
     return {"enabled": enabled, **plugins} if enabled else plugins
+
+
+def _resources(chosen: Mapping[str, Choice]) -> list[dict[str, Any]]:
+    """The resources of a strategy, cpu and memory first."""
+    names = [name.removeprefix(f"{FIT}.") for name in chosen if name.startswith(f"{FIT}.")]
+    extended = sorted(name for name in names if "/" in name)
+    weights = [(name, chosen[f"{FIT}.{name}"]) for name in (*_RESOURCES, *extended)]
+    return [{"name": name, "weight": weight} for name, weight in weights if weight]
 
 
 def _args_of(profile: dict[str, Any], plugin: str) -> dict[str, Any]:

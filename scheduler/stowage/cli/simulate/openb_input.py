@@ -15,6 +15,7 @@ from stowage.cli.ask.source import failures_reported
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.simulate.openb_policies import read_openb_policies
 from stowage.experiments.experiment import fingerprint_of
+from stowage.experiments.workload_experiment import plugin_versions
 
 _PREFIX = "openb_pod_list_"
 
@@ -39,17 +40,24 @@ def read_experiments(
         OSError: A file cannot be read.
     """
     with failures_reported(console), garbage_collection_paused():
-        try:
-            traces = _read_traces(nodes, pods)
-        except InvalidTrace as invalid:
-            console.print(f"[red]error:[/red] {escape(str(invalid))}", soft_wrap=True)
-            raise typer.Exit(1) from invalid
+        traces = read_traces(nodes, pods, console)
         return list(_experiments(traces, read_openb_policies(policies, traces), seeds))
 
 
-def _read_traces(nodes: Path, pods: Sequence[Path]) -> list[OpenbTrace]:
+def read_traces(nodes: Path, pods: Sequence[Path], console: Console) -> list[OpenbTrace]:
+    """The traces of a file of nodes and files of pods.
+
+    Raises:
+        typer.Exit: With 1, a file is invalid; the reason is printed.
+        typer.BadParameter: Two traces have the same name.
+        OSError: A file cannot be read.
+    """
     of_nodes = (str(nodes), nodes.read_bytes())
-    traces = [read_trace(trace_name(f), of_nodes, (str(f), f.read_bytes())) for f in pods]
+    try:
+        traces = [read_trace(trace_name(f), of_nodes, (str(f), f.read_bytes())) for f in pods]
+    except InvalidTrace as invalid:
+        console.print(f"[red]error:[/red] {escape(str(invalid))}", soft_wrap=True)
+        raise typer.Exit(1) from invalid
     names = [trace.name for trace in traces]
     for name in names:
         if names.count(name) > 1:
@@ -60,9 +68,10 @@ def _read_traces(nodes: Path, pods: Sequence[Path]) -> list[OpenbTrace]:
 def _experiments(
     traces: Sequence[OpenbTrace], policies: Sequence[OpenbPolicy], seeds: Sequence[int]
 ) -> Iterator[OpenbExperiment]:
+    versions = plugin_versions()
     for trace in traces:
         read = fingerprint_of(trace)
         for policy in policies:
             for seed in seeds:
-                fingerprint = fingerprint_of(read, policy.inputs, seed)
+                fingerprint = fingerprint_of(read, policy.inputs, seed, versions)
                 yield OpenbExperiment(trace, policy, seed, fingerprint)

@@ -14,7 +14,6 @@ from stowage.analysis.simulation.openb.typical_pods import TypicalPod, typical_p
 from stowage.api.config.loading import (
     ConfigError,
     InvalidConfiguration,
-    KubeSchedulerConfiguration,
     load_configuration,
     to_builtins,
 )
@@ -23,7 +22,7 @@ from stowage.cli.simulate.policies import ConfiguredPolicy
 
 ALL = "all"
 _FLAG = "--policies"
-_PACKAGE = "the package in examples/gpushare, installed: python -m pip install ./examples/gpushare"
+PACKAGE = "the package in examples/gpushare, installed: python -m pip install ./examples/gpushare"
 
 
 class PublishedPolicy(msgspec.Struct, frozen=True):
@@ -46,26 +45,29 @@ class PublishedPolicy(msgspec.Struct, frozen=True):
         return ConfiguredPolicy(self.name, configuration)
 
 
-class FilePolicy(msgspec.Struct, frozen=True):
-    """A configuration from a file, named after the file.
+class FixedPolicy(msgspec.Struct, frozen=True):
+    """A configuration that is the same whatever the trace and the seed.
 
     Attributes:
-        name: Its name.
-        configuration: The configuration.
+        policy: The configuration and its name.
     """
 
-    name: str
-    configuration: KubeSchedulerConfiguration
+    policy: ConfiguredPolicy
+
+    @property
+    def name(self) -> str:
+        """See `OpenbPolicy`."""
+        return self.policy.name
 
     @property
     def inputs(self) -> object:
         """See `OpenbPolicy`."""
-        return to_builtins(self.configuration)
+        return to_builtins(self.policy.configuration)
 
     def for_run(self, typical: tuple[TypicalPod, ...], seed: int) -> ConfiguredPolicy:
-        """See `OpenbPolicy`: the same whatever the trace and the seed."""
+        """See `OpenbPolicy`."""
         del typical, seed
-        return ConfiguredPolicy(self.name, self.configuration)
+        return self.policy
 
 
 def read_openb_policies(text: str, traces: Sequence[OpenbTrace]) -> list[OpenbPolicy]:
@@ -101,7 +103,7 @@ def _policy(part: str) -> OpenbPolicy:
         expected = f"{ALL}, {', '.join(POLICIES)}, or a file"
         raise InvalidConfiguration([ConfigError(_FLAG, part, expected)])
     try:
-        return FilePolicy(file.stem, read_configuration(file))
+        return FixedPolicy(ConfiguredPolicy(file.stem, read_configuration(file)))
     except InvalidConfiguration as invalid:
         raise InvalidConfiguration(
             each if each.path.startswith("--") else each.under(part) for each in invalid.errors
@@ -120,6 +122,6 @@ def _check(policy: OpenbPolicy, trace: OpenbTrace) -> None:
         )
     except InvalidConfiguration as invalid:
         if isinstance(policy, PublishedPolicy):
-            hint = ConfigError(_FLAG, policy.name, _PACKAGE)
+            hint = ConfigError(_FLAG, policy.name, PACKAGE)
             raise InvalidConfiguration([hint, *invalid.errors]) from invalid
         raise

@@ -1,15 +1,14 @@
-"""The experiments of a search, on two parts of the arrivals."""
+"""What is searched, and the experiments of a search on two parts of the arrivals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import msgspec
 
 from stowage.analysis.simulation.result import ExperimentFailed, ExperimentResult
-from stowage.analysis.simulation.timeline import Workload
-from stowage.analysis.tuning.arrival_parts import FirstArrivals, LaterArrivals
 from stowage.analysis.tuning.search_space import FIT, Choice, configuration_with
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import load_configuration
@@ -17,8 +16,7 @@ from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.profiles import make_frameworks
 from stowage.cli.simulate.policies import ConfiguredPolicy
 from stowage.experiments.experiment import Experiment
-from stowage.experiments.pool import Pool
-from stowage.experiments.workload_experiment import Fingerprints, WorkloadExperiment
+from stowage.experiments.pool import Pool, PoolOptions
 from stowage.framework import Handle
 from stowage.framework.profile.profile import ExtensionPoint
 
@@ -26,20 +24,67 @@ PRESENT = "present"
 _LEAST_HELD_BACK_SEEDS = 5
 
 
+class TuningOptions(msgspec.Struct, frozen=True):
+    """How to search.
+
+    Attributes:
+        objectives: Names of `METRICS`.
+        num_trials: How many configurations are tried.
+        max_weight: The largest weight.
+        storage: Keeps the trials.
+        pool: Where experiments run.
+    """
+
+    objectives: Sequence[str]
+    num_trials: int
+    max_weight: int
+    storage: Path | None
+    pool: PoolOptions
+
+
+class TuningData(Protocol):
+    """Arrivals, in a part that is searched on and one that is held back."""
+
+    @property
+    def num_traces(self) -> int:
+        """Workloads or traces; a policy has an experiment for each of them and each seed."""
+        ...
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """What the search sees, and what is held back, in words."""
+        ...
+
+    @property
+    def extended_resources(self) -> Sequence[str]:
+        """Resources beside cpu and memory that are worth looking at."""
+        ...
+
+    def first(self, policy: ConfiguredPolicy, seeds: Sequence[int]) -> list[Experiment]:
+        """The experiments of a policy on the part that is searched on."""
+        ...
+
+    def held_back(self, policy: ConfiguredPolicy, seeds: Sequence[int]) -> list[Experiment]:
+        """The experiments of a policy on the other part."""
+        ...
+
+    def fingerprint(self, policy: ConfiguredPolicy, seeds: Sequence[int]) -> str:
+        """A hash of the arrivals, the policy, and plugins of other distributions."""
+        ...
+
+
 class TuningTask(msgspec.Struct, frozen=True):
     """What is tuned, and on which data.
 
     Attributes:
         written: The present configuration, as mappings and lists.
-        workloads: The workloads, whole.
-        held_back: The share of each workload's time that the search does not see.
+        data: The arrivals.
         seeds: Of the search. The held-back part is run with others, at least five.
         feature_gates: Values of ``--feature-gates``.
     """
 
     written: dict[str, Any]
-    workloads: Sequence[Workload]
-    held_back: float
+    data: TuningData
     seeds: Sequence[int]
     feature_gates: tuple[str, ...] = ()
 
@@ -75,11 +120,12 @@ class TuningTask(msgspec.Struct, frozen=True):
         }
         given = {each.name: each.args for each in configuration.profiles[0].plugin_config}
         strategy = given.get(FIT, {}).get("scoringStrategy") or {}
-        weights = {
+        given_weights = {
             each["name"]: each.get("weight") or 1 for each in strategy.get("resources") or ()
         } or {"cpu": 1, "memory": 1}
+        weights = dict.fromkeys(self.data.extended_resources, 0) | given_weights
         choices[f"{FIT}.type"] = strategy.get("type") or "LeastAllocated"
-        if weights.keys() == {"cpu", "memory"}:
+        if weights.keys() == {"cpu", "memory", *self.data.extended_resources}:
             choices |= {f"{FIT}.{name}": weight for name, weight in weights.items()}
         return choices
 
@@ -87,7 +133,7 @@ class TuningTask(msgspec.Struct, frozen=True):
         self, name: str, choices: Mapping[str, Choice], seeds: Sequence[int]
     ) -> list[Experiment]:
         """The experiments of a trial on the first part of the arrivals."""
-        return self._experiments(self.policy(name, choices), seeds, FirstArrivals)
+        return self.data.first(self.policy(name, choices), seeds)
 
     def run_present(self, pool: Pool) -> list[ExperimentResult]:
         """Results of the present configuration on the first part.
@@ -95,7 +141,7 @@ class TuningTask(msgspec.Struct, frozen=True):
         Raises:
             ExperimentFailed: An experiment failed.
         """
-        return run_all(pool, self._experiments(self.policy(PRESENT), self.seeds, FirstArrivals))
+        return run_all(pool, self.data.first(self.policy(PRESENT), self.seeds))
 
     def run_held_back(
         self, pool: Pool, policies: Sequence[ConfiguredPolicy]
@@ -106,27 +152,12 @@ class TuningTask(msgspec.Struct, frozen=True):
             ExperimentFailed: An experiment failed.
         """
         seeds = self.held_back_seeds
-        made = [self._experiments(each, seeds, LaterArrivals) for each in policies]
+        made = [self.data.held_back(each, seeds) for each in policies]
         return run_all(pool, [experiment for each in made for experiment in each])
 
     def fingerprint(self) -> str:
         """A hash of what the scores of a trial depend on."""
-        fingerprints, policy = Fingerprints(), self.policy(PRESENT)
-        return "".join(
-            fingerprints.of(each, policy, seed) for each in self.workloads for seed in self.seeds
-        )
-
-    def _experiments(
-        self,
-        policy: ConfiguredPolicy,
-        seeds: Sequence[int],
-        part: type[FirstArrivals] | type[LaterArrivals],
-    ) -> list[Experiment]:
-        return [
-            WorkloadExperiment(part(workload, 1 - self.held_back), policy, seed)
-            for workload in self.workloads
-            for seed in seeds
-        ]
+        return self.data.fingerprint(self.policy(PRESENT), self.seeds)
 
 
 def run_all(pool: Pool, experiments: Sequence[Experiment]) -> list[ExperimentResult]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 from rich.console import Console
@@ -12,30 +11,12 @@ from stowage.analysis.simulation.result import ExperimentFailed, ExperimentResul
 from stowage.analysis.tuning.objectives import Scores, mean_gain, pareto_front, scores_of
 from stowage.analysis.tuning.search_space import search_space
 from stowage.cli.tune.finding import Finding, gains
-from stowage.cli.tune.task import PRESENT, TuningTask, run_all
+from stowage.cli.tune.task import PRESENT, TuningOptions, TuningTask, run_all
 from stowage.experiments.experiment import fingerprint_of
 from stowage.experiments.open_pool import open_pool
-from stowage.experiments.pool import Pool, PoolOptions
+from stowage.experiments.pool import Pool
 from stowage.experiments.progress import shown_progress
 from stowage.experiments.search import BATCH, Search, SearchOptions, Trial
-
-
-class TuningOptions(msgspec.Struct, frozen=True):
-    """How to search.
-
-    Attributes:
-        objectives: Names of `METRICS`.
-        num_trials: How many configurations are tried.
-        max_weight: The largest weight.
-        storage: Keeps the trials.
-        pool: Where experiments run.
-    """
-
-    objectives: Sequence[str]
-    num_trials: int
-    max_weight: int
-    storage: Path | None
-    pool: PoolOptions
 
 
 class Tuned(msgspec.Struct, frozen=True):
@@ -67,7 +48,7 @@ def tuned(task: TuningTask, options: TuningOptions, console: Console) -> Tuned:
         ClusterVanished: The Dask cluster is gone; the storage has the trials that ended.
         OSError: The storage cannot be written.
     """
-    with open_pool(options.pool, BATCH * len(task.workloads) * len(task.seeds)) as pool:
+    with open_pool(options.pool, BATCH * task.data.num_traces * len(task.seeds)) as pool:
         present = task.run_present(pool)
         base = scores_of(options.objectives, present)
         search = _searched(task, options, base, pool, console)
@@ -93,7 +74,7 @@ def _searched(
     plugins = [name.partition(".")[0] for name in start if name.endswith(".weight")]
     search = Search(
         SearchOptions(
-            search_space(plugins, options.max_weight),
+            search_space(plugins, options.max_weight, task.data.extended_resources),
             options.objectives,
             task.seeds,
             options.num_trials,

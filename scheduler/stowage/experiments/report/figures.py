@@ -24,10 +24,19 @@ COLOURS = (
     "#8d7358",
 )
 _POINTS = 200
+_WHOLE = 100.0
 _MINUTES_FROM_S = 600.0
 _HOURS_FROM_S = 7200.0
 _REASON_WIDTH = 44
 _MOST_REASONS = 8
+#: Of the openb experiment, whose names are those of its published tables.
+_TITLES = {
+    "alloc_pct": "Allocated GPUs",
+    "frag_ratio_pct": "Fragmented GPUs of the idle ones",
+    "frag_amount_pct": "Fragmented GPUs of all",
+    "unallocated_gpus_pct": "Unallocated GPUs",
+    "allocated_gpu_milli": "Allocated thousandths of GPUs",
+}
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -135,7 +144,9 @@ def series_by_policy(
 
 
 def title_of(name: str) -> str:
-    """``allocated_cpu_pct`` as words: allocated cpu."""
+    """``allocated_cpu_pct`` as words: Allocated cpu."""
+    if name in _TITLES:
+        return _TITLES[name]
     words = name.removesuffix("_pct").removesuffix("_s").replace("_", " ")
     return words[:1].upper() + words[1:]
 
@@ -154,15 +165,17 @@ def _lines(policy: str, index: int, found: Sequence[Series], scale: float) -> li
     }
     if margin is None:
         return [line]
-    low = mean - margin
+    low, high = mean - margin, mean + margin
     if mean.min() >= 0:
         low = np.maximum(low, 0.0)  # no quantity here is less than nothing
+    if found[0].unit == "%" and mean.max() <= _WHOLE:
+        high = np.minimum(high, _WHOLE)
     area = {
         "type": "scatter",
         "mode": "lines",
         "name": policy,
         "x": [*shown, *reversed(shown)],
-        "y": [*_rounded(mean + margin), *reversed(_rounded(low))],
+        "y": [*_rounded(high), *reversed(_rounded(low))],
         "fill": "toself",
         "fillcolor": f"{colour(index)}2b",
         "line": {"width": 0},

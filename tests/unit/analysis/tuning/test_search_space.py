@@ -35,6 +35,23 @@ def test_every_weight_may_be_nought_and_fit_has_strategies() -> None:
     assert [each.name for each in search_space(["Mine"], 3)] == ["Mine.weight"]
 
 
+def test_fit_may_look_at_an_extended_resource_or_leave_it_out() -> None:
+    name = "NodeResourcesFit.example.com/gpu"
+    (setting,) = (
+        each
+        for each in search_space(["NodeResourcesFit"], 3, ["example.com/gpu"])
+        if each.name == name
+    )
+    assert setting.values == (0, 1, 2, 3, 4, 5)
+    for weight in (0, 4):
+        made = configuration_with(configuration_of({}), {**CHOSEN, name: weight})
+        load_configuration(made)
+        args = made["profiles"][0]["pluginConfig"][0]["args"]
+        weights = {each["name"]: each["weight"] for each in args["scoringStrategy"]["resources"]}
+        core = {"cpu": 2, "memory": 1}
+        assert weights == (core | {"example.com/gpu": weight} if weight else core)
+
+
 def test_the_configuration_has_the_chosen_weights_and_only_those() -> None:
     profile = profile_of(configuration_with(configuration_of({}), CHOSEN))
     assert profile.weights == {"NodeResourcesFit": 7}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -173,6 +174,9 @@ class _Run:
             "allocated_gpu_milli": float(self._allocated),
         }
         metrics |= {each.name: each.y[-1] for each in series}
+        metrics["unallocated_gpus_pct"] = round(100.0 - metrics["alloc_pct"], 2)
+        by_load = next(each.y for each in series if each.name == "frag_amount_pct")
+        metrics["fragmentation"] = fmean(by_load)
         return ExperimentResult(trace, policy, seed, metrics, series, dict(self._failed))
 
 

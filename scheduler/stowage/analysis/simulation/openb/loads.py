@@ -12,6 +12,8 @@ from stowage.analysis.simulation.result import Series
 LOADS = (50, 80, 90, 100, 110, 120, 130)
 """The loads, in percent, of the published tables."""
 METRICS = ("alloc_pct", "frag_ratio_pct", "frag_amount_pct")
+X_UNIT = "% of arrived load"
+"""Of the series: what pods have requested so far, those that failed included, of all GPUs."""
 
 _MOST = 130
 _Column = NDArray[np.float64]
@@ -59,7 +61,8 @@ class Rows:
         for name, column in columns.items():
             loads, means = _means(load, column)
             scale = scales.get(name, 1.0)
-            made.append(Series(name, "%", loads, [round(mean * scale, 2) for mean in means]))
+            values = [round(mean * scale, 2) for mean in means]
+            made.append(Series(name, "%", loads, values, X_UNIT))
         return made
 
 
