@@ -163,7 +163,8 @@ function Charts({ known }: { known: Stats }) {
     [buckets],
   );
   const latencies = useMemo(() => [buckets.p99, buckets.p50], [buckets]);
-  if (x.length === 0) return null;
+  const { scheduled, unschedulable, error } = known.total;
+  if (scheduled + unschedulable + error === 0) return null;
   const step = buckets.stepS === 1 ? "second" : duration(buckets.stepS);
   return (
     <div class="columns charts">
