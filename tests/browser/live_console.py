@@ -46,7 +46,7 @@ class LiveConsole:
         self._hub = Hub("test")
         self._feed = Feed(self._hub, self._cluster, time.monotonic())
         self._cluster.decided = self._feed.decided
-        self._questions = Questions(self._cluster, ChildProcesses())
+        self._questions = Questions(self._cluster, ChildProcesses(), lambda: self._hub.announced)
         self._server: ConsoleServer | None = None
         self._num_pods = 0
 
