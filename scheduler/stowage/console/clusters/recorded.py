@@ -144,7 +144,7 @@ _TOLERANCE_S = 0.001
 
 
 def _dated(event: Event, objects: ClusterObjects, seen_at: str) -> Event:
-    """The event; a pod without a time of creation, as in simulations, gets that of its first one."""
+    """The event; a pod without a time of creation, as in simulations, gets that of its first."""
     if not isinstance(event, PendingPodSeen | AssignedPodSeen):
         return event
     metadata = event.pod.metadata
