@@ -19,7 +19,7 @@ from stowage.cli.console.following import keep_ticking
 from stowage.cli.profiles import make_frameworks
 from stowage.console.answers.answer import rfc3339
 from stowage.console.clusters.live import LiveCluster
-from stowage.console.clusters.source import SourceName
+from stowage.console.clusters.source import RECONNECTING, SourceName
 from stowage.console.decisions.history import OBSERVED, DecisionHistory
 from stowage.console.serving.forked import ChildProcesses
 from stowage.console.serving.questions import Questions
@@ -46,7 +46,7 @@ class LiveConsole:
         self._hub = Hub("test")
         self._feed = Feed(self._hub, self._cluster, time.monotonic())
         self._cluster.decided = self._feed.decided
-        self._questions = Questions(self._cluster, ChildProcesses())
+        self._questions = Questions(self._cluster, ChildProcesses(), lambda: self._hub.announced)
         self._server: ConsoleServer | None = None
         self._num_pods = 0
 
@@ -65,7 +65,7 @@ class LiveConsole:
         await self.do("stop")
 
     async def do(self, command: str, *arguments: str) -> None:
-        """Obey one command: start, stop, cordon NODE, decide COUNT, wait COUNT."""
+        """Obey one command: start, stop, upstream STATE, cordon NODE, decide COUNT, wait COUNT."""
         match command:
             case "start":
                 self._server = ConsoleServer(self._questions, self._hub, TOKEN)
@@ -74,6 +74,9 @@ class LiveConsole:
                 if self._server is not None:
                     await self._server.stop()
                     self._server = None
+            case "upstream":
+                text = "waits to read Node again" if arguments[0] == RECONNECTING else ""
+                self._feed.source_is(arguments[0], text, time.monotonic())
             case "cordon":
                 self._cluster.apply([NodeSeen(_node(int(arguments[0]), unschedulable=True))])
             case "decide":

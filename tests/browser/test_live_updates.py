@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stowage.console.clusters.source import CONNECTED, RECONNECTING
 from tests.browser.conftest import Opener
 from tests.browser.consoles import CommandedConsole
 
@@ -50,3 +51,28 @@ def test_a_lost_connection_is_said_and_heals(opened: Opener, live: CommandedCons
     page.get_by_role("status").get_by_text("live").wait_for()
     page.get_by_role("row", name=last).wait_for()
     assert page.get_by_text("The connection to the console's server is lost").count() == 0
+
+
+def test_a_lost_api_server_is_said_until_it_is_back(opened: Opener, live: CommandedConsole) -> None:
+    page = opened(live, "/decisions")
+    page.get_by_role("status").get_by_text("live").wait_for()
+    live.do(f"upstream {RECONNECTING}")
+    said = page.get_by_text("The server reconnects to the cluster: waits to read Node again")
+    said.wait_for()
+    live.do(f"upstream {CONNECTED}")
+    said.wait_for(state="detached")
+
+
+def test_a_decision_seen_from_outside_compares_the_node_of_the_pod(
+    opened: Opener, live: CommandedConsole
+) -> None:
+    page = opened(live, "/decisions")
+    pod = live.do("decide 3")
+    row = page.get_by_role("row", name=pod)
+    row.get_by_role("link").first.click()
+    page.get_by_role("heading", name=f"Decision about {pod}").wait_for()
+    node = page.locator(".facts").get_by_role("link", name="node-").inner_text()
+    compared = page.get_by_label("Winner and runner-up").get_by_role("columnheader")
+    compared.first.wait_for()
+    _, winner, runner_up, _ = compared.all_inner_texts()
+    assert winner == node != runner_up

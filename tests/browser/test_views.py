@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tests.browser.cluster_files import FITTING, PENDING
-from tests.browser.conftest import Opener
+from tests.browser.conftest import NARROW, Opener
 from tests.browser.consoles import RunningConsole
 
 if TYPE_CHECKING:
@@ -171,3 +171,23 @@ def test_a_decision_is_shown_plugin_by_plugin(opened: Opener, recorded: RunningC
     page.get_by_role("row", name="default/web-3").get_by_role("link").first.click()
     page.get_by_role("heading", name="Decision about default/web-3").wait_for()
     page.get_by_role("region", name="Winner and runner-up").wait_for()
+
+
+def test_a_narrow_screen_shows_how_long_a_pod_waits(opened: Opener, small: RunningConsole) -> None:
+    page = opened(small, "/pending", size=NARROW)
+    header = page.get_by_role("columnheader", name="Pending for")
+    header.wait_for()
+    box = header.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= NARROW[0]
+
+
+def test_the_pod_chooser_is_one_line_high_on_a_narrow_screen(
+    opened: Opener, small: RunningConsole
+) -> None:
+    page = opened(small, "/cluster?colour=verdict", size=NARROW)
+    label = page.get_by_text("Pod", exact=True).bounding_box()
+    field = page.get_by_role("combobox", name="Pod", exact=True).bounding_box()
+    assert label is not None
+    assert field is not None
+    assert label["y"] + label["height"] <= field["y"] < label["y"] + 40

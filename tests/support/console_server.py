@@ -69,7 +69,7 @@ async def console_of(
 ) -> AsyncIterator[ConsoleClient]:
     """Serve a source until the context ends."""
     hub = Hub("e")
-    questions = Questions(source, ChildProcesses())
+    questions = Questions(source, ChildProcesses(), lambda: hub.announced)
     server = ConsoleServer(questions, hub, TOKEN, static or Path("/nonexistent"))
     await server.start(0)
     try:

@@ -8,9 +8,13 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from stowage.analysis.cluster_objects import POD, ClusterObjects
+from stowage.api.decoding.decode import convert_object
+from stowage.api.decoding.errors import InvalidObject
 from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
+    CustomObjectGone,
+    CustomObjectSeen,
     DeviceObjectGone,
     DeviceObjectSeen,
     DisruptionBudgetGone,
@@ -29,6 +33,7 @@ from stowage.api.events import (
     WorkloadGone,
     WorkloadSeen,
 )
+from stowage.api.objects.device import ResourceClaimTemplate
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
@@ -48,6 +53,7 @@ from stowage.api.objects.workloads import (
     StatefulSet,
 )
 from stowage.api.pod_lists import ends, replaces
+from stowage.api.reflected_kinds import CLAIM_TEMPLATE_RESOURCE
 
 _SELECTED_BY_LABELS: Mapping[str, type[ReplicaSet | StatefulSet]] = {
     "ReplicaSet": ReplicaSet,
@@ -67,7 +73,8 @@ class FollowedObjects:
         objects: The objects to keep up to date; None for none yet.
 
     Attributes:
-        objects: The objects as of the last event; without those of custom resources.
+        objects: The objects as of the last event; without those of custom resources,
+            of which only templates of resource claims are known here.
     """
 
     def __init__(self, objects: ClusterObjects | None = None) -> None:
@@ -95,6 +102,8 @@ class FollowedObjects:
             PodGroupGone: lambda event: self.objects.remove(
                 _group_kind(event.source).__name__, _key(event)
             ),
+            CustomObjectSeen: self._custom_object_seen,
+            CustomObjectGone: self._custom_object_gone,
         }
 
     def follow(self, event: Event) -> None:
@@ -116,6 +125,18 @@ class FollowedObjects:
     def _pod_gone(self, event: PendingPodGone | AssignedPodGone) -> None:
         if ends(self.objects.pod(_key(event)), event):
             self.objects.remove(POD, _key(event))
+
+    def _custom_object_seen(self, event: CustomObjectSeen) -> None:
+        if event.resource != CLAIM_TEMPLATE_RESOURCE:
+            return
+        try:
+            self.objects.add(convert_object(ResourceClaimTemplate, event.object))
+        except InvalidObject as invalid:
+            self.objects.invalid.append(invalid)
+
+    def _custom_object_gone(self, event: CustomObjectGone) -> None:
+        if event.resource == CLAIM_TEMPLATE_RESOURCE:
+            self.objects.remove(ResourceClaimTemplate.__name__, _key(event))
 
 
 def _workload(event: WorkloadSeen) -> _Workload:
@@ -147,6 +168,7 @@ def _key(
     | DeviceObjectGone
     | WorkloadGone
     | DisruptionBudgetGone
-    | PodGroupGone,
+    | PodGroupGone
+    | CustomObjectGone,
 ) -> str:
     return f"{event.namespace}/{event.name}" if event.namespace else event.name

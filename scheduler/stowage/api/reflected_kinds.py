@@ -29,7 +29,13 @@ from stowage.api.events import (
     WorkloadSeen,
 )
 from stowage.api.objects.custom import CustomObject, parse_custom_resource
-from stowage.api.objects.device import DeviceClass, DeviceObject, ResourceClaim, ResourceSlice
+from stowage.api.objects.device import (
+    DeviceClass,
+    DeviceObject,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+)
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
@@ -65,6 +71,8 @@ ReflectedObject: TypeAlias = (
 )
 
 T = TypeVar("T", bound=ReflectedObject)
+CLAIM_TEMPLATE_RESOURCE = "resourceclaimtemplates.v1.resource.k8s.io"
+
 S = TypeVar("S", bound=StorageObject)
 D = TypeVar("D", bound=DeviceObject)
 W = TypeVar("W", Service, ReplicationController, ReplicaSet, StatefulSet)
@@ -250,3 +258,8 @@ REFLECTED_KINDS = (
     *DEVICES,
     DISRUPTION_BUDGETS,
 )
+
+CLAIM_TEMPLATES = msgspec.structs.replace(
+    custom_kind(CLAIM_TEMPLATE_RESOURCE), kind=ResourceClaimTemplate.__name__
+)
+"""The templates of resource claims, for questions; scheduling reads none of them."""

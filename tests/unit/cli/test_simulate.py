@@ -250,3 +250,37 @@ def test_a_policy_can_be_pickled(tmp_path: Path) -> None:
         [packing(tmp_path)], ["b:NodeResourcesFit=2"], ["GenericWorkload=true"]
     )
     assert pickle.loads(pickle.dumps(policies)) == policies
+
+
+def test_a_recorded_experiment_is_repeated_decision_by_decision(
+    workload: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "recorded"
+    (found,) = answer(workload, "--record", folder)["results"]
+    (file,) = folder.iterdir()
+    repeated = CliRunner().invoke(app, ["replay", str(file), "-o", "json"])
+    assert (repeated.exit_code, repeated.stderr) == (0, "")
+    report = msgspec.json.decode(repeated.stdout)
+    assert sum(report["attempts"].values()) == found["metrics"]["attempts"]
+    assert report["end"] == "the simulation ended"
+
+
+def test_a_recording_changes_nothing_of_the_result(workload: Path, tmp_path: Path) -> None:
+    assert answer(workload, "--record", tmp_path)["results"] == answer(workload)["results"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (("--seeds", "1-3"), "3 experiments (expected one workload, one policy and one seed)"),
+        (("--weights", "NodeResourcesFit=0"), "2 experiments"),
+        (("--resume", "results"), "no --dask and no --resume"),
+    ],
+)
+def test_only_one_experiment_of_this_process_is_recorded(
+    workload: Path, tmp_path: Path, flags: tuple[str, ...], expected: str
+) -> None:
+    folder = tmp_path / "recorded"
+    status, _, err = run(workload, "--record", folder, *flags)
+    assert (status, expected in err.replace("\n", " ")) == (2, True)
+    assert not folder.exists()

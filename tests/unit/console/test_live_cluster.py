@@ -9,15 +9,21 @@ from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
+    CustomObjectGone,
+    CustomObjectSeen,
     Event,
     NodeGone,
     NodeSeen,
     PendingPodGone,
     PendingPodSeen,
 )
+from stowage.api.objects.device import ResourceClaimTemplate
+from stowage.api.reflected_kinds import CLAIM_TEMPLATE_RESOURCE
 from stowage.console.answers.answer import InvalidQuestion
 from stowage.console.answers.cluster_map import cluster_map
+from stowage.console.answers.manifests import check_manifests
 from stowage.console.answers.pod_answer import pod_answer
+from stowage.console.answers.what_if_answer import Changes, what_if_answer
 from stowage.console.clusters.live import LiveCluster
 from stowage.console.clusters.source import NotReady, SourceName
 from stowage.console.decisions.history import OBSERVED, DecisionHistory
@@ -105,3 +111,43 @@ def test_objects_that_cannot_be_used_are_noted() -> None:
     objects.add(make_pod("bad", cpu="much"))
     cluster.load(objects)
     assert "much" in cluster.notes[0]
+
+
+def _template_seen(device_class: str) -> CustomObjectSeen:
+    request = {"name": "gpu", "exactly": {"deviceClassName": device_class}}
+    template = {
+        "metadata": {"name": "gpu", "namespace": "default"},
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }
+    return CustomObjectSeen(CLAIM_TEMPLATE_RESOURCE, template)
+
+
+USES_TEMPLATE = """
+kind: Pod
+metadata: {name: new}
+spec:
+  containers: [{name: c}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: gpu}]
+"""
+
+
+def test_a_what_if_knows_the_claim_templates_of_the_cluster_until_they_are_deleted() -> None:
+    cluster = live_cluster(make_node("a", cpu="2"))
+    changes = Changes(manifests=USES_TEMPLATE)
+    cluster.apply([_template_seen("gpu.example.com")])
+    objects = cluster.moment(START_S).loaded.objects
+    assert check_manifests(USES_TEMPLATE, objects).errors == []
+    (pending,) = what_if_answer(cluster.moment(START_S), changes, "").pending
+    assert (pending.pod, "gpu.example.com" in pending.message) == ("default/new", True)
+    cluster.apply([CustomObjectGone(CLAIM_TEMPLATE_RESOURCE, "default", "gpu")])
+    (error,) = check_manifests(USES_TEMPLATE, objects).errors
+    assert "ResourceClaimTemplate" in error.message
+
+
+def test_an_invalid_claim_template_is_left_out() -> None:
+    cluster = live_cluster()
+    content = {"metadata": {"name": "gpu", "namespace": "default"}, "spec": {"spec": 3}}
+    cluster.apply([CustomObjectSeen(CLAIM_TEMPLATE_RESOURCE, content)])
+    objects = cluster.moment(START_S).loaded.objects
+    assert objects.of_kind(ResourceClaimTemplate) == []
+    assert len(objects.invalid) == 1

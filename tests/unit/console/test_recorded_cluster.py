@@ -11,6 +11,7 @@ import pytest
 from stowage.console.answers.answer import rfc3339
 from stowage.console.answers.cluster_map import cluster_map
 from stowage.console.answers.pod_answer import pod_answer
+from stowage.console.answers.pod_lists import PendingQuery, pending_pods
 from stowage.console.clusters.recorded import MAX_MOMENTS, RecordedCluster
 from stowage.console.clusters.source import NotReady, SourceName
 from stowage.engine.journal import HandleCall
@@ -82,6 +83,31 @@ async def test_a_pod_is_explained_as_of_the_time(path: Path) -> None:
     )
     after = pod_answer(await source.at(None), "default/big")
     assert after.node == "large"
+
+
+async def test_a_refused_pod_is_unschedulable_with_the_recorded_reason(path: Path) -> None:
+    waiting = pending_pods(await opened(path).at(START_S + 25), PendingQuery(), lambda: 0.0)
+    (row,) = waiting.pods
+    assert (row.pod, row.queue, row.reason_from) == ("default/big", "unschedulable", "condition")
+    assert row.reason.startswith("0/1 nodes are available: 1 Insufficient cpu")
+    assert waiting.queues == {"active": 0, "unschedulable": 1, "gated": 0}
+
+
+async def test_a_pod_without_a_time_of_creation_waits_since_it_was_first_seen(
+    tmp_path: Path,
+) -> None:
+    cluster = Cluster(["small"], cpu="2")
+    cluster.advance(10)
+    pod = make_pod("big", cpu="8", scheduler_name="stowage")
+    metadata = msgspec.structs.replace(pod.metadata, creation_timestamp=None)
+    pod = msgspec.structs.replace(pod, metadata=metadata)
+    cluster.create_pods([pod])
+    cluster.advance(20)
+    cluster.put_node(make_node("tiny", cpu="1"))
+    cluster.advance(1)
+    source = opened(cluster.write(tmp_path / "one.recording"))
+    (row,) = pending_pods(await source.at(START_S + 25), PendingQuery(), lambda: 0.0).pods
+    assert (row.since, row.pending_s) == (rfc3339(START_S + 10), 15.0)
 
 
 def test_the_timeline_has_attempts_and_marks(path: Path) -> None:

@@ -76,7 +76,7 @@ def test_the_differences_are_sentences() -> None:
     answer = what_if_answer(small(), CHANGES, "")
     found = [each.text.partition(": 0/4")[0] for each in answer.differences]
     placed = [
-        f"{each.pod}: {each.was} -> {each.node}" if each.was else f"{each.pod}: -> {each.node}"
+        f"{each.pod}: {each.was} -> {each.node}" if each.was else f"{each.pod} -> {each.node}"
         for each in answer.placed
     ]
     assert found == [
@@ -84,13 +84,25 @@ def test_the_differences_are_sentences() -> None:
         "node b is cordoned",
         "node a is cordoned",
         *placed,
-        "default/big is pending",
         "default/alone is deleted, and nothing makes it again",
     ]
     assert answer.num_differences == len(found)
     wire = msgspec.json.decode(msgspec.json.encode(answer))
     moved = next(each for each in wire["differences"] if each["kind"] == "moved")
     assert (moved["from"], moved["to"]) == ("a", answer.placed[0].node)
+
+
+def test_a_pod_that_was_pending_and_stays_so_is_no_difference_and_an_evicted_one_is() -> None:
+    owner = owned_by("ReplicaSet", "web", "uid-web")
+    moment = moment_of(
+        make_node("a", cpu="4"),
+        make_pod("waiting", cpu="64"),
+        make_pod("evicted", cpu="1", node="a", owner=owner),
+    )
+    answer = what_if_answer(moment, Changes(drain=("a",)), "")
+    assert [each.pod for each in answer.pending] == ["default/evicted", "default/waiting"]
+    found = [each.subject for each in answer.differences if each.kind == "pending"]
+    assert found == ["default/evicted"]
 
 
 def test_the_command_line_is_one_that_the_command_takes() -> None:

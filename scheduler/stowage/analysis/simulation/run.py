@@ -12,19 +12,23 @@ from stowage.analysis.simulation.result import ExperimentFailed, ExperimentResul
 from stowage.analysis.simulation.simulation import Simulation
 from stowage.analysis.simulation.timeline import Workload
 from stowage.api.events import Event
+from stowage.engine import CallRecorder
 
 _WAIT_PERCENTILES = (50, 90, 99)
 _PERCENT = ("imbalance", "fragmentation")
 _ALLOCATED, _PCT = "allocated_", "_pct"
 
 
-def simulate(workload: Workload, policy: Policy, seed: int) -> ExperimentResult:
+def simulate(
+    workload: Workload, policy: Policy, seed: int, journal: CallRecorder | None = None
+) -> ExperimentResult:
     """Let the policy decide about the pods of a workload, in virtual time.
 
     Args:
         workload: Nodes and pods over time.
         policy: Makes the engine.
         seed: Seed of the arrivals and of ties, 0 or more.
+        journal: Records the engine's calls; None records nothing.
 
     Raises:
         ExperimentFailed: A plugin raised, or an object cannot be used.
@@ -32,9 +36,9 @@ def simulate(workload: Workload, policy: Policy, seed: int) -> ExperimentResult:
     timeline = workload.timeline(seed)
     posted: list[Event] = []
     choose = tie_breaker(random_stream(seed, "ties"))
-    simulation = Simulation(
-        timeline, policy.make_engine(timeline.scheduler_names, choose, posted.append), posted
-    )
+    engine = policy.make_engine(timeline.scheduler_names, choose, posted.append)
+    engine.journal = journal
+    simulation = Simulation(timeline, engine, posted)
     simulation.run()
     failed = simulation.ledger.finish()
     if sum(failed.values()) + len(simulation.ledger.waits_s) != simulation.ledger.counts["pods"]:

@@ -84,7 +84,7 @@ class _Session:
         Raises:
             OSError: The port is taken, or the cluster cannot be reached.
         """
-        questions = Questions(self._cluster, self._children)
+        questions = Questions(self._cluster, self._children, lambda: self._hub.announced)
         server = ConsoleServer(questions, self._hub, secrets.token_urlsafe(32))
         await server.start(port)
         self._console.print(f"the console is at {server.url}", soft_wrap=True, markup=False)

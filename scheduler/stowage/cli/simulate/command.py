@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -31,6 +32,7 @@ from stowage.cli.simulate.experiment_flags import (
     run_with_progress,
 )
 from stowage.cli.simulate.policies import ConfiguredPolicy, read_policies
+from stowage.cli.simulate.recorded_experiment import recorded_experiment
 from stowage.cli.simulate.report import (
     FailedExperiment,
     SimulationAnswer,
@@ -127,6 +129,17 @@ def simulate(
     csv: CsvFile = None,
     parquet: ParquetFile = None,
     report: ReportFile = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            file_okay=False,
+            metavar="DIR",
+            help="Record all events and decisions of the experiment in a new file of this folder, "
+            "for stowage console --from and stowage replay. Only for one workload, one policy and "
+            "one seed.",
+            rich_help_panel="Files",
+        ),
+    ] = None,
     workers: Workers = None,
     dask: DaskAddress = None,
     resume: Resume = None,
@@ -151,6 +164,8 @@ def simulate(
             policies = read_policies(config or (), weights or (), feature_gates or ())
             workloads = read_workloads(files)
         experiments = _experiments(workloads, policies, wanted, resume)
+        if record is not None:
+            experiments = [_recorded(experiments, policies[0], record, options)]
         sweep = run_with_progress(experiments, options, console)
         answer = _answer(experiments, sweep)
         write_answer(answer, output, simulation_tables)
@@ -179,6 +194,29 @@ def _experiments(
         for policy in policies
         for seed in seeds
     ]
+
+
+def _recorded(
+    experiments: Sequence[WorkloadExperiment],
+    policy: ConfiguredPolicy,
+    folder: Path,
+    options: SweepOptions,
+) -> WorkloadExperiment:
+    """The experiment, with its recording.
+
+    Raises:
+        typer.BadParameter: There are several, or it may run elsewhere or not at all.
+        OSError: The folder cannot be made.
+    """
+    if len(experiments) > 1:
+        raise typer.BadParameter(
+            f"--record: {len(experiments)} experiments (expected one workload, one policy and one "
+            "seed)"
+        )
+    if options.pool.dask is not None or options.results is not None:
+        raise typer.BadParameter("--record: expected no --dask and no --resume beside it")
+    folder.mkdir(parents=True, exist_ok=True)
+    return recorded_experiment(experiments[0], policy, folder, time.time())
 
 
 def _answer(experiments: Sequence[WorkloadExperiment], sweep: Sweep) -> SimulationAnswer:

@@ -27,7 +27,7 @@ from stowage.engine import Engine, make_engine
 from stowage.framework import Handle
 
 DEFAULT = "default"
-_MAX_IN_UNSCHEDULABLE_S = 300.0
+MAX_IN_UNSCHEDULABLE_S = 300.0
 
 
 class ConfiguredPolicy(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class ConfiguredPolicy(msgspec.Struct, frozen=True):
         """
         handle = Handle()
         registry = discover_plugins(handle, gates=parse_feature_gates(self.feature_gates))
-        configurator = Configurator(registry, _MAX_IN_UNSCHEDULABLE_S)
+        configurator = Configurator(registry, MAX_IN_UNSCHEDULABLE_S)
         settings = configurator.settings(self.configuration)
         frameworks = [with_weights(each, self.weights) for each in settings.frameworks]
         engine = make_engine(

@@ -52,8 +52,8 @@ class PendingPod(Answer, frozen=True):
         pending_s: Seconds since then.
         queue: ``active``, ``unschedulable`` or ``gated``, as seen from outside.
         reason: Why it is pending.
-        reason_from: ``condition`` if its scheduler wrote it, ``evaluated`` if it is judged here,
-            ``gate``, or ``none`` if it is not judged.
+        reason_from: ``condition`` if its scheduler wrote or recorded it, ``evaluated`` if it is
+            judged here, ``gate``, or ``none`` if it is not judged.
         waits_for: The events that would wake it, if it was judged.
     """
 
@@ -121,7 +121,7 @@ def pending_pods(moment: Moment, query: PendingQuery, timer: Callable[[], float]
     """
     waiting = list(_waiting(moment))
     wanted = [each for each in waiting if query.text in each[0].info.key]
-    wanted.sort(key=lambda each: _sort_key(query.sort, *each))
+    wanted.sort(key=lambda each: _sort_key(moment, query.sort, *each))
     shown = wanted[query.offset : query.offset + query.limit]
     judge = _Judge(moment, timer, timer() + EVALUATION_S)
     return PendingPods(
@@ -135,7 +135,7 @@ def pending_pods(moment: Moment, query: PendingQuery, timer: Callable[[], float]
 
 def queue_counts(moment: Moment) -> dict[str, int]:
     """Queue -> number of pending pods."""
-    counts = Counter(_queue(queued, pod) for queued, pod in _waiting(moment))
+    counts = Counter(_queue(moment, queued, pod) for queued, pod in _waiting(moment))
     return {name: counts[name] for name in (ACTIVE, UNSCHEDULABLE, GATED)}
 
 
@@ -148,26 +148,26 @@ def _waiting(moment: Moment) -> Iterator[tuple[QueuedPod, Pod]]:
             yield queued, pod
 
 
-def _queue(queued: QueuedPod, pod: Pod) -> str:
+def _queue(moment: Moment, queued: QueuedPod, pod: Pod) -> str:
     if queued.is_gated:
         return GATED
-    return UNSCHEDULABLE if refusal_of(pod) else ACTIVE
+    return UNSCHEDULABLE if _refusal_of(moment, pod) else ACTIVE
 
 
-def refusal_of(pod: Pod) -> str:
-    """The message of the PodScheduled condition of a pod that was refused; empty for others."""
+def _refusal_of(moment: Moment, pod: Pod) -> str:
+    """What the scheduler wrote or recorded about a pod that was refused; empty for others."""
     for condition in pod.status.conditions:
         if condition.type == _POD_SCHEDULED and condition.status == "False":
             return condition.message or condition.reason
-    return ""
+    return moment.refused.get(pod.metadata.uid, "")
 
 
-def _sort_key(sort: str, queued: QueuedPod, pod: Pod) -> tuple[object, ...]:
+def _sort_key(moment: Moment, sort: str, queued: QueuedPod, pod: Pod) -> tuple[object, ...]:
     key = queued.info.key
     if sort == "priority":
         return -queued.info.priority, key
     if sort == "reason":
-        return refusal_of(pod), key
+        return _refusal_of(moment, pod), key
     return (key,) if sort == "pod" else (pod.metadata.creation_timestamp or "", key)
 
 
@@ -175,14 +175,14 @@ def _row(moment: Moment, queued: QueuedPod, pod: Pod, judge: _Judge) -> PendingP
     info, since = queued.info, pod.metadata.creation_timestamp
     created = unix_seconds(since)
     decision = judge.decision(queued)
-    reason, reason_from = _reason(queued, pod, decision)
+    reason, reason_from = _reason(moment, queued, pod, decision)
     return PendingPod(
         info.key,
         info.scheduler_name,
         info.priority,
         since,
         None if created is None else round(max(0.0, moment.unix_s - created), 1),
-        _queue(queued, pod),
+        _queue(moment, queued, pod),
         info.group_key,
         pod.status.nominated_node_name,
         reason,
@@ -192,11 +192,13 @@ def _row(moment: Moment, queued: QueuedPod, pod: Pod, judge: _Judge) -> PendingP
     )
 
 
-def _reason(queued: QueuedPod, pod: Pod, decision: SchedulingExplanation | None) -> tuple[str, str]:
+def _reason(
+    moment: Moment, queued: QueuedPod, pod: Pod, decision: SchedulingExplanation | None
+) -> tuple[str, str]:
+    told = _refusal_of(moment, pod)
     if queued.is_gated:
         message = "" if decision is None else decision.message
-        return message or refusal_of(pod) or f"gated by {queued.gating_plugin}", "gate"
-    told = refusal_of(pod)
+        return message or told or f"gated by {queued.gating_plugin}", "gate"
     if told:
         return told, "condition"
     if decision is None:

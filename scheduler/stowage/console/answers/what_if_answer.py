@@ -6,7 +6,7 @@ The cluster is changed: the answer is computed in a child process.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -131,6 +131,7 @@ def what_if_answer(moment: Moment, changes: Changes, cluster_flags: str) -> What
     frameworks = [with_weights(each, changes.weights) for each in moment.frameworks]
     loaded = decided_by(moment.loaded, frameworks, names)
     before = cluster_map(moment, changes.group)
+    pending_before = set(objects.pods_by_node().pending())
     added = changes.add_nodes
     answer = what_if(
         loaded,
@@ -144,7 +145,9 @@ def what_if_answer(moment: Moment, changes: Changes, cluster_flags: str) -> What
     )
     after = cluster_map(msgspec.structs.replace(moment, loaded=loaded), changes.group)
     command = command_line(changes, cluster_flags)
-    return _result(answer, list(_differences(answer, changes)), Maps(before, after), command)
+    return _result(
+        answer, list(_differences(answer, changes, pending_before)), Maps(before, after), command
+    )
 
 
 def _result(
@@ -199,8 +202,10 @@ def _node_flags(changes: Changes) -> Mapping[str, Sequence[str]]:
     }
 
 
-def _differences(answer: WhatIfAnswer, changes: Changes) -> Iterator[Difference]:
-    """Nodes first, then pods."""
+def _differences(
+    answer: WhatIfAnswer, changes: Changes, pending_before: Collection[str]
+) -> Iterator[Difference]:
+    """Nodes first, then pods; not those that were pending and stay so."""
     for name in answer.added_nodes:
         yield Difference("nodeAdded", name, f"node {name} is added")
     for name in changes.remove_nodes:
@@ -208,13 +213,15 @@ def _differences(answer: WhatIfAnswer, changes: Changes) -> Iterator[Difference]
     for name in dict.fromkeys([*changes.cordon, *changes.drain]):
         yield Difference("nodeCordoned", name, f"node {name} is cordoned")
     for placed in answer.placed:
-        kind, way = ("moved", f"{placed.was} -> ") if placed.was else ("placed", "-> ")
-        text = f"{placed.pod}: {way}{placed.node}"
+        kind, way = ("moved", f": {placed.was}") if placed.was else ("placed", "")
+        text = f"{placed.pod}{way} -> {placed.node}"
         yield Difference(kind, placed.pod, text, placed.was, placed.node)
     for victim in answer.preempted:
         text = f"{victim.pod} is preempted on {victim.node} for {victim.preemptor}"
         yield Difference("preempted", victim.pod, text, victim.node)
     for waiting in answer.pending:
+        if waiting.pod in pending_before:
+            continue
         why = f": {waiting.message}" if waiting.message else ""
         text = f"{waiting.pod} is pending{why}"
         yield Difference("pending", waiting.pod, text, waiting.was)

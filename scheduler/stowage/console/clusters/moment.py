@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -23,6 +23,7 @@ class Moment(msgspec.Struct, frozen=True):
         version: Counts the changes of the cluster.
         unix_s: The time, in seconds since 1970.
         as_of: "the cluster as of" this time, as text; empty for the cluster as it is now.
+        refused: UID of a pod -> the message of its last recorded attempt, if it was refused.
     """
 
     loaded: LoadedCluster
@@ -31,6 +32,7 @@ class Moment(msgspec.Struct, frozen=True):
     version: int
     unix_s: float
     as_of: str = ""
+    refused: Mapping[str, str] = {}
 
     @property
     def snapshot(self) -> Snapshot:

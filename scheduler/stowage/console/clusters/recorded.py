@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.followed_objects import FollowedObjects
 from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.api.attempt_decisions import decision_of
-from stowage.api.events import Event, NodeGone, NodeSeen
+from stowage.api.events import AssignedPodSeen, Event, NodeGone, NodeSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult
 from stowage.api.objects.node import Node
 from stowage.console.answers.answer import rfc3339
@@ -120,7 +121,8 @@ class RecordedCluster:
         duration_s = self._builder.end_s - self._builder.start_s
         history = self._history.until(at, max(1.0, duration_s / MAX_BUCKETS))
         as_of = f"the cluster as of {rfc3339(at)}, from a recording"
-        return Moment(loaded, frameworks, history, self.version, at, as_of)
+        refused = history.refused() if history.source == RECORDING else {}
+        return Moment(loaded, frameworks, history, self.version, at, as_of, refused)
 
     def _objects_at(self, at: float) -> ClusterObjects:
         """The objects as the watches had shown them, read from the last segment before a time."""
@@ -133,9 +135,24 @@ class RecordedCluster:
                 # A time that was written in milliseconds may be just before its call.
                 if entry.now > ends_at + _TOLERANCE_S:
                     break
+                seen_at = rfc3339(recording.header.unix_offset_s + entry.now)
                 for event in _events(entry):
-                    followed.follow(event)
+                    followed.follow(_dated(event, followed.objects, seen_at))
         return followed.objects
+
+
+def _dated(event: Event, objects: ClusterObjects, seen_at: str) -> Event:
+    """The event; a pod without a time of creation, as in simulations, gets that of its first."""
+    if not isinstance(event, PendingPodSeen | AssignedPodSeen):
+        return event
+    metadata = event.pod.metadata
+    if metadata.creation_timestamp is not None:
+        return event
+    known = objects.pod(metadata.namespaced_name)
+    is_same = known is not None and known.metadata.uid == metadata.uid
+    created = known.metadata.creation_timestamp if known is not None and is_same else seen_at
+    dated = replace(event.pod, metadata=replace(metadata, creation_timestamp=created))
+    return replace(event, pod=dated)
 
 
 class _FirstPass:

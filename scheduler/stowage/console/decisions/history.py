@@ -113,6 +113,11 @@ class DecisionHistory:
         query = DecisionQuery(node=node)
         return list(islice(self._wanted(query, ""), limit))
 
+    def refused(self) -> dict[str, str]:
+        """UID of each pod whose last decision is no node -> its message."""
+        last = {kept.row.uid: kept.row for kept in self._kept}
+        return {uid: row.message for uid, row in last.items() if row.result != "scheduled"}
+
     def answer(self, query: DecisionQuery, before: str, version: int) -> DecisionsAnswer:
         """The newest decisions that a query wants.
 

@@ -12,7 +12,7 @@ from stowage.console.serving.responses import Encoded
 
 MAX_ANSWERS = 32
 MAX_AGE_S = 1.0
-"""For so long an answer is given again although the cluster has changed."""
+"""For so long an answer is given again although the cluster has changed unannounced."""
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -35,8 +35,27 @@ class AnswerCache:
     def __len__(self) -> int:
         return len(self._entries)
 
+    async def older_made(self, question: Hashable, least: int) -> None:
+        """Wait while an answer about an earlier version is made, or fails.
+
+        So each question has one answer at a time that is being made, however many ask.
+
+        Args:
+            question: The question.
+            least: The version that the asker knows of.
+        """
+        while True:
+            entry = self._entries.get(question)
+            if entry is None or entry.version >= least or entry.answer.done():
+                return
+            await asyncio.wait([entry.answer])
+
     async def get(
-        self, question: Hashable, version: int, answer: Callable[[], Awaitable[Encoded]]
+        self,
+        question: Hashable,
+        version: int,
+        least: int,
+        answer: Callable[[], Awaitable[Encoded]],
     ) -> Encoded:
         """The answer that is known or being made, or a new one.
 
@@ -45,10 +64,11 @@ class AnswerCache:
         Args:
             question: The question.
             version: The version of the cluster.
+            least: The version that the asker knows of: the answer is of no earlier one.
             answer: Makes an answer.
         """
         entry = self._entries.get(question)
-        if entry is None or not self._is_good(entry, version):
+        if entry is None or not self._is_good(entry, version, least):
             task = asyncio.ensure_future(answer())
             entry = self._entries[question] = _Entry(version, self._monotonic(), task)
             task.add_done_callback(lambda _: self._forget_failed(question, task))
@@ -57,8 +77,12 @@ class AnswerCache:
             self._entries.popitem(last=False)
         return await asyncio.shield(entry.answer)
 
-    def _is_good(self, entry: _Entry, version: int) -> bool:
-        if entry.version == version or not entry.answer.done():
+    def _is_good(self, entry: _Entry, version: int, least: int) -> bool:
+        if entry.version == version:
+            return True
+        if entry.version < least:
+            return False
+        if not entry.answer.done():
             return True
         return self._monotonic() - entry.asked_at < MAX_AGE_S
 

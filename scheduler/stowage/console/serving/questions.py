@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from http import HTTPStatus
 from importlib import metadata
 
@@ -88,6 +88,7 @@ class Questions:
     Args:
         source: The cluster.
         children: Runs what takes long.
+        announced: Returns the version that pages know of: no answer is of an earlier one.
         monotonic: Returns seconds.
     """
 
@@ -95,9 +96,11 @@ class Questions:
         self,
         source: ClusterSource,
         children: ChildProcesses,
+        announced: Callable[[], int],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.source = source
+        self._announced = announced
         self._children = children
         self._cache = AnswerCache(monotonic)
 
@@ -178,20 +181,23 @@ class Questions:
     async def _at_once(
         self, question: Hashable, at: float | None, answer: Callable[[Moment], Answer]
     ) -> Encoded:
-        moment = await self.source.at(at)
-
-        async def answered() -> Encoded:
+        async def answered(moment: Moment) -> Encoded:
             return encoded(answer(moment))
 
-        return await self._cache.get(question, moment.version, answered)
+        return await self._shared(question, at, answered)
 
     async def _in_child(
         self, question: Hashable, at: float | None, answer: Callable[[Moment], Answer]
     ) -> Encoded:
+        return await self._shared(question, at, lambda moment: self._child(lambda: answer(moment)))
+
+    async def _shared(
+        self, question: Hashable, at: float | None, answer: Callable[[Moment], Awaitable[Encoded]]
+    ) -> Encoded:
+        least = self._announced()
+        await self._cache.older_made(question, least)
         moment = await self.source.at(at)
-        return await self._cache.get(
-            question, moment.version, lambda: self._child(lambda: answer(moment))
-        )
+        return await self._cache.get(question, moment.version, least, lambda: answer(moment))
 
     async def _child(self, answer: Callable[[], Answer]) -> Encoded:
         def compute() -> bytes:

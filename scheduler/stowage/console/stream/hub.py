@@ -106,10 +106,12 @@ class Hub:
 
     Attributes:
         subscribers: The open pages.
+        announced: The last version of the cluster that a message names.
     """
 
     def __init__(self, epoch: str) -> None:
         self.subscribers: set[Subscriber] = set()
+        self.announced = 0
         self._epoch = epoch
         self._number = 0
         self._kept = MessageQueue()
@@ -126,6 +128,7 @@ class Hub:
 
     def encode(self, event: str, content: msgspec.Struct, *, has_id: bool = True) -> bytes:
         """A message for one page; its id is that of the last message for all."""
+        self.announced = max(self.announced, getattr(content, "version", 0))
         head = f"id: {self._epoch}-{self._number}\n" if has_id else ""
         return f"{head}event: {event}\ndata: ".encode() + msgspec.json.encode(content) + b"\n\n"
 

@@ -50,11 +50,16 @@ export function duration(seconds: number | null | undefined): string {
   if (seconds < 1) return `${Number((seconds * 1e3).toPrecision(2))} ms`;
   if (seconds < 60) return `${Number(seconds.toPrecision(2))} s`;
   const minutes = Math.floor(seconds / 60);
+  if (minutes < 10) return `${minutes} min ${Math.floor(seconds % 60)} s`;
   if (minutes < 60) return `${minutes} min`;
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return `${hours} h ${minutes % 60} min`;
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
+
+/** The time from a pod's creation, which the API server notes in whole seconds. */
+export const durationOfPod = (seconds: number | null | undefined): string =>
+  seconds !== null && seconds !== undefined && seconds < 1 ? "< 1 s" : duration(seconds);
 
 /** The time of day; with the date if the day is another one than `day`. */
 export function clock(time: string, day = ""): string {

@@ -1,6 +1,6 @@
 // One decision: node by node, plugin by plugin.
 
-import { count, dated, duration } from "../formats";
+import { count, dated, duration, durationOfPod } from "../formats";
 import { Awaited, NodeLink, PodLink, Result } from "../parts/notes";
 import { Explained } from "../pending/explained";
 import { addressOf, at } from "../routing";
@@ -74,7 +74,7 @@ function Facts({ row }: { row: DecisionDetail["decision"] }) {
       </div>
       <div>
         <dt>Latency</dt>
-        <dd class="number">{duration(row.latencyS)}</dd>
+        <dd class="number">{(row.exact ? duration : durationOfPod)(row.latencyS)}</dd>
       </div>
       {row.exact && (
         <div>

@@ -1,7 +1,7 @@
 // The decisions: a live feed, how many a second, how long they take, how they end.
 
 import { useEffect, useMemo } from "preact/hooks";
-import { clock, count, duration } from "../formats";
+import { clock, count, duration, durationOfPod } from "../formats";
 import { Chart, type Line } from "../parts/chart";
 import { Awaited, Figure, NodeLink, PodLink, Result } from "../parts/notes";
 import { Table, type Column } from "../parts/table";
@@ -48,7 +48,7 @@ const COLUMNS: Column<DecisionRow>[] = [
   {
     name: "Latency",
     width: "90px",
-    cell: (row) => duration(row.latencyS),
+    cell: (row) => (row.exact ? duration : durationOfPod)(row.latencyS),
     numeric: true,
     wide: true,
   },
@@ -138,13 +138,14 @@ export function DecisionsView() {
 
 function Numbers({ known }: { known: Stats }) {
   const { latencyS, total, latencyOf } = known;
-  const of = latencyOf === "pod" ? "until bound" : "latency";
+  const [of, text] =
+    latencyOf === "pod" ? (["until bound", durationOfPod] as const) : (["latency", duration] as const);
   return (
     <dl class="figures">
       <Figure label="Rate" value={known.rate.toFixed(known.rate < 10 ? 1 : 0)} note="a second" />
-      <Figure label={`p50 ${of}`} value={duration(latencyS.p50)} />
-      <Figure label={`p90 ${of}`} value={duration(latencyS.p90)} />
-      <Figure label={`p99 ${of}`} value={duration(latencyS.p99)} />
+      <Figure label={`p50 ${of}`} value={text(latencyS.p50)} />
+      <Figure label={`p90 ${of}`} value={text(latencyS.p90)} />
+      <Figure label={`p99 ${of}`} value={text(latencyS.p99)} />
       <Figure label="Scheduled" value={count(total.scheduled)} />
       <Figure label="Unschedulable" value={count(total.unschedulable)} />
       <Figure label="Errors" value={count(total.error)} />
@@ -163,7 +164,8 @@ function Charts({ known }: { known: Stats }) {
     [buckets],
   );
   const latencies = useMemo(() => [buckets.p99, buckets.p50], [buckets]);
-  if (x.length === 0) return null;
+  const { scheduled, unschedulable, error } = known.total;
+  if (scheduled + unschedulable + error === 0) return null;
   const step = buckets.stepS === 1 ? "second" : duration(buckets.stepS);
   return (
     <div class="columns charts">

@@ -41,15 +41,26 @@ function summed(lines: Line[], values: (number | null)[][]): (number | null)[][]
   return sums;
 }
 
-const steps = uPlot.paths.stepped?.({ align: 1 });
+/** Bars from the time of a step to that of the next one; at least so wide that they are seen. */
+const steps = uPlot.paths.bars?.({ align: 1, size: [1, Infinity, 2] });
 
 const WHOLE = [1, 10, 100, 1e3, 1e4, 1e5, 1e6].flatMap((each) => [each, 2 * each, 5 * each]);
 
 /** A few seconds do not fill the whole width. */
 const SHORTEST_S = 60;
 
-function rangeOfTime(_: uPlot, first: number, last: number): [number, number] {
-  return [Math.min(first, last - SHORTEST_S), last];
+/** The times of the values; of steps, up to the end of the last one. */
+function rangeOfTime({ lines, x }: ChartProps, first: number, last: number): [number, number] {
+  const step = lines.some((each) => each.steps) ? (x[1] ?? 0) - (x[0] ?? 0) : 0;
+  return [Math.min(first, last - SHORTEST_S), last + Math.max(0, step)];
+}
+
+/** A line of a few values has points: a value between two gaps is no line. */
+const MOST_POINTS = 60;
+
+function hasPoints(plot: uPlot, line: number): boolean {
+  const known = Array.from(plot.data[line] ?? []).filter((each) => each != null);
+  return known.length <= MOST_POINTS;
 }
 
 /** Times of day in UTC; with seconds where the ticks are closer than a minute. */
@@ -57,7 +68,8 @@ function timesOfDay(_: uPlot, ticks: number[], __: number, ___: number, step: nu
   return ticks.map((each) => new Date(each * 1000).toISOString().slice(11, step < 60 ? 19 : 16));
 }
 
-function options(props: ChartProps, width: number, cursor: () => number | undefined): uPlot.Options {
+function options(newest: () => ChartProps, width: number): uPlot.Options {
+  const props = newest();
   const axis = {
     stroke: colour("--muted"),
     font: '11.5px "Inter Variable", system-ui, sans-serif',
@@ -71,7 +83,10 @@ function options(props: ChartProps, width: number, cursor: () => number | undefi
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     padding: [8, 8, 0, 0],
-    scales: { x: { time: true, range: rangeOfTime }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
+    scales: {
+      x: { time: true, range: (_, first, last) => rangeOfTime(newest(), first, last) },
+      y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
+    },
     axes: [
       { ...axis, grid: { show: false }, size: 26, space: 80, values: timesOfDay },
       { ...axis, size: 62, space: 32, values: (_, ticks) => ticks.map(props.text), ...(props.whole ? { incrs: WHOLE } : {}) },
@@ -82,14 +97,14 @@ function options(props: ChartProps, width: number, cursor: () => number | undefi
         label: line.label,
         stroke: line.steps ? "transparent" : colour(line.ink),
         width: line.steps ? 0 : 1.75,
-        points: { show: props.x.length < 3 },
+        points: { show: line.steps ? false : hasPoints, size: 5 },
         spanGaps: !line.steps,
         ...(line.dash ? { dash: line.dash } : {}),
         ...(line.stacked || line.steps ? { fill: colour(line.ink) } : {}),
         ...(line.steps && steps ? { paths: steps } : {}),
       })),
     ],
-    hooks: { draw: [(plot) => drawMoment(plot, cursor())] },
+    hooks: { draw: [(plot) => drawMoment(plot, newest().cursor)] },
   };
 }
 
@@ -118,7 +133,7 @@ export function Chart(props: ChartProps) {
     const element = place.current;
     if (!element) return undefined;
     const drawn = new uPlot(
-      options(newest.current, Math.max(120, element.clientWidth), () => newest.current.cursor),
+      options(() => newest.current, Math.max(120, element.clientWidth)),
       data(),
       element,
     );

@@ -3,7 +3,7 @@
 import { count, plural } from "../formats";
 import { rejectionText } from "../cluster/colouring";
 import { Bar, NodeLink, PodLink } from "../parts/notes";
-import type { Explanation } from "../server/answers";
+import type { Explanation, Rejection } from "../server/answers";
 import { NodeTableView } from "./node_table";
 import { Comparison, ScoreBars } from "./score_bars";
 
@@ -17,7 +17,9 @@ export function Explained({ explanation }: { explanation: Explanation }) {
   return (
     <div class="explained">
       {decision.outcome !== "Scheduled" && message && <p class="note warn">{message}</p>}
-      {rejection && <p class="note warn">{rejectionText(rejection)}</p>}
+      {rejection && !says(message, rejection) && (
+        <p class="note warn">{rejectionText(rejection)}</p>
+      )}
       {group && (
         <p class="note">
           Pod group {group.group}: {group.text || group.outcome}
@@ -42,7 +44,7 @@ export function Explained({ explanation }: { explanation: Explanation }) {
           <Comparison explanation={explanation} />
         </div>
       )}
-      <NodeTableView explanation={explanation} />
+      {!decision.preEnqueue && <NodeTableView explanation={explanation} />}
       <p class="muted small">
         {basis && `${basis[0]?.toUpperCase()}${basis.slice(1)}.`}
         {decision.skippedFilters?.length
@@ -54,6 +56,11 @@ export function Explained({ explanation }: { explanation: Explanation }) {
       </p>
     </div>
   );
+}
+
+/** Whether the scheduler's message has all reasons of a rejection. */
+function says(message: string, { reasons = [] }: Rejection): boolean {
+  return reasons.length > 0 && reasons.every((each) => message.includes(each));
 }
 
 function Reasons({ explanation }: { explanation: Explanation }) {

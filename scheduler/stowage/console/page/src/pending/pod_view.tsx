@@ -73,10 +73,12 @@ function Facts({ explanation }: { explanation: Explanation }) {
           <dd class="number">{dated(created)}</dd>
         </div>
       )}
-      <div>
-        <dt>Judged on</dt>
-        <dd>{plural(decision.numNodes, "node")}</dd>
-      </div>
+      {!decision.preEnqueue && (
+        <div>
+          <dt>Judged on</dt>
+          <dd>{plural(decision.numNodes, "node")}</dd>
+        </div>
+      )}
     </dl>
   );
 }

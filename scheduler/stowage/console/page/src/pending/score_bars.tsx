@@ -9,8 +9,13 @@ const MOST_BARS = 10;
 /** Colours by the plugin's place; more plugins than colours begin again. */
 const inkOf = (place: number): string => `var(--series-${(place % 9) + 1})`;
 
+/** The node that the pod is on; of a pending pod, the one that it would get. */
+function winnerOf({ node, decision, table }: Explanation): string {
+  return node || decision.chosen || table.nodes[0] || "";
+}
+
 export function ScoreBars({ explanation }: { explanation: Explanation }) {
-  const { table, decision } = explanation;
+  const { table } = explanation;
   const scored = Math.min(MOST_BARS, table.plugins[0]?.weighted.length ?? 0);
   const most = Math.max(1, ...table.total.slice(0, scored).map((each) => each ?? 0));
   return (
@@ -31,7 +36,7 @@ export function ScoreBars({ explanation }: { explanation: Explanation }) {
           const parts = table.plugins.map((each) => each.weighted[place] ?? 0);
           const words = table.plugins.map((each, index) => `${each.plugin} ${parts[index]}`);
           return (
-            <li key={node} class={node === (decision.chosen || explanation.node) ? "chosen" : ""}>
+            <li key={node} class={node === winnerOf(explanation) ? "chosen" : ""}>
               <span class="cut">
                 <NodeLink node={node} />
               </span>
@@ -55,8 +60,8 @@ export function ScoreBars({ explanation }: { explanation: Explanation }) {
 
 /** Plugin by plugin: the winner, the runner-up, and what one has more than the other. */
 export function Comparison({ explanation }: { explanation: Explanation }) {
-  const { table, decision, runnerUp } = explanation;
-  const winner = decision.chosen || table.nodes[0] || "";
+  const { table, runnerUp } = explanation;
+  const winner = winnerOf(explanation);
   const first = table.nodes.indexOf(winner);
   const second = runnerUp ? table.nodes.indexOf(runnerUp.node) : -1;
   if (!runnerUp || first < 0 || second < 0) return null;
@@ -66,7 +71,9 @@ export function Comparison({ explanation }: { explanation: Explanation }) {
       <p class="muted">
         {runnerUp.behind === 0
           ? `${runnerUp.node} has as many points.`
-          : `${runnerUp.node} is ${plural(runnerUp.behind, "point")} behind.`}
+          : `${runnerUp.node} is ${plural(Math.abs(runnerUp.behind), "point")} ${
+              runnerUp.behind > 0 ? "behind" : "ahead"
+            }.`}
       </p>
       <table class="plain">
         <thead>

@@ -23,15 +23,15 @@ function reasonOf(row: PendingPod): string {
 }
 
 const COLUMNS: Column<PendingPod>[] = [
-  { name: "Pod", width: "minmax(150px, 0.9fr)", cell: (row) => <PodLink pod={row.pod} /> },
+  { name: "Pod", width: "minmax(96px, 0.9fr)", cell: (row) => <PodLink pod={row.pod} /> },
   {
     name: "Reason",
-    width: "minmax(170px, 2fr)",
+    width: "minmax(112px, 2fr)",
     cell: (row) => <span title={reasonOf(row)}>{reasonOf(row)}</span>,
   },
   {
     name: "Pending for",
-    width: "104px",
+    width: "92px",
     cell: (row) => (
       <time dateTime={row.since} title={row.since && dated(row.since)}>
         {duration(row.pendingS)}

@@ -63,42 +63,27 @@ export interface Answer<T> {
   loading: boolean;
 }
 
-/** The newest version of the cluster that the stream told of. */
-export const told = { version: 0 };
-
-/** The server may give an answer again for a second; after this time it makes a new one. */
-const STALE_MS = 1_100;
-
 /** The question that a hook asks: it is asked again after an answer, never while one is awaited, so
  *  that a slow answer is not given up for each change. */
 class Question<T> {
   private controller: AbortController | null = null;
   private again = false;
-  private later = 0;
 
   constructor(
     private readonly path: string,
     private readonly answer: Signal<Answer<T>>,
   ) {}
 
-  /** Asks; once more if the answer is older than what the stream told, and `mayRepeat`. */
-  ask(mayRepeat = true): void {
+  ask(): void {
     if (this.controller) {
       this.again = true;
       return;
     }
-    clearTimeout(this.later);
     const controller = new AbortController();
-    const { version } = told;
     this.controller = controller;
     this.answer.value = { ...this.answer.peek(), loading: true };
     ask<T>(this.path, controller.signal).then(
-      (value) => {
-        this.answered({ value, error: null, loading: false });
-        if (mayRepeat && versionOf(value) < version) {
-          this.later = setTimeout(() => this.ask(false), STALE_MS);
-        }
-      },
+      (value) => this.answered({ value, error: null, loading: false }),
       (error: unknown) => {
         if (controller.signal.aborted) return;
         const known = error instanceof AskError ? error : new AskError(String(error), 0);
@@ -118,14 +103,8 @@ class Question<T> {
 
   stop(): void {
     this.again = false;
-    clearTimeout(this.later);
     this.controller?.abort();
   }
-}
-
-function versionOf(value: unknown): number {
-  const version = (value as { version?: unknown } | null)?.version;
-  return typeof version === "number" ? version : Infinity;
 }
 
 /** Keeps the answer of a path; a change of `epoch` asks again. The old answer stays meanwhile, the

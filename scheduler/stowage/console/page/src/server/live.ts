@@ -10,7 +10,6 @@ import type {
   Queues,
   Stats,
 } from "./answers";
-import { told } from "./ask";
 import { Stream } from "./stream";
 
 /** The rows of the live feed, and the steps of its charts, that the page keeps. */
@@ -160,7 +159,6 @@ const RECEIVERS: Record<string, (data: any) => void> = {
 
 export function listen(): void {
   new Stream("/stream", (event, data) => {
-    told.version = (data as { version?: number }).version ?? told.version;
     batch(() => RECEIVERS[event]?.(data));
   });
 }
