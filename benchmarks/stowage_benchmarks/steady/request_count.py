@@ -25,8 +25,8 @@ def sum_of_requests(exposition: str) -> float | None:
     r"""The sum of ``apiserver_request_total`` over all labels; None if there is no such metric.
 
     Examples:
-        >>> sum_of_requests('apiserver_request_total{code="200"} 2\\n'
-        ...                 'apiserver_request_total{code="409"} 1\\n')
+        >>> sum_of_requests('apiserver_request_total{code="200"} 2\n'
+        ...                 'apiserver_request_total{code="409"} 1\n')
         3.0
     """
     values = [
