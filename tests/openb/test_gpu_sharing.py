@@ -102,7 +102,7 @@ def test_a_node_with_more_gpus_widens_the_columns() -> None:
 
 
 def test_the_profile_of_the_page_places_a_pod_where_it_leaves_least_fragmented() -> None:
-    (text,) = re.findall(r"```yaml\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    (text,) = re.findall(r"```yaml\n(profiles:.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     (written,) = yaml.safe_load(text)["profiles"]
     profile = convert({**written, "schedulerName": "default-scheduler"}, KubeSchedulerProfile)
     engine = make_engine(

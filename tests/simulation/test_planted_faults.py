@@ -207,7 +207,7 @@ PLANTED = {
             frozenset(["retire", "restart_server_without_history", "create_burst", "delete_many"]),
         ),
         "overcommits",
-        first_seed=45,
+        first_seed=31,
     ),
     "a watch event that arrives out of order is dropped": PlantedFault(
         Reflector,
@@ -345,7 +345,7 @@ PLANTED = {
         does_not_register(EventResource.NODE, ActionType.UPDATE_NODE_TAINT),
         Emphasis(often=frozenset(["taint_or_untaint"])),
         "although it fits on",
-        first_seed=30,
+        first_seed=124,
     ),
     "changes of namespace labels are ignored": PlantedFault(
         ClusterCache,
@@ -378,7 +378,7 @@ PLANTED = {
         lambda _usual: property(lambda _self: _LONG),
         Emphasis({"answer_lost": 0.3}, frozenset(["create_burst"])),
         "although it fits on",
-        first_seed=6,
+        first_seed=23,
     ),
 }
 

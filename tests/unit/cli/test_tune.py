@@ -49,7 +49,7 @@ def test_the_configuration_loads_and_its_comment_names_data_and_gain(
     weights = make_frameworks(configuration)[0].profile.weights
     assert all(0 < weight <= 10 for weight in weights.values())
     comment = [line for line in out.splitlines() if line.startswith("#")]
-    assert comment[0].startswith("# Made by: stowage ")
+    assert comment[0].startswith("# Made by: stowage")
     assert "# Searched on the first 70% of the time of test, seeds 1, 2:" in comment
     assert "# Held back: the rest of the time, seeds 3, 4, 5, 6, 7:" in comment
     assert sum("nodes_used" in line for line in comment) == 2
