@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from stowage.api.status import SUCCESS
-from stowage.engine import pod_group_event_handlers
 from stowage.engine.pod_groups import group_cycle
 from stowage.operator.watch.pod_groups import PodGroupWatch
 from stowage.operator.watch.reflector import Reflector
@@ -50,14 +49,6 @@ PLANTED = {
     ),
     "some groups are overlooked": PlantedFault(
         Reflector, "_add_seen", _overlooks_some_groups, _GANGS, "in the group"
-    ),
-    "the room of a group that is gone stays reserved": PlantedFault(
-        pod_group_event_handlers,
-        "clear_nominations_if_held",
-        returns(None),
-        Emphasis(has_gangs=True),
-        "could take the place of",
-        first_seed=69,
     ),
     "the engine does not learn that a kind is not served": PlantedFault(
         PodGroupWatch, "_tell", returns(None), _UNSERVED, "is pending without a reason", 9
