@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["simcluster.tests.support.api_server_fixtures"]
@@ -21,6 +24,22 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """One worker if all integration tests share, and empty, one existing cluster."""
     del config
     return 1 if os.environ.get("STOWAGE_TEST_KUBECONFIG") else None
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _loggers_follow_their_configuration() -> Iterator[None]:
+    """No logger keeps the configuration of a command that a test runs in this process.
+
+    `capture_logs` in later tests would miss the lines of a logger that does.
+    """
+    usual = structlog.configure
+
+    def configure(*arguments: Any, **settings: Any) -> None:
+        usual(*arguments, **{**settings, "cache_logger_on_first_use": False})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structlog, "configure", configure)
+        yield
 
 
 @pytest.hookimpl(trylast=True)
