@@ -220,8 +220,9 @@ async def test_a_profile_shows_the_stacks_of_the_event_loop(served: _Served) -> 
 
 
 async def _busy() -> None:
-    # A loop in Python: the interpreter lets the sampling thread run between its bytecodes.
-    for number in range(200_000):
+    # A loop in Python: the interpreter lets the sampling thread run between its bytecodes, but
+    # not before a switch interval of 5 ms. A fast machine takes 16 ms for this loop.
+    for number in range(1_000_000):
         number.bit_length()
     await asyncio.sleep(0)
 
