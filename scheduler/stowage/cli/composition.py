@@ -9,7 +9,7 @@ import socket
 import sys
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -26,7 +26,7 @@ from stowage.api.config.loading import (
 )
 from stowage.cli.configurator import Configurator
 from stowage.cli.flag_overrides import (
-    ConfigurationFlags,
+    FlagOverrides,
     in_config_map,
     refuse_conflicts,
     start_configuration,
@@ -34,7 +34,13 @@ from stowage.cli.flag_overrides import (
 from stowage.cli.max_volumes import with_max_volumes
 from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.profiles import make_extenders, with_plugin_errors
-from stowage.cli.run_flags import LoggingFormat
+from stowage.cli.run_flags import (
+    ApiServerFlags,
+    DecisionLogFlags,
+    LoggingFormat,
+    RecordingFlags,
+    SchedulingFlags,
+)
 from stowage.engine import Engine, EngineSettings, make_engine
 from stowage.framework import Handle, Registry, Timings
 from stowage.operator import (
@@ -102,15 +108,18 @@ def read_config_map_source(
 
 
 def read_start_configuration(
-    flags: ConfigurationFlags, limit: int | None, kubeconfig: Path | None, master: str | None
+    flags: SchedulingFlags,
+    overrides: FlagOverrides,
+    limit: int | None,
+    api_server: ApiServerFlags,
 ) -> tuple[KubeSchedulerConfiguration, ConfigMapSource | None]:
     """The configuration for the start, and the ConfigMap to follow if it comes from one.
 
     Args:
         flags: The flags about the configuration.
+        overrides: The flags that override fields.
         limit: The limit of volumes in the environment, see `with_max_volumes`.
-        kubeconfig: Value of ``--kubeconfig``.
-        master: Value of ``--master``.
+        api_server: The flags about the API server that has the ConfigMap.
 
     Raises:
         InvalidConfiguration: it is invalid, or flags contradict each other.
@@ -119,7 +128,7 @@ def read_start_configuration(
     """
     configmap = flags.configmap
     if configmap is None:
-        configuration = read_with_plugin_errors(lambda: start_configuration(flags))
+        configuration = read_with_plugin_errors(lambda: start_configuration(flags, overrides))
         return with_max_volumes(configuration, limit), None
     refuse_conflicts(
         "--configmap",
@@ -130,9 +139,9 @@ def read_start_configuration(
         scheduler_name=flags.scheduler_name,
     )
     source = config_map_source(
-        configmap, lambda text: with_max_volumes(in_config_map(text, flags.overrides), limit)
+        configmap, lambda text: with_max_volumes(in_config_map(text, overrides), limit)
     )
-    return read_config_map_source(source, kubeconfig, master), source
+    return read_config_map_source(source, api_server.kubeconfig, api_server.master), source
 
 
 def read_with_plugin_errors(
@@ -200,17 +209,15 @@ def run_options(
 
 
 def recording_options(
-    folder: Path | None,
-    limits: RecordingLimits,
-    max_in_unschedulable_s: float,
-    gates: FeatureGates,
-    *,
-    anonymises: bool,
+    flags: RecordingFlags, max_in_unschedulable_s: float, gates: FeatureGates
 ) -> RecordingOptions | None:
     """The options of ``--record``; None without a folder."""
-    if folder is None:
+    if flags.record is None:
         return None
-    return RecordingOptions(folder, limits, max_in_unschedulable_s, anonymises, gates.written)
+    limits = RecordingLimits.of(flags.record_max_size, flags.record_max_age)
+    return RecordingOptions(
+        flags.record, limits, max_in_unschedulable_s, flags.anonymise, gates.written
+    )
 
 
 def _make_engine(
@@ -275,17 +282,16 @@ def log_settings_without_effect(texts: Iterable[str]) -> None:
         log.warning("setting without effect", settings=settings)
 
 
-def with_decision_log(
-    options: RunOptions, directory: Path, file_size_mib: int, file_age_s: float, num_files: int
-) -> RunOptions:
-    """The options with a decision log."""
-    log_options = DecisionLogOptions(
-        directory=directory,
-        max_file_bytes=file_size_mib * 2**20,
-        max_file_age_s=file_age_s,
-        max_files=num_files,
+def decision_log_options(flags: DecisionLogFlags) -> DecisionLogOptions | None:
+    """The options of ``--decision-log``; None without a directory."""
+    if flags.decision_log is None:
+        return None
+    return DecisionLogOptions(
+        directory=flags.decision_log,
+        max_file_bytes=flags.decision_log_file_size * 2**20,
+        max_file_age_s=flags.max_file_age_s,
+        max_files=flags.decision_log_files,
     )
-    return replace(options, decision_log=log_options)
 
 
 def set_up_logging(verbosity: int, logging_format: LoggingFormat | None) -> None:

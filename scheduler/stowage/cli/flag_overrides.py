@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -19,38 +19,53 @@ from stowage.api.config.loading import (
     to_builtins,
 )
 from stowage.cli.config_file import parse_configuration, read_configuration
+from stowage.cli.go_flags import is_true
 from stowage.cli.policy_file import (
     POLICY_FLAG,
     PROVIDER_FLAG,
     provider_configuration,
     read_policy,
 )
+from stowage.cli.run_flags import (
+    ApiServerFlags,
+    LeaderElectionFlags,
+    OtherFlags,
+    SchedulingFlags,
+)
 
 FlagOverrides: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Section of the configuration ("" for its top) -> field -> value; None for flags not given."""
 
 
-class ConfigurationFlags(NamedTuple):
-    """The flags that choose and override the configuration.
+def overrides_of(
+    api_server: ApiServerFlags, election: LeaderElectionFlags, other: OtherFlags
+) -> FlagOverrides:
+    """The fields of the configuration that the flags override."""
+    return {
+        "": {
+            "enable_profiling": is_true(other.profiling),
+            "enable_contention_profiling": is_true(other.contention_profiling),
+        },
+        "client_connection": {
+            "qps": api_server.kube_api_qps,
+            "burst": api_server.kube_api_burst,
+            "content_type": api_server.kube_api_content_type,
+        },
+        "leader_election": {
+            "leader_elect": is_true(election.leader_elect),
+            "lease_duration": election.leader_elect_lease_duration,
+            "renew_deadline": election.leader_elect_renew_deadline,
+            "retry_period": election.leader_elect_retry_period,
+            "resource_lock": election.leader_elect_resource_lock,
+            "resource_name": election.leader_elect_resource_name,
+            "resource_namespace": election.leader_elect_resource_namespace,
+        },
+    }
 
-    Attributes:
-        config: Value of ``--config``.
-        configmap: Value of ``--configmap``.
-        scheduler_name: Value of ``--scheduler-name``.
-        overrides: The flags that override fields.
-        policy_config_file: Value of ``--policy-config-file``.
-        algorithm_provider: Value of ``--algorithm-provider``.
-    """
 
-    config: Path | None
-    configmap: str | None
-    scheduler_name: str | None
-    overrides: FlagOverrides
-    policy_config_file: Path | None = None
-    algorithm_provider: str | None = None
-
-
-def start_configuration(flags: ConfigurationFlags) -> KubeSchedulerConfiguration:
+def start_configuration(
+    flags: SchedulingFlags, overrides: FlagOverrides
+) -> KubeSchedulerConfiguration:
     """The configuration of a start without a ConfigMap, overridden by the flags.
 
     Raises:
@@ -58,7 +73,7 @@ def start_configuration(flags: ConfigurationFlags) -> KubeSchedulerConfiguration
     """
     policy, provider = flags.policy_config_file, flags.algorithm_provider
     if policy is None and provider is None:
-        return effective_configuration(flags.config, flags.scheduler_name, flags.overrides)
+        return effective_configuration(flags.config, flags.scheduler_name, overrides)
     if policy is not None:
         refuse_conflicts(POLICY_FLAG, str(policy), config=flags.config, algorithm_provider=provider)
         configuration = read_policy(policy)
@@ -70,7 +85,7 @@ def start_configuration(flags: ConfigurationFlags) -> KubeSchedulerConfiguration
             configuration.profiles[0], scheduler_name=flags.scheduler_name
         )
         configuration = msgspec.structs.replace(configuration, profiles=(named,))
-    return with_flags(configuration, flags.overrides)
+    return with_flags(configuration, overrides)
 
 
 def effective_configuration(

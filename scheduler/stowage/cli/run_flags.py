@@ -9,20 +9,22 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from stowage.api.values.duration import Duration, parse_duration
+from stowage.api.values.duration import Duration
 from stowage.api.values.quantity import parse_quantity
-from stowage.cli.go_flags import BOOLEAN, GoBool, parse_boolean
+from stowage.cli.flag_groups import FlagGroup, Panel
+from stowage.cli.go_flags import BOOLEAN, GoBool
 from stowage.cli.version import print_version_like_kube_scheduler
 
-_SERVER = "API server"
-_SCHEDULING = "Scheduling"
-_ELECTION = "Leader election"
-_DECISIONS = "Decisions"
-_LOGGING = "Logging"
-_RECORDING = "Recording"
-_OTHER = "Other"
+_SERVER = Panel("API server")
+_SCHEDULING = Panel("Scheduling")
+_ELECTION = Panel("Leader election")
+_DECISIONS = Panel("Decisions")
+_LOGGING = Panel("Logging")
+_RECORDING = Panel("Recording")
+_OTHER = Panel("Other")
 
-
+_FIVE_MINUTES_S = 300.0
+_DAY_S = 86_400.0
 _METRIC_NAME = r"^[a-zA-Z_:][a-zA-Z0-9_:]*$"
 
 
@@ -35,11 +37,6 @@ def _metric_names(text: str) -> str:
                 f'"{_METRIC_NAME}", got "{name}"'
             )
     return text
-
-
-def names_in(values: list[str] | None) -> frozenset[str]:
-    """The names in the values of a flag that takes lists."""
-    return frozenset(name for value in values or () for name in value.split(",") if name)
 
 
 def parse_size(text: str) -> int:
@@ -61,350 +58,303 @@ class LoggingFormat(StrEnum):
     TEXT = "text"
 
 
-Kubeconfig: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        exists=True,
-        dir_okay=False,
-        metavar="FILE",
-        help="Path to the kubeconfig. Default: $KUBECONFIG or ~/.kube/config, otherwise the "
-        "service account of the pod.",
-        rich_help_panel=_SERVER,
-    ),
-]
-Master: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Address of the API server; overrides the kubeconfig.",
-        rich_help_panel=_SERVER,
-    ),
-]
-KubeApiQps: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        "--kube-api-qps",
-        metavar="FLOAT",
-        help="Rate limit of requests to the API server, per second; 0 or less for no limit.",
-        show_default="clientConnection.qps",
-        rich_help_panel=_SERVER,
-    ),
-]
-KubeApiBurst: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--kube-api-burst",
-        metavar="INT",
-        help="Number of requests to the API server at once, above the rate limit.",
-        show_default="clientConnection.burst",
-        rich_help_panel=_SERVER,
-    ),
-]
-KubeApiContentType: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--kube-api-content-type",
-        metavar="TYPE",
-        help="Accepted without effect: requests to the API server are in JSON.",
-        show_default="clientConnection.contentType",
-        rich_help_panel=_SERVER,
-    ),
-]
-ConfigFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Path to a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1). The file is "
-        "read once. Flags override it.",
-        rich_help_panel=_SCHEDULING,
-    ),
-]
-ConfigMap: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAMESPACE/NAME[:KEY]",
-        help="ConfigMap with the configuration, instead of --config; the default key is "
-        "config.yaml. Flags override it. A valid edit takes effect without a restart. An invalid "
-        "edit changes nothing and is reported by an Event on the ConfigMap.",
-        rich_help_panel=_SCHEDULING,
-    ),
-]
-PolicyConfigFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--policy-config-file",
-        metavar="FILE",
-        help="Path to a Policy of kube-scheduler 1.12, instead of --config. The file is read once.",
-        rich_help_panel=_SCHEDULING,
-    ),
-]
-AlgorithmProvider: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--algorithm-provider",
-        metavar="NAME",
-        help="Algorithm provider of kube-scheduler 1.12, instead of --config: DefaultProvider or "
-        "ClusterAutoscalerProvider.",
-        rich_help_panel=_SCHEDULING,
-    ),
-]
-SchedulerName: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="spec.schedulerName of the pods to schedule; only without --config and --configmap.",
-        show_default="stowage",
-        rich_help_panel=_SCHEDULING,
-    ),
-]
-MaxInUnschedulable: TypeAlias = Annotated[
-    Duration | None,
-    typer.Option(
-        "--pod-max-in-unschedulable-pods-duration",
-        parser=parse_duration,
-        metavar="DURATION",
-        help="A pod that is unschedulable for this long is tried again without any event.",
-        show_default="5m0s",
-        rich_help_panel=_SCHEDULING,
-    ),
-]
-FeatureGates: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--feature-gates",
-        metavar="NAME=BOOL,...",
-        help="Feature gates of kube-scheduler v1.36, as in AllBeta=false,GenericWorkload=true; may "
-        "be repeated. A gate without effect here is named in the log.",
-        rich_help_panel=_SCHEDULING,
-    ),
-]
-WriteConfigTo: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--write-config-to",
-        metavar="FILE",
-        help="Write the effective configuration, without private keys, to this new file and exit.",
-        rich_help_panel=_SCHEDULING,
-    ),
-]
-LeaderElect: TypeAlias = Annotated[
-    GoBool | None,
-    typer.Option(
-        "--leader-elect",
-        parser=parse_boolean,
-        metavar=BOOLEAN,
-        help="Schedule only while this replica holds the Lease.",
-        show_default="true",
-        rich_help_panel=_ELECTION,
-    ),
-]
-LeaseDuration: TypeAlias = Annotated[
-    Duration | None,
-    typer.Option(
-        "--leader-elect-lease-duration",
-        parser=parse_duration,
-        metavar="DURATION",
-        help="How long candidates wait for a leader that does not renew the Lease.",
-        show_default="15s",
-        rich_help_panel=_ELECTION,
-    ),
-]
-RenewDeadline: TypeAlias = Annotated[
-    Duration | None,
-    typer.Option(
-        "--leader-elect-renew-deadline",
-        parser=parse_duration,
-        metavar="DURATION",
-        help="How long a leader tries to renew the Lease before it exits.",
-        show_default="10s",
-        rich_help_panel=_ELECTION,
-    ),
-]
-RetryPeriod: TypeAlias = Annotated[
-    Duration | None,
-    typer.Option(
-        "--leader-elect-retry-period",
-        parser=parse_duration,
-        metavar="DURATION",
-        help="Time between two attempts to acquire or renew the Lease.",
-        show_default="2s",
-        rich_help_panel=_ELECTION,
-    ),
-]
-ResourceLock: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--leader-elect-resource-lock",
-        metavar="KIND",
-        help="Kind of the object that is locked; only leases.",
-        show_default="leases",
-        rich_help_panel=_ELECTION,
-    ),
-]
-LeaseName: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--leader-elect-resource-name",
-        metavar="NAME",
-        help="Name of the Lease.",
-        show_default="stowage",
-        rich_help_panel=_ELECTION,
-    ),
-]
-LeaseNamespace: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--leader-elect-resource-namespace",
-        metavar="NAMESPACE",
-        help="Namespace of the Lease.",
-        show_default="kube-system",
-        rich_help_panel=_ELECTION,
-    ),
-]
-DisabledMetrics: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--disabled-metrics",
-        metavar="NAMES",
-        parser=_metric_names,
-        help="Complete names of metrics that are not exposed, as in a_total,b; may be repeated.",
-        rich_help_panel=_OTHER,
-    ),
-]
-DecisionLog: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--decision-log",
-        file_okay=False,
-        metavar="DIR",
-        help="Write every decision as a line of JSON to files in this directory; one directory for "
-        "each replica.",
-        rich_help_panel=_DECISIONS,
-    ),
-]
-DecisionLogFileSize: TypeAlias = Annotated[
-    int,
-    typer.Option(
-        "--decision-log-file-size",
-        min=1,
-        metavar="MIB",
-        help="Begin a new file after this many MiB.",
-        rich_help_panel=_DECISIONS,
-    ),
-]
-DecisionLogFileAge: TypeAlias = Annotated[
-    Duration | None,
-    typer.Option(
-        "--decision-log-file-age",
-        parser=parse_duration,
-        metavar="DURATION",
-        help="Begin a new file after this time.",
-        show_default="24h",
-        rich_help_panel=_DECISIONS,
-    ),
-]
-DecisionLogFiles: TypeAlias = Annotated[
-    int,
-    typer.Option(
-        "--decision-log-files",
-        min=1,
-        metavar="INT",
-        help="Number of files to keep; the oldest ones are deleted.",
-        rich_help_panel=_DECISIONS,
-    ),
-]
-Verbosity: TypeAlias = Annotated[
-    int,
-    typer.Option(
-        "-v",
-        "--v",
-        min=0,
-        metavar="LEVEL",
-        help=(
-            "Log level; 0 logs a line per scheduling attempt, 4 adds debug lines, 10 the scores of "
-            "the three best nodes of each attempt."
+class ApiServerFlags(FlagGroup, frozen=True):
+    """The flags about the API server and the requests to it."""
+
+    kubeconfig: Annotated[
+        Path | None,
+        _SERVER.file(
+            help="Path to the kubeconfig. Default: $KUBECONFIG or ~/.kube/config, otherwise the "
+            "service account of the pod.",
         ),
-        rich_help_panel=_LOGGING,
-    ),
-]
-Format: TypeAlias = Annotated[
-    LoggingFormat | None,
-    typer.Option(
-        "--logging-format",
-        help="Default: text on a terminal, otherwise JSON.",
-        rich_help_panel=_LOGGING,
-    ),
-]
-Profiling: TypeAlias = Annotated[
-    GoBool | None,
-    typer.Option(
-        "--profiling",
-        parser=parse_boolean,
-        metavar=BOOLEAN,
-        help="Serve /debug/profile; overrides enableProfiling of the configuration.",
-        show_default="enableProfiling",
-        rich_help_panel=_OTHER,
-    ),
-]
-ContentionProfiling: TypeAlias = Annotated[
-    GoBool | None,
-    typer.Option(
-        "--contention-profiling",
-        parser=parse_boolean,
-        metavar=BOOLEAN,
-        help="Accepted without effect: there are no locks to profile.",
-        show_default="enableContentionProfiling",
-        rich_help_panel=_OTHER,
-    ),
-]
-Version: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--version",
-        metavar=f"{BOOLEAN}|raw|VERSION",
-        is_eager=True,
-        callback=print_version_like_kube_scheduler,
-        help="Print the version and exit; raw prints more. A version is accepted without effect.",
-        rich_help_panel=_OTHER,
-    ),
-]
-Record: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--record",
-        file_okay=False,
-        metavar="DIR",
-        help="Record all events and decisions in new files of this folder, for stowage replay.",
-        rich_help_panel=_RECORDING,
-    ),
-]
-RecordMaxSize: TypeAlias = Annotated[
+    ] = None
+    master: Annotated[
+        str | None,
+        _SERVER.option(metavar="URL", help="Address of the API server; overrides the kubeconfig."),
+    ] = None
+    kube_api_qps: Annotated[
+        float | None,
+        _SERVER.option(
+            metavar="FLOAT",
+            help="Rate limit of requests to the API server, per second; 0 or less for no limit.",
+            show_default="clientConnection.qps",
+        ),
+    ] = None
+    kube_api_burst: Annotated[
+        int | None,
+        _SERVER.option(
+            metavar="INT",
+            help="Number of requests to the API server at once, above the rate limit.",
+            show_default="clientConnection.burst",
+        ),
+    ] = None
+    kube_api_content_type: Annotated[
+        str | None,
+        _SERVER.option(
+            metavar="TYPE",
+            help="Accepted without effect: requests to the API server are in JSON.",
+            show_default="clientConnection.contentType",
+        ),
+    ] = None
+
+
+class SchedulingFlags(FlagGroup, frozen=True):
+    """The flags about the configuration, and about what it does not hold."""
+
+    config: Annotated[
+        Path | None,
+        _SCHEDULING.option(
+            metavar="FILE",
+            help="Path to a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1). The file "
+            "is read once. Flags override it.",
+        ),
+    ] = None
+    configmap: Annotated[
+        str | None,
+        _SCHEDULING.option(
+            metavar="NAMESPACE/NAME[:KEY]",
+            help="ConfigMap with the configuration, instead of --config; the default key is "
+            "config.yaml. Flags override it. A valid edit takes effect without a restart. An "
+            "invalid edit changes nothing and is reported by an Event on the ConfigMap.",
+        ),
+    ] = None
+    policy_config_file: Annotated[
+        Path | None,
+        _SCHEDULING.option(
+            metavar="FILE",
+            help="Path to a Policy of kube-scheduler 1.12, instead of --config. The file is read "
+            "once.",
+        ),
+    ] = None
+    algorithm_provider: Annotated[
+        str | None,
+        _SCHEDULING.option(
+            metavar="NAME",
+            help="Algorithm provider of kube-scheduler 1.12, instead of --config: DefaultProvider "
+            "or ClusterAutoscalerProvider.",
+        ),
+    ] = None
+    scheduler_name: Annotated[
+        str | None,
+        _SCHEDULING.option(
+            metavar="NAME",
+            help="spec.schedulerName of the pods to schedule; only without --config and "
+            "--configmap.",
+            show_default="stowage",
+        ),
+    ] = None
+    pod_max_in_unschedulable_pods_duration: Annotated[
+        Duration | None,
+        _SCHEDULING.duration(
+            help="A pod that is unschedulable for this long is tried again without any event.",
+            show_default="5m0s",
+        ),
+    ] = None
+    feature_gates: Annotated[
+        list[str] | None,
+        _SCHEDULING.option(
+            metavar="NAME=BOOL,...",
+            help="Feature gates of kube-scheduler v1.36, as in AllBeta=false,GenericWorkload=true; "
+            "may be repeated. A gate without effect here is named in the log.",
+        ),
+    ] = None
+    write_config_to: Annotated[
+        Path | None,
+        _SCHEDULING.option(
+            metavar="FILE",
+            help="Write the effective configuration, without private keys, to this new file and "
+            "exit.",
+        ),
+    ] = None
+
+    @property
+    def max_in_unschedulable_s(self) -> float:
+        """How long a pod is unschedulable before it is tried again."""
+        return self.pod_max_in_unschedulable_pods_duration or _FIVE_MINUTES_S
+
+
+class LeaderElectionFlags(FlagGroup, frozen=True):
+    """The flags about the Lease; each overrides a field of the configuration."""
+
+    leader_elect: Annotated[
+        GoBool | None,
+        _ELECTION.boolean(
+            help="Schedule only while this replica holds the Lease.",
+            show_default="true",
+        ),
+    ] = None
+    leader_elect_lease_duration: Annotated[
+        Duration | None,
+        _ELECTION.duration(
+            help="How long candidates wait for a leader that does not renew the Lease.",
+            show_default="15s",
+        ),
+    ] = None
+    leader_elect_renew_deadline: Annotated[
+        Duration | None,
+        _ELECTION.duration(
+            help="How long a leader tries to renew the Lease before it exits.", show_default="10s"
+        ),
+    ] = None
+    leader_elect_retry_period: Annotated[
+        Duration | None,
+        _ELECTION.duration(
+            help="Time between two attempts to acquire or renew the Lease.", show_default="2s"
+        ),
+    ] = None
+    leader_elect_resource_lock: Annotated[
+        str | None,
+        _ELECTION.option(
+            metavar="KIND",
+            help="Kind of the object that is locked; only leases.",
+            show_default="leases",
+        ),
+    ] = None
+    leader_elect_resource_name: Annotated[
+        str | None,
+        _ELECTION.option(metavar="NAME", help="Name of the Lease.", show_default="stowage"),
+    ] = None
+    leader_elect_resource_namespace: Annotated[
+        str | None,
+        _ELECTION.option(
+            metavar="NAMESPACE", help="Namespace of the Lease.", show_default="kube-system"
+        ),
+    ] = None
+
+
+class OtherFlags(FlagGroup, frozen=True):
+    """The flags about metrics, profiles and the version."""
+
+    disabled_metrics: Annotated[
+        list[str] | None,
+        _OTHER.option(
+            metavar="NAMES",
+            parser=_metric_names,
+            help="Complete names of metrics that are not exposed, as in a_total,b; may be "
+            "repeated.",
+        ),
+    ] = None
+    profiling: Annotated[
+        GoBool | None,
+        _OTHER.boolean(
+            help="Serve /debug/profile; overrides enableProfiling of the configuration.",
+            show_default="enableProfiling",
+        ),
+    ] = None
+    contention_profiling: Annotated[
+        GoBool | None,
+        _OTHER.boolean(
+            help="Accepted without effect: there are no locks to profile.",
+            show_default="enableContentionProfiling",
+        ),
+    ] = None
+    version: Annotated[
+        str | None,
+        _OTHER.option(
+            metavar=f"{BOOLEAN}|raw|VERSION",
+            is_eager=True,
+            callback=print_version_like_kube_scheduler,
+            help="Print the version and exit; raw prints more. A version is accepted without "
+            "effect.",
+        ),
+    ] = None
+
+    @property
+    def disabled_metric_names(self) -> frozenset[str]:
+        """The names in the lists of ``--disabled-metrics``."""
+        lists = self.disabled_metrics or ()
+        return frozenset(name for each in lists for name in each.split(",") if name)
+
+
+class DecisionLogFlags(FlagGroup, frozen=True):
+    """The flags about the files of decisions."""
+
+    decision_log: Annotated[
+        Path | None,
+        _DECISIONS.option(
+            file_okay=False,
+            metavar="DIR",
+            help="Write every decision as a line of JSON to files in this directory; one directory "
+            "for each replica.",
+        ),
+    ] = None
+    decision_log_file_size: Annotated[
+        int,
+        _DECISIONS.option(min=1, metavar="MIB", help="Begin a new file after this many MiB."),
+    ] = 100
+    decision_log_file_age: Annotated[
+        Duration | None,
+        _DECISIONS.duration(help="Begin a new file after this time.", show_default="24h"),
+    ] = None
+    decision_log_files: Annotated[
+        int,
+        _DECISIONS.option(
+            min=1, metavar="INT", help="Number of files to keep; the oldest ones are deleted."
+        ),
+    ] = 10
+
+    @property
+    def max_file_age_s(self) -> float:
+        """The age at which a new file begins."""
+        return self.decision_log_file_age or _DAY_S
+
+
+class LoggingFlags(FlagGroup, frozen=True):
+    """The flags about log lines."""
+
+    verbosity: Annotated[
+        int,
+        _LOGGING.option(
+            "-v",
+            "--v",
+            min=0,
+            metavar="LEVEL",
+            help="Log level; 0 logs a line per scheduling attempt, 4 adds debug lines, 10 the "
+            "scores of the three best nodes of each attempt.",
+        ),
+    ] = 0
+    logging_format: Annotated[
+        LoggingFormat | None,
+        _LOGGING.option(help="Default: text on a terminal, otherwise JSON."),
+    ] = None
+
+
+RecordingSize: TypeAlias = Annotated[
     int | None,
-    typer.Option(
-        "--record-max-size",
+    _RECORDING.option(
         parser=parse_size,
         metavar="QUANTITY",
         help="Size of all recordings in the folder. The oldest segments are removed.",
         show_default="1Gi",
-        rich_help_panel=_RECORDING,
     ),
 ]
-RecordMaxAge: TypeAlias = Annotated[
+RecordingAge: TypeAlias = Annotated[
     Duration | None,
-    typer.Option(
-        "--record-max-age",
-        parser=parse_duration,
-        metavar="DURATION",
+    _RECORDING.duration(
         help="Age of the recordings in the folder. Segments that ended before are removed.",
         show_default="24h0m0s",
-        rich_help_panel=_RECORDING,
     ),
 ]
 Anonymise: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    _RECORDING.option(
         "--anonymise",
         help="Replace names in the recording by hashes, with a random key that is not recorded.",
-        rich_help_panel=_RECORDING,
     ),
 ]
+
+
+class RecordingFlags(FlagGroup, frozen=True):
+    """The flags about the recording of a running scheduler."""
+
+    record: Annotated[
+        Path | None,
+        _RECORDING.option(
+            file_okay=False,
+            metavar="DIR",
+            help="Record all events and decisions in new files of this folder, for stowage replay.",
+        ),
+    ] = None
+    record_max_size: RecordingSize = None
+    record_max_age: RecordingAge = None
+    anonymise: Anonymise = False

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
+from stowage.cli.go_flags import is_true
+from stowage.cli.serving_flags import ServingFlags
 from stowage.operator import AccessOptions, ServingOptions, TlsOptions, parse_bind_address
 
 DEFAULT_REVIEW_TTL_S = 10.0
 """kube-scheduler's default of all three cache TTLs."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServingFlags:
-    """Values of the flags about the HTTPS endpoints, each named after its flag."""
-
-    bind_address: str
-    secure_port: int
-    permit_port_sharing: bool
-    tls_cert_file: Path | None
-    tls_private_key_file: Path | None
-    cert_dir: Path | None
-    tls_min_version: str
-    tls_cipher_suites: str
-    client_ca_file: Path | None
-    authentication_kubeconfig: Path | None
-    authorization_kubeconfig: Path | None
-    authorization_always_allow_paths: str
-    authentication_token_webhook_cache_ttl: float | None
-    authorization_webhook_cache_authorized_ttl: float | None
-    authorization_webhook_cache_unauthorized_ttl: float | None
 
 
 def make_serving_options(flags: ServingFlags) -> ServingOptions | None:
@@ -44,7 +24,7 @@ def make_serving_options(flags: ServingFlags) -> ServingOptions | None:
     return ServingOptions(
         bind_address=_bind_address(flags.bind_address),
         port=flags.secure_port,
-        permit_port_sharing=flags.permit_port_sharing,
+        permit_port_sharing=is_true(flags.permit_port_sharing) or False,
         tls_cert_file=_text(flags.tls_cert_file),
         tls_private_key_file=_text(flags.tls_private_key_file),
         cert_dir=_text(flags.cert_dir),

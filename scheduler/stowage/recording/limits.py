@@ -25,6 +25,11 @@ class RecordingLimits(msgspec.Struct, frozen=True):
     max_bytes: int
     max_age_s: float
 
+    @classmethod
+    def of(cls, max_bytes: int | None, max_age_s: float | None) -> RecordingLimits:
+        """The limits; 1 GiB and a day where none is given."""
+        return cls(max_bytes or 2**30, max_age_s or 86_400.0)
+
     @property
     def segment_bytes(self) -> int:
         """A segment ends after calls of this size."""
