@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from stowage.cli.ask import flags
 from stowage.cli.ask.flags import ClusterFlags, Output, OutputFormat
+from stowage.cli.flag_groups import takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
 
 
+@takes_flag_groups
 def capacity_command(
     filename: Annotated[
         list[Path],
@@ -30,14 +31,8 @@ def capacity_command(
         str, typer.Option(metavar="LABEL", help="Label that groups the nodes.")
     ] = "topology.kubernetes.io/zone",
     output: Output = OutputFormat.TABLE,
-    kubeconfig: flags.Kubeconfig = None,
-    context: flags.Context = None,
-    from_: flags.From = None,
-    at: flags.At = None,
-    until: flags.Until = None,
-    config: flags.ConfigFile = None,
-    configmap: flags.ConfigMap = None,
-    feature_gates: flags.FeatureGates = None,
+    *,
+    cluster: ClusterFlags,
 ) -> None:
     """Count how many more pods like one fit, and name what limits them on which nodes.
 
@@ -47,8 +42,7 @@ def capacity_command(
     # Imported late: --help does not need numpy and the plugins.
     from stowage.cli.ask.answers import answer_capacity  # noqa: PLC0415
 
-    asked = ClusterFlags(kubeconfig, context, from_, config, configmap, at, until, feature_gates)
-    answer_capacity(asked, filename, max_limit, group_by, output)
+    answer_capacity(cluster, filename, max_limit, group_by, output)
 
 
 app = single_command_app(capacity_command)

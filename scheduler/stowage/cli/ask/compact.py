@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from stowage.cli.ask import flags
 from stowage.cli.ask.flags import ClusterFlags, Output, OutputFormat
+from stowage.cli.flag_groups import takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
 
 
+@takes_flag_groups
 def compact_command(
     output: Output = OutputFormat.TABLE,
-    kubeconfig: flags.Kubeconfig = None,
-    context: flags.Context = None,
-    from_: flags.From = None,
-    at: flags.At = None,
-    until: flags.Until = None,
-    config: flags.ConfigFile = None,
-    configmap: flags.ConfigMap = None,
-    feature_gates: flags.FeatureGates = None,
+    *,
+    cluster: ClusterFlags,
 ) -> None:
     """Name the nodes that could be removed one after the other, the least used first.
 
@@ -26,8 +21,7 @@ def compact_command(
     # Imported late: --help does not need numpy and the plugins.
     from stowage.cli.ask.answers import answer_compact  # noqa: PLC0415
 
-    asked = ClusterFlags(kubeconfig, context, from_, config, configmap, at, until, feature_gates)
-    answer_compact(asked, output)
+    answer_compact(cluster, output)
 
 
 app = single_command_app(compact_command)

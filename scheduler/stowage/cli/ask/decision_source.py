@@ -6,62 +6,18 @@ import ssl
 from collections.abc import Iterator
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
-from typing import Annotated, Protocol, TypeAlias
+from typing import Annotated, Protocol
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 import msgspec
 import typer
 
 from stowage.api.decisions import Decision, DecisionPage, DecisionQuery
+from stowage.cli.flag_groups import FlagGroup, Panel
 
-_DECISIONS = "The decisions"
+_DECISIONS = Panel("The decisions")
 _TIMEOUT_S = 10.0
 _LOG_FILES = "decisions-*.jsonl"
-
-Server: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="The decisions of a running scheduler: address of its endpoints, such as "
-        "https://localhost:10259.",
-        rich_help_panel=_DECISIONS,
-    ),
-]
-TokenFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--token-file",
-        metavar="FILE",
-        help="Bearer token for --server.",
-        rich_help_panel=_DECISIONS,
-    ),
-]
-CertificateAuthority: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--certificate-authority",
-        metavar="FILE",
-        help="PEM certificates that verify --server, instead of those of the system.",
-        rich_help_panel=_DECISIONS,
-    ),
-]
-Insecure: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--insecure-skip-tls-verify",
-        help="Do not verify the certificate of --server.",
-        rich_help_panel=_DECISIONS,
-    ),
-]
-DecisionLog: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--decision-log",
-        metavar="DIR",
-        help="The decisions in the files that stowage run --decision-log wrote.",
-        rich_help_panel=_DECISIONS,
-    ),
-]
 
 
 class UnreadableDecisions(Exception):  # noqa: N818 - it names the finding
@@ -80,14 +36,41 @@ class DecisionReader(Protocol):
         ...
 
 
-class DecisionSource(msgspec.Struct, frozen=True):
+class DecisionSource(FlagGroup, frozen=True):
     """The flags that say where the decisions are."""
 
-    server: str | None = None
-    token_file: Path | None = None
-    certificate_authority: Path | None = None
-    insecure: bool = False
-    directory: Path | None = None
+    server: Annotated[
+        str | None,
+        _DECISIONS.option(
+            metavar="URL",
+            help="The decisions of a running scheduler: address of its endpoints, such as "
+            "https://localhost:10259.",
+        ),
+    ] = None
+    token_file: Annotated[
+        Path | None, _DECISIONS.option(metavar="FILE", help="Bearer token for --server.")
+    ] = None
+    certificate_authority: Annotated[
+        Path | None,
+        _DECISIONS.option(
+            metavar="FILE",
+            help="PEM certificates that verify --server, instead of those of the system.",
+        ),
+    ] = None
+    insecure: Annotated[
+        bool,
+        _DECISIONS.option(
+            "--insecure-skip-tls-verify", help="Do not verify the certificate of --server."
+        ),
+    ] = False
+    directory: Annotated[
+        Path | None,
+        _DECISIONS.option(
+            "--decision-log",
+            metavar="DIR",
+            help="The decisions in the files that stowage run --decision-log wrote.",
+        ),
+    ] = None
 
     @property
     def is_given(self) -> bool:

@@ -20,11 +20,11 @@ from stowage.api.decisions import (
     DecisionPage,
     DecisionQuery,
 )
-from stowage.cli.ask import decision_source
 from stowage.cli.ask.decision_source import DecisionReader, DecisionSource, UnreadableDecisions
 from stowage.cli.ask.decision_tables import HEADINGS, decision_tables, table_line
 from stowage.cli.ask.flags import Output, OutputFormat
 from stowage.cli.ask.output import write_answer
+from stowage.cli.flag_groups import takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
 
 POLL_S = 1.0
@@ -39,6 +39,7 @@ class Result(StrEnum):
     ERROR = "error"
 
 
+@takes_flag_groups
 def decisions_command(
     namespace: Annotated[
         str,
@@ -70,11 +71,8 @@ def decisions_command(
         bool, typer.Option("--follow", "-f", help="Go on with new decisions until Ctrl-C.")
     ] = False,
     output: Output = OutputFormat.TABLE,
-    server: decision_source.Server = None,
-    token_file: decision_source.TokenFile = None,
-    certificate_authority: decision_source.CertificateAuthority = None,
-    insecure: decision_source.Insecure = False,
-    decision_log: decision_source.DecisionLog = None,
+    *,
+    recorded: DecisionSource,
 ) -> None:
     """Show the last decisions of a scheduler: which pod, which node, by which score, or why not.
 
@@ -85,10 +83,9 @@ def decisions_command(
     from stowage.cli.ask.source import failures_reported  # noqa: PLC0415
 
     console = Console(stderr=True, highlight=False)
-    asked = DecisionSource(server, token_file, certificate_authority, insecure, decision_log)
     query = DecisionQuery(namespace, pod, node, "" if result is None else result.value, limit)
     with failures_reported(console):
-        reader = asked.reader()
+        reader = recorded.reader()
         if not follow:
             write_answer(DecisionPage(tuple(reader.latest(query))), output, decision_tables)
             return

@@ -6,9 +6,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from stowage.cli.ask import decision_source, flags
 from stowage.cli.ask.decision_source import DecisionSource
 from stowage.cli.ask.flags import ClusterFlags, Output, OutputFormat, pod_key
+from stowage.cli.flag_groups import takes_flag_groups
 from stowage.cli.plain_help import PlainCommand, PlainGroup
 
 app = typer.Typer(
@@ -25,23 +25,14 @@ Namespace: TypeAlias = Annotated[
 
 
 @app.command(cls=PlainCommand)
+@takes_flag_groups
 def pod(
     name: Annotated[str, typer.Argument(metavar="[NAMESPACE/]NAME")],
     namespace: Namespace = "default",
     output: Output = OutputFormat.TABLE,
-    kubeconfig: flags.Kubeconfig = None,
-    context: flags.Context = None,
-    from_: flags.From = None,
-    at: flags.At = None,
-    until: flags.Until = None,
-    config: flags.ConfigFile = None,
-    configmap: flags.ConfigMap = None,
-    feature_gates: flags.FeatureGates = None,
-    server: decision_source.Server = None,
-    token_file: decision_source.TokenFile = None,
-    certificate_authority: decision_source.CertificateAuthority = None,
-    insecure: decision_source.Insecure = False,
-    decision_log: decision_source.DecisionLog = None,
+    *,
+    cluster: ClusterFlags,
+    recorded: DecisionSource,
 ) -> None:
     """Explain a pod: the verdict of every plugin about every node, and every score.
 
@@ -56,47 +47,34 @@ def pod(
     from stowage.cli.ask.answers import answer_about_pod, answer_about_recorded  # noqa: PLC0415
 
     key = pod_key(name, namespace)
-    recorded = DecisionSource(server, token_file, certificate_authority, insecure, decision_log)
     if recorded.is_given:
         answer_about_recorded(recorded, key, output)
         return
-    asked = ClusterFlags(kubeconfig, context, from_, config, configmap, at, until, feature_gates)
-    answer_about_pod(asked, key, output)
+    answer_about_pod(cluster, key, output)
 
 
 @app.command(cls=PlainCommand)
+@takes_flag_groups
 def node(
     name: Annotated[str, typer.Argument(metavar="NAME")],
     output: Output = OutputFormat.TABLE,
-    kubeconfig: flags.Kubeconfig = None,
-    context: flags.Context = None,
-    from_: flags.From = None,
-    at: flags.At = None,
-    until: flags.Until = None,
-    config: flags.ConfigFile = None,
-    configmap: flags.ConfigMap = None,
-    feature_gates: flags.FeatureGates = None,
+    *,
+    cluster: ClusterFlags,
 ) -> None:
     """Explain a node: its pods, what is free, and which pending pods it rejects and why."""
     from stowage.cli.ask.answers import answer_about_node  # noqa: PLC0415 - as above
 
-    asked = ClusterFlags(kubeconfig, context, from_, config, configmap, at, until, feature_gates)
-    answer_about_node(asked, name, output)
+    answer_about_node(cluster, name, output)
 
 
 @app.command(cls=PlainCommand)
+@takes_flag_groups
 def group(
     name: Annotated[str, typer.Argument(metavar="[NAMESPACE/]NAME")],
     namespace: Namespace = "default",
     output: Output = OutputFormat.TABLE,
-    kubeconfig: flags.Kubeconfig = None,
-    context: flags.Context = None,
-    from_: flags.From = None,
-    at: flags.At = None,
-    until: flags.Until = None,
-    config: flags.ConfigFile = None,
-    configmap: flags.ConfigMap = None,
-    feature_gates: flags.FeatureGates = None,
+    *,
+    cluster: ClusterFlags,
 ) -> None:
     """Explain a pod group: how many members fit, what the next one lacks, in each domain.
 
@@ -105,5 +83,4 @@ def group(
     """
     from stowage.cli.ask.answers import answer_about_group  # noqa: PLC0415 - as above
 
-    asked = ClusterFlags(kubeconfig, context, from_, config, configmap, at, until, feature_gates)
-    answer_about_group(asked, pod_key(name, namespace), output)
+    answer_about_group(cluster, pod_key(name, namespace), output)

@@ -8,32 +8,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-import msgspec
 import typer
 
-_CLUSTER = "The cluster"
+from stowage.cli.flag_groups import FlagGroup, Panel
 
-Kubeconfig: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        exists=True, dir_okay=False, metavar="FILE", help="As kubectl's.", rich_help_panel=_CLUSTER
-    ),
-]
-Context: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NAME", help="As kubectl's.", rich_help_panel=_CLUSTER)
-]
-From: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--from",
-        metavar="FILE",
-        help="Objects instead of a running cluster: a file of stowage dump, of kubectl get -o "
-        "json or yaml, manifests; - reads standard input. May be repeated. Or a segment of a "
-        "recording, which is read with those that follow it, or a folder with recordings: its "
-        "newest one.",
-        rich_help_panel=_CLUSTER,
-    ),
-]
+_CLUSTER = Panel("The cluster")
 
 
 def parse_time(text: str) -> datetime:
@@ -50,55 +29,6 @@ def parse_time(text: str) -> datetime:
     return at.replace(tzinfo=at.tzinfo or UTC)
 
 
-At: TypeAlias = Annotated[
-    datetime | None,
-    typer.Option(
-        parser=parse_time,
-        metavar="TIME",
-        help="Of a recording: the cluster as of this time, e.g. 2026-05-01T12:00:00Z.",
-        rich_help_panel=_CLUSTER,
-    ),
-]
-Until: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="[NAMESPACE/]POD",
-        help="Of a recording: the cluster before the last attempt of this pod, or before it got "
-        "its node.",
-        rich_help_panel=_CLUSTER,
-    ),
-]
-ConfigFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="KubeSchedulerConfiguration with the profiles that answer. Default: "
-        "kube-scheduler's default profile; of a recording: the recorded ones.",
-        rich_help_panel=_CLUSTER,
-    ),
-]
-ConfigMap: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--configmap",
-        metavar="NAMESPACE/NAME[:KEY]",
-        help="ConfigMap of the cluster with the profiles, instead of --config.",
-        rich_help_panel=_CLUSTER,
-    ),
-]
-
-FeatureGates: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--feature-gates",
-        metavar="NAME=BOOL,...",
-        help="Feature gates of the scheduler that decides, as for stowage run; may be repeated.",
-        rich_help_panel=_CLUSTER,
-    ),
-]
-
-
 class OutputFormat(StrEnum):
     """The formats of answers; ``wide`` is a table that leaves nothing out."""
 
@@ -113,17 +43,61 @@ Output: TypeAlias = Annotated[
 ]
 
 
-class ClusterFlags(msgspec.Struct, frozen=True):
+class ClusterFlags(FlagGroup, frozen=True):
     """The flags that name the cluster, the profiles and the feature gates."""
 
-    kubeconfig: Path | None = None
-    context: str | None = None
-    files: Sequence[Path] | None = None
-    config: Path | None = None
-    configmap: str | None = None
-    at: datetime | None = None
-    until: str | None = None
-    feature_gates: Sequence[str] | None = None
+    kubeconfig: Annotated[Path | None, _CLUSTER.file(help="As kubectl's.")] = None
+    context: Annotated[str | None, _CLUSTER.option(metavar="NAME", help="As kubectl's.")] = None
+    files: Annotated[
+        list[Path] | None,
+        _CLUSTER.option(
+            "--from",
+            metavar="FILE",
+            help="Objects instead of a running cluster: a file of stowage dump, of kubectl get -o "
+            "json or yaml, manifests; - reads standard input. May be repeated. Or a segment of a "
+            "recording, which is read with those that follow it, or a folder with recordings: its "
+            "newest one.",
+        ),
+    ] = None
+    at: Annotated[
+        datetime | None,
+        _CLUSTER.option(
+            parser=parse_time,
+            metavar="TIME",
+            help="Of a recording: the cluster as of this time, e.g. 2026-05-01T12:00:00Z.",
+        ),
+    ] = None
+    until: Annotated[
+        str | None,
+        _CLUSTER.option(
+            metavar="[NAMESPACE/]POD",
+            help="Of a recording: the cluster before the last attempt of this pod, or before it "
+            "got its node.",
+        ),
+    ] = None
+    config: Annotated[
+        Path | None,
+        _CLUSTER.option(
+            metavar="FILE",
+            help="KubeSchedulerConfiguration with the profiles that answer. Default: "
+            "kube-scheduler's default profile; of a recording: the recorded ones.",
+        ),
+    ] = None
+    configmap: Annotated[
+        str | None,
+        _CLUSTER.option(
+            metavar="NAMESPACE/NAME[:KEY]",
+            help="ConfigMap of the cluster with the profiles, instead of --config.",
+        ),
+    ] = None
+    feature_gates: Annotated[
+        list[str] | None,
+        _CLUSTER.option(
+            metavar="NAME=BOOL,...",
+            help="Feature gates of the scheduler that decides, as for stowage run; may be "
+            "repeated.",
+        ),
+    ] = None
 
 
 def pod_key(name: str, namespace: str = "default") -> str:

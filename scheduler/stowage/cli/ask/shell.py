@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from stowage.cli.ask import flags
 from stowage.cli.ask.flags import ClusterFlags
+from stowage.cli.flag_groups import takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
 
 
+@takes_flag_groups
 def shell_command(
-    kubeconfig: flags.Kubeconfig = None,
-    context: flags.Context = None,
-    from_: flags.From = None,
-    at: flags.At = None,
-    until: flags.Until = None,
-    config: flags.ConfigFile = None,
-    configmap: flags.ConfigMap = None,
-    feature_gates: flags.FeatureGates = None,
+    *,
+    cluster: ClusterFlags,
 ) -> None:
     """Read a cluster once, then answer a question a line: explain, what-if, capacity, compact.
 
@@ -25,8 +20,7 @@ def shell_command(
     # Imported late: --help does not need numpy and the plugins.
     from stowage.cli.ask.conversation import converse  # noqa: PLC0415
 
-    asked = ClusterFlags(kubeconfig, context, from_, config, configmap, at, until, feature_gates)
-    converse(asked)
+    converse(cluster)
 
 
 app = single_command_app(shell_command)

@@ -7,87 +7,72 @@ from typing import Annotated
 
 import typer
 
-from stowage.cli.ask import flags
 from stowage.cli.ask.flags import ClusterFlags, Output, OutputFormat, split_lists
+from stowage.cli.flag_groups import FlagGroup, Panel, takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
 
-_CHANGES = "The changes"
+_CHANGES = Panel("The changes")
 
 
-def what_if_command(
+class ChangeFlags(FlagGroup, frozen=True):
+    """The changes, in the order in which they happen; new objects come last."""
+
     manifests: Annotated[
         list[Path] | None,
-        typer.Option(
+        _CHANGES.option(
             "--filename",
             "-f",
             metavar="FILE",
             help="Manifests to create, workloads included; - reads standard input.",
-            rich_help_panel=_CHANGES,
         ),
-    ] = None,
+    ] = None
     cordon: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NODE,...", help="Cordon these nodes.", rich_help_panel=_CHANGES),
-    ] = None,
+        list[str] | None, _CHANGES.option(metavar="NODE,...", help="Cordon these nodes.")
+    ] = None
     drain: Annotated[
         list[str] | None,
-        typer.Option(
+        _CHANGES.option(
             metavar="NODE,...",
             help="Cordon these nodes and evict their pods, as disruption budgets allow.",
-            rich_help_panel=_CHANGES,
         ),
-    ] = None,
-    add_nodes: Annotated[
-        int, typer.Option(min=0, help="Add this many nodes.", rich_help_panel=_CHANGES)
-    ] = 0,
-    like: Annotated[
-        str,
-        typer.Option(metavar="NODE", help="The model of added nodes.", rich_help_panel=_CHANGES),
-    ] = "",
+    ] = None
+    add_nodes: Annotated[int, _CHANGES.option(min=0, help="Add this many nodes.")] = 0
+    like: Annotated[str, _CHANGES.option(metavar="NODE", help="The model of added nodes.")] = ""
     remove_nodes: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NODE,...", help="Drain and remove these nodes.", rich_help_panel=_CHANGES
-        ),
-    ] = None,
+        _CHANGES.option(metavar="NODE,...", help="Drain and remove these nodes."),
+    ] = None
     weights: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="PLUGIN=WEIGHT,...",
-            help="Other weights of score plugins, in all profiles.",
-            rich_help_panel=_CHANGES,
+        _CHANGES.option(
+            metavar="PLUGIN=WEIGHT,...", help="Other weights of score plugins, in all profiles."
         ),
-    ] = None,
-    output: Output = OutputFormat.TABLE,
-    kubeconfig: flags.Kubeconfig = None,
-    context: flags.Context = None,
-    from_: flags.From = None,
-    at: flags.At = None,
-    until: flags.Until = None,
-    config: flags.ConfigFile = None,
-    configmap: flags.ConfigMap = None,
-    feature_gates: flags.FeatureGates = None,
+    ] = None
+
+
+@takes_flag_groups
+def what_if_command(
+    *, changes: ChangeFlags, output: Output = OutputFormat.TABLE, cluster: ClusterFlags
 ) -> None:
     """Show what would happen: where pods would go, whom they would preempt, what stays pending.
 
     The scheduler decides about a copy of the cluster in memory; the cluster itself is only read.
     Changes may be combined; they happen in the order of this list, new objects last.
     """
-    if bool(add_nodes) != bool(like):
+    if bool(changes.add_nodes) != bool(changes.like):
         raise typer.BadParameter("--add-nodes and --like belong together")
     # Imported late: --help does not need numpy and the plugins.
     from stowage.cli.ask.answers import Changes, answer_what_if  # noqa: PLC0415
 
-    asked = ClusterFlags(kubeconfig, context, from_, config, configmap, at, until, feature_gates)
-    changes = Changes(
-        manifests or (),
-        [(add_nodes, like)] if add_nodes else (),
-        split_lists(cordon),
-        split_lists(drain),
-        split_lists(remove_nodes),
-        split_lists(weights),
+    wanted = Changes(
+        changes.manifests or (),
+        [(changes.add_nodes, changes.like)] if changes.add_nodes else (),
+        split_lists(changes.cordon),
+        split_lists(changes.drain),
+        split_lists(changes.remove_nodes),
+        split_lists(changes.weights),
     )
-    answer_what_if(asked, changes, output)
+    answer_what_if(cluster, wanted, output)
 
 
 app = single_command_app(what_if_command)
