@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import msgspec
 import typer
@@ -16,19 +16,15 @@ from stowage.analysis.simulation.timeline import Workload
 from stowage.cli.ask.flags import Output, OutputFormat
 from stowage.cli.ask.output import write_answer
 from stowage.cli.ask.source import failures_reported
+from stowage.cli.flag_groups import FlagGroup, Panel, takes_flag_groups
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.lazy_commands import single_command_app
 from stowage.cli.simulate.experiment_flags import (
-    CsvFile,
-    DaskAddress,
-    ParquetFile,
-    ReportFile,
+    FILES,
     ResultFiles,
-    Resume,
-    Workers,
+    SweepFlags,
     exit_code,
     experiment_failures_reported,
-    pool_options,
     run_with_progress,
 )
 from stowage.cli.simulate.policies import ConfiguredPolicy, read_policies
@@ -44,7 +40,7 @@ from stowage.experiments.experiment import Outcome
 from stowage.experiments.sweep import Sweep, SweepOptions
 from stowage.experiments.workload_experiment import Fingerprints, WorkloadExperiment
 
-_POLICIES = "Policies"
+_POLICIES = Panel("Policies")
 _SEEDS = re.compile(r"(\d+)(?:-(\d+))?")
 _MAX_SEEDS = 100_000
 
@@ -69,6 +65,65 @@ def parse_seeds(text: str) -> list[int]:
     return list(dict.fromkeys(seeds))
 
 
+class PolicyFlags(FlagGroup, frozen=True):
+    """The flags that describe the policies."""
+
+    config: Annotated[
+        list[Path] | None,
+        _POLICIES.option(
+            metavar="FILE",
+            help="KubeSchedulerConfiguration of one policy, named after the file, or default for "
+            "kube-scheduler's default profile; may be repeated.",
+            show_default="default",
+        ),
+    ] = None
+    weights: Annotated[
+        list[str] | None,
+        _POLICIES.option(
+            metavar="[NAME:]PLUGIN=WEIGHT,...",
+            help="One more policy: the first one with other weights of score plugins, in all "
+            "profiles; may be repeated.",
+        ),
+    ] = None
+    feature_gates: Annotated[
+        list[str] | None,
+        _POLICIES.option(
+            metavar="NAME=BOOL,...",
+            help="Feature gates of all policies, as for stowage run; may be repeated.",
+        ),
+    ] = None
+
+    def read(self) -> list[ConfiguredPolicy]:
+        """The policies.
+
+        Raises:
+            InvalidConfiguration: A policy is invalid.
+        """
+        return read_policies(self.config or (), self.weights or (), self.feature_gates or ())
+
+
+JsonFile: TypeAlias = Annotated[
+    Path | None,
+    FILES.option(
+        "--json",
+        dir_okay=False,
+        metavar="FILE",
+        help="Write the whole answer, with the series over time, to a file as well.",
+    ),
+]
+RecordFolder: TypeAlias = Annotated[
+    Path | None,
+    FILES.option(
+        file_okay=False,
+        metavar="DIR",
+        help="Record all events and decisions of the experiment in a new file of this folder, "
+        "for stowage console --from and stowage replay. Only for one workload, one policy and "
+        "one seed.",
+    ),
+]
+
+
+@takes_flag_groups
 def simulate(
     files: Annotated[
         list[Path],
@@ -79,34 +134,8 @@ def simulate(
             "in the cluster at the start of each workload. - reads standard input.",
         ),
     ],
-    config: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="KubeSchedulerConfiguration of one policy, named after the file, or default for "
-            "kube-scheduler's default profile; may be repeated.",
-            show_default="default",
-            rich_help_panel=_POLICIES,
-        ),
-    ] = None,
-    weights: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME:]PLUGIN=WEIGHT,...",
-            help="One more policy: the first one with other weights of score plugins, in all "
-            "profiles; may be repeated.",
-            rich_help_panel=_POLICIES,
-        ),
-    ] = None,
-    feature_gates: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--feature-gates",
-            metavar="NAME=BOOL,...",
-            help="Feature gates of all policies, as for stowage run; may be repeated.",
-            rich_help_panel=_POLICIES,
-        ),
-    ] = None,
+    *,
+    policy: PolicyFlags,
     seeds: Annotated[
         str,
         typer.Option(
@@ -116,33 +145,10 @@ def simulate(
         ),
     ] = "42",
     output: Output = OutputFormat.TABLE,
-    json_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--json",
-            dir_okay=False,
-            metavar="FILE",
-            help="Write the whole answer, with the series over time, to a file as well.",
-            rich_help_panel="Files",
-        ),
-    ] = None,
-    csv: CsvFile = None,
-    parquet: ParquetFile = None,
-    report: ReportFile = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            file_okay=False,
-            metavar="DIR",
-            help="Record all events and decisions of the experiment in a new file of this folder, "
-            "for stowage console --from and stowage replay. Only for one workload, one policy and "
-            "one seed.",
-            rich_help_panel="Files",
-        ),
-    ] = None,
-    workers: Workers = None,
-    dask: DaskAddress = None,
-    resume: Resume = None,
+    json_file: JsonFile = None,
+    files_beside: ResultFiles,
+    record: RecordFolder = None,
+    running: SweepFlags,
 ) -> None:
     """Let policies decide about the pods of a workload in virtual time, and compare them.
 
@@ -155,15 +161,14 @@ def simulate(
     with 1 if an experiment has no result, or a file cannot be written.
     """
     wanted = parse_seeds(seeds)
-    files_beside = ResultFiles(report, csv, parquet)
-    options = SweepOptions(pool_options(workers, dask), resume)
+    options = running.options()
     console = Console(stderr=True, highlight=False)
     with experiment_failures_reported(console):
         files_beside.check()
         with failures_reported(console), garbage_collection_paused():
-            policies = read_policies(config or (), weights or (), feature_gates or ())
+            policies = policy.read()
             workloads = read_workloads(files)
-        experiments = _experiments(workloads, policies, wanted, resume)
+        experiments = _experiments(workloads, policies, wanted, running.resume)
         if record is not None:
             experiments = [_recorded(experiments, policies[0], record, options)]
         sweep = run_with_progress(experiments, options, console)

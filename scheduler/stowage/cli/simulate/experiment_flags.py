@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from stowage.analysis.simulation.result import ExperimentResult
+from stowage.cli.flag_groups import FlagGroup, Panel
 from stowage.experiments.experiment import Experiment
 from stowage.experiments.exports import write_csv, write_parquet
 from stowage.experiments.extra import MissingExtra, import_extra
@@ -23,77 +23,94 @@ from stowage.experiments.results_file import UnusableResults
 from stowage.experiments.sweep import INTERRUPTED, Sweep, SweepOptions, run_sweep
 
 EXIT_INTERRUPTED = 130
-_RUNNING = "Experiments"
-_FILES = "Files"
+_RUNNING = Panel("Experiments")
+FILES = Panel("Files")
 
-Workers: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Processes on this machine that run experiments. Default: one for each CPU, if the "
-        "rest takes longer than 20 s in one and the extra simulate is installed.",
-        rich_help_panel=_RUNNING,
-    ),
-]
-DaskAddress: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--dask",
-        metavar="ADDRESS",
-        help="Run experiments on the Dask cluster whose scheduler is there, such as "
-        "tcp://10.0.0.1:8786, instead of on this machine.",
-        rich_help_panel=_RUNNING,
-    ),
-]
-Resume: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        dir_okay=False,
-        metavar="FILE",
-        help="Write each result to this file as it comes, and do not run experiments again whose "
-        "result it has already, unless their input has changed.",
-        rich_help_panel=_RUNNING,
-    ),
-]
+
+class RunningFlags(FlagGroup, frozen=True):
+    """The flags that say where experiments run."""
+
+    workers: Annotated[
+        int | None,
+        _RUNNING.option(
+            min=1,
+            metavar="N",
+            help="Processes on this machine that run experiments. Default: one for each CPU, if "
+            "the rest takes longer than 20 s in one and the extra simulate is installed.",
+        ),
+    ] = None
+    dask: Annotated[
+        str | None,
+        _RUNNING.option(
+            metavar="ADDRESS",
+            help="Run experiments on the Dask cluster whose scheduler is there, such as "
+            "tcp://10.0.0.1:8786, instead of on this machine.",
+        ),
+    ] = None
+
+    def pool_options(self) -> PoolOptions:
+        """Where experiments run.
+
+        Raises:
+            typer.BadParameter: Both flags were given.
+        """
+        if self.workers is not None and self.dask is not None:
+            raise typer.BadParameter("--workers is for processes on this machine: not with --dask")
+        return PoolOptions(self.workers, self.dask)
+
+
+class SweepFlags(RunningFlags, frozen=True):
+    """The flags that say where experiments run, and which of them need not run again."""
+
+    resume: Annotated[
+        Path | None,
+        _RUNNING.option(
+            dir_okay=False,
+            metavar="FILE",
+            help="Write each result to this file as it comes, and do not run experiments again "
+            "whose result it has already, unless their input has changed.",
+        ),
+    ] = None
+
+    def options(self) -> SweepOptions:
+        """How the experiments run.
+
+        Raises:
+            typer.BadParameter: The flags contradict each other.
+        """
+        return SweepOptions(self.pool_options(), self.resume)
+
+
 ReportFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--report",
+    FILES.option(
         dir_okay=False,
         metavar="FILE.html",
         help="Write a page with plots, which needs no other file and no network.",
-        rich_help_panel=_FILES,
-    ),
-]
-CsvFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--csv",
-        dir_okay=False,
-        metavar="FILE",
-        help="Write the metrics: trace, policy, seed, metric, value.",
-        rich_help_panel=_FILES,
-    ),
-]
-ParquetFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--parquet",
-        dir_okay=False,
-        metavar="FILE",
-        help="Write metrics, series over time and reasons of failed pods as one table.",
-        rich_help_panel=_FILES,
     ),
 ]
 
 
-class ResultFiles(msgspec.Struct, frozen=True):
+class ResultFiles(FlagGroup, frozen=True):
     """The files that results are written to, beside the answer."""
 
-    report: Path | None = None
-    csv: Path | None = None
-    parquet: Path | None = None
+    csv: Annotated[
+        Path | None,
+        FILES.option(
+            dir_okay=False,
+            metavar="FILE",
+            help="Write the metrics: trace, policy, seed, metric, value.",
+        ),
+    ] = None
+    parquet: Annotated[
+        Path | None,
+        FILES.option(
+            dir_okay=False,
+            metavar="FILE",
+            help="Write metrics, series over time and reasons of failed pods as one table.",
+        ),
+    ] = None
+    report: ReportFile = None
 
     def check(self) -> None:
         """Check the names and the packages before the first experiment.
@@ -149,17 +166,6 @@ def run_with_progress(
         text = f"{sweep.ended_early}; {sweep.num_missing} of {len(experiments)} not run"
         console.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
     return sweep
-
-
-def pool_options(workers: int | None, dask: str | None) -> PoolOptions:
-    """Where experiments run.
-
-    Raises:
-        typer.BadParameter: Both flags were given.
-    """
-    if workers is not None and dask is not None:
-        raise typer.BadParameter("--workers is for processes on this machine: not with --dask")
-    return PoolOptions(workers, dask)
 
 
 def exit_code(sweep: Sweep) -> int:

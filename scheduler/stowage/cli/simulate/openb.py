@@ -8,18 +8,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from stowage.cli.flag_groups import Without, takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
 from stowage.cli.simulate.command import parse_seeds
 from stowage.cli.simulate.experiment_flags import (
-    DaskAddress,
-    ParquetFile,
-    ReportFile,
     ResultFiles,
-    Resume,
-    Workers,
+    SweepFlags,
     exit_code,
     experiment_failures_reported,
-    pool_options,
     run_with_progress,
 )
 from stowage.cli.simulate.openb_input import read_experiments
@@ -29,9 +25,9 @@ from stowage.cli.simulate.openb_output import (
     print_failures,
     print_means,
 )
-from stowage.experiments.sweep import SweepOptions
 
 
+@takes_flag_groups
 def simulate_openb(
     nodes: Annotated[
         Path, typer.Option(dir_okay=False, metavar="NODES.csv", help="The nodes of the trace.")
@@ -66,11 +62,9 @@ def simulate_openb(
             help="Write the values of each seed: trace, policy, seed, metric, at50 ... at130.",
         ),
     ] = None,
-    parquet: ParquetFile = None,
-    report: ReportFile = None,
-    workers: Workers = None,
-    dask: DaskAddress = None,
-    resume: Resume = None,
+    *,
+    files: Annotated[ResultFiles, Without("csv")],
+    running: SweepFlags,
 ) -> None:
     """Repeat a published experiment of GPU sharing on its traces, with the real engine.
 
@@ -80,8 +74,7 @@ def simulate_openb(
     Exits with 1 if an experiment has no result, or a file cannot be written.
     """
     wanted = parse_seeds(seeds)
-    files = ResultFiles(report, parquet=parquet)
-    options = SweepOptions(pool_options(workers, dask), resume)
+    options = running.options()
     console = Console(stderr=True, highlight=False)
     with experiment_failures_reported(console):
         files.check()

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -21,22 +20,11 @@ from stowage.cli.simulate.experiment_flags import (
     check_report_name,
     experiment_failures_reported,
 )
+from stowage.cli.tune.search_flags import AnswerFiles
 from stowage.cli.tune.task import TuningOptions, TuningTask
 from stowage.experiments.extra import import_extra
 from stowage.experiments.pool import ClusterVanished
 from stowage.experiments.report.page import write_report
-
-
-class AnswerFiles(msgspec.Struct, frozen=True):
-    """Where the answer is written.
-
-    Attributes:
-        configuration: The configuration; standard output if None.
-        report: The report, if one is wanted.
-    """
-
-    configuration: Path | None
-    report: Path | None
 
 
 def search_and_answer(
@@ -72,8 +60,8 @@ def search_and_answer(
         command = shlex.join(["stowage", *sys.argv[1:]])
         document = configuration_with(task.written, found.finding.trial.choices)
         text = configuration_text(document, found.finding, _data(task), command)
-        if files.configuration is not None:
-            files.configuration.write_text(text, encoding="utf-8")
+        if files.write is not None:
+            files.write.write_text(text, encoding="utf-8")
         else:
             sys.stdout.write(text)
         if files.report is not None:

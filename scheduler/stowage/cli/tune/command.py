@@ -10,24 +10,23 @@ from rich.console import Console
 
 from stowage.analysis.tuning.objectives import Objective
 from stowage.api.config.types import API_VERSION, KIND
+from stowage.cli.flag_groups import takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
 from stowage.cli.simulate.command import parse_seeds
-from stowage.cli.simulate.experiment_flags import DaskAddress, ReportFile, Workers, pool_options
+from stowage.cli.simulate.experiment_flags import RunningFlags
 from stowage.cli.simulate.workload_files import read_workloads
-from stowage.cli.tune.answer import AnswerFiles, search_and_answer
+from stowage.cli.tune.answer import search_and_answer
 from stowage.cli.tune.search_flags import (
     SEARCH,
-    MaxWeight,
-    Storage,
-    Trials,
-    TrialSeeds,
-    Write,
+    AnswerFiles,
+    SearchFlags,
     written_configuration,
 )
-from stowage.cli.tune.task import PRESENT, TuningOptions, TuningTask
+from stowage.cli.tune.task import PRESENT, TuningTask
 from stowage.cli.tune.workload_data import WorkloadData
 
 
+@takes_flag_groups
 def tune(
     files: Annotated[
         list[Path],
@@ -37,28 +36,15 @@ def tune(
     ],
     objective: Annotated[
         list[Objective] | None,
-        typer.Option(
+        SEARCH.option(
             metavar="OBJECTIVE",
             help="What is to become less: nodes in use (packing), fragmentation, differences "
             "between nodes (balance), waiting, preemptions. May be repeated: then the search "
             "looks for the front of the best compromises. Default: packing.",
-            rich_help_panel=SEARCH,
         ),
     ] = None,
-    trials: Trials = 64,
-    seeds: TrialSeeds = "1-3",
-    held_back: Annotated[
-        float,
-        typer.Option(
-            min=0.05,
-            max=0.95,
-            help="Share of the time of each workload, at its end, that the search does not see. "
-            "The gain is measured there again, with other seeds.",
-            rich_help_panel=SEARCH,
-        ),
-    ] = 0.3,
-    max_weight: MaxWeight = 10,
-    storage: Storage = None,
+    *,
+    search: SearchFlags,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -72,10 +58,8 @@ def tune(
         list[str] | None,
         typer.Option("--feature-gates", metavar="NAME=BOOL,...", help="As for stowage simulate."),
     ] = None,
-    write: Write = None,
-    report: ReportFile = None,
-    workers: Workers = None,
-    dask: DaskAddress = None,
+    answer: AnswerFiles,
+    running: RunningFlags,
 ) -> None:
     """Find better weights and arguments of score plugins, by simulation.
 
@@ -93,15 +77,15 @@ def tune(
     def make_task() -> TuningTask:
         default = {"apiVersion": API_VERSION, "kind": KIND}
         document = default if config is None else written_configuration(config)
-        data = WorkloadData(read_workloads(files), 1 - held_back)
-        task = TuningTask(document, data, parse_seeds(seeds), tuple(feature_gates or ()))
+        data = WorkloadData(read_workloads(files), 1 - search.held_back)
+        task = TuningTask(document, data, parse_seeds(search.seeds), tuple(feature_gates or ()))
         task.policy(PRESENT).make_engine((), lambda _num_ties: 0, lambda _event: None)
         return task
 
     objectives = [each.value for each in objective or (Objective.PACKING,)]
-    options = TuningOptions(objectives, trials, max_weight, storage, pool_options(workers, dask))
+    options = search.options(objectives, running)
     console = Console(stderr=True, highlight=False)
-    search_and_answer(make_task, options, AnswerFiles(write, report), console)
+    search_and_answer(make_task, options, answer, console)
 
 
 app = single_command_app(tune)

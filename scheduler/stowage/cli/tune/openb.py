@@ -12,25 +12,42 @@ from stowage.analysis.simulation.openb.experiment import SCHEDULER_NAME
 from stowage.analysis.tuning.objectives import OpenbObjective
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.config.types import API_VERSION, KIND
+from stowage.cli.flag_groups import takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
 from stowage.cli.simulate.command import parse_seeds
-from stowage.cli.simulate.experiment_flags import DaskAddress, ReportFile, Workers, pool_options
+from stowage.cli.simulate.experiment_flags import RunningFlags
 from stowage.cli.simulate.openb_input import read_traces
 from stowage.cli.simulate.openb_policies import PACKAGE
-from stowage.cli.tune.answer import AnswerFiles, search_and_answer
+from stowage.cli.tune.answer import search_and_answer
 from stowage.cli.tune.openb_data import OpenbData
 from stowage.cli.tune.search_flags import (
     SEARCH,
-    MaxWeight,
-    Storage,
+    AnswerFiles,
+    SearchFlags,
     Trials,
     TrialSeeds,
-    Write,
     written_configuration,
 )
-from stowage.cli.tune.task import PRESENT, TuningOptions, TuningTask
+from stowage.cli.tune.task import PRESENT, TuningTask
 
 
+class OpenbSearchFlags(SearchFlags, frozen=True):
+    """The flags about the search; its data are pods, and not times."""
+
+    trials: Trials = 32
+    seeds: TrialSeeds = "42-43"
+    held_back: Annotated[
+        float,
+        SEARCH.option(
+            min=0.05,
+            max=0.95,
+            help="Share of the pods of each trace, at its end, that the search does not see. The "
+            "gain is measured with them, and with other seeds.",
+        ),
+    ] = 0.3
+
+
+@takes_flag_groups
 def tune_openb(
     nodes: Annotated[
         Path, typer.Option(dir_okay=False, metavar="NODES.csv", help="The nodes of the trace.")
@@ -45,28 +62,15 @@ def tune_openb(
     ],
     objective: Annotated[
         list[OpenbObjective] | None,
-        typer.Option(
+        SEARCH.option(
             metavar="OBJECTIVE",
             help="What is to become less: GPUs that are not allocated when all pods have arrived "
             "(allocation), GPUs that typical pods cannot use (fragmentation). May be repeated: "
             "then the search looks for the front. Default: allocation.",
-            rich_help_panel=SEARCH,
         ),
     ] = None,
-    trials: Trials = 32,
-    seeds: TrialSeeds = "42-43",
-    held_back: Annotated[
-        float,
-        typer.Option(
-            min=0.05,
-            max=0.95,
-            help="Share of the pods of each trace, at its end, that the search does not see. The "
-            "gain is measured with them, and with other seeds.",
-            rich_help_panel=SEARCH,
-        ),
-    ] = 0.3,
-    max_weight: MaxWeight = 10,
-    storage: Storage = None,
+    *,
+    search: OpenbSearchFlags,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -76,10 +80,8 @@ def tune_openb(
             "kube-scheduler's default profile with the plugin GpuSharing.",
         ),
     ] = None,
-    write: Write = None,
-    report: ReportFile = None,
-    workers: Workers = None,
-    dask: DaskAddress = None,
+    files: AnswerFiles,
+    running: RunningFlags,
 ) -> None:
     """Find better weights and arguments of score plugins for the pods of a GPU trace.
 
@@ -90,14 +92,14 @@ def tune_openb(
 
     def make_task() -> TuningTask:
         document = _with_gpu_sharing() if config is None else written_configuration(config)
-        data = OpenbData(read_traces(nodes, pods, console), 1 - held_back)
-        task = TuningTask(document, data, parse_seeds(seeds))
-        _check(task, held_back, is_own=config is None)
+        data = OpenbData(read_traces(nodes, pods, console), 1 - search.held_back)
+        task = TuningTask(document, data, parse_seeds(search.seeds))
+        _check(task, search.held_back, is_own=config is None)
         return task
 
     objectives = [each.value for each in objective or (OpenbObjective.ALLOCATION,)]
-    options = TuningOptions(objectives, trials, max_weight, storage, pool_options(workers, dask))
-    search_and_answer(make_task, options, AnswerFiles(write, report), console)
+    options = search.options(objectives, running)
+    search_and_answer(make_task, options, files, console)
 
 
 def _with_gpu_sharing() -> dict[str, Any]:
