@@ -19,7 +19,7 @@ import uvloop
 from rich.console import Console
 from rich.markup import escape
 
-from simcluster.cli.cluster import Shape
+from simcluster.cli.cluster_flags import Shape
 from simcluster.harness.failures import FAILURES
 from simcluster.harness.launch import start_cluster
 from simcluster.harness.processes import ChildProcesses

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
-from simcluster.cli.cluster import Shape
+from simcluster.cli.cluster_flags import Shape
 from simcluster.harness.apply import create_all
 from simcluster.harness.audit import read_cluster
 from simcluster.harness.launch import NotReadyError, start_cluster

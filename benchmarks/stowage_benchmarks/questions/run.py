@@ -15,7 +15,7 @@ from statistics import median
 
 import msgspec
 
-from simcluster.cli.cluster import Shape
+from simcluster.cli.cluster_flags import Shape
 from simcluster.harness.apply import create_all
 from simcluster.harness.launch import NotReadyError, start_cluster
 from simcluster.harness.processes import ChildProcesses

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from simcluster.cli.cluster import Shape
+from simcluster.cli.cluster_flags import Shape
 from simcluster.harness.apply import create, create_all
 from simcluster.harness.audit import overcommitted_nodes, read_cluster
 from simcluster.harness.launch import NotReadyError, start_cluster, wait_until_ready

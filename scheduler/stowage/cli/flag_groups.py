@@ -32,17 +32,17 @@ class Panel(NamedTuple):
         """An option; the arguments are those of `typer.Option`."""
         return typer.Option(*names, rich_help_panel=self.title, **settings)
 
-    def boolean(self, **settings: Any) -> Any:
+    def boolean(self, *names: str, **settings: Any) -> Any:
         """An option whose value is a boolean in Go's notation."""
-        return self.option(parser=parse_boolean, metavar=BOOLEAN, **settings)
+        return self.option(*names, parser=parse_boolean, metavar=BOOLEAN, **settings)
 
-    def duration(self, **settings: Any) -> Any:
+    def duration(self, *names: str, **settings: Any) -> Any:
         """An option whose value is a duration."""
-        return self.option(parser=parse_duration, metavar="DURATION", **settings)
+        return self.option(*names, parser=parse_duration, metavar="DURATION", **settings)
 
-    def file(self, **settings: Any) -> Any:
+    def file(self, *names: str, **settings: Any) -> Any:
         """An option whose value is a file that exists."""
-        return self.option(exists=True, dir_okay=False, metavar="FILE", **settings)
+        return self.option(*names, exists=True, dir_okay=False, metavar="FILE", **settings)
 
 
 class FlagGroup(msgspec.Struct, frozen=True):

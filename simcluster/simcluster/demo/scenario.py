@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from simcluster.cli.cluster import Shape
+from simcluster.cli.cluster_flags import Shape
 from simcluster.cli.kubectl import kubectl_command
 from simcluster.demo.outcome import Outcome
 from simcluster.demo.report import print_report

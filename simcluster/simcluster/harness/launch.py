@@ -8,7 +8,7 @@ from pathlib import Path
 
 import aiohttp
 
-from simcluster.cli.cluster import Shape
+from simcluster.cli.cluster_flags import Shape
 from simcluster.harness.processes import ChildProcess, ChildProcesses
 
 START_TIMEOUT_S = 120.0
