@@ -14,7 +14,6 @@ from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import InvalidConfiguration, settings_without_effect
 from stowage.cli.config_file import print_errors
 from stowage.cli.flag_groups import takes_flag_groups
-from stowage.cli.flag_overrides import overrides_of
 from stowage.cli.flag_values import flag_values
 from stowage.cli.flags_without_effect import accepts_flags_without_effect, settings_of_flags
 from stowage.cli.go_flags import is_true
@@ -66,6 +65,7 @@ def run(
     with garbage_collection_paused(), lean_libraries():
         from stowage.cli import composition  # noqa: PLC0415
         from stowage.cli.effective import write_new_file  # noqa: PLC0415
+        from stowage.cli.flag_overrides import overrides_of  # noqa: PLC0415
         from stowage.cli.serving_options import make_serving_options  # noqa: PLC0415
 
     log_failure = composition.failure_log(logs.verbosity, logs.logging_format)
