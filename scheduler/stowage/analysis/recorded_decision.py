@@ -63,5 +63,7 @@ def _notes(recorded: Decision) -> tuple[str, ...]:
     counted = f"{recorded.evaluated_nodes} nodes were evaluated"
     if recorded.result != "scheduled":
         return (f"{counted}; the record counts their reasons and names none of them",)
+    if recorded.feasible_nodes == 1 and not recorded.nodes:
+        return (f"{counted}; {recorded.node} was the only one that passed Filter: not scored",)
     kept = f"; the record has the best {len(recorded.nodes)} of them" if recorded.nodes else ""
     return (f"{counted}, {recorded.feasible_nodes} were feasible{kept}",)

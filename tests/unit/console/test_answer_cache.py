@@ -92,6 +92,29 @@ async def test_one_page_that_leaves_does_not_take_the_answer_from_the_others() -
     assert (await staying).body == b"1"
 
 
+async def test_nobody_makes_an_answer_that_nobody_waits_for() -> None:
+    cache = AnswerCache(Clock())
+    ended: list[str] = []
+
+    async def take_long() -> Encoded:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("child")
+        raise AssertionError
+
+    leaving = [asyncio.create_task(cache.get("q", 1, 0, take_long)) for _ in range(2)]
+    await asyncio.sleep(0)
+    leaving[0].cancel()
+    await asyncio.wait(leaving[:1])
+    assert not ended
+    leaving[1].cancel()
+    await asyncio.wait(leaving)
+    assert len(cache) == 0
+    assert (await cache.get("q", 1, 0, Answers().make)).body == b"1"
+    assert ended == ["child"]
+
+
 async def test_only_the_last_answers_are_kept() -> None:
     cache, answers = AnswerCache(Clock()), Answers()
     for number in range(MAX_ANSWERS + 5):

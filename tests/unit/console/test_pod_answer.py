@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from stowage.analysis.explain_pod import NotInCluster, explain_pod
 from stowage.analysis.explanation import NodeVerdict
@@ -106,6 +107,26 @@ def test_a_recorded_decision_is_explained_by_its_record() -> None:
     assert detail.explanation.recorded
     assert detail.explanation.node == "b"
     assert detail.explanation.table.nodes == [each.node for each in record.nodes]
+
+
+def test_a_record_of_the_only_feasible_node_has_the_rejections_of_the_others() -> None:
+    moment = small()
+    uid = pod_answer(moment, "default/busy").uid
+    record = replace(decision(pod="default/busy", node_name="b"), uid=uid)
+    record = replace(record, nodes=(), evaluated_nodes=4, feasible_nodes=1)
+    explained = recorded_answer(moment, moment.history.add(record), record).explanation
+    assert explained.decision.reason_counts == {
+        "node(s) were unschedulable": 2,
+        "Insufficient cpu": 1,
+    }
+    assert explained.table.nodes == ["a", "c", "d"]
+    assert explained.notes == (
+        "4 nodes were evaluated; b was the only one that passed Filter: not scored",
+        "the rejections of the other nodes are evaluated against the cluster as it is now",
+    )
+    anew = replace(record, uid="another")
+    later = recorded_answer(moment, moment.history.add(anew), anew).explanation
+    assert later.decision.reason_counts == {}
 
 
 def test_a_decision_without_a_record_is_evaluated_now() -> None:

@@ -46,7 +46,7 @@ async def console() -> AsyncIterator[ConsoleClient]:
 async def test_about_names_source_profiles_and_version(console: ConsoleClient) -> None:
     about = await console.get("/api/about")
     assert about["source"] == {"kind": "cluster", "name": "test", "flags": "--context test"}
-    assert (about["live"], about["timeline"], about["readOnly"]) == (True, False, True)
+    assert (about["live"], about["timeline"]) == (True, False)
     (profile,) = about["profiles"]
     assert profile["schedulerName"] == "default-scheduler"
     assert {"plugin": "TaintToleration", "weight": 3} in profile["scores"]

@@ -121,7 +121,7 @@ def test_the_command_line_is_one_that_the_command_takes() -> None:
     assert words[:2] == ["stowage", "what-if"]
     assert text.endswith("--add-nodes 2 --like b --weights ImageLocality=3,NodeAffinity=0")
     assert _parsed(words[2:]) == {
-        "from_": [Path("my dump.json")],
+        "files": [Path("my dump.json")],
         "manifests": [Path("manifests.yaml")],
         "cordon": ["b,c"],
         "drain": ["a"],

@@ -35,6 +35,7 @@ from stowage.console.stream.hub import Hub
 from stowage.framework import Framework
 from stowage.operator import configure_logging
 from stowage.operator.cancellation import cancel
+from stowage.operator.client.kube_context import context_name
 from stowage.operator.garbage_collection import raise_collection_thresholds
 from stowage.recording.frames import UnreadableRecording, is_recording
 
@@ -161,7 +162,7 @@ def _name(flags: ClusterFlags) -> SourceName:
     if flags.files:
         names = ", ".join(each.name for each in flags.files)
         return SourceName("files", names, _flags_text(flags))
-    context = flags.context or str(flags.kubeconfig or "the current context")
+    context = flags.context or context_name(flags.kubeconfig)
     return SourceName("cluster", context, _flags_text(flags))
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import msgspec
+
 from stowage.analysis.devices.shortage import DeviceShortage
-from stowage.analysis.explain_pod import explain_pod
+from stowage.analysis.explain_pod import NotInCluster, explain_pod
 from stowage.analysis.explanation import (
     LostPoints,
     PluginStatus,
@@ -174,8 +178,36 @@ def recorded_answer(moment: Moment, row: DecisionRow, record: Decision | None) -
     if record is None:
         return DecisionDetail(moment.version, row, pod_answer(moment, row.pod))
     explained = explain_recorded(record)
+    if record.feasible_nodes == 1 and not record.nodes:
+        explained = _with_rejections(moment, explained)
     answer = _answer(moment, explained, verdict_table(explained.decision))
     return DecisionDetail(moment.version, row, answer)
+
+
+def _with_rejections(moment: Moment, recorded: PodExplanation) -> PodExplanation:
+    """A record of the only feasible node, with what rejects the other nodes now.
+
+    The record has no rejections. It stays as it is if the pod is gone, or was created anew.
+    """
+    try:
+        now = explain_pod(moment.loaded, recorded.pod)
+    except NotInCluster:
+        return recorded
+    rejected = tuple(each for each in now.decision.nodes if each.rejected_by is not None)
+    if now.uid != recorded.uid or not rejected:
+        return recorded
+    counts = Counter(
+        reason
+        for each in rejected
+        if each.rejected_by is not None
+        for reason in each.rejected_by.reasons
+    )
+    decision = msgspec.structs.replace(
+        recorded.decision, nodes=rejected, reason_counts=dict(counts.most_common())
+    )
+    as_of = moment.as_of or "the cluster as it is now"
+    note = f"the rejections of the other nodes are evaluated against {as_of}"
+    return msgspec.structs.replace(recorded, decision=decision, notes=(*recorded.notes, note))
 
 
 def _answer(moment: Moment, explained: PodExplanation, table: VerdictTable) -> PodAnswer:

@@ -15,10 +15,11 @@ MAX_AGE_S = 1.0
 """For so long an answer is given again although the cluster has changed unannounced."""
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _Entry(msgspec.Struct, eq=False):
     version: int
     asked_at: float
     answer: asyncio.Task[Encoded]
+    num_waiting: int = 0
 
 
 class AnswerCache:
@@ -59,7 +60,7 @@ class AnswerCache:
     ) -> Encoded:
         """The answer that is known or being made, or a new one.
 
-        Whoever asks may go away: the answer is made all the same, as others may wait for it.
+        Whoever asks may go away: the answer is made as long as somebody waits for it.
 
         Args:
             question: The question.
@@ -75,7 +76,19 @@ class AnswerCache:
         self._entries.move_to_end(question)
         while len(self._entries) > MAX_ANSWERS:
             self._entries.popitem(last=False)
-        return await asyncio.shield(entry.answer)
+        return await self._awaited(question, entry)
+
+    async def _awaited(self, question: Hashable, entry: _Entry) -> Encoded:
+        """The answer; nobody makes it any more when the last one who waits goes away."""
+        entry.num_waiting += 1
+        try:
+            return await asyncio.shield(entry.answer)
+        finally:
+            entry.num_waiting -= 1
+            if not entry.num_waiting and not entry.answer.done():
+                if self._entries.get(question) is entry:
+                    del self._entries[question]
+                entry.answer.cancel()
 
     def _is_good(self, entry: _Entry, version: int, least: int) -> bool:
         if entry.version == version:

@@ -55,7 +55,6 @@ class About(Answer, frozen=True):
     source: SourceName
     live: bool
     timeline: bool
-    read_only: bool
     decisions: str
     profiles: list[ProfilePlugins]
     notes: list[str]
@@ -113,7 +112,6 @@ class Questions:
                 source.name,
                 source.is_live,
                 source.timeline is not None,
-                True,
                 moment.history.source,
                 _profiles(source),
                 list(source.notes),

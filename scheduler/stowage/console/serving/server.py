@@ -157,7 +157,7 @@ class ConsoleServer:
 
     async def _cluster(self, request: web.Request) -> Encoded:
         given = Parameters(request.query, ("at", "group"))
-        return await self._questions.cluster(given.time(), given.text("group", ZONE))
+        return await self._questions.cluster(given.time(), given.text("group") or ZONE)
 
     async def _verdicts(self, request: web.Request) -> Encoded:
         given = Parameters(request.query, ("at", "pod"))

@@ -79,7 +79,7 @@ export function changeSettings(changes: Record<string, string>): void {
   follow();
 }
 
-/** A setting of the address; `otherwise` if it has none of this name. */
+/** A setting of the address; `otherwise` if it has none of this name, or an empty one. */
 export function setting(name: string, otherwise = ""): string {
-  return route.value.settings.get(name) ?? otherwise;
+  return route.value.settings.get(name) || otherwise;
 }

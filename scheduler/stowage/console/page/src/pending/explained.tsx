@@ -66,6 +66,8 @@ function says(message: string, { reasons = [] }: Rejection): boolean {
 function Reasons({ explanation }: { explanation: Explanation }) {
   const { reasonCounts = {}, numNodes } = explanation.decision;
   const reasons = Object.entries(reasonCounts).sort(([, one], [, other]) => other - one);
+  // A recorded decision does not have the number of nodes.
+  const all = numNodes || reasons.reduce((sum, [, nodes]) => sum + nodes, 0);
   if (!reasons.length) return null;
   return (
     <section class="card" aria-label="Nodes by reason">
@@ -74,7 +76,7 @@ function Reasons({ explanation }: { explanation: Explanation }) {
         {reasons.slice(0, MOST_LINES).map(([reason, nodes]) => (
           <li key={reason}>
             <span>{reason}</span>
-            <Bar share={nodes / Math.max(1, numNodes)} ink="--map-warn" />
+            <Bar share={nodes / all} ink="--map-warn" />
             <span class="number right">{count(nodes)}</span>
           </li>
         ))}

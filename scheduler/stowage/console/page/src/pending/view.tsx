@@ -22,12 +22,23 @@ function reasonOf(row: PendingPod): string {
   return row.reasonFrom === "none" ? "not judged yet: open the pod" : "";
 }
 
+/** What a narrow screen has no columns for: the queue, and the events that the pod waits for. */
+function queueText(row: PendingPod): string {
+  const events = waitsForText(row.waitsFor);
+  return events ? `${row.queue}; waits for ${events}` : row.queue;
+}
+
 const COLUMNS: Column<PendingPod>[] = [
   { name: "Pod", width: "minmax(96px, 0.9fr)", cell: (row) => <PodLink pod={row.pod} /> },
   {
     name: "Reason",
     width: "minmax(112px, 2fr)",
-    cell: (row) => <span title={reasonOf(row)}>{reasonOf(row)}</span>,
+    cell: (row) => (
+      <>
+        <span title={reasonOf(row)}>{reasonOf(row)}</span>
+        <span class="narrow-only muted small">{queueText(row)}</span>
+      </>
+    ),
   },
   {
     name: "Pending for",
@@ -114,7 +125,7 @@ export function PendingView() {
               address={(row) => addressOf("pods", row.pod)}
               empty={value.total ? "No pending pod matches." : "Every pod has a node."}
               most={18}
-              narrowHeight={66}
+              narrowHeight={104}
             />
             {value.pods.length < value.matching && (
               <p class="more">

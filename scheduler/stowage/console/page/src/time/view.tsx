@@ -12,7 +12,7 @@ import type { Decisions, Pending, Timeline } from "../server/answers";
 import { pathOf, useAnswer } from "../server/ask";
 import { theme } from "../theme";
 
-const LINES: Line[] = [
+const PODS: Line[] = [
   { label: "pods on nodes", ink: "--series-1" },
   { label: "pending", ink: "--series-2", dash: [5, 3] },
 ];
@@ -74,41 +74,32 @@ function Scrubbed({ timeline }: { timeline: Timeline }) {
     const later = points.timeS.findIndex((each) => each >= second);
     setPlace(later < 0 ? last : later);
   };
-  const lines = useMemo(() => [points.placed, points.pending], [points]);
-  const attempts = useMemo(
-    () => [points.error, points.unschedulable, points.scheduled],
-    [points],
-  );
+  const charts = useMemo((): [string, Line[], number[][]][] => {
+    const { placed, pending, error, unschedulable, scheduled } = points;
+    return [
+      ["Pods", PODS, [placed, pending]],
+      ["Attempts", ATTEMPTS, [error, unschedulable, scheduled]],
+    ];
+  }, [points]);
   const near = marks.filter((each) => each.timeS <= (points.timeS[place] ?? 0)).slice(-3);
   return (
     <>
       <div class="columns charts">
-        <div class="card">
-          <Chart
-            label="Pods"
-            lines={LINES}
-            x={points.timeS}
-            values={lines}
-            height={150}
-            text={count}
-            whole
-            cursor={points.timeS[place]}
-            onPick={pick}
-          />
-        </div>
-        <div class="card">
-          <Chart
-            label="Attempts"
-            lines={ATTEMPTS}
-            x={points.timeS}
-            values={attempts}
-            height={150}
-            text={count}
-            whole
-            cursor={points.timeS[place]}
-            onPick={pick}
-          />
-        </div>
+        {charts.map(([label, lines, values]) => (
+          <div class="card" key={label}>
+            <Chart
+              label={label}
+              lines={lines}
+              x={points.timeS}
+              values={values}
+              height={150}
+              text={count}
+              whole
+              cursor={points.timeS[place]}
+              onPick={pick}
+            />
+          </div>
+        ))}
       </div>
       <div class="scrubber">
         <button type="button" onClick={() => setPlace(Math.max(0, place - 1))} disabled={place === 0}>

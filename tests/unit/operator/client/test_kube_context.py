@@ -1,0 +1,44 @@
+"""The name of a cluster is the context of its kubeconfig."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stowage.operator.client.kube_context import IN_CLUSTER, context_name, kubernetes_config
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: staging
+contexts:
+- name: staging
+  context: {cluster: c, user: u}
+clusters:
+- {name: c, cluster: {server: https://127.0.0.1}}
+users:
+- {name: u, user: {}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(kubernetes_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+
+
+def test_a_kubeconfig_is_named_by_its_current_context(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG)
+    assert context_name(path) == "staging"
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", "kind: Config\n", "current-context: gone\n"])
+def test_a_kubeconfig_that_cannot_be_used_is_named_by_its_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(text)
+    assert context_name(path) == "kubeconfig"
+
+
+def test_without_a_kubeconfig_the_cluster_is_the_one_of_the_pod() -> None:
+    assert context_name(None) == IN_CLUSTER
