@@ -109,6 +109,39 @@ def test_what_if_shows_both_maps_the_differences_and_the_command(
     assert page.url.endswith("/what-if?drain=node-0000&weights=NodeResourcesFit%3D7")
 
 
+def test_text_typed_over_all_lines_replaces_them(opened: Opener, small: RunningConsole) -> None:
+    editor = opened(small, "/what-if").get_by_role("textbox", name="Manifests")
+    paste(editor, "apiVersion: v1\nkind: Pod\n")
+    editor.press("Control+a")
+    editor.press_sequentially("kind")
+    assert editor.inner_text() == "kind"  # and no style was refused, see `opened`
+
+
+def test_an_empty_group_is_the_zone(opened: Opener, small: RunningConsole) -> None:
+    page = opened(small, "/cluster?group=&colour=")
+    page.get_by_text("100 % of cpu requested").wait_for()
+    assert page.get_by_label("Group by").input_value() == "topology.kubernetes.io/zone"
+
+
+def test_a_narrow_list_of_pending_pods_has_the_queue_and_the_events(
+    opened: Opener, small: RunningConsole
+) -> None:
+    page = opened(small, "/pending", size=NARROW)
+    row = page.get_by_role("row", name=PENDING)
+    row.get_by_text("active; waits for NodeUpdate").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") == NARROW[0]
+
+
+def test_the_only_feasible_node_is_shown_with_what_rejects_the_others(
+    opened: Opener, recorded: RunningConsole
+) -> None:
+    page = opened(recorded, "/decisions")
+    page.get_by_role("row", name="big").get_by_text("large").wait_for()
+    page.get_by_role("row", name="large").get_by_role("link").first.click()
+    page.get_by_text("large was the only one that passed Filter").wait_for()
+    assert "Insufficient cpu" in page.get_by_role("region", name="Nodes by reason").inner_text()
+
+
 def paste(editor: Locator, text: str) -> None:
     """Replace the text of the editor as a paste does."""
     editor.press("Control+a")

@@ -64,6 +64,7 @@ def _notes(recorded: Decision) -> tuple[str, ...]:
     if recorded.result != "scheduled":
         return (f"{counted}; the record counts their reasons and names none of them",)
     if recorded.feasible_nodes == 1 and not recorded.nodes:
-        return (f"{counted}; {recorded.node} was the only one that passed Filter: not scored",)
+        only = f"{recorded.node} was the only one that passed Filter, so none was scored"
+        return (f"{counted}; {only}",)
     kept = f"; the record has the best {len(recorded.nodes)} of them" if recorded.nodes else ""
     return (f"{counted}, {recorded.feasible_nodes} were feasible{kept}",)

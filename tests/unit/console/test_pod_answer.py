@@ -119,9 +119,9 @@ def test_a_record_of_the_only_feasible_node_has_the_rejections_of_the_others() -
         "node(s) were unschedulable": 2,
         "Insufficient cpu": 1,
     }
-    assert explained.table.nodes == ["a", "c", "d"]
+    assert explained.table.nodes == ["b", "a", "c", "d"]
     assert explained.notes == (
-        "4 nodes were evaluated; b was the only one that passed Filter: not scored",
+        "4 nodes were evaluated; b was the only one that passed Filter, so none was scored",
         "the rejections of the other nodes are evaluated against the cluster as it is now",
     )
     anew = replace(record, uid="another")

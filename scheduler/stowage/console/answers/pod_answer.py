@@ -10,6 +10,7 @@ from stowage.analysis.devices.shortage import DeviceShortage
 from stowage.analysis.explain_pod import NotInCluster, explain_pod
 from stowage.analysis.explanation import (
     LostPoints,
+    NodeVerdict,
     PluginStatus,
     PodExplanation,
     PodGroupSummary,
@@ -203,7 +204,9 @@ def _with_rejections(moment: Moment, recorded: PodExplanation) -> PodExplanation
         for reason in each.rejected_by.reasons
     )
     decision = msgspec.structs.replace(
-        recorded.decision, nodes=rejected, reason_counts=dict(counts.most_common())
+        recorded.decision,
+        nodes=(NodeVerdict(recorded.node), *rejected),
+        reason_counts=dict(counts.most_common()),
     )
     as_of = moment.as_of or "the cluster as it is now"
     note = f"the rejections of the other nodes are evaluated against {as_of}"

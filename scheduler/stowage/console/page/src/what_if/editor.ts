@@ -53,6 +53,20 @@ const THEME = EditorView.theme({
   },
 });
 
+// Text typed over a selection is put into the document here. The browser would join the selected
+// lines with a style attribute, which the Content-Security-Policy forbids.
+const TYPING_OVER = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { data, inputType, isComposing } = event;
+    if (inputType !== "insertText" || data === null || isComposing) return false;
+    if (view.state.selection.main.empty) return false;
+    const replaced = view.state.replaceSelection(data);
+    view.dispatch(replaced, { userEvent: "input.type", scrollIntoView: true });
+    event.preventDefault();
+    return true;
+  },
+});
+
 export interface EditorSettings {
   text: string;
   label: string;
@@ -85,6 +99,7 @@ export function makeEditor(parent: HTMLElement, settings: EditorSettings): Edito
         yaml(),
         syntaxHighlighting(HIGHLIGHT),
         THEME,
+        TYPING_OVER,
         placeholder(settings.hint),
         EditorView.contentAttributes.of({ "aria-label": settings.label, spellcheck: "false" }),
         EditorView.updateListener.of((update) => {
