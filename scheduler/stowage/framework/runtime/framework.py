@@ -143,6 +143,15 @@ class Framework:
         return self.profile.scheduler_name
 
     @property
+    def rates_nodes(self) -> bool:
+        """Whether it matters which of several feasible nodes a pod gets.
+
+        Without Score plugins it does not, unless the profile says how ties are broken.
+        """
+        profile = self.profile
+        return bool(profile.plugins[ExtensionPoint.SCORE]) or not profile.ties.is_random
+
+    @property
     def gates(self) -> FeatureGates:
         """The feature gates of the process."""
         return self.profile.gates

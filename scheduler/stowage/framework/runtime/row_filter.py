@@ -111,7 +111,7 @@ class RowFilter:
         self, plugin: FilterPlugin, what_if: RowWhatIf, position: int, added: Sequence[PodInfo]
     ) -> Status:
         snapshot = what_if.snapshot_of(position, added)
-        state = CycleState(self._state.timings)
+        state = self._state.blank()
         if isinstance(plugin, PreFilterPlugin):
             outcome = run_pre_filter_plugins((plugin,), state, self._pod, snapshot)
             if not outcome.status.is_success:
