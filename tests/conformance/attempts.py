@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stowage.analysis.explained_decision import explain_decision
+from stowage.analysis.explained_decision import Circumstances, explain_decision
 from stowage.analysis.explanation import (
     NodeVerdict,
     PluginStatus,
@@ -23,7 +23,7 @@ def attempt(framework: Framework, cluster: Cluster, key: str) -> Answer:
     if pod.terminating and framework.run_pre_enqueue(pod).is_success:
         return {"outcome": "SkippedTerminating"}
     nominated = cluster.nominated()
-    explained = explain_decision(framework, cluster.cache.snapshot(), pod, nominated)
+    explained = explain_decision(framework, cluster.cache.snapshot(), pod, Circumstances(nominated))
     if explained.pre_enqueue is not None:
         return {"outcome": explained.outcome, "preEnqueue": status_record(explained.pre_enqueue)}
     answer: Answer = {"outcome": explained.outcome, "nodesTotal": explained.num_nodes}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -57,9 +57,19 @@ _VOLUME_FILTERS = (
 )
 
 
+#: (kind, identity of a stored object) -> the object, which never changes, and what it decodes to.
+_DECODED: dict[tuple[type[ApiStruct], int], tuple[Json, ApiStruct]] = {}
+_MAX_DECODED = 4096
+
+
 def decoded(kind: type[T], obj: Json) -> T:
     """An object of the server, decoded as the scheduler decodes it."""
-    return decode_object(kind, msgspec.json.encode(obj))
+    key = (kind, id(obj))
+    if key not in _DECODED:
+        if len(_DECODED) >= _MAX_DECODED:
+            _DECODED.clear()
+        _DECODED[key] = (obj, decode_object(kind, msgspec.json.encode(obj)))
+    return cast("T", _DECODED[key][1])
 
 
 def is_placed(pod: Pod) -> bool:

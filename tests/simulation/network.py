@@ -80,7 +80,8 @@ class Network:
         """Whether a fault of this kind happens now; counts it."""
         probability: float = getattr(self.fault_rates, fault)
         happens = probability > 0 and self._rng.random() < probability
-        self.fault_rates.happened[fault] += happens
+        if happens:
+            self.fault_rates.happened[fault] += 1
         return happens
 
     def choose(self, things: Sequence[T]) -> T:

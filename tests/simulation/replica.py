@@ -23,6 +23,7 @@ from stowage.operator.run_options import EngineDependencies, RunOptions
 from tests.simulation.configurations import CONFIG_MAP_KEY, Composition, text_in
 from tests.simulation.extender_network import VirtualExtenderClient
 from tests.simulation.extender_servers import ExtenderServer
+from tests.simulation.kept_files import KeptFiles
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network, virtual_connection
 from tests.simulation.plain_watch import ConfigMapFollower, PendingPodsWatch
@@ -52,6 +53,7 @@ class Replica:
         wall_clock_error_s: Error of its wall clock.
         has_gangs: Whether it looks for pod groups; otherwise it sends no requests about them.
         recordings: Receives the configuration and the journal of each process; None keeps none.
+        files: Where the processes record and log their decisions; None writes no files.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Replica:
         self.wall_clock_error_s = 0.0
         self.has_gangs = False
         self.recordings: Recordings | None = None
+        self.files: KeptFiles | None = None
         self._name = name
         self._loop = loop
         self._network = network
@@ -142,6 +145,7 @@ class Replica:
             self.engine = composition.make_engine(parts)
             return self.engine
 
+        files = self.files
         options = RunOptions(
             engine_factory=make_engine,
             scheduler_names=composition.scheduler_names,
@@ -153,6 +157,8 @@ class Replica:
             timeouts=PATIENCE,
             stop=self._told_to_end,
             owns_process=False,
+            recording=None if files is None else files.recording(self.process_name),
+            decision_log=None if files is None else files.decision_log(self.process_name),
             feature_gates=DEFAULT_FEATURE_GATES if self.has_gangs else WITHOUT_GROUPS,
         )
         environment = Environment(

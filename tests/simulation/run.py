@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -17,6 +18,7 @@ from tests.simulation.audit import Auditor
 from tests.simulation.configurations import describe_text, load_text
 from tests.simulation.end_state import cluster_violations, engine_violations
 from tests.simulation.fault_rates import RECOVERY_S, FaultRates
+from tests.simulation.kept_files import KeptFiles
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network
 from tests.simulation.plan import Emphasis, Plan
@@ -59,10 +61,17 @@ def simulate(
     seed: int,
     emphasis: Emphasis = Emphasis(),  # noqa: B008 - it is frozen
     recordings: Recordings | None = None,
+    files: Path | None = None,
 ) -> Outcome:
     """Simulate one seed, with emphasis on some faults and actions.
 
-    `recordings` receives the configuration and the journal of each process.
+    Args:
+        seed: Draws everything.
+        emphasis: Actions and faults that are to happen more often.
+        recordings: Receives the configuration and the journal of each process.
+        files: An empty folder in which the processes record and log their decisions. The files are
+            checked. None writes none. It is another life with files: their names take random
+            numbers.
     """
     rng = random.Random(seed)
     loop = VirtualLoop()
@@ -74,8 +83,9 @@ def simulate(
     auditor = Auditor(server, fault_rates, loop.time)
     network = Network(loop, server, rng, fault_rates, auditor.write_sent)
     plan = Plan(loop, server, network, rng, emphasis)
+    kept = None if files is None else KeptFiles(files)
     for replica in plan.replicas:
-        replica.recordings = recordings
+        replica.recordings, replica.files = recordings, kept
     asyncio.set_event_loop(None)
     with _without_logs(), _without_collector():
         try:
@@ -86,6 +96,8 @@ def simulate(
             violations = [*auditor.violations, *problems, *dict.fromkeys(found)]
         finally:
             _end(loop, network)
+    if kept is not None:
+        violations.extend(kept.violations(server))
     return Outcome(
         seed,
         tuple(violations),

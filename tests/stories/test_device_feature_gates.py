@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import pytest
+from msgspec.structs import replace
 
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import (
@@ -20,7 +22,8 @@ from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.values.claim_writes import with_reservation
 from stowage.cli.profiles import make_frameworks
-from stowage.engine import Engine, make_engine
+from stowage.engine import Engine, Journal, make_engine, replay
+from stowage.engine.journal import MakeEngine, ReplayDiverged, ScheduleCall
 from stowage.framework import Framework, build_profile
 from stowage.plugins import in_tree_registry
 from tests.support.builders import make_node, make_pod
@@ -39,6 +42,8 @@ from tests.support.engines import of_type
 BINDING = "DRADeviceBindingConditions=false"
 TAINT = {"key": "broken", "effect": "NoSchedule"}
 FAST = {"consumesCounters": [{"counterSet": "s", "counters": quantities({"memory": "4Gi"})}]}
+Choose: TypeAlias = Callable[[int], int]
+WallTime: TypeAlias = Callable[[], float]
 SHARED = {"allowMultipleAllocations": True, "capacity": quantities({"memory": "8Gi"})}
 
 
@@ -225,10 +230,12 @@ def test_without_a_filter_timeout_a_search_takes_as_long_as_it_takes(
     registry = in_tree_registry(parse_feature_gates([gate]))
     profile = KubeSchedulerProfile(scheduler_name="default-scheduler")
     times = iter(range(0, 10_000_000, 1000))
+    journal = Journal()
     engine = make_engine(
         [Framework(build_profile(profile, registry))],
         lambda _ties: 0,
         timer=lambda: float(next(times)),
+        journal=journal,
     )
     devices = [device(f"d{index}", model=f"m{index}") for index in range(12)]
     claim = make_claim(
@@ -239,3 +246,23 @@ def test_without_a_filter_timeout_a_search_takes_as_long_as_it_takes(
     engine.handle([event(each) for each in (*objects, pod_with_claims("p", "d", "c"))], 0.0)
     (result,) = of_type(AttemptResult, engine.schedule(1.0, 1))
     assert message in result.message
+
+    def without_clock(choose: Choose, wall_clock: WallTime) -> Engine:
+        framework = Framework(build_profile(profile, registry))
+        return make_engine([framework], choose, wall_clock=wall_clock)
+
+    assert_replays_only_with_its_late_checks(journal, without_clock)
+
+
+def assert_replays_only_with_its_late_checks(journal: Journal, make: MakeEngine[Engine]) -> None:
+    """The time limit passed at one check in a machine's time; the replay's clock stands still."""
+    replay(journal, make)
+    last = journal.entries[-1]
+    assert isinstance(last, ScheduleCall)
+    num_checks = len(last.late_checks)
+    changed = Journal()
+    for entry in journal.entries[:-1]:
+        changed.record(entry)
+    changed.record(replace(last, late_checks=() if num_checks else (0,)))
+    with pytest.raises(ReplayDiverged):
+        replay(changed, make)

@@ -19,11 +19,14 @@ def nodes_of_pods(cluster: VirtualCluster) -> dict[str, str]:
     return {pod.metadata.namespaced_name: pod.spec.node_name for pod in cluster.objects.pods()}
 
 
-def loaded_cluster(*objects: ApiStruct, profile: Mapping[str, Any] | None = None) -> LoadedCluster:
+def loaded_cluster(
+    *objects: ApiStruct, profile: Mapping[str, Any] | None = None, unix_s: float = 0.0
+) -> LoadedCluster:
     """These objects, seen by an engine with one profile, by default the default one."""
     known = ClusterObjects()
     for obj in objects:
         known.add(obj)
     written = None if profile is None else configuration_of(profile)
     frameworks = make_frameworks(load_configuration(written))
-    return load_cluster(known, frameworks, scheduler_names=["default-scheduler"])
+    names = ["default-scheduler"]
+    return load_cluster(known, frameworks, wall_clock=lambda: unix_s, scheduler_names=names)

@@ -6,6 +6,7 @@ All functions change the objects at once and return the events of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
@@ -24,20 +25,24 @@ from stowage.api.objects.pod import Pod
 from stowage.api.values import claim_writes
 from stowage.api.values.claim_writes import ClaimUnusable
 
-#: The time of an engine without a wall clock.
-_NOW = "1970-01-01T00:00:00Z"
 
+def write_claims(instruction: BindClaims, objects: ClusterObjects, unix_s: float) -> list[Event]:
+    """Allocate the claims and reserve them for the pod; their devices are ready at once.
 
-def write_claims(instruction: BindClaims, objects: ClusterObjects) -> list[Event]:
-    """Allocate the claims and reserve them for the pod; their devices are ready at once."""
+    Args:
+        instruction: The claims and the pod.
+        objects: The cluster.
+        unix_s: The time of the allocation, in seconds since 1970.
+    """
+    now = datetime.fromtimestamp(unix_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     pod, written, created, error = instruction.pod, [], None, ""
     try:
         for wanted in instruction.claims:
-            written.append(_bind(wanted, pod, objects))  # noqa: PERF401 - may fail
+            written.append(_bind(wanted, pod, objects, now))  # noqa: PERF401 - may fail
     except ClaimUnusable as unusable:
         error = str(unusable)
     if instruction.extended is not None and not error:
-        created = _create(instruction.extended, pod, objects)
+        created = _create(instruction.extended, pod, objects, now)
     seen = [*written, created] if created else written
     answer = ClaimsWritten(pod.uid, instruction.number, tuple(written), created, error)
     return [answer, *map(DeviceObjectSeen, seen)]
@@ -95,7 +100,9 @@ def hand_over_claims(pod: Pod, successor_uid: str, objects: ClusterObjects) -> l
     return events
 
 
-def _bind(wanted: ClaimToBind, pod: PodReference, objects: ClusterObjects) -> ResourceClaim:
+def _bind(
+    wanted: ClaimToBind, pod: PodReference, objects: ClusterObjects, now: str
+) -> ResourceClaim:
     key = wanted.claim.metadata.namespaced_name
     claim = objects.find(ResourceClaim, key)
     if claim is None:
@@ -105,18 +112,18 @@ def _bind(wanted: ClaimToBind, pod: PodReference, objects: ClusterObjects) -> Re
     claim_writes.check_usable(claim, wanted)
     if wanted.allocation is not None and not claim_writes.has_finalizer(claim):
         claim = claim_writes.with_finalizer(claim)
-    reserved = claim_writes.with_reservation(claim, wanted, pod, _NOW)
+    reserved = claim_writes.with_reservation(claim, wanted, pod, now)
     return _put(_with_ready_devices(reserved), objects).object  # type: ignore[return-value]
 
 
 def _create(
-    wanted: ExtendedClaimToBind, pod: PodReference, objects: ClusterObjects
+    wanted: ExtendedClaimToBind, pod: PodReference, objects: ClusterObjects, now: str
 ) -> ResourceClaim:
     claim = claim_writes.extended_claim(pod, wanted)
     name = claim_writes.extended_claim_prefix(pod) + pod.uid
     claim = replace(claim, metadata=replace(claim.metadata, name=name, uid=name))
     objects.add(claim)
-    claim = _bind(ClaimToBind(claim, wanted.allocation), pod, objects)
+    claim = _bind(ClaimToBind(claim, wanted.allocation), pod, objects, now)
     stored = objects.pod(pod.key)
     if stored is not None:
         named = claim_writes.extended_claim_status(claim, wanted)

@@ -15,12 +15,13 @@ import numpy as np
 from msgspec.structs import replace
 
 from stowage.analysis.devices.shortage import DeviceShortage
-from stowage.analysis.explained_decision import explain_decision
+from stowage.analysis.explained_decision import Circumstances, explain_decision
 from stowage.analysis.explanation import NodeVerdict
 from stowage.analysis.loaded_cluster import LoadedCluster
 from stowage.analysis.virtual_cluster import VirtualCluster
 from stowage.api.objects.pod import Pod
-from stowage.framework import CycleState, Diagnosis, Framework, Reads, fit_error_message
+from stowage.engine.state.engine_state import EngineState
+from stowage.framework import Diagnosis, Framework, Reads, fit_error_message
 from stowage.framework.extension_points import FilterPlugin
 from stowage.framework.profile.profile import ExtensionPoint
 from stowage.framework.verdict import Int64Array
@@ -112,19 +113,19 @@ def capacity(
     framework = state.frameworks[spec.scheduler_name]
     snapshot = state.cache.snapshot()
     info = make_pod_info(pod, state.cache.classes)
-    if counts and _is_countable(framework, snapshot, info):
+    if counts and _is_countable(state, framework, info):
         room = _counted(loaded, framework, info)
     else:
         room = _simulated(loaded, framework, pod, limit)
     return _answer(snapshot, room, limit, group_by)
 
 
-def _is_countable(framework: Framework, snapshot: Snapshot, info: PodInfo) -> bool:
+def _is_countable(state: EngineState, framework: Framework, info: PodInfo) -> bool:
     """Whether placed pods change nothing for the next one but the free amounts of their node."""
     if info.volumes or info.spec.resource_claims or info.pod_class.host_ports:
         return False
-    cycle_state = CycleState()
-    framework.run_pre_filter(cycle_state, info, snapshot)
+    cycle_state = state.new_cycle_state(info.uid)
+    framework.run_pre_filter(cycle_state, info, state.cache.snapshot())
     if NodeResourcesFit.name not in framework.profile.instances:
         return False
     plugins = cast("tuple[FilterPlugin, ...]", framework.profile.plugins[ExtensionPoint.FILTER])
@@ -137,9 +138,9 @@ def _is_countable(framework: Framework, snapshot: Snapshot, info: PodInfo) -> bo
 
 def _counted(loaded: LoadedCluster, framework: Framework, info: PodInfo) -> _Room:
     """``floor(free / request)`` on each feasible node, the least of all requests."""
-    snapshot = loaded.engine.state.cache.snapshot()
-    nominated = loaded.engine.state.queue.nominator
-    explained = explain_decision(framework, snapshot, info, nominated)
+    state = loaded.engine.state
+    snapshot = state.cache.snapshot()
+    explained = explain_decision(framework, snapshot, info, Circumstances.of(state, framework))
     reasons = {
         verdict.node: _reasons(verdict) for verdict in explained.nodes if verdict.rejected_by
     }
@@ -193,7 +194,7 @@ def _simulated(loaded: LoadedCluster, framework: Framework, pod: Pod, limit: int
             break
     info = make_pod_info(cluster.with_claims(_copy(pod, number)), state.cache.classes)
     snapshot = state.cache.snapshot()
-    explained = explain_decision(framework, snapshot, info, state.queue.nominator)
+    explained = explain_decision(framework, snapshot, info, Circumstances.of(state, framework))
     reasons = {
         verdict.node: _reasons(verdict) for verdict in explained.nodes if verdict.rejected_by
     }

@@ -12,7 +12,7 @@ from stowage.analysis.explanation import NodeExplanation, PluginStatus, Rejected
 from stowage.analysis.loaded_cluster import LoadedCluster
 from stowage.analysis.near_misses import taint_text
 from stowage.analysis.node_verdict_table import plugin_status, verdict_records
-from stowage.framework import CycleState, Framework, Nominations
+from stowage.engine.state.engine_state import EngineState
 from stowage.state.nodes.resource_index import PODS
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
@@ -40,8 +40,7 @@ def explain_node(
     fits: list[str] = []
     waiting = chain.from_iterable(state.queue.contents().values())
     for queued in islice(waiting, max_pending):
-        framework = state.frameworks[queued.scheduler_name]
-        rejected = _rejected(framework, snapshot, queued.info, name, state.queue.nominator)
+        rejected = _rejected(state, queued.info, name)
         if rejected.rejected_by:
             rejects.append(rejected)
         else:
@@ -62,24 +61,20 @@ def explain_node(
     )
 
 
-def _rejected(
-    framework: Framework,
-    snapshot: Snapshot,
-    pod: PodInfo,
-    node_name: str,
-    nominated: Nominations,
-) -> RejectedPod:
+def _rejected(engine_state: EngineState, pod: PodInfo, node_name: str) -> RejectedPod:
     """The pod, with the statuses of all plugins that reject it on the node."""
+    framework = engine_state.frameworks[pod.scheduler_name]
     gate = framework.run_pre_enqueue(pod)
     if not gate.is_success:
         return RejectedPod(pod.key, (plugin_status(gate),))
-    state = CycleState()
+    state, snapshot = engine_state.new_cycle_state(pod.uid), engine_state.cache.snapshot()
     outcome = framework.run_pre_filter(state, pod, snapshot)
     if not outcome.status.is_success:
         return RejectedPod(pod.key, (plugin_status(outcome.status),))
     if outcome.node_names is not None and node_name not in outcome.node_names:
         left_out = (PluginStatus(plugin, "Unschedulable") for plugin in sorted(outcome.plugins))
         return RejectedPod(pod.key, tuple(left_out))
+    nominated = engine_state.queue.nominator
     filtered = framework.run_filter(state, pod, snapshot, frozenset((node_name,)), nominated)
     verdicts = verdict_records(filtered, None, list(snapshot.node_names))
     statuses = tuple(

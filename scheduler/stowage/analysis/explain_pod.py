@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stowage.analysis.described_group import DescribedGroup, describe_group, is_tried_as_group
-from stowage.analysis.explained_decision import explain_decision
+from stowage.analysis.explained_decision import Circumstances, explain_decision
 from stowage.analysis.explanation import (
     AS_IT_IS_NOW,
     LostPoints,
@@ -56,7 +56,7 @@ def explain_pod(cluster: LoadedCluster, key: str) -> PodExplanation:
     group = _group_of(state, waiting)
     in_group = None if group is None else group.decision_about(state, uid)
     decision = in_group or explain_decision(
-        framework, state.cache.snapshot(), waiting, state.queue.nominator
+        framework, state.cache.snapshot(), waiting, Circumstances.of(state, framework)
     )
     return _explanation(cluster, pod, decision, group)
 
@@ -76,7 +76,8 @@ def _without(
     state.cache.remove_pod(placed.uid)
     try:
         away = msgspec.structs.replace(placed, node_name="", nominated_node_name="")
-        return explain_decision(framework, state.cache.snapshot(), away, state.queue.nominator)
+        circumstances = Circumstances.of(state, framework)
+        return explain_decision(framework, state.cache.snapshot(), away, circumstances)
     finally:
         state.cache.update_pod(placed)
 
@@ -141,6 +142,11 @@ def _notes(cluster: LoadedCluster, pod: Pod, decision: SchedulingExplanation) ->
     framework = state.frameworks[pod.spec.scheduler_name]
     if framework.profile.percentage_of_nodes_to_score:
         notes.append("all nodes are evaluated: percentageOfNodesToScore limits no explanation")
+    if decision.first_fit:
+        notes.append(
+            "the profile has no Score plugin: of the nodes that fit, the scheduler takes the first "
+            "one after those of its last search, which may be another one than here"
+        )
     node = pod.spec.node_name
     if node and decision.best and node not in decision.best:
         notes.append(f"a new decision would choose {decision.chosen}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -31,6 +31,7 @@ from stowage.engine.scheduling import (
     Unschedulable,
     schedule_pod,
 )
+from stowage.engine.state.engine_state import EngineState
 from stowage.framework import (
     NO_NOMINATIONS,
     BrokenTie,
@@ -52,13 +53,41 @@ GATED = "Gated"
 ERROR = "Error"
 
 
+class Circumstances(msgspec.Struct, frozen=True):
+    """What a decision depends on besides the pod, its profile and the objects of the cluster.
+
+    Attributes:
+        nominated: All nominations in the cluster.
+        node_names: The only nodes that exist for the pod; None for all.
+        barred: Why the pod may not preempt; empty if it may.
+        takes_first: As in `SchedulingRequest`.
+        start: The position in the search order at which the search begins.
+        wall_clock: Returns the seconds since the epoch.
+    """
+
+    nominated: Nominations = NO_NOMINATIONS
+    node_names: frozenset[str] | None = None
+    barred: str = ""
+    takes_first: bool = False
+    start: int = 0
+    wall_clock: Callable[[], float] = lambda: 0.0
+
+    @classmethod
+    def of(cls, state: EngineState, framework: Framework) -> Circumstances:
+        """Those of the engine's next decision about a pod of a profile."""
+        return cls(
+            state.queue.nominator,
+            takes_first=state.takes_first(framework),
+            start=state.next_start,
+            wall_clock=state.wall_clock,
+        )
+
+
 def explain_decision(
     framework: Framework,
     snapshot: Snapshot,
     pod: PodInfo,
-    nominated: Nominations = NO_NOMINATIONS,
-    node_names: frozenset[str] | None = None,
-    barred: str = "",
+    circumstances: Circumstances = Circumstances(),  # noqa: B008 - it is frozen
 ) -> SchedulingExplanation:
     """Decide about the pod as the scheduler does, on all nodes, and explain the decision.
 
@@ -70,9 +99,7 @@ def explain_decision(
         framework: The pod's profile.
         snapshot: The cluster; the pod is not on one of its nodes.
         pod: The pod, without a node.
-        nominated: All nominations in the cluster.
-        node_names: The only nodes that exist for the pod; None for all.
-        barred: Why the pod may not preempt; empty if it may.
+        circumstances: The rest.
     """
     gate = framework.run_pre_enqueue(pod)
     if not gate.is_success:
@@ -84,11 +111,19 @@ def explain_decision(
             pre_enqueue=status,
             waits_for=_waits_for(framework, [gate.plugin]),
         )
-    state, ties = CycleState(), TieBreaker(lambda _num_ties: 0)
-    if barred:
-        state.write(PreemptionBarred(barred))
+    state = CycleState(wall_clock=circumstances.wall_clock)
+    if circumstances.barred:
+        state.write(PreemptionBarred(circumstances.barred))
     request = SchedulingRequest(
-        framework, snapshot, pod, state, ties, nominated=nominated, node_names=node_names
+        framework,
+        snapshot,
+        pod,
+        state,
+        TieBreaker(lambda _num_ties: 0),
+        nominated=circumstances.nominated,
+        start=circumstances.start,
+        takes_first=circumstances.takes_first,
+        node_names=circumstances.node_names,
     )
     result = schedule_pod(request)
     if isinstance(result, Failed):
@@ -108,7 +143,8 @@ def _scheduled(request: SchedulingRequest, result: Scheduled) -> SchedulingExpla
     scores = result.scores
     scored = scores is not None
     if scores is None:
-        rows = result.feasible.rows
+        found = result.feasible
+        rows = found.filtered.rows if found.first_fit else found.rows
         status = framework.run_pre_score(state, request.pod, snapshot.view(rows))
         if status.is_success:
             scores = framework.run_score(state, request.pod, snapshot, rows)
@@ -123,6 +159,7 @@ def _scheduled(request: SchedulingRequest, result: Scheduled) -> SchedulingExpla
         tie=None if result.tie is None else _tie(result.tie),
         via_nomination=result.feasible.via_nomination,
         scored=scored,
+        first_fit=result.feasible.first_fit,
     )
 
 
@@ -152,7 +189,7 @@ def _with_nodes(
     explanation = msgspec.structs.replace(explanation, num_nodes=request.num_nodes)
     if not request.num_nodes:
         return explanation
-    state = CycleState()
+    state = CycleState(wall_clock=request.cycle_state.wall_clock)
     outcome = framework.run_pre_filter(state, pod, snapshot)
     skipped = tuple(sorted(state.skip_filter))
     if not outcome.status.is_success:

@@ -165,6 +165,7 @@ class SchedulingExplanation(_Answer, frozen=True):
             past, whose record does not have it.
         via_nomination: Whether the pod fits on its nominated node, which is then taken.
         scored: Whether scores counted: a single feasible node is taken unscored.
+        first_fit: Whether the first of several feasible nodes is taken, because nothing rates them.
     """
 
     outcome: str
@@ -188,6 +189,7 @@ class SchedulingExplanation(_Answer, frozen=True):
     tie: Tie | None = None
     via_nomination: bool = False
     scored: bool = False
+    first_fit: bool = False
 
     @property
     def ranked(self) -> tuple[NodeVerdict, ...]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import msgspec
 from msgspec.structs import replace
 
-from stowage.analysis.explained_decision import explain_decision
+from stowage.analysis.explained_decision import Circumstances, explain_decision
 from stowage.analysis.explanation import SchedulingExplanation
 from stowage.api.status import Status
 from stowage.engine.pod_groups import group_preemption
@@ -95,14 +95,13 @@ def decision_in_try(
     info = next(each.info for each in trial.attempts if each.info.uid == uid)
     with _left_as_it_was(state, trial.attempts):
         place_again(state, beside)
-        decision = explain_decision(
-            state.frameworks[info.scheduler_name],
-            state.cache.snapshot(),
-            info,
-            state.queue.nominator,
-            shown.how.node_names,
-            shown.how.barred,
+        framework = state.frameworks[info.scheduler_name]
+        circumstances = replace(
+            Circumstances.of(state, framework),
+            node_names=shown.how.node_names,
+            barred=shown.how.barred,
         )
+        decision = explain_decision(framework, state.cache.snapshot(), info, circumstances)
         take_back(state, beside)
     return decision
 

@@ -32,27 +32,23 @@ def load_cluster(
     objects: ClusterObjects,
     frameworks: Sequence[Framework],
     *,
-    choose: Callable[[int], int] = lambda _num_ties: 0,
-    queue_settings: Mapping[str, float] | None = None,
+    wall_clock: Callable[[], float] = lambda: 0.0,
     scheduler_names: Iterable[str] = (),
-    now: float = 0.0,
 ) -> LoadedCluster:
-    """Show an engine the objects of a cluster.
+    """Show an engine the objects of a cluster, at its time 0; of tied nodes the first one wins.
 
     A pod whose ``schedulerName`` no profile has is decided about by the first profile.
 
     Args:
         objects: The objects.
         frameworks: One per profile.
-        choose: Breaks ties; by default the first node wins.
-        queue_settings: As for `make_engine`.
+        wall_clock: Returns the seconds since the epoch.
         scheduler_names: The scheduler names of pods that are created later.
-        now: The time, in seconds.
     """
     named = {*scheduler_names, *(pod.spec.scheduler_name for pod in objects.pods())}
     stand_ins = stand_ins_for(named, frameworks)
-    engine = make_engine([*frameworks, *stand_ins], choose, queue_settings=queue_settings)
-    answer = engine.handle(objects.events(), now)
+    engine = make_engine([*frameworks, *stand_ins], lambda _num_ties: 0, wall_clock=wall_clock)
+    answer = engine.handle(objects.events(), 0.0)
     objects.pods_by_node()  # made once, for all questions of a process
     problems = [
         f"{each.subject}: {each.text}" for each in answer if isinstance(each, ReportProblem)

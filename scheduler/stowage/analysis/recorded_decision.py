@@ -53,6 +53,7 @@ def _decision(recorded: Decision) -> SchedulingExplanation:
         chosen=recorded.node,
         best=tuple(each.node for each in recorded.nodes if each.total == best),
         scored=bool(nodes),
+        first_fit=recorded.first_fit,
     )
 
 

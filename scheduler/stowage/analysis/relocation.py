@@ -16,7 +16,7 @@ from stowage.engine.scheduling import SchedulingRequest
 from stowage.engine.scheduling.feasible_nodes import find_nodes_that_fit_pod
 from stowage.engine.scheduling.node_scoring import prioritize_nodes, select_host
 from stowage.engine.state.engine_state import EngineState
-from stowage.framework import CycleState, Framework
+from stowage.framework import Framework
 from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, ExtensionPoint
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
@@ -39,7 +39,7 @@ class Relocations:
         self._deciding = {
             name: framework
             for name, framework in state.frameworks.items()
-            if not state.extenders and _asks_only_known_plugins(framework)
+            if not state.extenders and framework.rates_nodes and _asks_only_known_plugins(framework)
         }
 
     def relocate(self, pod: Pod, avoided: BoolArray) -> str:
@@ -96,7 +96,12 @@ def _other_node(state: EngineState, pod: PodInfo, was: str, avoided: BoolArray) 
     """The best node for the pod, which is on no node; empty if there is none."""
     framework, snapshot = state.frameworks[pod.scheduler_name], state.cache.snapshot()
     request = SchedulingRequest(
-        framework, snapshot, pod, CycleState(), state.ties, nominated=state.queue.nominator
+        framework,
+        snapshot,
+        pod,
+        state.new_cycle_state(pod.uid),
+        state.ties,
+        nominated=state.queue.nominator,
     )
     pre_filtered = framework.run_pre_filter(request.cycle_state, pod, snapshot)
     if not pre_filtered.status.is_success:

@@ -64,6 +64,7 @@ from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod, PodStatus
 from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.api.status import Code
+from stowage.engine.state.wall_clock import WallClock
 
 DAEMON_SET = "DaemonSet"
 
@@ -84,7 +85,8 @@ class Preempted(msgspec.Struct, frozen=True, rename="camel"):
 class VirtualCluster:
     """Carries out the instructions of a loaded cluster's engine.
 
-    The engine and the objects change: nobody else may use them afterwards.
+    The engine and the objects change: nobody else may use them afterwards. The engine's wall clock
+    goes on with `now`.
 
     Args:
         cluster: The cluster at the start.
@@ -109,6 +111,8 @@ class VirtualCluster:
         self.objects: ClusterObjects = cluster.objects
         self.engine = cluster.engine
         self.now = now
+        self._unix_offset_s = cluster.engine.state.wall_clock() - now
+        cluster.engine.state.wall_clock = WallClock(self._unix_s)
         self._observe = observe
         self.preempted: list[Preempted] = []
         self.remade: dict[str, str] = {}
@@ -231,6 +235,9 @@ class VirtualCluster:
             if isinstance(each, AttemptResult):
                 (self.tied.add if is_tie else self.tied.discard)(each.pod.key)
 
+    def _unix_s(self) -> float:
+        return self._unix_offset_s + self.now
+
     # The API server and what stands behind it
 
     def _handle(self, events: Sequence[Event]) -> None:
@@ -273,7 +280,7 @@ class VirtualCluster:
     ) -> Sequence[Event]:
         match instruction:
             case BindClaims():
-                return write_claims(instruction, self.objects)
+                return write_claims(instruction, self.objects, self._unix_s())
             case ReleaseClaims():
                 return release_claims(instruction.pod.uid, instruction.claims, self.objects)
             case DeallocateClaim():

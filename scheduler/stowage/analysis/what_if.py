@@ -20,7 +20,7 @@ from stowage.analysis.cluster_changes import (
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.described_group import describe_group, is_tried_as_group
 from stowage.analysis.devices.shortage import DeviceShortage
-from stowage.analysis.explained_decision import explain_decision
+from stowage.analysis.explained_decision import Circumstances, explain_decision
 from stowage.analysis.group_explanation import GroupExplanation
 from stowage.analysis.loaded_cluster import LoadedCluster
 from stowage.analysis.virtual_cluster import Preempted, VirtualCluster
@@ -213,8 +213,9 @@ def _shortages(cluster: VirtualCluster, key: str) -> tuple[DeviceShortage, ...]:
     if waiting is None or not waiting.spec.resource_claims:
         return ()
     framework = state.frameworks[waiting.scheduler_name]
-    snapshot, nominated = state.cache.snapshot(), state.queue.nominator
-    return explain_decision(framework, snapshot, waiting, nominated).device_shortages
+    circumstances = Circumstances.of(state, framework)
+    explained = explain_decision(framework, state.cache.snapshot(), waiting, circumstances)
+    return explained.device_shortages
 
 
 def summary_of(cluster: VirtualCluster) -> ClusterSummary:

@@ -32,4 +32,5 @@ def decision_of(attempt: AttemptResult, decision_id: str, time: str) -> Decision
         nodes=() if attempt.best is None else attempt.best.scored_nodes(),
         duration_s=attempt.duration_s,
         configuration=attempt.configuration,
+        first_fit=attempt.first_fit,
     )

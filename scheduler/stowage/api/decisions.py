@@ -102,6 +102,8 @@ class Decision(_Record, frozen=True):
         nodes: The best nodes, the chosen one first; empty if no node was scored.
         duration_s: Duration of the scheduling algorithm in seconds.
         configuration: The hash of the configuration; empty if it has none.
+        first_fit: Whether the search ended at the first of several feasible nodes, because nothing
+            rates nodes.
     """
 
     id: str
@@ -121,6 +123,7 @@ class Decision(_Record, frozen=True):
     nodes: tuple[ScoredNode, ...] = ()
     duration_s: float = 0.0
     configuration: str = ""
+    first_fit: bool = False
 
     @property
     def namespace(self) -> str:

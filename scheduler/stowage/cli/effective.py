@@ -93,7 +93,7 @@ def _plugin_config(
     entries = []
     for name in sorted(used):
         kind = registry[name].args
-        if msgspec.structs.fields(kind):
+        if kind.__struct_fields__:
             args, _ = decode_args(kind, given.get(name, {}), name)
             entries.append({"name": name, "args": msgspec.to_builtins(args, enc_hook=str)})
     return entries

@@ -157,6 +157,7 @@ class Engine:
     def schedule(self, now: float, budget: int) -> list[Instruction]:
         """Attempt up to `budget` pods, in the order of the queue, and report gated pods."""
         self.state.ties.clear()
+        self.state.limits.clear()
         self.state.wall_clock.clear()
         self._advance_time(now)
         report_gated_pods(self.state)
@@ -167,8 +168,17 @@ class Engine:
         if self.journal is not None:
             choices = tuple(self.state.ties.choices)
             readings = tuple(self.state.wall_clock.readings)
-            self.journal.record(ScheduleCall(now, budget, choices, tuple(answer), readings))
+            limits = tuple(self.state.limits.passed)
+            self.journal.record(ScheduleCall(now, budget, choices, tuple(answer), readings, limits))
         return answer
+
+    def repeat_time_limits(self, passed: Sequence[int]) -> None:
+        """Until the next call of this, let time limits pass at these checks only; for replays."""
+        self.state.limits.repeat(passed)
+
+    def time_limits_passed(self) -> Sequence[int]:
+        """The checks of time limits in the last call of `schedule` that found one passed."""
+        return tuple(self.state.limits.passed)
 
     def pre_bind(self, uid: str, plugin: str) -> Coroutine[Any, Any, Status] | None:
         """The coroutine of one of the PreBind plugins of a ``RunPreBind``; the shell awaits it.

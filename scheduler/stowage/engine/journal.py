@@ -48,7 +48,8 @@ class HandleCall(msgspec.Struct, frozen=True):
 class ScheduleCall(msgspec.Struct, frozen=True):
     """A call of ``Engine.schedule``.
 
-    `choices` are the results of ties, `wall_times` the readings of the wall clock.
+    `choices` are the results of ties, `wall_times` the readings of the wall clock. `late_checks`
+    are the numbers of the checks of time limits that found one passed.
     """
 
     now: float
@@ -56,6 +57,7 @@ class ScheduleCall(msgspec.Struct, frozen=True):
     choices: tuple[int, ...]
     instructions: tuple[Instruction, ...]
     wall_times: tuple[float, ...] = ()
+    late_checks: tuple[int, ...] = ()
 
 
 Entry: TypeAlias = HandleCall | ScheduleCall
@@ -119,6 +121,14 @@ class Replayable(Protocol):
         """Attempt pods."""
         ...
 
+    def repeat_time_limits(self, passed: Sequence[int]) -> None:
+        """Let time limits pass at these checks of the next calls, and at no others."""
+        ...
+
+    def time_limits_passed(self) -> Sequence[int]:
+        """The checks since then that found a time limit passed."""
+        ...
+
 
 #: Makes an engine from its ``choose`` and its ``wall_clock``.
 MakeEngine: TypeAlias = Callable[[Callable[[int], int], Callable[[], float]], EngineT]
@@ -130,15 +140,18 @@ class Replay(Generic[EngineT]):
     Args:
         make_engine: Makes the engine with the ``choose`` and the ``wall_clock`` that it is passed,
             which repeat what was recorded.
+        unix_offset_s: Seconds since 1970 at the engine's time 0: the wall clock for questions
+            between two calls, of which nothing is recorded.
 
     Attributes:
         engine: The engine.
         num_calls: Number of repeated calls.
     """
 
-    def __init__(self, make_engine: MakeEngine[EngineT]) -> None:
+    def __init__(self, make_engine: MakeEngine[EngineT], unix_offset_s: float = 0.0) -> None:
         self._choices: deque[int] = deque()
         self._wall_times: deque[float] = deque()
+        self._unix_s = self._unix_offset_s = unix_offset_s
         self.engine = make_engine(lambda _num_ties: self._choices.popleft(), self._wall_time)
         self.num_calls = 0
 
@@ -148,11 +161,10 @@ class Replay(Generic[EngineT]):
         Raises:
             ReplayDiverged: An answer differs; durations do not count.
         """
-        self._wall_times.extend(entry.wall_times)
+        self._begin(entry)
         if isinstance(entry, HandleCall):
             answer = self.engine.handle(entry.events, entry.now)
         else:
-            self._choices.extend(entry.choices)
             answer = self.engine.schedule(entry.now, entry.budget)
         self._compare(entry, answer)
 
@@ -162,8 +174,7 @@ class Replay(Generic[EngineT]):
         Raises:
             ReplayDiverged: The result of this attempt differs.
         """
-        self._choices.extend(entry.choices)
-        self._wall_times.extend(entry.wall_times)
+        self._begin(entry)
         recorded = _attempts_of(pod, entry.instructions)
         replayed: list[Instruction] = []
         for _ in range(entry.budget):
@@ -172,7 +183,17 @@ class Replay(Generic[EngineT]):
                 break
         self._choices.clear()
         self._wall_times.clear()
-        self._compare(replace(entry, instructions=tuple(recorded[:1])), replayed[:1])
+        passed = tuple(self.engine.time_limits_passed())
+        begun = replace(entry, instructions=tuple(recorded[:1]), late_checks=passed)
+        self._compare(begun, replayed[:1])
+
+    def _begin(self, entry: Entry) -> None:
+        """Provide what a call got from outside."""
+        self._unix_s = self._unix_offset_s + entry.now
+        self._wall_times.extend(entry.wall_times)
+        if isinstance(entry, ScheduleCall):
+            self._choices.extend(entry.choices)
+            self.engine.repeat_time_limits(entry.late_checks)
 
     def _compare(self, entry: Entry, answer: Sequence[Instruction]) -> None:
         difference = _difference(_timeless(entry.instructions), _timeless(answer))
@@ -180,6 +201,10 @@ class Replay(Generic[EngineT]):
             difference = f"{len(self._choices)} of the recorded ties between nodes did not occur"
         if not difference and self._wall_times:
             difference = f"the wall clock was read {len(self._wall_times)} times more"
+        if not difference and isinstance(entry, ScheduleCall):
+            num_missing = len(entry.late_checks) - len(self.engine.time_limits_passed())
+            if num_missing:
+                difference = f"{num_missing} of the recorded time limits did not pass"
         if difference:
             method = "handle" if isinstance(entry, HandleCall) else "schedule"
             raise ReplayDiverged(
@@ -188,8 +213,8 @@ class Replay(Generic[EngineT]):
         self.num_calls += 1
 
     def _wall_time(self) -> float:
-        """The next recorded reading; 0 between two calls, when nothing is recorded."""
-        return self._wall_times.popleft() if self._wall_times else 0.0
+        """The next recorded reading; between two calls the time of the last one."""
+        return self._wall_times.popleft() if self._wall_times else self._unix_s
 
 
 def replay(journal: Journal, make_engine: MakeEngine[Replayable]) -> None:

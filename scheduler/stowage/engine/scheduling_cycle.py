@@ -179,6 +179,7 @@ def scheduling_request(
         nominated=state.queue.nominator,
         percentage=framework.profile.percentage_of_nodes_to_score,
         start=state.next_start,
+        takes_first=state.takes_first(framework),
         turn=state.turns[info.scheduler_name],
         extender_answers=extender_answers(state, info, consultation),
         reviews_victims=bool(state.extenders and state.extenders.to_review(info.spec)),
@@ -224,6 +225,7 @@ def attempt_result(
             configuration=state.configuration,
             decision=state.next_decision(),
             best=outcome.best_nodes(),
+            first_fit=outcome.feasible.first_fit,
         )
     error_result = AttemptResult(
         pod=info.reference,

@@ -42,8 +42,10 @@ class CycleState:
             plugin asked for it.
         uncached_scores: Names of plugins whose scores of this pod are not kept, whatever their
             traits.
-        timer: A clock for time limits within the cycle, in seconds.
+        timer: A clock for durations, in seconds. No decision may depend on it: see `start_limit`.
         wall_clock: Returns the seconds since the epoch.
+        start_limit: Starts a time limit in seconds, and returns whether it has passed when asked;
+            a replay repeats the answers. By default no limit passes.
         marks: The steps of the cycle that have ended, each with the time of its end by `timer`.
         timings: Observes the durations of plugins; None in a cycle that is not sampled.
             upstream: ``CycleState.ShouldRecordPluginMetrics``.
@@ -58,6 +60,7 @@ class CycleState:
         "pods_to_activate",
         "skip_filter",
         "skip_score",
+        "start_limit",
         "timer",
         "timings",
         "uncached_scores",
@@ -69,10 +72,12 @@ class CycleState:
         timings: Timings | None = None,
         timer: Callable[[], float] = lambda: 0.0,
         wall_clock: Callable[[], float] = lambda: 0.0,
+        start_limit: Callable[[float], Callable[[], bool]] = lambda _limit_s: _never,
     ) -> None:
         self.timings = timings
         self.timer = timer
         self.wall_clock = wall_clock
+        self.start_limit = start_limit
         self.marks: list[tuple[str, float]] = []
         self._instructions: tuple[Instruction, ...] = ()
         self.uncached_scores: frozenset[str] = frozenset()
@@ -112,13 +117,18 @@ class CycleState:
         self.skip_filter = set(prepared.skip_filter)
         self.uncached_scores = prepared.uncached_scores
 
+    def blank(self) -> CycleState:
+        """An empty state with the same clocks."""
+        return CycleState(self.timings, self.timer, self.wall_clock, self.start_limit)
+
     def fork(self) -> CycleState:
         """A copy to ask plugins again: what it is given is not in the original.
 
         No plugin skips Score in it. upstream: ``CycleState.Clone``.
         """
-        twin = CycleState(self.timings, self.timer, self.wall_clock)
-        twin._slots = dict(self._slots)
+        twin = self.blank()
+        for value in self._slots.values():
+            twin.write(value)
         twin.skip_filter = set(self.skip_filter)
         return twin
 
@@ -170,3 +180,7 @@ class CycleState:
     def get(self, kind: type[T]) -> T | None:
         """The value of type `kind`, or None if nothing of that type was written."""
         return cast("T | None", self._slots.get(kind))
+
+
+def _never() -> bool:
+    return False

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from stowage.framework.extension_points import Plugin
+from stowage.framework.implements import implements
 from stowage.framework.verdict import Int64Array
 from stowage.state.devices.devices import ClaimAllocation
 from stowage.state.pods.pod_info import PodInfo
@@ -63,9 +64,9 @@ class PlacementRun:
         self._scorers = [
             (each, weights.get(each.name, 1))
             for each in plugins
-            if isinstance(each, PlacementScorePlugin)
+            if implements(each, PlacementScorePlugin)
         ]
-        self._tie_breakers = [each for each in plugins if isinstance(each, PlacementTieBreaker)]
+        self._tie_breakers = [each for each in plugins if implements(each, PlacementTieBreaker)]
 
     def best(self, snapshot: Snapshot, placements: Sequence[PlacedMembers]) -> list[int]:
         """The indices of the placements that no plugin prefers another to; at least one."""

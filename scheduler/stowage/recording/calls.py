@@ -71,6 +71,7 @@ class _Schedule(msgspec.Struct, frozen=True, array_like=True, tag="schedule"):
     choices: tuple[int, ...]
     instructions: tuple[Instruction, ...]
     wall_times: tuple[float, ...] = ()
+    late_checks: tuple[int, ...] = ()
 
 
 class _Checkpoint(msgspec.Struct, frozen=True, array_like=True, tag="checkpoint"):

@@ -54,12 +54,12 @@ def nodes_zone_by_zone(nodes: Iterable[tuple[str, Mapping[str, str]]]) -> list[s
 def first_feasible(
     order: Sequence[str], fits: Callable[[str], bool], wanted: int, start: int
 ) -> tuple[list[str], int]:
-    """The first feasible nodes, and how many nodes were visited to find them."""
+    """The first feasible nodes, and how many nodes come before the next feasible one."""
     found: list[str] = []
-    for visited in range(1, len(order) + 1):
-        name = order[(start + visited - 1) % len(order)]
+    for visited in range(len(order)):
+        name = order[(start + visited) % len(order)]
         if fits(name):
+            if len(found) == wanted:
+                return found, visited
             found.append(name)
-        if len(found) == wanted:
-            return found, visited
     return found, len(order)

@@ -25,6 +25,7 @@ from stowage.engine.scheduling import (
     Unschedulable,
     schedule_pod,
 )
+from stowage.engine.state.time_limits import TimeLimits
 from stowage.framework import CycleState, Diagnosis, Framework
 from stowage.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
 from stowage.state import ClusterCache, make_pod_info
@@ -228,7 +229,7 @@ def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
     several = make_claim("d", *(request(f"r{index}") for index in range(5)))
     cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), several, claim)
     times = iter(range(10_000))
-    state = CycleState(timer=lambda: float(next(times)))
+    state = CycleState(start_limit=TimeLimits(lambda: float(next(times))).start)
     failed = schedule(cache, pod_with_claims("p", "d", "c"), state, filter_timeout=Duration(10))
     assert isinstance(failed, Failed)
     assert failed.status.message.endswith("node a: timed out trying to allocate devices")

@@ -63,7 +63,7 @@ def test_calls_are_equal_after_they_were_recorded() -> None:
     result = AttemptResult(POD, "scheduled", "stowage", 1, "n", duration_s=0.1)
     entries: list[Entry | End] = [
         HandleCall(0.1 + 0.2, events, (), (1e9 + 0.1, 2e9)),
-        ScheduleCall(1e9 / 3, 4, (1, 0), (result,), (1e9,)),
+        ScheduleCall(1e9 / 3, 4, (1, 0), (result,), (1e9,), (7,)),
         End("why"),
     ]
     assert list(decode_calls(CallEncoder().encode(entries))) == entries

@@ -98,6 +98,11 @@ class Extenders:
             for extender in self.configured
         )
 
+    @property
+    def judge_nodes(self) -> bool:
+        """Whether an extender filters or scores nodes, for any pod."""
+        return any(each.filter_verb or each.prioritize_verb for each in self.configured)
+
     def any_filters(self, indices: Iterable[int]) -> bool:
         """Whether one of these extenders filters nodes."""
         return any(self.configured[index].filter_verb for index in indices)

@@ -6,6 +6,7 @@ An unknown field is an error here, unlike in objects of the API server (`decode`
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
@@ -41,7 +42,7 @@ def decode_struct(
     if not isinstance(value, Mapping):
         errors.append(ConfigError(path or "<root>", value, _MAPPING))
         return struct()
-    fields = {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    fields = struct_fields(struct)
     decoded = {}
     for key, content in value.items():
         field = fields.get(key)
@@ -54,6 +55,12 @@ def decode_struct(
             if read is not None or len(errors) == before:
                 decoded[field.name] = read
     return struct(**decoded)
+
+
+@cache
+def struct_fields(struct: type[msgspec.Struct]) -> Mapping[str, msgspec.structs.FieldInfo]:
+    """The fields of a struct by their names in documents; msgspec takes 0.1 ms to find them."""
+    return {field.encode_name: field for field in msgspec.structs.fields(struct)}
 
 
 def _unknown_field(key: str, known: Iterable[str]) -> str:

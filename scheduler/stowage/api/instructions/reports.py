@@ -28,6 +28,8 @@ class AttemptResult(msgspec.Struct, frozen=True, tag=True):
         reason_counts: Reason -> number of nodes, if not scheduled.
         best: The best nodes with their scores, if nodes were scored.
         steps: The steps of a slow cycle with their durations in seconds; empty for others.
+        first_fit: Whether the search ended at the first of several feasible nodes, because nothing
+            rates nodes.
     """
 
     pod: PodReference
@@ -46,6 +48,7 @@ class AttemptResult(msgspec.Struct, frozen=True, tag=True):
     reason_counts: dict[str, int] = msgspec.field(default_factory=dict)
     best: BestNodes | None = None
     steps: tuple[tuple[str, float], ...] = ()
+    first_fit: bool = False
 
 
 class PodGroupAttemptResult(msgspec.Struct, frozen=True, tag=True):

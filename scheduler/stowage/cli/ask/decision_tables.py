@@ -67,7 +67,7 @@ def _why(decision: Decision) -> str:
     if decision.result != "scheduled":
         return " ".join(decision.message.split())
     if not decision.nodes:
-        return "the only feasible node"
+        return "the first node that fits" if decision.first_fit else "the only feasible node"
     first = decision.nodes[0]
     if len(decision.nodes) == 1:
         return f"{first.total} points"

@@ -73,6 +73,8 @@ def _scores(explained: PodExplanation, wide: bool) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if decision.via_nomination:
         parts.append("it fits on its nominated node, which is taken without a search")
+    elif decision.first_fit:
+        parts.append("nothing rates nodes: the first node on which it fits is taken")
     elif not decision.scored:
         parts.append("only one node is feasible, so scores do not count")
     elif decision.tie is not None:

@@ -30,12 +30,14 @@ class RecordedObjects(msgspec.Struct, frozen=True):
         configuration: The configuration of the scheduler at that time.
         as_of: "the cluster as of" that time, as text.
         gates: The feature gates of the recorded scheduler.
+        unix_s: That time, in seconds since 1970.
     """
 
     objects: ClusterObjects
     configuration: KubeSchedulerConfiguration
     as_of: str
     gates: FeatureGates
+    unix_s: float
 
 
 def read_recorded(flags: ClusterFlags) -> RecordedObjects | None:
@@ -82,7 +84,10 @@ def _followed(path: Path, num_calls: int | None, ends_at: float | None) -> Recor
             raise UnreadableRecording(f"{path}: it has no calls up to this time")
         as_of = f"the cluster as of {recording.header.time_of_day(now)}, from a recording"
         gates = FeatureGates(recording.header.feature_gates)
-    return RecordedObjects(followed.objects, load_configuration(configuration), as_of, gates)
+        unix_s = recording.header.unix_offset_s + now
+    return RecordedObjects(
+        followed.objects, load_configuration(configuration), as_of, gates, unix_s
+    )
 
 
 class _LastAttempt:

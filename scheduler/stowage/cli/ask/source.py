@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -50,12 +51,14 @@ class ClusterContents(msgspec.Struct):
     Attributes:
         loaded: The cluster as an engine sees it, once it was asked for.
         as_of: What the objects are of, if they are not of a cluster as it is now.
+        wall_clock: Returns the seconds since the epoch; for a recording, the time of the objects.
     """
 
     objects: ClusterObjects
     frameworks: list[Framework]
     loaded: LoadedCluster | None = None
     as_of: str = ""
+    wall_clock: Callable[[], float] = time.time
 
     def load(self, console: Console, scheduler_names: Collection[str] = ()) -> LoadedCluster:
         """Show the objects to an engine; those that it cannot use are printed.
@@ -68,7 +71,10 @@ class ClusterContents(msgspec.Struct):
         if loaded is None or not loaded.engine.state.frameworks.keys() >= set(scheduler_names):
             with garbage_collection_paused():
                 loaded = load_cluster(
-                    self.objects, self.frameworks, scheduler_names=scheduler_names
+                    self.objects,
+                    self.frameworks,
+                    wall_clock=self.wall_clock,
+                    scheduler_names=scheduler_names,
                 )
             _print_notes(console, loaded.problems)
             self.loaded = loaded
@@ -81,7 +87,9 @@ class ClusterContents(msgspec.Struct):
 
     def with_frameworks(self, frameworks: list[Framework]) -> ClusterContents:
         """The same objects with other profiles."""
-        return ClusterContents(self.objects, frameworks, as_of=self.as_of)
+        return ClusterContents(
+            self.objects, frameworks, as_of=self.as_of, wall_clock=self.wall_clock
+        )
 
 
 def _print_notes(console: Console, notes: Iterable[str]) -> None:
@@ -124,7 +132,10 @@ def read_contents(flags: ClusterFlags, console: Console) -> ClusterContents:
         gates = gates if flags.feature_gates else recorded.gates
         frameworks = make_frameworks(configuration, discover_plugins(gates=gates))
         _print_notes(console, [recorded.as_of])
-        return ClusterContents(recorded.objects, frameworks, as_of=recorded.as_of)
+        unix_s = recorded.unix_s
+        return ClusterContents(
+            recorded.objects, frameworks, as_of=recorded.as_of, wall_clock=lambda: unix_s
+        )
     configuration = read_profiles(flags)
     frameworks = make_frameworks(configuration, discover_plugins(gates=gates))
     objects, notes = _read(flags)

@@ -39,7 +39,8 @@ class Repetition:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._followed = FollowedObjects()
-        self._replay = Replay(partial(make_recorded_engine, recording.header))
+        header = recording.header
+        self._replay = Replay(partial(make_recorded_engine, header), header.unix_offset_s)
         self._counts = Counts()
 
     def run(self, ends_at: float | None) -> ReplayReport:

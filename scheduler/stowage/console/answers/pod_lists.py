@@ -9,7 +9,7 @@ from itertools import chain
 
 import msgspec
 
-from stowage.analysis.explained_decision import SCHEDULED, explain_decision
+from stowage.analysis.explained_decision import SCHEDULED, Circumstances, explain_decision
 from stowage.analysis.explanation import SchedulingExplanation, Wakeup
 from stowage.api.objects.pod import Pod
 from stowage.console.answers.answer import Answer, InvalidQuestion, unix_seconds
@@ -225,8 +225,8 @@ class _Judge:
         if known is not None or self._timer() > self._until:
             return known
         framework = self._state.frameworks[info.scheduler_name]
-        snapshot = self._state.cache.snapshot()
-        decision = explain_decision(framework, snapshot, info, self._state.queue.nominator)
+        circumstances = Circumstances.of(self._state, framework)
+        decision = explain_decision(framework, self._state.cache.snapshot(), info, circumstances)
         if key:
             self._known[key] = decision
         return decision

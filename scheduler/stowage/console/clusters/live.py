@@ -77,7 +77,9 @@ class LiveCluster:
         """
         if objects is not None:
             self._followed = FollowedObjects(objects)
-        self._loaded = load_cluster(self._followed.objects, self.frameworks, now=NOW)
+        self._loaded = load_cluster(
+            self._followed.objects, self.frameworks, wall_clock=self._unix_s
+        )
         self.notes += self._loaded.problems
         self.version += 1
 

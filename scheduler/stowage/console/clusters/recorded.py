@@ -117,7 +117,7 @@ class RecordedCluster:
     def _read_moment(self, at: float) -> Moment:
         objects = self._objects_at(at)
         frameworks = self._make_frameworks()
-        loaded: LoadedCluster = load_cluster(objects, frameworks)
+        loaded: LoadedCluster = load_cluster(objects, frameworks, wall_clock=lambda: at)
         duration_s = self._builder.end_s - self._builder.start_s
         history = self._history.until(at, max(1.0, duration_s / MAX_BUCKETS))
         as_of = f"the cluster as of {rfc3339(at)}, from a recording"

@@ -23,6 +23,7 @@ class FeasibleNodes(msgspec.Struct, frozen=True):
         num_evaluated: The number of nodes that count as filtered.
         filtered: The complete result of the Filter plugins.
         via_nomination: Whether the pod fits on its nominated node, so that no other was searched.
+        first_fit: Whether the pod fits on other nodes, too, and the first one is taken.
         failed_nomination: The row of the nominated node and the reason why the pod does not fit
             there; None if the pod has no nominated node or fits on it.
         extender_scores: ``int64[rows]``, added to the totals; None if no extender prioritizes.
@@ -34,6 +35,7 @@ class FeasibleNodes(msgspec.Struct, frozen=True):
     via_nomination: bool = False
     failed_nomination: tuple[int, Status] | None = None
     extender_scores: Int64Array | None = None
+    first_fit: bool = False
 
 
 def find_nodes_that_fit_pod(
@@ -62,10 +64,19 @@ def find_nodes_that_fit_pod(
     )
     rows = filtered.rows
     wanted = num_feasible_nodes_to_find(request.percentage, filtered.num_evaluated)
+    if request.takes_first:
+        wanted = 1
     num_evaluated = filtered.num_evaluated
-    if len(rows) > wanted:
+    is_limited = len(rows) > wanted
+    if is_limited:
         rows, num_evaluated = _first_feasible(filtered, wanted, request.start)
-    return FeasibleNodes(rows, num_evaluated, filtered, failed_nomination=failed_nomination)
+    return FeasibleNodes(
+        rows,
+        num_evaluated,
+        filtered,
+        failed_nomination=failed_nomination,
+        first_fit=is_limited and request.takes_first,
+    )
 
 
 def num_feasible_nodes_to_find(percentage: Percentage | None, num_nodes: int) -> int:
@@ -103,7 +114,10 @@ def _evaluate_nominated_node(
 
 
 def _first_feasible(filtered: FilterResult, wanted: int, start: int) -> tuple[Int64Array, int]:
-    """The first `wanted` feasible rows, ascending, and the number of nodes visited to find them.
+    """The first `wanted` feasible rows, ascending, and the number of nodes before the next one.
+
+    With ``parallelism: 1``, kube-scheduler stops at the next feasible node, and begins its next
+    search there. With more, other nodes count as well, as chance has it.
 
     Args:
         filtered: The result about all nodes that were asked, more than `wanted` of them feasible.
@@ -115,5 +129,5 @@ def _first_feasible(filtered: FilterResult, wanted: int, start: int) -> tuple[In
     if len(asked) != asked.snapshot.num_rows:
         order = order[np.isin(order, asked.rows, assume_unique=True)]
     order = np.roll(order, -(start % len(order)))
-    places = np.flatnonzero(filtered.feasible[order])[:wanted]
-    return np.sort(order[places]), int(places[-1]) + 1
+    places = np.flatnonzero(filtered.feasible[order])
+    return np.sort(order[places[:wanted]]), int(places[wanted])

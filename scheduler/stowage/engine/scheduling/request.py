@@ -37,6 +37,8 @@ class SchedulingRequest(msgspec.Struct, frozen=True):
             number of nodes.
         start: The position in the search order at which a limited search begins, at least 0; it
             may be beyond the last node. ``nextStartNodeIndex`` of v1.36.
+        takes_first: Whether the search ends at the first node that the pod fits on, because nothing
+            rates nodes.
         turn: The number of pods of the profile that were placed by scores before this one.
         extender_answers: None if no extender filters or prioritizes nodes for this pod.
         reviews_victims: Whether an extender processes preemption for this pod.
@@ -55,6 +57,7 @@ class SchedulingRequest(msgspec.Struct, frozen=True):
     nominated: Nominations = NO_NOMINATIONS
     percentage: Percentage | None = None
     start: int = 0
+    takes_first: bool = False
     turn: int = 0
     extender_answers: ExtenderAnswers | None = None
     reviews_victims: bool = False

@@ -20,6 +20,7 @@ from stowage.engine.state.outbox import Outbox
 from stowage.engine.state.pod_group_statuses import PodGroupStatuses
 from stowage.engine.state.pod_statuses import PodStatuses
 from stowage.engine.state.preemptions import Preemptions
+from stowage.engine.state.time_limits import TimeLimits
 from stowage.engine.state.wall_clock import WallClock
 from stowage.framework import CycleState, Framework, Timings
 from stowage.queue.scheduling_queue import SchedulingQueue
@@ -39,6 +40,7 @@ class EngineState:
         ties: Picks one of several equally good nodes.
         timer: A clock for durations and for time limits of plugins.
         wall_clock: Returns the seconds since the epoch, and keeps what it returned.
+        limits: Starts the time limits of plugins, by the timer.
         extenders: The configured extenders.
         cache: The cluster.
         bindings: Pods that are assumed and not bound yet.
@@ -67,6 +69,7 @@ class EngineState:
     timer: Callable[[], float]
     wall_clock: WallClock
     extenders: Extenders = NO_EXTENDERS
+    limits: TimeLimits = field(init=False)
     cache: ClusterCache = field(init=False)
     bindings: Bindings = field(default_factory=Bindings)
     preemptions: Preemptions = field(default_factory=Preemptions)
@@ -86,6 +89,7 @@ class EngineState:
     last_decision: int = 0
 
     def __post_init__(self) -> None:
+        self.limits = TimeLimits(self.timer)
         self.cache = ClusterCache(device_features(self.gates))
         self.consultations = Consultations(self.extenders.max_consultations)
 
@@ -93,6 +97,13 @@ class EngineState:
     def gates(self) -> FeatureGates:
         """The feature gates of the process; those of all frameworks."""
         return next(iter(self.frameworks.values())).gates
+
+    def takes_first(self, framework: Framework) -> bool:
+        """Whether a search ends at the first feasible node, as nothing tells nodes apart.
+
+        upstream: ``hasScoring`` and ``hasExtenderFilters``.
+        """
+        return not framework.rates_nodes and not self.extenders.judge_nodes
 
     def next_decision(self) -> int:
         """The number of the attempt that ends."""
@@ -102,4 +113,4 @@ class EngineState:
     def new_cycle_state(self, uid: str) -> CycleState:
         """The state of the pod's cycle that begins; sampled cycles get timings."""
         timings = None if self.timings is None else self.timings.of_cycle(uid)
-        return CycleState(timings, self.timer, self.wall_clock)
+        return CycleState(timings, self.timer, self.wall_clock, self.limits.start)

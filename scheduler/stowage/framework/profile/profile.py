@@ -22,7 +22,7 @@ from stowage.api.config.loading import (
 )
 from stowage.api.config.removed_names import known_plugin_hint
 from stowage.api.config.types import Percentage, TieBreaking, TieBreakingPlugin
-from stowage.api.decoding.strict_decoding import decode_struct
+from stowage.api.decoding.strict_decoding import decode_struct, struct_fields
 from stowage.framework.extension_points import (
     BindPlugin,
     FilterPlugin,
@@ -39,6 +39,7 @@ from stowage.framework.extension_points import (
     ScorePlugin,
     StagedPreBindPlugin,
 )
+from stowage.framework.implements import implements
 from stowage.framework.profile.registry import PluginFactory, PluginUnusable, Registry
 from stowage.framework.tie_policy import TiePolicy
 
@@ -82,21 +83,9 @@ PROTOCOLS: Mapping[ExtensionPoint, tuple[type, ...]] = {
 }
 
 
-#: A plugin that takes part at an extension point has all members of one of these tuples.
-_MEMBERS: Mapping[ExtensionPoint, tuple[tuple[str, ...], ...]] = {
-    point: tuple(tuple(name for name in vars(each) if name[0] != "_") for each in protocols)
-    for point, protocols in PROTOCOLS.items()
-}
-
-
 def takes_part(plugin: Plugin, point: ExtensionPoint) -> bool:
-    """Whether a plugin implements a protocol of an extension point.
-
-    Same answer as ``isinstance``, which takes 20 µs on Python 3.11.
-    """
-    return any(
-        all(getattr(plugin, name, None) is not None for name in names) for names in _MEMBERS[point]
-    )
+    """Whether a plugin implements a protocol of an extension point."""
+    return any(implements(plugin, protocol) for protocol in PROTOCOLS[point])
 
 
 #: The default plugins of v1.36 in order, with their score weights (0: none).
@@ -264,8 +253,8 @@ def merge_plugin_set(defaults: Enabled, changes: PluginSet) -> Enabled:
 
 def _merge(config: KubeSchedulerProfile, registry: Registry, path: str) -> _Merged:
     sets = {
-        fields.encode_name: getattr(config.plugins, fields.name)
-        for fields in msgspec.structs.fields(config.plugins)
+        name: getattr(config.plugins, field.name)
+        for name, field in struct_fields(type(config.plugins)).items()
     }
     merged = _Merged(
         path,
@@ -372,11 +361,11 @@ def _constructed(
 
 def _where_enabled(config: KubeSchedulerProfile, name: str) -> str:
     """The path of the entry that enables a plugin; of all entries if it is on by default."""
-    for fields in msgspec.structs.fields(config.plugins):
-        plugins: PluginSet = getattr(config.plugins, fields.name)
+    for point, field in struct_fields(type(config.plugins)).items():
+        plugins: PluginSet = getattr(config.plugins, field.name)
         for index, setting in enumerate(plugins.enabled):
             if setting.name == name:
-                return f"plugins.{fields.encode_name}.enabled[{index}].name"
+                return f"plugins.{point}.enabled[{index}].name"
     return "plugins"
 
 
@@ -419,7 +408,7 @@ def decode_args(
         The struct, and the errors found.
     """
     errors: list[ConfigError] = []
-    own = {field.encode_name for field in msgspec.structs.fields(kind)}
+    own = struct_fields(kind)
     plain = {key: args[key] for key in args if key in own or key not in _TYPE_META}
     decoded = decode_struct(plain, kind, path, errors)
     validate = getattr(decoded, "validate", None)

@@ -13,6 +13,7 @@ from stowage.framework.extension_points import (
     PreEnqueuePlugin,
 )
 from stowage.framework.failure import failed
+from stowage.framework.implements import implements
 from stowage.framework.profile.profile import ExtensionPoint, takes_part
 from stowage.state.pods.pod_info import PodInfo
 
@@ -44,7 +45,7 @@ def registered_events(plugins: Iterable[Plugin]) -> dict[str, tuple[EventRegistr
         if not can_reject(plugin):
             continue
         events = (
-            plugin.events_to_register() if isinstance(plugin, EnqueueExtensions) else (_WILDCARD,)
+            plugin.events_to_register() if implements(plugin, EnqueueExtensions) else (_WILDCARD,)
         )
         registered[plugin.name] = _with_taints(tuple(events))
     return registered

@@ -29,6 +29,7 @@ from stowage.framework.extension_points import (
 )
 from stowage.framework.failure import failed
 from stowage.framework.filter_result import FilterResult, PreFilterOutcome
+from stowage.framework.implements import implements
 from stowage.framework.placements import PlacedMembers, PlacementRun
 from stowage.framework.preemption import VictimReview
 from stowage.framework.profile.profile import ExtensionPoint, Profile
@@ -103,9 +104,8 @@ class Framework:
         self._pre_bind = cast(
             "tuple[PreBindPlugin | StagedPreBindPlugin, ...]", points[ExtensionPoint.PRE_BIND]
         )
-        # isinstance with a runtime-checkable protocol is slow.
         self._staged = {
-            each.name: each for each in self._pre_bind if isinstance(each, StagedPreBindPlugin)
+            each.name: each for each in self._pre_bind if implements(each, StagedPreBindPlugin)
         }
         self._bind = cast("tuple[BindPlugin, ...]", points[ExtensionPoint.BIND])
         self._post_bind = cast("tuple[PostBindPlugin, ...]", points[ExtensionPoint.POST_BIND])
@@ -141,6 +141,15 @@ class Framework:
     def scheduler_name(self) -> str:
         """The ``schedulerName`` of the profile's pods."""
         return self.profile.scheduler_name
+
+    @property
+    def rates_nodes(self) -> bool:
+        """Whether it matters which of several feasible nodes a pod gets.
+
+        Without Score plugins it does not, unless the profile says how ties are broken.
+        """
+        profile = self.profile
+        return bool(profile.plugins[ExtensionPoint.SCORE]) or not profile.ties.is_random
 
     @property
     def gates(self) -> FeatureGates:
@@ -296,7 +305,7 @@ class Framework:
     def read_snapshots(self, snapshot: Callable[[], Snapshot]) -> None:
         """Connect the plugins that read the cluster outside the scheduling cycle."""
         for plugin in (*self.profile.instances.values(), *self.profile.ties.plugins):
-            if isinstance(plugin, SnapshotReader):
+            if implements(plugin, SnapshotReader):
                 plugin.read_snapshots(snapshot)
 
     def run_pre_score(
@@ -385,7 +394,7 @@ class Framework:
         working = [
             plugin
             for plugin in self._pre_bind
-            if plugin.name in plugins and isinstance(plugin, PreBindPlugin)
+            if plugin.name in plugins and implements(plugin, PreBindPlugin)
         ]
         if state.timings is None:
             return await binding_run.run_pre_bind_plugins(working, state, pod, node_name)

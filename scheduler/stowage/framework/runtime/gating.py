@@ -7,6 +7,7 @@ from typing import cast
 
 from stowage.api.status import Status
 from stowage.framework.extension_points import PreemptionGate, PreEnqueuePlugin
+from stowage.framework.implements import implements
 from stowage.framework.profile.profile import ExtensionPoint, Profile
 from stowage.framework.runtime.enqueue_run import run_pre_enqueue_plugins
 from stowage.state.pods.pod_info import PodInfo
@@ -28,7 +29,7 @@ class Gating:
             each for each in self._plugins if not each.traits.pre_enqueue_per_class
         )
         self._has_gates_per_pod = not all(
-            isinstance(each, PreemptionGate) for each in self._plugins_per_pod
+            implements(each, PreemptionGate) for each in self._plugins_per_pod
         )
         self._is_any_preempting: Callable[[], bool] = lambda: True
         self._releasing: dict[str, Callable[[], Collection[str]]] = {}
@@ -74,7 +75,7 @@ class Gating:
         """
         self._is_any_preempting = is_any_preempting
         for plugin in self._instances.values():
-            if isinstance(plugin, PreemptionGate):
+            if implements(plugin, PreemptionGate):
                 plugin.gate_by(is_preempting)
                 self._releasing[plugin.name] = released
 

@@ -9,6 +9,7 @@ import numpy as np
 from stowage.api.status import Code, Status
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
+from stowage.framework.implements import implements
 from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
 from stowage.framework.plugin_traits import Reads
 from stowage.framework.runtime.filter_run import verdict_of
@@ -111,8 +112,8 @@ class RowFilter:
         self, plugin: FilterPlugin, what_if: RowWhatIf, position: int, added: Sequence[PodInfo]
     ) -> Status:
         snapshot = what_if.snapshot_of(position, added)
-        state = CycleState(self._state.timings)
-        if isinstance(plugin, PreFilterPlugin):
+        state = self._state.blank()
+        if implements(plugin, PreFilterPlugin):
             outcome = run_pre_filter_plugins((plugin,), state, self._pod, snapshot)
             if not outcome.status.is_success:
                 return outcome.status

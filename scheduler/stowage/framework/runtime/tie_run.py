@@ -9,6 +9,7 @@ import numpy as np
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import PreScorePlugin, ScorePlugin
 from stowage.framework.failure import PluginFailed
+from stowage.framework.implements import implements
 from stowage.framework.runtime.pre_score_run import run_pre_score_plugins
 from stowage.framework.runtime.weighted_plugin import WeightedPlugin
 from stowage.framework.tie_policy import BrokenTie, Draw, Narrowing, TiePolicy, UInt64Array
@@ -83,7 +84,7 @@ class TiePlugin:
 
     def __init__(self, plugin: ScorePlugin) -> None:
         self._scorer = WeightedPlugin(plugin, 1)
-        self._pre_score = (plugin,) if isinstance(plugin, PreScorePlugin) else ()
+        self._pre_score = (plugin,) if implements(plugin, PreScorePlugin) else ()
         self.title: str = getattr(plugin, "title", plugin.name)
 
     def best(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import NormalizeScorePlugin, ScorePlugin
 from stowage.framework.failure import PluginFailed, failed
+from stowage.framework.implements import implements
 from stowage.framework.scores import MAX_NODE_SCORE, any_out_of_range, out_of_range
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
@@ -35,9 +36,8 @@ class WeightedPlugin:
         self.name = plugin.name
         self.weight = weight
         self.traits = plugin.traits
-        # isinstance with a runtime-checkable protocol is slow.
         self._normalize = (
-            plugin.normalize_score if isinstance(plugin, NormalizeScorePlugin) else None
+            plugin.normalize_score if implements(plugin, NormalizeScorePlugin) else None
         )
         self.normalizes = self._normalize is not None
 

@@ -5,8 +5,8 @@ where allocated claims are unavailable and which extended resources DRA serves o
 `answers` where the others can be allocated. `allocator` is the exact search on one node, and
 `plain_requests` decides simple requests for all nodes at once. `pre_bind` says what to write.
 
-The search stops when the time limit for one node has passed, by the clock that the engine passes
-in the cycle's state. The attempt of the pod then ends with an error, and no further node is
+The search stops when the time limit for one node has passed, which the cycle's state says. The
+attempt of the pod then ends with an error, and no further node is
 searched.
 """
 

@@ -357,7 +357,8 @@ class DynamicResources:
         names = [claim.metadata.namespaced_name for claim in found.unallocated]
         if variant.extended is not None:
             names.append(f"{pod.namespace}/{SPECIAL_CLAIM}")
-        start = partial(_start_clock, state.timer, self._filter_timeout_s)
+        limit_s = self._filter_timeout_s
+        start = partial(state.start_limit, limit_s) if limit_s else _start_no_limit
         return Attempt(snapshot, variant.template, tuple(names), start)
 
     def _allocations(
@@ -391,11 +392,8 @@ class DynamicResources:
             yield ClaimAllocation(uid, key, allocation)
 
 
-def _start_clock(timer: Callable[[], float], limit_s: float) -> Callable[[], bool]:
-    if not limit_s:
-        return lambda: False
-    deadline = timer() + limit_s
-    return lambda: timer() > deadline
+def _start_no_limit() -> Callable[[], bool]:
+    return lambda: False
 
 
 def _share_id(claim: str, index: int) -> str:

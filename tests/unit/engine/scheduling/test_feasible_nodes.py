@@ -25,6 +25,7 @@ def _find(
     nominated: str = "",
     percentage: Percentage | None = None,
     start: int = 0,
+    takes_first: bool = False,
 ) -> FeasibleNodes:
     request = SchedulingRequest(
         framework_of(*plugins),
@@ -34,6 +35,7 @@ def _find(
         TieBreaker(lambda _: 0),
         percentage=percentage,
         start=start,
+        takes_first=takes_first,
     )
     return find_nodes_that_fit_pod(request, PreFilterOutcome())
 
@@ -107,3 +109,28 @@ def test_all_nodes_are_searched_if_the_nominated_node_does_not_fit(nominated: st
     found = _find(cluster, Refuses("A", {"n0"}), nominated=nominated)
     assert not found.via_nomination
     assert found.rows.tolist() == [cluster.snapshot().row_of("n1")]
+
+
+@given(
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=12),
+    st.sets(st.integers(0, 11)),
+    st.sampled_from([None, 50, "adaptive"]),
+    st.integers(0, 30),
+)
+def test_a_search_for_the_first_node_equals_its_scalar_twin(
+    zones: list[str], refused: set[int], percentage: Percentage | None, start: int
+) -> None:
+    nodes = [make_node(f"n{index}", zone=zone) for index, zone in enumerate(zones)]
+    names = {f"n{index}" for index in refused}
+    found = _find(
+        MirroredCluster(nodes),
+        Refuses("A", names),
+        percentage=percentage,
+        start=start,
+        takes_first=True,
+    )
+    order = nodes_zone_by_zone([(node.metadata.name, node.metadata.labels) for node in nodes])
+    feasible, visited = first_feasible(order, lambda name: name not in names, 1, start)
+    assert [found.filtered.asked.names[row] for row in found.rows.tolist()] == feasible
+    assert found.num_evaluated == visited
+    assert found.first_fit == (len(set(order) - names) > 1)

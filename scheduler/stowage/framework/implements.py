@@ -1,0 +1,34 @@
+"""Which protocols a plugin implements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TypeGuard, TypeVar, cast
+
+T = TypeVar("T")
+
+
+def implements(plugin: object, protocol: Callable[..., T]) -> TypeGuard[T]:
+    """Whether a plugin has the methods of a protocol.
+
+    Same answer as ``isinstance``, which takes 50 µs on Python 3.11: a profile asks a thousand
+    times when it is built.
+
+    Args:
+        plugin: The plugin, which has a name and traits.
+        protocol: One of the runtime-checkable protocols of plugins.
+    """
+    methods = _methods(cast("type", protocol))
+    return None not in [getattr(plugin, name, None) for name in methods]
+
+
+@cache
+def _methods(protocol: type) -> tuple[str, ...]:
+    return tuple(
+        name
+        for base in protocol.__mro__
+        if base.__module__ != "typing" and base is not object
+        for name in vars(base)
+        if name[0] != "_"
+    )
