@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -51,6 +52,24 @@ OnRecovery = Callable[[float | None], None]
 None if it refused them or could not be reached."""
 
 
+@dataclass(frozen=True, slots=True)
+class ElectionObservers:
+    """Who is told what the reads of the Lease show; no other request is as frequent.
+
+    Attributes:
+        on_recovery: Called when the Lease can be read again after failures: the first sign that
+            the API server is back.
+        on_restored: Called when the Lease is older than it was seen before: the API server was set
+            back to an earlier state.
+    """
+
+    on_recovery: OnRecovery = lambda _unresponsive_since: None
+    on_restored: Callable[[], None] = lambda: None
+
+
+NO_OBSERVERS = ElectionObservers()
+
+
 class LeaderElector:
     """Takes part in the leader election.
 
@@ -58,8 +77,7 @@ class LeaderElector:
         client: Client of the API server.
         options: Options of the leader election.
         clock: Time, sleep and jitter.
-        on_recovery: Called when the Lease can be read again after failures. No other request is
-            as frequent, so this is the first sign that the API server is back.
+        observers: Who is told of a recovery of the API server, and of its restore from a backup.
         events: Writes Events on the Lease; None writes none.
     """
 
@@ -68,11 +86,11 @@ class LeaderElector:
         client: ApiClient,
         options: LeaderElectionOptions,
         clock: Clock,
-        on_recovery: OnRecovery = lambda _unresponsive_since: None,
+        observers: ElectionObservers = NO_OBSERVERS,
         events: ObjectEventRecorder | None = None,
     ) -> None:
         self._events = events
-        self._on_recovery = on_recovery
+        self._observers = observers
         self._has_failed = False
         self._failure_logged_at = -REPEAT_AFTER_S
         self._unresponsive_since: float | None = None
@@ -235,7 +253,7 @@ class LeaderElector:
         if self._has_failed:
             unresponsive_since, self._unresponsive_since = self._unresponsive_since, None
             self._has_failed = False
-            self._on_recovery(unresponsive_since)
+            self._observers.on_recovery(unresponsive_since)
 
     def _time_left_s(self) -> float:
         """Time limit of an attempt; for a leader, the time until its lease expires."""
@@ -264,7 +282,9 @@ class LeaderElector:
         if lease["spec"] != self._observed_record:
             self._observed_record = lease["spec"]
             self._observed_at = self._clock.monotonic()
-        self._lease = lease
+        newest, self._lease = self.lease_version, lease
+        if 0 < self.lease_version < newest:
+            self._observers.on_restored()
 
     def _is_held_by_another(self, lease: dict[str, Any]) -> bool:
         spec = lease["spec"]

@@ -36,6 +36,7 @@ from simcluster.faults.endpoints import FAULTS_PATH, FaultEndpoints
 from simcluster.faults.faults import FaultRule, Faults
 from simcluster.ports import reserved_port
 from simcluster.store.registry import Registry
+from simcluster.store.store import Backup
 from simcluster.store.watch import WatcherRegistry
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
@@ -183,6 +184,18 @@ class ApiServer:
     def forget_history(self) -> None:
         """Make every watch and page that starts in the past answer 410."""
         self._store.forget_history()
+
+    def back_up(self) -> Backup:
+        """All objects as they are now."""
+        return self._store.back_up()
+
+    async def restore(self, backup: Backup, away_s: float = 0.0, bump: int = 0) -> None:
+        """Stop, set the store back to a backup (:meth:`Store.restore`), and listen again."""
+        await self.stop()
+        with reserved_port(self._host, self._port):
+            self._store.restore(backup, bump)
+            await asyncio.sleep(away_s)
+            await self.start()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         response = await self._serve_uncounted(request)

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.leader_election import LeaderElector
+from stowage.operator.leader_election import ElectionObservers, LeaderElector
 from stowage.operator.lease import LeaderElectionOptions
 from stowage.operator.writers.object_events import ObjectEventRecorder, OwnObject
 from tests.support.fake_api import FakeApiClient, FakeTime
@@ -308,7 +308,9 @@ async def test_the_return_of_the_api_server_is_reported_once(error: Exception) -
     client, time = FakeApiClient(get=[error, error, _lease("me")], put=[_lease("me")]), FakeTime()
     reported: list[float | None] = []
     clock = replace(time.clock, jitter=lambda: 0.0)
-    elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock, reported.append)
+    elector = LeaderElector(
+        client, LeaderElectionOptions(identity="me"), clock, ElectionObservers(reported.append)
+    )
     began_at = time.now
     for _ in range(4):
         await elector.try_acquire_or_renew()
@@ -321,7 +323,9 @@ async def test_a_conflict_is_not_reported_as_an_outage_of_the_api_server() -> No
     reported: list[float | None] = []
     time = FakeTime()
     clock = replace(time.clock, jitter=lambda: 0.0)
-    elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock, reported.append)
+    elector = LeaderElector(
+        client, LeaderElectionOptions(identity="me"), clock, ElectionObservers(reported.append)
+    )
     await elector.try_acquire_or_renew()
     await elector.try_acquire_or_renew()
     assert reported == []
