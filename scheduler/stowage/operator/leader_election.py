@@ -8,6 +8,8 @@ renewed it for `lease_duration_s` of the candidate's own clock; a leader that ca
   its lease has expired.
 - A candidate checks the Lease more often, and exactly when it expires, so that another replica
   replaces a dead leader within the lease duration plus one retry period.
+- A Lease of an older version than was seen before shows that the API server was set back to an
+  earlier state. It is not written, so that all replicas see it before it expires.
 - A Lease that was deleted, emptied or shortened by hand is taken only after its holder would have
   lost it, because the holder does not know about the change.
 """
@@ -103,6 +105,7 @@ class LeaderElector:
         self._held_by_other_until = 0.0
         self._renewed_at: float | None = None
         self._has_released = False
+        self._is_restored = False
         self._first_attempt = asyncio.Event()
         # A concurrent renewal must not undo a release, nor make it fail with a conflict.
         self._turn = asyncio.Lock()
@@ -136,7 +139,7 @@ class LeaderElector:
 
     def may_write(self) -> bool:
         """Whether this replica holds the lease at this moment."""
-        return self._holds_lease() and not self._has_released
+        return self._holds_lease() and not (self._has_released or self._is_restored)
 
     async def acquire(self) -> None:
         """Return when this replica holds the lease."""
@@ -194,7 +197,7 @@ class LeaderElector:
         return self._clock.monotonic() < self._renewed_at + self._options.renew_deadline_s
 
     async def _release(self) -> None:
-        if not self._holds_lease():
+        if not self._holds_lease() or self._is_restored:
             return
         self._renewed_at = None
         try:
@@ -269,7 +272,7 @@ class LeaderElector:
             self._observe(await self._leases.create(self._held_spec({})))
             return True
         self._observe(lease)
-        if self._is_held_by_another(lease):
+        if self._is_restored or self._is_held_by_another(lease):
             return False
         self._observe(await self._leases.update(lease, self._held_spec(lease["spec"])))
         return True
@@ -284,6 +287,7 @@ class LeaderElector:
             self._observed_at = self._clock.monotonic()
         newest, self._lease = self.lease_version, lease
         if 0 < self.lease_version < newest:
+            self._is_restored = True
             self._observers.on_restored()
 
     def _is_held_by_another(self, lease: dict[str, Any]) -> bool:
