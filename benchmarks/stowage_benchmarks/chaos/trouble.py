@@ -113,6 +113,8 @@ class Trouble:
         self._scheduler_name = ledger.scheduler_name
         self._absent_nodes: set[str] = set()
         self._absence = asyncio.Lock()
+        # No replica is out of reach while the store is restored.
+        self._isolation = asyncio.Lock()
         self._carriers: dict[str, Callable[[Step], Awaitable[bool]]] = {
             kinds.API_FAULT: self._fail_requests,
             kinds.KILL_LEADER: self._kill_leader,
@@ -248,8 +250,9 @@ class Trouble:
         leader = await self._leader()
         if not (leader and self._replicas.can_be_stopped(leader)):
             return False
-        self._ledger.disturbed(time.monotonic(), step.kind)
-        await self._replicas.stop_for(leader, step.seconds)
+        async with self._isolation:
+            self._ledger.disturbed(time.monotonic(), step.kind)
+            await self._replicas.stop_for(leader, step.seconds)
         return True
 
     async def _kill_standby(self, step: Step) -> bool:
@@ -285,12 +288,16 @@ class Trouble:
 
     async def _restore(self, step: Step) -> bool:
         """Back up now, and go back to the backup some seconds later."""
-        async with self._absence:
+        async with self._absence, self._isolation:
             await self._ask("back-up")
             await asyncio.sleep(step.seconds)
+            names = set(self._ledger.node_names)
             bump = _BUMP if step.kind == kinds.RESTORE_BUMPED else 0
             await self._ask("restore", seconds=_RESTORE_S, bump=bump)
-            await asyncio.sleep(_RESTORE_S)
+            # Until the Lease expires, every replica that reads it notices the restore.
+            await asyncio.sleep(_RESTORE_S + self._replicas.times.lease_s)
+            for name in names - self._ledger.node_names - self._absent_nodes:
+                await self._add_node(name)
         return True
 
     async def _cut_off(self, step: Step) -> bool:
@@ -298,9 +305,10 @@ class Trouble:
         leader = await self._leader()
         if not leader:
             return False
-        self._ledger.disturbed(time.monotonic(), step.kind)
         direction = TO_SERVER if step.kind == kinds.CUT_REQUESTS else TO_REPLICA
-        await self._ways.cut_for(leader, direction, step.seconds)
+        async with self._isolation:
+            self._ledger.disturbed(time.monotonic(), step.kind)
+            await self._ways.cut_for(leader, direction, step.seconds)
         return True
 
     async def _limit_leader(self, step: Step) -> bool:
@@ -355,11 +363,14 @@ class Trouble:
             with others_may_be_faster():
                 await self._calm.delete(f"/api/v1/nodes/{name}", b"{}")
             await asyncio.sleep(step.seconds)
-            with others_may_be_faster():
-                await create(self._calm, bench_node(int(name.rpartition("-")[2])))
+            await self._add_node(name)
         finally:
             self._absent_nodes.discard(name)
         return True
+
+    async def _add_node(self, name: str) -> None:
+        with others_may_be_faster():
+            await create(self._calm, bench_node(int(name.rpartition("-")[2])))
 
 
 def _encoded(rule: Json) -> bytes:

@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -101,6 +102,9 @@ class ApiServer:
         registry: the objects.
         options: address and limits.
         faults: injected faults.
+
+    Attributes:
+        on_restored: called when the store was set back to a backup.
     """
 
     def __init__(self, registry: Registry, options: ServerOptions, faults: Faults) -> None:
@@ -127,6 +131,7 @@ class ApiServer:
             self._in_flight,
             options.max_pending_frames,
         )
+        self.on_restored: Callable[[], Awaitable[None]] = _do_nothing
         self._http: HttpServer | None = None
         self._runner: web.ServerRunner | None = None
         self._tls = options.tls()
@@ -194,6 +199,7 @@ class ApiServer:
         await self.stop()
         with reserved_port(self._host, self._port):
             self._store.restore(backup, bump)
+            await self.on_restored()
             await asyncio.sleep(away_s)
             await self.start()
 
@@ -290,6 +296,10 @@ class ApiServer:
             page = await self._endpoints.delete_collection(api_request, target)
             return await self._reader.send_list(request, page, api_request, target.resource)
         return await _response(request, self._endpoints.handle(api_request, target))
+
+
+async def _do_nothing() -> None:
+    """Nobody follows restores."""
 
 
 async def _body(request: web.BaseRequest) -> bytes:
