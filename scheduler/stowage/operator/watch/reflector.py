@@ -420,11 +420,13 @@ class Reflector(Generic[T]):
         self._advance(metadata.resource_version)
         if event.type == "BOOKMARK" or not self._is_new(metadata):
             return
-        if self._raw_objects is not None:
-            self._raw_objects.handle_line(line)
         if event.type == "DELETED":
+            if self._raw_objects is not None:
+                self._raw_objects.drop(metadata)
             self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
         else:
+            if self._raw_objects is not None:
+                self._raw_objects.handle_line(line)
             self._add_seen(event.object, events)
 
     def _handle_invalid(self, line: bytes, invalid: InvalidObject, events: list[Event]) -> None:

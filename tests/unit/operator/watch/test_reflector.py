@@ -25,6 +25,7 @@ from stowage.api.reflected_kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.watch_lines import complete_lines
 from stowage.operator.clock import Clock
+from stowage.operator.extenders.objects import RawObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.list_age import MAX_STALE_LISTS
 from stowage.operator.watch.reflector import UNSERVED_INTERVAL_S, Reflector
@@ -653,3 +654,15 @@ async def test_an_unanswered_question_is_asked_again_before_the_watch() -> None:
     methods = [request.method for request in run.client.requests]
     assert methods == ["GET", "WATCH", "ASK", "ASK", "WATCH"]
     assert told == []
+
+
+@pytest.mark.parametrize("change", ["ADDED", "DELETED"])
+async def test_a_line_with_nan_for_an_extender_does_not_end_the_watch(change: str) -> None:
+    run = _Run([_list(_node("a"))], [])
+    line = _line(change, _node("a", version=11, unknown=7)).replace(b":7}", b":NaN}")
+    raw = RawObjects("name")
+    run.client.script("WATCH", [line, _line("ADDED", _node("b", version=12))], [_EndOfScript()])
+    run.reflector = Reflector(NODES, run.client, run.inbox, run.time.clock, raw)
+    assert await run.arrived() == (["+a"] if change == "ADDED" else ["+a", "-a"]) + ["+b"]
+    assert run.watched_from() == ["10", "12"]
+    assert (raw.get("a") is None) == (change == "DELETED")
