@@ -44,6 +44,16 @@ def memory_mib(pid: int) -> float:
     return sum(_status_mib("VmRSS", each) for each in _family(pid))
 
 
+def address_space_bytes(pid: int) -> int:
+    """Size of the address space of a process, which RLIMIT_AS limits.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[0])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def _family(pid: int) -> Iterator[int]:
     yield pid
     for task in Path(f"/proc/{pid}/task").iterdir():

@@ -152,6 +152,13 @@ class SimulatedCluster:
         self._controllers += made
         for controller in made:
             controller.start()
+        self.server.on_restored = self._resync
+
+    async def _resync(self) -> None:
+        """Let the controllers look at every object: a restore changes none that they know."""
+        for controller in self._controllers:
+            await controller.stop()
+            controller.start()
 
     async def stop(self) -> None:
         """Stop listening, end every watch, and stop the controllers and the kubelet simulation."""

@@ -40,6 +40,7 @@ class Worker(ABC):
         """Stop following changes and working."""
         for unsubscribe in self._unsubscribe:
             unsubscribe()
+        self._unsubscribe.clear()
         self.cancel_timers()
         if self._task is not None:
             self._task.cancel()

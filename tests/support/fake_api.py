@@ -63,7 +63,10 @@ class FakeApiClient(ApiClient):
         params: Any = None,
         timeout: Any = None,  # noqa: ASYNC109 - as in the real client
     ) -> bytes:
-        return await self._answer(Request("GET", path, None, dict(params or {})))
+        params = dict(params or {})
+        # The question whether the server has reached a version has a script of its own.
+        method = "ASK" if "resourceVersionMatch" in params else "GET"
+        return await self._answer(Request(method, path, None, params))
 
     async def post(
         self,

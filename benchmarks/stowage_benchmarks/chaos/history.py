@@ -38,6 +38,7 @@ class PodChange(msgspec.Struct, tag="pod", omit_defaults=True):
         by: The replica that sent the request; empty for other clients.
         cpu_milli: Its CPU request.
         group: The pod group that it is a member of.
+        is_restored: Whether the store went back to a backup; nobody asked for the change.
     """
 
     at: float
@@ -52,6 +53,7 @@ class PodChange(msgspec.Struct, tag="pod", omit_defaults=True):
     reason: str = ""
     is_deleting: bool = False
     group: str = ""
+    is_restored: bool = False
 
 
 class NodeChange(msgspec.Struct, tag="node", omit_defaults=True):
@@ -132,6 +134,7 @@ class HistoryWriter:
 
     def __init__(self, cluster: SimulatedCluster, file: Path) -> None:
         self._encode = msgspec.json.Encoder().encode
+        self._store = cluster.store
         self._lines: list[bytes] = []
         self._file = file
         store = cluster.store
@@ -181,6 +184,7 @@ class HistoryWriter:
                 status.get("reason", ""),
                 "deletionTimestamp" in metadata,
                 spec.get("schedulingGroup", {}).get("podGroupName", ""),
+                self._store.is_restoring,
             )
         )
 

@@ -119,6 +119,8 @@ class Ledger:
     last_bound_at: float = 0.0
     _renewed_at: dict[str, float] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
+    _deleted: set[str] = field(default_factory=set)
+    _bound_by: dict[str, str] = field(default_factory=dict)
 
     def take(self, lines: Iterable[Line]) -> None:
         """Process new lines of the history."""
@@ -189,6 +191,11 @@ class Ledger:
         pod = self.pods.get(line.uid)
         if line.change == "DELETED":
             self._forget(line.uid)
+            if not line.is_restored:
+                self._deleted.add(line.uid)
+            return
+        if line.is_restored:
+            self._restore(line)
             return
         if pod is None:
             pod = SeenPod(line.name, line.uid, line.cpu_milli, line.scheduler, line.at)
@@ -208,6 +215,23 @@ class Ledger:
                 self._refused(pod, line.reason)
             self.on_node.get(pod.node, {}).pop(line.uid, None)
 
+    def _restore(self, line: PodChange) -> None:
+        """A pod is as it was in a backup; what happened to it since then has not happened."""
+        pod = SeenPod(line.name, line.uid, line.cpu_milli, line.scheduler, line.at)
+        self.pods[line.uid] = pod
+        self.counts["pods restored"] += 1
+        pod.is_finished = line.phase in _FINISHED
+        pod.is_evicted = line.is_deleting
+        if line.node:
+            pod.node, pod.bound_by = line.node, self._bound_by.get(line.uid, "")
+            if not pod.is_finished:
+                self.on_node.setdefault(line.node, {})[line.uid] = pod
+        elif line.scheduler == self.scheduler_name and not pod.is_finished:
+            self.waiting[line.uid] = pod
+        if pod.is_finished or line.uid in self._deleted:
+            # Whoever deleted it before deletes it again.
+            self.finished.add(line.uid)
+
     def _count_new(self, line: PodChange) -> None:
         self.counts["pods created"] += 1
         if line.name in self._names:
@@ -225,6 +249,7 @@ class Ledger:
         if pod.node:
             self.violations.append(f"pod {pod.name} was on {pod.node} and is on {line.node}")
         pod.node, pod.bound_by = line.node, line.by
+        self._bound_by[pod.uid] = line.by
         self.waiting.pop(pod.uid, None)
         self.on_node.setdefault(line.node, {})[pod.uid] = pod
         if not line.by:

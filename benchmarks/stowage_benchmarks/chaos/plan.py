@@ -27,6 +27,13 @@ EDIT_CONFIG = "configuration edited"
 BREAK_CONFIG = "configuration broken and mended"
 CYCLE_NODE = "node removed and added again"
 JUMP_CLOCK = "clock of a replica jumped"
+STORE_SILENT = "store changes its leader (1 s of silence)"
+RESTORE = "store restored from a backup"
+RESTORE_BUMPED = "store restored with a jump of its revision"
+CUT_REQUESTS = "requests of the leader do not arrive"
+CUT_ANSWERS = "answers to the leader do not arrive"
+FILES_FULL = "no room for files of the leader (RLIMIT_FSIZE)"
+MEMORY_FULL = "no more memory for the leader (RLIMIT_AS)"
 KILL_IN_PEACE = "leader killed, nothing else wrong"
 RETIRE_IN_PEACE = "leader told to end, nothing else wrong"
 
@@ -46,6 +53,13 @@ _INTERVALS_S = {
     BREAK_CONFIG: 150.0,
     CYCLE_NODE: 4.0,
     JUMP_CLOCK: 20.0,
+    STORE_SILENT: 45.0,
+    RESTORE: 180.0,
+    RESTORE_BUMPED: 300.0,
+    CUT_REQUESTS: 120.0,
+    CUT_ANSWERS: 120.0,
+    FILES_FULL: 100.0,
+    MEMORY_FULL: 150.0,
 }
 #: The same for the faults at the end, which run without any other fault.
 _PEACEFUL_INTERVALS_S = {KILL_IN_PEACE: 300.0, RETIRE_IN_PEACE: 900.0}
@@ -239,6 +253,13 @@ def _crashes(duration_s: float, random: Random, lease_s: float) -> Iterator[Step
         RESTART_FORGETTING: 1.0,
         CYCLE_NODE: 5.0,
         BREAK_CONFIG: 2.0,
+        STORE_SILENT: 1.0,
+        RESTORE: 8.0,
+        RESTORE_BUMPED: 8.0,
+        CUT_REQUESTS: lease_s * 2,
+        CUT_ANSWERS: lease_s * 2,
+        FILES_FULL: 4.0,
+        MEMORY_FULL: 4.0,
     }
     for kind, interval_s in _INTERVALS_S.items():
         for _ in range(max(1, round(duration_s / interval_s))):

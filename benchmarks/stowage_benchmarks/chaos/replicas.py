@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 import sys
 import time
@@ -17,9 +18,10 @@ from simcluster.harness.processes import ChildProcess, ChildProcesses
 from stowage_benchmarks.chaos import replica as chaos_replica
 from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
 from stowage_benchmarks.chaos.replays import RECORDINGS
-from stowage_benchmarks.process_cost import memory_mib
+from stowage_benchmarks.process_cost import address_space_bytes, memory_mib
 
 CONFIG_MAP = "default/stowage"
+DECISIONS = "decisions"
 _RESTART_AFTER_S = 0.5
 _POLL_S = 0.1
 _SAMPLE_EVERY_S = 2.0
@@ -165,6 +167,32 @@ class Replicas:
             self._stopped.discard(name)
             life.child.send_signal(signal.SIGCONT)
 
+    async def limit_for(self, name: str, seconds: float, kind: int, room: int) -> bool:
+        """Let a process have only so much more of a resource for a while.
+
+        Args:
+            name: Of the replica.
+            seconds: How long.
+            kind: ``RLIMIT_FSIZE`` (size of its files) or ``RLIMIT_AS`` (its address space).
+            room: Bytes, besides those that it has already in the case of ``RLIMIT_AS``.
+        """
+        life = self._current.get(name)
+        if life is None or life.child.exit_status is not None:
+            return False
+        pid, has = life.child.pid, 0
+        with suppress(OSError):
+            if kind == resource.RLIMIT_AS:
+                has = address_space_bytes(pid)
+            before = resource.prlimit(pid, kind)
+            resource.prlimit(pid, kind, (has + room, before[1]))
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                if life.child.exit_status is None:
+                    resource.prlimit(pid, kind, before)
+            return True
+        return False
+
     def memory_mib(self) -> float:
         """Memory of the largest running replica."""
         self.sample()
@@ -198,6 +226,7 @@ class Replicas:
             f"--configmap={CONFIG_MAP}",
             "--secure-port=0",
             *self.times.flags(),
+            f"--decision-log={self._directory / DECISIONS / process}",
             *self._recording_flags(process),
         )
         child = self._processes.start(process, command)

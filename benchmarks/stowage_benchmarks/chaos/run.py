@@ -25,6 +25,7 @@ from stowage_benchmarks.chaos.history import HistoryReader
 from stowage_benchmarks.chaos.judge import ChaosOptions, Judge, Storm
 from stowage_benchmarks.chaos.ledger import Ledger
 from stowage_benchmarks.chaos.load import ChaosLoad
+from stowage_benchmarks.chaos.one_way import Ways
 from stowage_benchmarks.chaos.pods import classes, devices, pod_lives
 from stowage_benchmarks.chaos.replays import replay_all
 from stowage_benchmarks.chaos.replicas import Replicas
@@ -62,6 +63,7 @@ class _Run:
         self._say = say
         self._ledger = Ledger(options.scheduler_name, options.times.lease_s)
         self._replicas = Replicas(processes, directory, options.times, records=options.replays)
+        self._ways = Ways()
         self._judge = Judge(options, self._ledger, self._replicas)
 
     async def run(self) -> ChaosResult:
@@ -76,11 +78,13 @@ class _Run:
         calm_connection = await connect(str(kubeconfig_of(self._directory, CALM)))
         faulty_connection = await connect(str(kubeconfig_of(self._directory, FAULTY)))
         reader = HistoryReader(self._directory / HISTORY)
+        await self._ways.open(self._directory)
         try:
             async with _beside(self._follow(reader, cluster)):
                 return await self._measure(ApiClient(calm_connection), ApiClient(faulty_connection))
         finally:
             reader.close()
+            await self._ways.close()
             await calm_connection.close()
             await faulty_connection.close()
 
@@ -108,7 +112,7 @@ class _Run:
         await create_all(calm, classes())
         if options.has_claims:
             await create_all(calm, devices(options.num_nodes))
-        trouble = Trouble(calm, faulty, self._replicas, self._ledger, options.scheduler_name)
+        trouble = Trouble(calm, faulty, self._replicas, self._ledger, self._ways)
         lives = pod_lives(
             options.seed,
             options.scheduler_name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -15,6 +16,8 @@ from simcluster.kubelet.nodes import bench_node
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage_benchmarks.chaos import plan as kinds
 from stowage_benchmarks.chaos.ledger import Ledger
+from stowage_benchmarks.chaos.load import others_may_be_faster
+from stowage_benchmarks.chaos.one_way import TO_REPLICA, TO_SERVER, Ways
 from stowage_benchmarks.chaos.plan import Plan, Step
 from stowage_benchmarks.chaos.replicas import CONFIG_MAP, Replicas
 from stowage_benchmarks.workloads import Json
@@ -37,6 +40,19 @@ _HUNG_BINDING = {
     "lasts_s": _BINDING_WITHIN_S,
     "name": "binding: applied, server gone before it answers",
 }
+
+_LEADER_CHANGE: tuple[Json, ...] = (
+    *(
+        {"method": method, "rate": 0.25, "status": 500, "is_applied": is_applied}
+        for method in ("POST", "PUT", "PATCH")
+        for is_applied in (True, False)
+    ),
+    {},
+)
+_RESTORE_S = 0.5
+_BUMP = 1_000_000
+_MAX_ROOM = 16 * 1024 * 1024
+"""Address space that a process may have beyond what it uses, so that it soon needs more."""
 
 _CONFIGURATION = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -74,7 +90,7 @@ class Trouble:
         faulty: The administrator's client of the faulty API server, which takes fault rules.
         replicas: The replicas to kill and stop.
         ledger: Knows the leader.
-        scheduler_name: Of the profile in the configuration.
+        ways: From the replicas to the API server.
 
     Attributes:
         done: How often each kind was injected; 0 where it found no target.
@@ -86,16 +102,19 @@ class Trouble:
         faulty: ApiClient,
         replicas: Replicas,
         ledger: Ledger,
-        scheduler_name: str,
+        ways: Ways,
     ) -> None:
         self.done: Counter[str] = Counter()
         self._calm = calm
         self._faulty = faulty
         self._replicas = replicas
         self._ledger = ledger
-        self._scheduler_name = scheduler_name
+        self._ways = ways
+        self._scheduler_name = ledger.scheduler_name
         self._absent_nodes: set[str] = set()
         self._absence = asyncio.Lock()
+        # No replica is out of reach while the store is restored.
+        self._isolation = asyncio.Lock()
         self._carriers: dict[str, Callable[[Step], Awaitable[bool]]] = {
             kinds.API_FAULT: self._fail_requests,
             kinds.KILL_LEADER: self._kill_leader,
@@ -112,6 +131,13 @@ class Trouble:
             kinds.BREAK_CONFIG: self._break_configuration,
             kinds.CYCLE_NODE: self._cycle_node,
             kinds.JUMP_CLOCK: self._jump_clock,
+            kinds.STORE_SILENT: self._silence_store,
+            kinds.RESTORE: self._restore,
+            kinds.RESTORE_BUMPED: self._restore,
+            kinds.CUT_REQUESTS: self._cut_off,
+            kinds.CUT_ANSWERS: self._cut_off,
+            kinds.FILES_FULL: self._limit_leader,
+            kinds.MEMORY_FULL: self._limit_leader,
             kinds.KILL_IN_PEACE: self._end_leader_in_peace,
             kinds.RETIRE_IN_PEACE: self._end_leader_in_peace,
         }
@@ -224,8 +250,9 @@ class Trouble:
         leader = await self._leader()
         if not (leader and self._replicas.can_be_stopped(leader)):
             return False
-        self._ledger.disturbed(time.monotonic(), step.kind)
-        await self._replicas.stop_for(leader, step.seconds)
+        async with self._isolation:
+            self._ledger.disturbed(time.monotonic(), step.kind)
+            await self._replicas.stop_for(leader, step.seconds)
         return True
 
     async def _kill_standby(self, step: Step) -> bool:
@@ -250,6 +277,46 @@ class Trouble:
             await asyncio.sleep(_RETRY_S)
         await self._go_away(step)
         return is_hung
+
+    async def _silence_store(self, step: Step) -> bool:
+        """All requests wait; then some writes fail, and some of these have been made."""
+        for fault in _LEADER_CHANGE:
+            rule = {**fault, "delay_s": 1.0, "lasts_s": 1.0, "times": 1_000_000, "name": step.kind}
+            await self._patiently(lambda rule=rule: self._faulty.post(FAULTS, _encoded(rule)))
+        await asyncio.sleep(1.0)
+        return True
+
+    async def _restore(self, step: Step) -> bool:
+        """Back up now, and go back to the backup some seconds later."""
+        async with self._absence, self._isolation:
+            await self._ask("back-up")
+            await asyncio.sleep(step.seconds)
+            names = set(self._ledger.node_names)
+            bump = _BUMP if step.kind == kinds.RESTORE_BUMPED else 0
+            await self._ask("restore", seconds=_RESTORE_S, bump=bump)
+            # Until the Lease expires, every replica that reads it notices the restore.
+            await asyncio.sleep(_RESTORE_S + self._replicas.times.lease_s)
+            for name in names - self._ledger.node_names - self._absent_nodes:
+                await self._add_node(name)
+        return True
+
+    async def _cut_off(self, step: Step) -> bool:
+        """Cut the leader off from the server, in one direction."""
+        leader = await self._leader()
+        if not leader:
+            return False
+        direction = TO_SERVER if step.kind == kinds.CUT_REQUESTS else TO_REPLICA
+        async with self._isolation:
+            self._ledger.disturbed(time.monotonic(), step.kind)
+            await self._ways.cut_for(leader, direction, step.seconds)
+        return True
+
+    async def _limit_leader(self, step: Step) -> bool:
+        leader = await self._leader()
+        if step.kind == kinds.FILES_FULL:
+            return await self._replicas.limit_for(leader, step.seconds, resource.RLIMIT_FSIZE, 1)
+        room = step.number % _MAX_ROOM
+        return await self._replicas.limit_for(leader, step.seconds, resource.RLIMIT_AS, room)
 
     async def _jump_clock(self, step: Step) -> bool:
         """Set the wall clock of a replica forward or back by up to a day."""
@@ -292,9 +359,19 @@ class Trouble:
         name = names[step.number % len(names)]
         self._absent_nodes.add(name)
         try:
-            await self._calm.delete(f"/api/v1/nodes/{name}", b"{}")
+            # A restore may have taken it away, or brought it back.
+            with others_may_be_faster():
+                await self._calm.delete(f"/api/v1/nodes/{name}", b"{}")
             await asyncio.sleep(step.seconds)
-            await create(self._calm, bench_node(int(name.rpartition("-")[2])))
+            await self._add_node(name)
         finally:
             self._absent_nodes.discard(name)
         return True
+
+    async def _add_node(self, name: str) -> None:
+        with others_may_be_faster():
+            await create(self._calm, bench_node(int(name.rpartition("-")[2])))
+
+
+def _encoded(rule: Json) -> bytes:
+    return msgspec.json.encode(rule)

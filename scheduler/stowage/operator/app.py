@@ -12,6 +12,7 @@ import uvloop
 
 from stowage.operator import garbage_collection as collector
 from stowage.operator.client.connection import connect
+from stowage.operator.file_descriptors import make_room
 from stowage.operator.logging.sink import flush_logs
 from stowage.operator.process import Process
 from stowage.operator.run_options import RunOptions
@@ -28,8 +29,11 @@ def run_blocking(options: RunOptions) -> int:
 
     Raises:
         ConfigException: there is no usable kubeconfig, and the process is not in a cluster.
-        OSError: the serving address is in use, or a certificate of an extender is unusable.
+        OSError: the serving address is in use, a certificate of an extender is unusable, or too few
+            files may be open.
     """
+    if options.owns_process:
+        make_room()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.get_loop().set_exception_handler(_log_loop_error)
         status = runner.run(run(options))

@@ -8,6 +8,8 @@ renewed it for `lease_duration_s` of the candidate's own clock; a leader that ca
   its lease has expired.
 - A candidate checks the Lease more often, and exactly when it expires, so that another replica
   replaces a dead leader within the lease duration plus one retry period.
+- A Lease of an older version than was seen before shows that the API server was set back to an
+  earlier state. It is not written, so that all replicas see it before it expires.
 - A Lease that was deleted, emptied or shortened by hand is taken only after its holder would have
   lost it, because the holder does not know about the change.
 """
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -51,6 +54,24 @@ OnRecovery = Callable[[float | None], None]
 None if it refused them or could not be reached."""
 
 
+@dataclass(frozen=True, slots=True)
+class ElectionObservers:
+    """Who is told what the reads of the Lease show; no other request is as frequent.
+
+    Attributes:
+        on_recovery: Called when the Lease can be read again after failures: the first sign that
+            the API server is back.
+        on_restored: Called when the Lease is older than it was seen before: the API server was set
+            back to an earlier state.
+    """
+
+    on_recovery: OnRecovery = lambda _unresponsive_since: None
+    on_restored: Callable[[], None] = lambda: None
+
+
+NO_OBSERVERS = ElectionObservers()
+
+
 class LeaderElector:
     """Takes part in the leader election.
 
@@ -58,8 +79,7 @@ class LeaderElector:
         client: Client of the API server.
         options: Options of the leader election.
         clock: Time, sleep and jitter.
-        on_recovery: Called when the Lease can be read again after failures. No other request is
-            as frequent, so this is the first sign that the API server is back.
+        observers: Who is told of a recovery of the API server, and of its restore from a backup.
         events: Writes Events on the Lease; None writes none.
     """
 
@@ -68,11 +88,11 @@ class LeaderElector:
         client: ApiClient,
         options: LeaderElectionOptions,
         clock: Clock,
-        on_recovery: OnRecovery = lambda _unresponsive_since: None,
+        observers: ElectionObservers = NO_OBSERVERS,
         events: ObjectEventRecorder | None = None,
     ) -> None:
         self._events = events
-        self._on_recovery = on_recovery
+        self._observers = observers
         self._has_failed = False
         self._failure_logged_at = -REPEAT_AFTER_S
         self._unresponsive_since: float | None = None
@@ -85,6 +105,7 @@ class LeaderElector:
         self._held_by_other_until = 0.0
         self._renewed_at: float | None = None
         self._has_released = False
+        self._is_restored = False
         self._first_attempt = asyncio.Event()
         # A concurrent renewal must not undo a release, nor make it fail with a conflict.
         self._turn = asyncio.Lock()
@@ -118,7 +139,7 @@ class LeaderElector:
 
     def may_write(self) -> bool:
         """Whether this replica holds the lease at this moment."""
-        return self._holds_lease() and not self._has_released
+        return self._holds_lease() and not (self._has_released or self._is_restored)
 
     async def acquire(self) -> None:
         """Return when this replica holds the lease."""
@@ -176,7 +197,7 @@ class LeaderElector:
         return self._clock.monotonic() < self._renewed_at + self._options.renew_deadline_s
 
     async def _release(self) -> None:
-        if not self._holds_lease():
+        if not self._holds_lease() or self._is_restored:
             return
         self._renewed_at = None
         try:
@@ -235,7 +256,7 @@ class LeaderElector:
         if self._has_failed:
             unresponsive_since, self._unresponsive_since = self._unresponsive_since, None
             self._has_failed = False
-            self._on_recovery(unresponsive_since)
+            self._observers.on_recovery(unresponsive_since)
 
     def _time_left_s(self) -> float:
         """Time limit of an attempt; for a leader, the time until its lease expires."""
@@ -251,7 +272,7 @@ class LeaderElector:
             self._observe(await self._leases.create(self._held_spec({})))
             return True
         self._observe(lease)
-        if self._is_held_by_another(lease):
+        if self._is_restored or self._is_held_by_another(lease):
             return False
         self._observe(await self._leases.update(lease, self._held_spec(lease["spec"])))
         return True
@@ -264,7 +285,10 @@ class LeaderElector:
         if lease["spec"] != self._observed_record:
             self._observed_record = lease["spec"]
             self._observed_at = self._clock.monotonic()
-        self._lease = lease
+        newest, self._lease = self.lease_version, lease
+        if 0 < self.lease_version < newest:
+            self._is_restored = True
+            self._observers.on_restored()
 
     def _is_held_by_another(self, lease: dict[str, Any]) -> bool:
         spec = lease["spec"]

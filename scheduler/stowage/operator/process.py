@@ -19,8 +19,8 @@ from stowage.operator.cancellation import cancel
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import Connection, connect
 from stowage.operator.client.gated_client import GatedClient
-from stowage.operator.client.rate_limit import TokenBucket
-from stowage.operator.clock import Clock, timer
+from stowage.operator.client.rate_limit import token_bucket
+from stowage.operator.clock import timer
 from stowage.operator.configuration.live_configuration import ConfigMapOptions, LiveConfiguration
 from stowage.operator.decisions.kept import KeptDecisions
 from stowage.operator.dispatcher import Dispatcher, Writers
@@ -28,7 +28,7 @@ from stowage.operator.environment import REAL_ENVIRONMENT, Environment, PodWatch
 from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.objects import ExtenderObjects, RawObjects
 from stowage.operator.inbox import Inbox
-from stowage.operator.leader_election import LeaderElector
+from stowage.operator.leader_election import ElectionObservers, LeaderElector
 from stowage.operator.lease import LEASE_API
 from stowage.operator.loop import LoopOptions, SchedulingLoop
 from stowage.operator.metrics.configuration_metrics import ConfigurationMetrics
@@ -112,6 +112,7 @@ class Process:
         self._connection = connection
         self._connections = [connection]
         self._stop = options.stop or asyncio.Event()
+        self._restored = asyncio.Event()
         self._has_synced_once = False
         self._inbox = Inbox()
         self._decisions = KeptDecisions(options.decision_log, clock.unix_nanoseconds)
@@ -215,6 +216,7 @@ class Process:
     def _start_background(self) -> list[asyncio.Task[None]]:
         jobs: list[tuple[str, Coroutine[Any, Any, None]]] = [
             ("credentials", self._connection.keep_fresh()),
+            ("restore", self._until_restored()),
             ("pending pods", self._when_to_list(self._pending_pod_watch.run)),
             ("custom resources", self._custom_resources.run()),
             *((f"{it.kind} reflector", self._when_to_list(it.run)) for it in self._reflectors),
@@ -227,6 +229,14 @@ class Process:
         if self._options.config_map is not None:
             jobs.append(("configuration", self._run_config_map_watch(self._options.config_map)))
         return [asyncio.create_task(job, name=name) for name, job in jobs]
+
+    async def _until_restored(self) -> None:
+        """Return, which ends the process, when the API server was set back to an earlier state.
+
+        Queue, assumed pods and writes in flight are of a past that the server does not know.
+        """
+        await self._restored.wait()
+        log.error("the API server was set back to an earlier state")
 
     def _when_to_list(self, run: _Job) -> Coroutine[Any, Any, None]:
         return run() if self._elector is None else self._elector.after_first_attempt(run)
@@ -297,8 +307,8 @@ class Process:
 
     def _make_gated_client(self) -> GatedClient:
         """The client for writes, with the lease check and the rate limit."""
-        bucket = _bucket(self._options, self._clock)
-        metrics = self._metrics
+        options, metrics = self._options, self._metrics
+        bucket = token_bucket(options.kube_api_qps, options.kube_api_burst, self._clock)
         return GatedClient(
             self._connection,
             self._may_write,
@@ -338,8 +348,11 @@ class Process:
         return start_recording(options, self._options.configuration, self._clock)
 
     def _make_reflectors(self) -> list[Reflector[Any]]:
+        on_restored = self._restored.set
         return [
-            Reflector(kind, self._client, self._inbox, self._clock, self._raw_objects(kind))
+            Reflector(
+                kind, self._client, self._inbox, self._clock, self._raw_objects(kind), on_restored
+            )
             for kind in REFLECTED_KINDS
         ]
 
@@ -400,7 +413,8 @@ class Process:
         # Not the client that needs the Lease: the Event that it was lost is written without it.
         lease = OwnObject(LEASE_API, "Lease", options.lease_namespace, options.lease_name)
         events = ObjectEventRecorder(self._client, lease, "LeaderElection", self._clock)
-        return LeaderElector(self._client, options, self._clock, self._reconnect, events)
+        observers = ElectionObservers(self._reconnect, self._restored.set)
+        return LeaderElector(self._client, options, self._clock, observers, events)
 
     def _reconnect(self, unresponsive_since: float | None) -> None:
         """Reconnect all watches, because the API server answers again."""
@@ -482,9 +496,3 @@ class Process:
             lambda: elector is not None and elector.has_run_out,
             owns_process=self._options.owns_process,
         )
-
-
-def _bucket(options: RunOptions, clock: Clock) -> TokenBucket | None:
-    if options.kube_api_qps <= 0:
-        return None
-    return TokenBucket(options.kube_api_qps, options.kube_api_burst, clock)

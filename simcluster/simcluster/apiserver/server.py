@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -36,6 +37,7 @@ from simcluster.faults.endpoints import FAULTS_PATH, FaultEndpoints
 from simcluster.faults.faults import FaultRule, Faults
 from simcluster.ports import reserved_port
 from simcluster.store.registry import Registry
+from simcluster.store.store import Backup
 from simcluster.store.watch import WatcherRegistry
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
@@ -100,6 +102,9 @@ class ApiServer:
         registry: the objects.
         options: address and limits.
         faults: injected faults.
+
+    Attributes:
+        on_restored: called when the store was set back to a backup.
     """
 
     def __init__(self, registry: Registry, options: ServerOptions, faults: Faults) -> None:
@@ -126,6 +131,7 @@ class ApiServer:
             self._in_flight,
             options.max_pending_frames,
         )
+        self.on_restored: Callable[[], Awaitable[None]] = _do_nothing
         self._http: HttpServer | None = None
         self._runner: web.ServerRunner | None = None
         self._tls = options.tls()
@@ -183,6 +189,19 @@ class ApiServer:
     def forget_history(self) -> None:
         """Make every watch and page that starts in the past answer 410."""
         self._store.forget_history()
+
+    def back_up(self) -> Backup:
+        """All objects as they are now."""
+        return self._store.back_up()
+
+    async def restore(self, backup: Backup, away_s: float = 0.0, bump: int = 0) -> None:
+        """Stop, set the store back to a backup (:meth:`Store.restore`), and listen again."""
+        await self.stop()
+        with reserved_port(self._host, self._port):
+            self._store.restore(backup, bump)
+            await self.on_restored()
+            await asyncio.sleep(away_s)
+            await self.start()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         response = await self._serve_uncounted(request)
@@ -277,6 +296,10 @@ class ApiServer:
             page = await self._endpoints.delete_collection(api_request, target)
             return await self._reader.send_list(request, page, api_request, target.resource)
         return await _response(request, self._endpoints.handle(api_request, target))
+
+
+async def _do_nothing() -> None:
+    """Nobody follows restores."""
 
 
 async def _body(request: web.BaseRequest) -> bytes:

@@ -9,7 +9,11 @@ from Python in the same process or, if the server was started with ``faults_over
   :class:`FaultRule`'s fields), ``DELETE`` drops them all;
 - ``POST /stowage/faults/drop-watches`` ends every watch;
 - ``POST /stowage/faults/forget-history`` makes watches that start in the past answer 410;
-- ``POST /stowage/faults/away`` with ``{"seconds": 2}`` closes the listening socket for a while.
+- ``POST /stowage/faults/away`` with ``{"seconds": 2}`` closes the listening socket for a while;
+- ``POST /stowage/faults/back-up`` keeps a copy of all objects, and ``POST /stowage/faults/restore``
+  with ``{"seconds": 2, "bump": 0}`` goes away and comes back with that copy, as after
+  ``etcdutl snapshot restore``: objects and revisions are those of the backup, and revisions
+  continue from there, or from ``bump`` more.
 """
 
 import random

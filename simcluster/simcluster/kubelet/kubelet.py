@@ -349,6 +349,7 @@ class Kubelet(Worker):
             current is None
             or current.uid != stored.uid
             or current.status.get("phase") in _FINISHED
+            or current.spec.get("nodeName") != stored.spec.get("nodeName")  # restored from a backup
             or current.spec["nodeName"] in self._dead
         ):
             return

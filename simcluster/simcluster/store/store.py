@@ -8,6 +8,7 @@ writes, as etcd's revision does.
 import bisect
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
@@ -79,6 +80,14 @@ class Change:
             obj = _with_revision(before.obj, self.revision)
             self._departed = Stored(obj, self.revision, before.fields, before.managed_fields)
         return self._departed
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """All objects at one revision, by collection and key, as a snapshot of etcd has them."""
+
+    revision: int
+    objects: Mapping[str, Mapping[str, Stored]]
 
 
 class HistoryLostError(Exception):
@@ -209,6 +218,11 @@ class Collection:
             self._added = {}
         return self._keys
 
+    @property
+    def by_key(self) -> Mapping[str, Stored]:
+        """The objects by key."""
+        return self._objects
+
     def __iter__(self) -> Iterator[Stored]:
         """Objects in no particular order."""
         return iter(self._objects.values())
@@ -256,6 +270,20 @@ class Collection:
         for subscriber in tuple(self.subscribers.values()):
             subscriber(change)
 
+    def go_back(self, objects: Mapping[str, Stored], revision: int) -> None:
+        """Replace all objects by those of a backup; subscribers see deletions and additions."""
+        now = dict(self._objects)
+        for key, stored in now.items():
+            if objects.get(key) is not stored:
+                self.remove(stored)
+                self.record(Change(self.name, "DELETED", stored, stored))
+        for key, stored in objects.items():
+            if now.get(key) is not stored:
+                self.put(stored)
+                self.record(Change(self.name, "ADDED", stored, None))
+        self._history.clear()
+        self._forgotten_revision = self.last_revision = revision
+
     def forget_changes(self, revision: int) -> None:
         """Drop the changes up to a revision: watches from before the last of them answer 410."""
         while self._history and self._history[0].revision <= revision:
@@ -288,10 +316,15 @@ class Store:
 
     Args:
         history_size: changes kept per collection for watches that start in the past.
+
+    Attributes:
+        revision: of the last write.
+        is_restoring: whether subscribers see the differences of a backup, and no writes.
     """
 
     def __init__(self, history_size: int = 10_000) -> None:
         self.revision = 1
+        self.is_restoring = False
         self._history_size = history_size
         self._forgotten_revision = 0
         self._collections: dict[str, Collection] = {}
@@ -360,6 +393,26 @@ class Store:
         last = Stored(obj, self.revision, stored.fields, stored.managed_fields)
         target.record(Change(collection, "DELETED", last, stored))
         return last
+
+    def back_up(self) -> Backup:
+        """All objects as they are now."""
+        return Backup(
+            self.revision, {name: dict(each.by_key) for name, each in self._collections.items()}
+        )
+
+    def restore(self, backup: Backup, bump: int = 0) -> None:
+        """Go back to a backup, as etcd does: revisions and all; end all watches before.
+
+        Args:
+            backup: of this store.
+            bump: added to the backup's revision, as by ``etcdutl snapshot restore --bump-revision
+                --mark-compacted``; the objects keep the revisions that they have in the backup.
+        """
+        self.revision = self._forgotten_revision = backup.revision + bump
+        self.is_restoring = True
+        for name, collection in self._collections.items():
+            collection.go_back(backup.objects.get(name, {}), self.revision)
+        self.is_restoring = False
 
     def subscribe(self, collection: str, subscriber: Subscriber) -> Callable[[], None]:
         """Call ``subscriber`` with each change of a collection; returns the function to stop it."""

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.leader_election import LeaderElector
+from stowage.operator.leader_election import ElectionObservers, LeaderElector
 from stowage.operator.lease import LeaderElectionOptions
 from stowage.operator.writers.object_events import ObjectEventRecorder, OwnObject
 from tests.support.fake_api import FakeApiClient, FakeTime
@@ -308,7 +308,9 @@ async def test_the_return_of_the_api_server_is_reported_once(error: Exception) -
     client, time = FakeApiClient(get=[error, error, _lease("me")], put=[_lease("me")]), FakeTime()
     reported: list[float | None] = []
     clock = replace(time.clock, jitter=lambda: 0.0)
-    elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock, reported.append)
+    elector = LeaderElector(
+        client, LeaderElectionOptions(identity="me"), clock, ElectionObservers(reported.append)
+    )
     began_at = time.now
     for _ in range(4):
         await elector.try_acquire_or_renew()
@@ -321,7 +323,9 @@ async def test_a_conflict_is_not_reported_as_an_outage_of_the_api_server() -> No
     reported: list[float | None] = []
     time = FakeTime()
     clock = replace(time.clock, jitter=lambda: 0.0)
-    elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock, reported.append)
+    elector = LeaderElector(
+        client, LeaderElectionOptions(identity="me"), clock, ElectionObservers(reported.append)
+    )
     await elector.try_acquire_or_renew()
     await elector.try_acquire_or_renew()
     assert reported == []
@@ -392,3 +396,31 @@ async def test_a_candidate_writes_no_event() -> None:
     assert not await elector.try_acquire_or_renew()
     await elector.release()
     assert client.sent("POST") == []
+
+
+def _watched_elector(client: FakeApiClient, time: FakeTime) -> tuple[LeaderElector, list[str]]:
+    told: list[str] = []
+    observers = ElectionObservers(on_restored=lambda: told.append("restored"))
+    options = LeaderElectionOptions(identity="me")
+    return LeaderElector(client, options, time.clock, observers), told
+
+
+async def test_a_candidate_that_reads_an_older_lease_tells_that_the_server_was_restored() -> None:
+    leases = [_lease("other", "now", "9"), _lease("other", "then", "7")]
+    elector, told = _watched_elector(FakeApiClient(get=leases), FakeTime())
+    await elector.try_acquire_or_renew()
+    assert told == []
+    await elector.try_acquire_or_renew()
+    assert told == ["restored"]
+
+
+async def test_a_leader_that_reads_an_older_lease_stops_writing_and_leaves_it_to_be_seen() -> None:
+    leases = [_lease("me", "then", "6"), _lease("me", "then", "6")]
+    client = FakeApiClient(get=leases, put=[_lease("me", "now", "9")])
+    elector, told = _watched_elector(client, FakeTime())
+    assert await elector.try_acquire_or_renew()
+    assert elector.may_write()
+    assert not await elector.try_acquire_or_renew()
+    await elector.release()
+    assert (told, elector.may_write()) == (["restored"], False)
+    assert len(client.sent("PUT")) == 1

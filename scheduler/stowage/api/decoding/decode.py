@@ -267,6 +267,24 @@ def _custom(kind: type[CustomObject], content: dict[str, Any]) -> CustomObject:
     return kind(content)
 
 
+def decode_builtins(data: bytes) -> Any:
+    """JSON as builtins; NaN and infinite numbers are accepted, and encoded again as null.
+
+    Raises:
+        InvalidObject: The bytes are not JSON.
+    """
+    return _lenient_json("", data)
+
+
+def as_valid_json(data: bytes) -> bytes:
+    """The same JSON for strict readers: NaN and infinite numbers become null.
+
+    Raises:
+        InvalidObject: The bytes are not JSON.
+    """
+    return msgspec.json.encode(decode_builtins(data))
+
+
 def _lenient_json(kind: str, data: bytes) -> Any:
     """The JSON as builtins.
 

@@ -29,3 +29,8 @@ class TokenBucket:
         if delay > 0:
             await self._clock.sleep(delay)
         return max(delay, 0.0)
+
+
+def token_bucket(qps: float, burst: int, clock: Clock) -> TokenBucket | None:
+    """The bucket of ``--kube-api-qps`` and ``--kube-api-burst``; None if there is no limit."""
+    return TokenBucket(qps, burst, clock) if qps > 0 else None

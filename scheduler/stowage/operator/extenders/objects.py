@@ -7,13 +7,15 @@ an extender needs them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import msgspec
 
 from stowage.api.config.extenders import Extenders
+from stowage.api.decoding.decode import as_valid_json
 from stowage.api.instructions import PodReference
+from stowage.api.objects.meta import ObjectMeta
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, retry
@@ -21,6 +23,7 @@ from stowage.operator.clock import Clock
 from stowage.operator.extenders.client import ExtenderError
 
 MAX_READ_ATTEMPTS = 3
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -52,11 +55,11 @@ class RawObjects:
     """Objects of one kind as JSON, by key; a reflector passes on what it reads.
 
     Args:
-        key_of: Returns the key of an object.
+        key: The field of the metadata that is the key.
     """
 
-    def __init__(self, key_of: Callable[[msgspec.Raw], str]) -> None:
-        self._key_of = key_of
+    def __init__(self, key: Literal["name", "uid"]) -> None:
+        self._key = key
         self._objects: dict[str, bytes] = {}
         self._listed: set[str] = set()
 
@@ -71,9 +74,13 @@ class RawObjects:
         """Handle one page of a list; objects that no page contains are removed after the last.
 
         Raises:
-            msgspec.DecodeError: the body is not a list.
+            InvalidObject: the body is not JSON.
+            msgspec.ValidationError: the body is not a list.
         """
-        page = _decode_page(body)
+        try:
+            page = _decode_page(body)
+        except _UNREADABLE:
+            page = _decode_page(as_valid_json(body))
         if is_first:
             self._listed = set()
         for item in page.items or ():
@@ -85,26 +92,25 @@ class RawObjects:
                 del self._objects[key]
 
     def handle_line(self, line: bytes) -> None:
-        """Handle one line of a watch.
+        """Handle an ADDED or MODIFIED line of a watch.
 
         Raises:
-            msgspec.DecodeError: the line is not a watch event.
+            InvalidObject: the line is not JSON.
+            msgspec.ValidationError: the line is not a watch event.
         """
-        event = _decode_line(line)
-        if event.type in ("ADDED", "MODIFIED"):
-            self._objects[self._key_of(event.object)] = bytes(event.object)
-        elif event.type == "DELETED":
-            self._objects.pop(self._key_of(event.object), None)
+        try:
+            event = _decode_line(line)
+        except _UNREADABLE:
+            event = _decode_line(as_valid_json(line))
+        self._objects[self._key_of(event.object)] = bytes(event.object)
 
+    def drop(self, metadata: ObjectMeta) -> None:
+        """Forget a deleted object."""
+        self._objects.pop(metadata.name if self._key == "name" else metadata.uid, None)
 
-def name_of(raw: msgspec.Raw) -> str:
-    """The name of an object."""
-    return _decode_head(raw).metadata.name or ""
-
-
-def uid_of(raw: msgspec.Raw) -> str:
-    """The UID of an object."""
-    return _decode_head(raw).metadata.uid or ""
+    def _key_of(self, raw: msgspec.Raw) -> str:
+        metadata = _decode_head(raw).metadata
+        return (metadata.name if self._key == "name" else metadata.uid) or ""
 
 
 class ExtenderObjects:
@@ -123,8 +129,8 @@ class ExtenderObjects:
 
     def __init__(self, client: ApiClient, clock: Clock, extenders: Extenders) -> None:
         self.pods: dict[str, dict[str, Any]] | None = {} if extenders else None
-        self.nodes = RawObjects(name_of) if extenders.need_whole_nodes else None
-        self.assigned_pods = RawObjects(uid_of) if extenders.need_whole_victims else None
+        self.nodes = RawObjects("name") if extenders.need_whole_nodes else None
+        self.assigned_pods = RawObjects("uid") if extenders.need_whole_victims else None
         self._client = client
         self._clock = clock
 

@@ -18,6 +18,7 @@ from cachetools import LRUCache
 from stowage.api.decoding.decode import (
     WatchError,
     check_is_versioned,
+    decode_builtins,
     decode_event_metadata,
     decode_list,
     decode_watch_event,
@@ -205,7 +206,7 @@ class PendingPods:
             pod.metadata.uid, pod.metadata.resource_version
         ):
             if self._raw is not None:
-                self._raw[pod.metadata.uid] = msgspec.json.decode(line)["object"]
+                self._raw[pod.metadata.uid] = decode_builtins(line)["object"]
             self._add(pod)
 
     def handle_removal(self, uid: str) -> None:
@@ -251,8 +252,8 @@ class PendingPods:
 
     def _keep_raw(self, kept: dict[str, dict[str, Any]], body: bytes) -> None:
         try:
-            pods = msgspec.json.decode(body)["items"]
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            pods = decode_builtins(body)["items"]
+        except InvalidObject:
             return  # extenders need valid pods
         kept.update((pod["metadata"]["uid"], pod) for pod in pods if pod)
 

@@ -10,14 +10,19 @@ list (pages of 500) --> events, resourceVersion
 +----+  410 Gone, as a status or as an ERROR event: relist, and report objects that are gone
 
 `Reflector.refresh` relists at once. `Reflector.reconnect` resumes from the last resourceVersion
-over a new connection. A list that is older than what was seen before is not used: pods that were
-bound in the meantime are missing in it, so their room would look free.
+over a new connection. A list that is older than what was seen before is not used (`ListAge`).
+
+A watch from a version that the API server has not reached is silent: the server was restored from
+a backup. So before a watch resumes, the server is asked whether it has reached the version, unless
+the watch before ended in its time and had data. If not, the list counts, however old it is: every
+known object is reported as gone, and seen again if it is listed, because its version may have gone
+back.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Generic, TypeVar
 
@@ -46,6 +51,12 @@ from stowage.operator.clock import Clock
 from stowage.operator.extenders.objects import RawObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.invalid_objects import invalid_object_event
+from stowage.operator.watch.list_age import (
+    ListAge,
+    StaleListError,
+    is_from_the_future,
+    restored_question,
+)
 from stowage.operator.watch.stale_events import StaleEventFilter
 
 T = TypeVar("T", bound=ReflectedObject)
@@ -59,10 +70,6 @@ NOT_SERVED = 404
 
 UNSERVED_INTERVAL_S = 60.0
 """Seconds between two lists of an optional kind that the API server does not serve."""
-
-MAX_STALE_LISTS = 10
-"""Stale lists in a row that are ignored; the next one is used, because the resource versions of an
-API server restored from a backup stay behind."""
 
 log = structlog.get_logger("stowage.operator.watch.reflector")
 
@@ -84,10 +91,6 @@ class NotServedError(Exception):
     """The API server does not serve the kind, and need not."""
 
 
-class StaleListError(Exception):
-    """A list is older than an event or list that was seen before."""
-
-
 class Reflector(Generic[T]):
     """Follows one kind and puts events into the inbox, through outages, gaps and invalid objects.
 
@@ -97,6 +100,8 @@ class Reflector(Generic[T]):
         inbox: Receives the events.
         clock: Time, sleep and jitter.
         raw_objects: Receives the raw objects for extenders; None if no extender needs them.
+        on_restored: Called when the server was set back to an earlier state, before the events of
+            its list.
 
     Attributes:
         has_synced: Whether the first list is in the inbox.
@@ -111,6 +116,7 @@ class Reflector(Generic[T]):
         inbox: Inbox,
         clock: Clock,
         raw_objects: RawObjects | None = None,
+        on_restored: Callable[[], None] = lambda: None,
     ) -> None:
         self.has_synced = False
         self.num_lists = 0
@@ -120,6 +126,7 @@ class Reflector(Generic[T]):
         self._inbox = inbox
         self._clock = clock
         self._raw_objects = raw_objects
+        self._on_restored = on_restored
         self._last_activity_at = clock.monotonic()
         self._backoff = Backoff(clock.jitter, initial_s=0.2, max_s=client.timeouts.max_backoff_s)
         self._resource_version = ""
@@ -128,8 +135,9 @@ class Reflector(Generic[T]):
         self._round: asyncio.Timeout | None = None
         self._num_refreshes = 0
         self._num_refreshes_listed = 0
-        self._required_version = 0
-        self._num_stale_lists = 0
+        self._age = ListAge()
+        self._is_restored = False
+        self._may_be_restored = False
         self._was_unanswered = False
         self._is_backing_off = False
 
@@ -169,7 +177,7 @@ class Reflector(Generic[T]):
             at_least: Oldest resource version that the list may have.
         """
         self._num_refreshes += 1
-        self._required_version = max(self._required_version, at_least)
+        self._age.require(at_least)
         self._start_over()
 
     def reconnect(self, unresponsive_since: float | None) -> None:
@@ -203,15 +211,13 @@ class Reflector(Generic[T]):
     async def _list_and_watch(self) -> None:
         while True:
             try:
-                if not self._resource_version or self._num_refreshes_listed < self._num_refreshes:
-                    await self._list()
+                await self._catch_up()
                 await self._watch()
             except ApiError as error:
                 if error.status == GONE:
-                    self._required_version = self._newest_seen_version()
                     self._resource_version = ""
-                elif _is_from_the_future(error):
-                    self._required_version = 0
+                elif is_from_the_future(error):
+                    self._age.doubt()
                     self._resource_version = ""
                 elif error.status == NOT_SERVED and self._kind.is_optional:
                     raise NotServedError(self.path) from error
@@ -232,6 +238,13 @@ class Reflector(Generic[T]):
                 # InvalidObject is raised only if the answer as a whole is not a list.
                 self._was_unanswered = isinstance(error, LOST_ANSWER_ERRORS)
                 await self._back_off(error)
+
+    async def _catch_up(self) -> None:
+        """List if that is needed, or make sure that the watch can resume."""
+        if not self._resource_version or self._num_refreshes_listed < self._num_refreshes:
+            await self._list()
+        elif self._may_be_restored:
+            await self._ask_whether_restored()
 
     async def _wait_until_served(self) -> None:
         """Report that there are no objects, and look again later: the API may be added."""
@@ -279,7 +292,9 @@ class Reflector(Generic[T]):
         # An invalid object without a name may be any object, so none counts as gone.
         if all(name for _, name in listed):
             self._inbox.put_all(self._events_of_vanished(listed))
+        self._is_restored = self._may_be_restored = False
         self._resource_version = page.metadata.resource_version
+        self._age.note(self._resource_version)
         self._stale_events.listed(parse_resource_version(self._resource_version))
         self._num_refreshes_listed = num_refreshes
         self.num_lists += 1
@@ -327,21 +342,22 @@ class Reflector(Generic[T]):
         Raises:
             StaleListError: the list is too old.
         """
-        newest = self._newest_seen_version()
-        if (
-            parse_resource_version(resource_version) < newest
-            and self._num_stale_lists < MAX_STALE_LISTS
-        ):
-            self._num_stale_lists += 1
-            raise StaleListError(f"resource version {resource_version} after {newest}")
-        if parse_resource_version(resource_version) < newest:
+        if self._age.has_gone_back(resource_version):
             log.warning("believes an old list", kind=self.kind, resource_version=resource_version)
-        self._num_stale_lists = 0
-        self._required_version = 0
+            self._is_restored = True
+            self._on_restored()
 
-    def _newest_seen_version(self) -> int:
-        """The newest resource version that the API server has certainly reached."""
-        return max(self._required_version, parse_resource_version(self._resource_version))
+    async def _ask_whether_restored(self) -> None:
+        """Ask whether the server has reached the version from which the watch is to resume.
+
+        Without the field selector, for which the server may read many objects to find one.
+
+        Raises:
+            ApiError: it has not.
+        """
+        params = restored_question(self._resource_version)
+        await self._client.get(self._kind.path, params, self._client.timeouts.list_timeout)
+        self._may_be_restored = False
 
     def report_all_gone(self) -> None:
         """Report that every object is gone, because the kind is not served any more."""
@@ -361,7 +377,8 @@ class Reflector(Generic[T]):
             "timeoutSeconds": str(timeouts.watch_timeout_s(self._clock.jitter())),
             **self._selection(),
         }
-        began_at = self._clock.monotonic()
+        began_at, lasts_s = self._clock.monotonic(), float(params["timeoutSeconds"])
+        self._may_be_restored = True
         chunks = self._client.stream(
             self._kind.path, params, timeouts.watch_idle_s, self.note_activity
         )
@@ -377,7 +394,9 @@ class Reflector(Generic[T]):
                 self._inbox.put_all(events)
             is_empty = False
             self._backoff.reset()
-        if is_empty and self._clock.monotonic() - began_at < MIN_WATCH_S:
+        took_s = self._clock.monotonic() - began_at
+        self._may_be_restored = is_empty or took_s < lasts_s
+        if is_empty and took_s < MIN_WATCH_S:
             # Do not retry in a tight loop if the server ends every watch at once.
             await self._back_off(None)
         else:
@@ -401,11 +420,13 @@ class Reflector(Generic[T]):
         self._advance(metadata.resource_version)
         if event.type == "BOOKMARK" or not self._is_new(metadata):
             return
-        if self._raw_objects is not None:
-            self._raw_objects.handle_line(line)
         if event.type == "DELETED":
+            if self._raw_objects is not None:
+                self._raw_objects.drop(metadata)
             self._add_gone(Identity(metadata.namespace, metadata.name, metadata.uid), events)
         else:
+            if self._raw_objects is not None:
+                self._raw_objects.handle_line(line)
             self._add_seen(event.object, events)
 
     def _handle_invalid(self, line: bytes, invalid: InvalidObject, events: list[Event]) -> None:
@@ -434,6 +455,7 @@ class Reflector(Generic[T]):
             <= parse_resource_version(self._resource_version)
         ):
             self._resource_version = resource_version or self._resource_version
+            self._age.note(resource_version)
 
     def _is_new(self, metadata: ObjectMeta | _Metadata) -> bool:
         key = (metadata.namespace, metadata.name)
@@ -450,9 +472,10 @@ class Reflector(Generic[T]):
         metadata = found.metadata
         key = (metadata.namespace, metadata.name)
         known_uid = self._known.get(key)
-        if known_uid != metadata.uid:
+        if known_uid != metadata.uid or self._is_restored:
             if known_uid is not None:
                 # Deleted and recreated while no watch was open: two objects, not a change of one.
+                # Restored: the engine would ignore the object, whose version is older.
                 events.append(self._kind.gone(Identity(*key, known_uid)))
             self._known[key] = metadata.uid
         events.append(self._kind.seen(found))
@@ -460,8 +483,3 @@ class Reflector(Generic[T]):
     def _selection(self) -> dict[str, str]:
         selector = self._kind.field_selector
         return {"fieldSelector": selector} if selector else {}
-
-
-def _is_from_the_future(error: ApiError) -> bool:
-    """Whether the server does not know the resource version: etcd was restored from a backup."""
-    return "Too large resource version" in error.message

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from simcluster.store.store import Change, HistoryLostError, Store
+from simcluster.store.store import Backup, Change, HistoryLostError, Store
 
 Json = dict[str, Any]
 
@@ -212,3 +212,52 @@ def test_a_range_shows_the_state_at_its_creation_despite_later_writes() -> None:
     seen += rest
     assert [(each.name, each.obj["data"]) for each in seen] == [("a", 1), ("b", 1), ("c", 1)]
     assert seen == list(things.range_at(before))
+
+
+def backed_up() -> tuple[Store, Backup, int]:
+    """A store that was changed after its backup; and the revision before the restore."""
+    store = Store()
+    for name in ("a", "b", "c"):
+        store.put("things", thing(name, data=1))
+    backup = store.back_up()
+    store.put("things", thing("b", data=2))
+    store.put("things", thing("d"))
+    store.put("others", thing("e"))
+    store.remove("things", store.collection("things").items()[0])
+    return store, backup, store.revision
+
+
+def test_a_restore_brings_back_objects_and_revisions() -> None:
+    store, backup, _ = backed_up()
+    seen: list[tuple[str, str, bool]] = []
+    store.subscribe(
+        "things", lambda it: seen.append((it.type, it.current.name, store.is_restoring))
+    )
+    store.restore(backup)
+    things = store.collection("things")
+    assert names(things.items()) == ["a", "b", "c"]
+    assert [each.revision for each in things.items()] == [2, 3, 4]
+    assert (store.revision, len(store.collection("others"))) == (4, 0)
+    changes = [("DELETED", "b"), ("DELETED", "d"), ("ADDED", "a"), ("ADDED", "b")]
+    assert sorted(seen) == sorted((*each, True) for each in changes)
+    assert store.put("things", thing("f")).revision == 5
+    assert names(list(things.range_at(5))) == ["a", "b", "c", "f"]
+
+
+def test_watches_from_before_a_restore_are_lost_and_those_of_the_future_are_silent() -> None:
+    store, backup, before = backed_up()
+    store.restore(backup)
+    things = store.collection("things")
+    with pytest.raises(HistoryLostError):
+        things.changes_since(backup.revision - 1)
+    assert things.changes_since(before) == []
+
+
+def test_a_bumped_restore_outdates_every_watch_and_keeps_the_revisions_of_objects() -> None:
+    store, backup, before = backed_up()
+    store.restore(backup, bump=1000)
+    things = store.collection("things")
+    with pytest.raises(HistoryLostError):
+        things.changes_since(before)
+    assert [each.revision for each in things.items()] == [2, 3, 4]
+    assert store.put("things", thing("f")).revision == 1005

@@ -10,13 +10,13 @@ import pytest
 from stowage.api.config.extenders import NO_EXTENDERS, Extenders
 from stowage.api.config.loading import Extender
 from stowage.api.instructions import PodReference
+from stowage.api.objects.meta import ObjectMeta
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.extenders.client import ExtenderError
 from stowage.operator.extenders.objects import (
     MAX_READ_ATTEMPTS,
     ExtenderObjects,
     RawObjects,
-    name_of,
 )
 from tests.support.fake_api import FakeApiClient, FakeTime
 
@@ -42,23 +42,31 @@ def _line(kind: str, name: str, **fields: Any) -> bytes:
 
 
 def test_nodes_are_kept_with_all_their_fields() -> None:
-    nodes = RawObjects(name_of)
+    nodes = RawObjects("name")
     nodes.handle_page(_page("m"), is_first=True)
     assert nodes.get("m") == b'{"metadata":{"name":"m"},"status":{"unknown":true}}'
 
 
 def test_nodes_are_updated_by_watch_events() -> None:
-    nodes = RawObjects(name_of)
+    nodes = RawObjects("name")
     nodes.handle_page(_page("m", "n"), is_first=True)
-    for line in (_line("MODIFIED", "m", x=1), _line("DELETED", "n"), _line("ADDED", "o")):
+    for line in (_line("MODIFIED", "m", x=1), _line("ADDED", "o")):
         nodes.handle_line(line)
-    nodes.handle_line(_line("BOOKMARK", ""))
+    nodes.drop(ObjectMeta(name="n"))
     assert (nodes.get("m"), nodes.get("n")) == (b'{"metadata":{"name":"m"},"x":1}', None)
     assert len(nodes) == 2
 
 
+def test_numbers_that_json_does_not_have_are_null_for_extenders() -> None:
+    nodes = RawObjects("name")
+    nodes.handle_page(_page("m").replace(b"true", b"NaN"), is_first=True)
+    nodes.handle_line(_line("ADDED", "n", x=1).replace(b'"x":1', b'"x":-Infinity'))
+    assert nodes.get("m") == b'{"metadata":{"name":"m"},"status":{"unknown":null}}'
+    assert nodes.get("n") == b'{"metadata":{"name":"n"},"x":null}'
+
+
 def test_a_node_missing_from_all_pages_of_a_new_list_is_removed() -> None:
-    nodes = RawObjects(name_of)
+    nodes = RawObjects("name")
     nodes.handle_page(_page("m", "n", "o"), is_first=True)
     nodes.handle_page(_page("m", more="token"), is_first=True)
     nodes.handle_page(_page("n"), is_first=False)
@@ -102,7 +110,7 @@ def test_deleted_nodes_are_left_out() -> None:
     objects = _objects(FakeApiClient())
     assert objects.nodes is not None
     objects.nodes.handle_page(_page("m", "n"), is_first=True)
-    objects.nodes.handle_line(_line("DELETED", "n"))
+    objects.nodes.drop(ObjectMeta(name="n"))
     assert list(objects.existing_nodes(["m", "n", "o"])) == ["m"]
 
 

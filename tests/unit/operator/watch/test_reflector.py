@@ -25,8 +25,10 @@ from stowage.api.reflected_kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.watch_lines import complete_lines
 from stowage.operator.clock import Clock
+from stowage.operator.extenders.objects import RawObjects
 from stowage.operator.inbox import Inbox
-from stowage.operator.watch.reflector import MAX_STALE_LISTS, UNSERVED_INTERVAL_S, Reflector
+from stowage.operator.watch.list_age import MAX_STALE_LISTS
+from stowage.operator.watch.reflector import UNSERVED_INTERVAL_S, Reflector
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime, Request, no_jitter
 from tests.unit.operator.tasks import let_tasks_run
 
@@ -561,3 +563,106 @@ async def test_a_backoff_ends_when_the_api_server_is_back() -> None:
     with pytest.raises(_EndOfScript):
         await running
     assert [_brief(event) for event in run.inbox.drain(limit=100)] == ["+a"]
+
+
+TOO_LARGE = ApiError(504, "Timeout", "Too large resource version: 12, current: 5")
+
+
+def _restored_run(lists: list[Any], watch: list[Any], answer: Any) -> tuple[_Run, list[str]]:
+    """A reflector that watches, loses the watch, and asks whether the server was restored."""
+    run, told = _Run([], []), list[str]()
+    run.client = FakeApiClient(get=lists, watch=[watch, [_EndOfScript()]], ask=[answer])
+    run.reflector = Reflector(
+        NODES, run.client, run.inbox, run.time.clock, on_restored=lambda: told.append("restored")
+    )
+    return run, told
+
+
+async def test_a_restored_server_is_believed_at_once_and_nothing_known_before_remains() -> None:
+    added = _line("ADDED", _node("c", version=12))
+    back = _list(_node("a", version=3), version=5)
+    run, told = _restored_run(
+        [_list(_node("a"), _node("b")), back], [added, TimeoutError()], TOO_LARGE
+    )
+    # Object a is gone before it is seen: the engine knows a later version of it.
+    assert await run.arrived() == ["+a", "+b", "+c", "-a", "+a", "-b", "-c"]
+    assert told == ["restored"]
+    assert run.watched_from() == ["10", "5"]
+    asked = [request.params for request in run.requests("ASK")]
+    assert asked == [
+        {"limit": "1", "resourceVersion": "12", "resourceVersionMatch": "NotOlderThan"}
+    ]
+
+
+async def test_an_empty_store_leaves_nothing() -> None:
+    run, told = _restored_run([_list(_node("a")), _list(version=1)], [OSError()], TOO_LARGE)
+    assert await run.arrived() == ["+a", "-a"]
+    assert told == ["restored"]
+
+
+async def test_changes_after_a_restore_are_handled_although_their_versions_were_seen() -> None:
+    run, _ = _restored_run([_list(_node("a")), _list(version=5)], [OSError()], TOO_LARGE)
+    changes = [_line("ADDED", _node("b", version=6)), _line("DELETED", _node("b", version=7))]
+    run.client.script("WATCH", [OSError()], changes, [_EndOfScript()])
+    assert await run.arrived() == ["+a", "-a", "+b", "-b"]
+
+
+async def test_a_server_that_lags_behind_another_one_was_not_restored() -> None:
+    """Several API servers: one has not reached the version yet, but its list is a quorum read."""
+    run, told = _restored_run(
+        [_list(_node("a")), _list(_node("b"), version=12)], [OSError()], TOO_LARGE
+    )
+    assert await run.arrived() == ["+a", "+b", "-a"]
+    assert told == []
+
+
+async def test_an_old_list_of_a_server_that_was_not_restored_is_ignored() -> None:
+    old, new = _list(version=5), _list(_node("a"), version=12)
+    run, told = _restored_run([_list(_node("a")), old, new], [_line("ERROR", GONE)], {})
+    assert await run.arrived() == ["+a"]
+    assert run.watched_from() == ["10", "12"]
+    assert told == []
+
+
+async def test_the_version_is_asked_for_only_after_a_watch_that_ended_early_or_without_data() -> (
+    None
+):
+    run = _Run([_list()], [])
+    event, bookmark = (
+        _line("ADDED", _node("a", version=11)),
+        _line("BOOKMARK", {"metadata": {"resourceVersion": "11"}}),
+    )
+    in_time = run.passes(90.0)
+    run.client.script(
+        "WATCH",
+        [event, in_time],  # as usual
+        [bookmark, in_time],  # as usual
+        [in_time],  # silent, as from a version of the future
+        [event],  # ended early, as by a server that ends
+        [event, OSError()],
+        [_EndOfScript()],
+    )
+    await run.arrived()
+    methods = [request.method for request in run.client.requests]
+    assert methods == ["GET", *["WATCH"] * 3, *["ASK", "WATCH"] * 3]
+
+
+async def test_an_unanswered_question_is_asked_again_before_the_watch() -> None:
+    run, told = _restored_run([_list(_node("a"))], [OSError()], None)
+    run.client.script("ASK", OSError(), {})
+    assert await run.arrived() == ["+a"]
+    methods = [request.method for request in run.client.requests]
+    assert methods == ["GET", "WATCH", "ASK", "ASK", "WATCH"]
+    assert told == []
+
+
+@pytest.mark.parametrize("change", ["ADDED", "DELETED"])
+async def test_a_line_with_nan_for_an_extender_does_not_end_the_watch(change: str) -> None:
+    run = _Run([_list(_node("a"))], [])
+    line = _line(change, _node("a", version=11, unknown=7)).replace(b":7}", b":NaN}")
+    raw = RawObjects("name")
+    run.client.script("WATCH", [line, _line("ADDED", _node("b", version=12))], [_EndOfScript()])
+    run.reflector = Reflector(NODES, run.client, run.inbox, run.time.clock, raw)
+    assert await run.arrived() == (["+a"] if change == "ADDED" else ["+a", "-a"]) + ["+b"]
+    assert run.watched_from() == ["10", "12"]
+    assert (raw.get("a") is None) == (change == "DELETED")

@@ -1,0 +1,134 @@
+"""A network between a replica and the API server that can fail in one direction.
+
+Each replica has a way of its own: a TCP proxy. While a direction is cut, nothing passes in it and
+both ends keep their connections: requests arrive and are not answered, or do not arrive at all.
+When the cut ends, the connections on which something was lost are reset, as by a router that has
+forgotten them; so no request arrives long after it was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
+
+TO_SERVER, TO_REPLICA = "to the server", "to the replica"
+_CHUNK = 256 * 1024
+
+
+class Way:
+    """The way of one replica.
+
+    Args:
+        host: Of the API server.
+        port: Of the API server.
+
+    Attributes:
+        port: Where the replica connects.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self.port = 0
+        self._to = host, port
+        self._server: asyncio.Server | None = None
+        self._cut = ""
+        self._lossy: set[asyncio.StreamWriter] = set()
+        self._open: set[asyncio.StreamWriter] = set()
+
+    async def open(self) -> None:
+        """Listen on a free port."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=256)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._server is not None:
+            self._server.close()
+        self.mend()
+        while self._open:
+            for writer in tuple(self._open):
+                writer.transport.abort()
+            await asyncio.sleep(0)
+
+    def cut(self, direction: str) -> None:
+        """Lose everything in one direction from now on."""
+        self._cut = direction
+
+    def mend(self) -> None:
+        """Let everything pass again, over new connections where something was lost."""
+        self._cut = ""
+        for writer in tuple(self._lossy):
+            writer.transport.abort()
+        self._lossy.clear()
+
+    async def _serve(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        self._open.add(back)
+        with suppress(OSError):
+            far, forth = await asyncio.open_connection(*self._to)
+            pumps = [
+                asyncio.create_task(self._pump(near, forth, back, TO_SERVER)),
+                asyncio.create_task(self._pump(far, back, back, TO_REPLICA)),
+            ]
+            try:
+                await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for each in pumps:
+                    each.cancel()
+                forth.transport.abort()
+        self._lossy.discard(back)
+        self._open.discard(back)
+        back.transport.abort()
+
+    async def _pump(
+        self,
+        source: asyncio.StreamReader,
+        sink: asyncio.StreamWriter,
+        back: asyncio.StreamWriter,
+        direction: str,
+    ) -> None:
+        """Pass bytes on until an end closes; those of a cut direction are lost."""
+        with suppress(OSError):
+            while data := await source.read(_CHUNK):
+                if self._cut == direction or back in self._lossy:
+                    self._lossy.add(back)
+                    continue
+                sink.write(data)
+                await sink.drain()
+            while back in self._lossy:  # noqa: ASYNC110 - the other end must not notice
+                await asyncio.sleep(0.1)
+
+
+class Ways:
+    """The ways of all replicas."""
+
+    def __init__(self) -> None:
+        self._by_replica: dict[str, Way] = {}
+
+    async def open(self, directory: Path) -> None:
+        """Open a way for each replica, and lead its kubeconfig to it."""
+        for name in REPLICAS:
+            path = kubeconfig_of(directory, name)
+            text = path.read_text()
+            url = next(word for word in text.split() if word.strip("\"',").startswith("http"))
+            server = urlsplit(url.strip("\"',"))
+            way = Way(server.hostname or "", server.port or 0)
+            await way.open()
+            path.write_text(text.replace(f":{server.port}", f":{way.port}"))
+            self._by_replica[name] = way
+
+    async def close(self) -> None:
+        """Close all ways."""
+        for way in self._by_replica.values():
+            await way.close()
+
+    async def cut_for(self, replica: str, direction: str, seconds: float) -> None:
+        """Cut one direction of a replica's way for a while."""
+        way = self._by_replica[replica]
+        way.cut(direction)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            way.mend()
