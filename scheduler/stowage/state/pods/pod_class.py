@@ -42,16 +42,23 @@ class NodeDemand:
     """What pods request of a single node: pod classes with equal requirements share it.
 
     Such classes differ at most in namespace, labels, owner, pod (anti)affinity and topology
-    spreading. A plugin that reads none of these gives one answer for all of them.
+    spreading. A plugin that reads none of these gives one answer for all of them. An API server
+    adds labels to a pod that it binds, so most pods change their class, but not their demand.
 
     Attributes:
         id: Unique among demands and classes, and never reused.
+        usage: What its pods use on their node.
+        host_ports: Ports taken on the node by containers and sidecars.
+        images: Image names of init containers, containers and image volumes, in this order.
     """
 
-    __slots__ = ("__weakref__", "id")
+    __slots__ = ("__weakref__", "host_ports", "id", "images", "usage")
 
-    def __init__(self, demand_id: int) -> None:
+    def __init__(self, demand_id: int, pod: Pod, spec: PodSpec) -> None:
         self.id = demand_id
+        self.usage = pod_usage(pod)
+        self.host_ports = _host_ports(spec)
+        self.images = _images(spec)
 
 
 class PodClass:
@@ -110,12 +117,12 @@ class PodClass:
         )
         self.spec = spec
         self.priority = spec.priority or 0
-        usage = pod_usage(pod)
+        usage = demand.usage
         self.requests = usage.requests
         self.nonzero_cpu_milli = usage.nonzero_cpu_milli
         self.nonzero_memory_bytes = usage.nonzero_memory_bytes
-        self.host_ports = _host_ports(spec)
-        self.images = _images(spec)
+        self.host_ports = demand.host_ports
+        self.images = demand.images
         self.terms = _terms(pod)
         self.has_affinity_terms = any(self.terms.values())
         owner = _selecting_controller(metadata)
@@ -197,7 +204,7 @@ class PodClasses:
         key = _demand_key(pod, spec)
         known = self._demands.get(key)
         if known is None:
-            known = self._demands[key] = NodeDemand(next(self._ids))
+            known = self._demands[key] = NodeDemand(next(self._ids), pod, spec)
         return known
 
 
