@@ -254,21 +254,29 @@ def _selecting_controller(metadata: ObjectMeta) -> OwnerReference | None:
 
 def _resize_parts(pod: Pod) -> list[object]:
     """The parts of the status that affect the requests: none unless a resize is under way."""
+    status = pod.status
+    parts: list[object] = []
+    if status.container_statuses or status.init_container_statuses:
+        parts += _differing_statuses(pod)
+    if status.resources or status.allocated_resources:
+        parts += (status.resources, status.allocated_resources)
+    for condition in status.conditions:
+        if condition.type == _RESIZE_PENDING:
+            parts.append(condition.reason)
+    return parts
+
+
+def _differing_statuses(pod: Pod) -> list[ContainerStatus]:
+    """The statuses of containers whose resources are not those that the spec requests."""
     spec, status = pod.spec, pod.status
-    if not (status.conditions or status.container_statuses or status.resources):
-        return []
     requests = {each.name: each.resources.requests for each in spec.containers}
     if spec.init_containers:
         requests |= {each.name: each.resources.requests for each in spec.init_containers}
-    parts: list[object] = [
+    return [
         each
         for each in (*status.container_statuses, *status.init_container_statuses)
         if _differs(each, requests)
     ]
-    if status.resources or status.allocated_resources:
-        parts += (status.resources, status.allocated_resources)
-    parts += [each.reason for each in status.conditions if each.type == _RESIZE_PENDING]
-    return parts
 
 
 def _differs(status: ContainerStatus, requests: dict[str, dict[str, str | int | float]]) -> bool:
