@@ -13,7 +13,7 @@ from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff
 from stowage.operator.client.connection import Connection
-from stowage.operator.client.watch_lines import complete_lines
+from stowage.operator.client.watch_lines import WatchLines
 from stowage.operator.clock import Clock
 from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.configuration.live_configuration import LiveConfiguration
@@ -93,8 +93,9 @@ class PlainWatch:
             "fieldSelector": self._selector,
         }
         chunks = self._client.stream(self._path, params, self._client.timeouts.watch_idle_s)
-        async for lines in complete_lines(chunks):
-            for event in map(msgspec.json.decode, lines):
+        lines = WatchLines()
+        async for chunk in chunks:
+            for event in map(msgspec.json.decode, lines.complete(chunk)):
                 if event["type"] == "ERROR":
                     raise ApiError(event["object"]["code"], "Expired")
                 self._take_event(event["type"], event["object"])

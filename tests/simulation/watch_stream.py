@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -91,14 +91,10 @@ class WatchStream:
         with suppress(ValueError):
             self._unsubscribe()
 
-    async def iter_any(self) -> AsyncIterator[bytes]:
-        """Yield chunks as they arrive."""
-        while True:
-            async with asyncio.timeout(self._silence_s):
-                chunk = await self._chunks.get()
-            if chunk is None:
-                return
-            yield chunk
+    async def readany(self) -> bytes:
+        """The next chunk, when it has arrived; empty at the end."""
+        async with asyncio.timeout(self._silence_s):
+            return await self._chunks.get() or b""
 
     def _release(self) -> None:
         """Send the held-back events."""

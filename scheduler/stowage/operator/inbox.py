@@ -18,6 +18,46 @@ _CONFIRMATIONS = (AssignedPodSeen, BindSucceeded, PendingPodGone)
 """Each of our bindings brings all of them; none makes room for a pod that waits."""
 
 
+class _Flag:
+    """An event for one task, which may wait for it with a timeout.
+
+    It costs a third of an `asyncio.Event` in an `asyncio.timeout`, for each pod that comes alone.
+    """
+
+    __slots__ = ("_waiter", "is_set")
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    def set(self) -> None:
+        self.is_set = True
+        if self._waiter is not None:
+            _end(self._waiter)
+
+    def clear(self) -> None:
+        self.is_set = False
+
+    async def wait(self, timeout_s: float | None) -> None:
+        """Return when it is set, or after `timeout_s`."""
+        if self.is_set:
+            return
+        loop = asyncio.get_running_loop()
+        waiter = self._waiter = loop.create_future()
+        timer = None if timeout_s is None else loop.call_later(timeout_s, _end, waiter)
+        try:
+            await waiter
+        finally:
+            self._waiter = None
+            if timer is not None:
+                timer.cancel()
+
+
+def _end(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
 class Inbox:
     """Events in order of arrival; each new event wakes the loop.
 
@@ -28,8 +68,8 @@ class Inbox:
     def __init__(self) -> None:
         self._events: list[Event] = []
         self._node_places: dict[str, int] = {}
-        self._arrived = asyncio.Event()
-        self._urgent = asyncio.Event()
+        self._arrived = _Flag()
+        self._urgent = _Flag()
 
     def __len__(self) -> int:
         return len(self._events)
@@ -59,7 +99,7 @@ class Inbox:
     @property
     def is_urgent(self) -> bool:
         """Whether it holds an event that is not a confirmation, or was woken without one."""
-        return self._urgent.is_set()
+        return self._urgent.is_set
 
     def drain(self, limit: int) -> list[Event]:
         """Take the oldest `limit` events."""
@@ -73,11 +113,11 @@ class Inbox:
 
     async def wait(self, timeout_s: float | None) -> None:
         """Return when an event is waiting, or after `timeout_s`."""
-        await _wait(self._arrived, timeout_s)
+        await self._arrived.wait(timeout_s)
 
     async def wait_for_urgent(self, timeout_s: float) -> None:
         """Return when an event that is not a confirmation is waiting, or after `timeout_s`."""
-        await _wait(self._urgent, timeout_s)
+        await self._urgent.wait(timeout_s)
 
     def _put_node(self, event: NodeSeen) -> None:
         name = event.node.metadata.name
@@ -87,11 +127,3 @@ class Inbox:
             self._events.append(event)
         else:
             self._events[place] = event
-
-
-async def _wait(event: asyncio.Event, timeout_s: float | None) -> None:
-    try:
-        async with asyncio.timeout(timeout_s):
-            await event.wait()
-    except TimeoutError:
-        return

@@ -106,9 +106,8 @@ class SchedulingLoop:
     def turn(self) -> bool:
         """Handle events and schedule for one slice; returns whether more work is waiting."""
         self._handle_events()
-        if self._can_schedule():
-            self._schedule()
-        return len(self._inbox) > 0 or self._can_schedule()
+        is_unfinished = self._can_schedule() and self._schedule()
+        return len(self._inbox) > 0 or is_unfinished
 
     def _handle_events(self) -> None:
         events = self._inbox.drain(MAX_EVENTS_AT_ONCE)
@@ -120,14 +119,17 @@ class SchedulingLoop:
         deadline = self._engine.next_deadline()
         return deadline is not None and deadline <= now
 
-    def _schedule(self) -> None:
+    def _schedule(self) -> bool:
+        """Schedule for one slice; returns whether more can be scheduled."""
         ends_at = self._monotonic() + self._options.slice_s
         while True:
             now = self._monotonic()
             instructions = self._engine.schedule(now, self._options.pods_per_call)
             self._dispatcher.dispatch(instructions)
-            if now >= ends_at or not self._can_schedule():
-                return
+            if not self._can_schedule():
+                return False
+            if now >= ends_at:
+                return True
 
     def _can_schedule(self) -> bool:
         return (

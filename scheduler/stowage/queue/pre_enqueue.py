@@ -13,6 +13,7 @@ from stowage.queue.rules import QueueRules
 from stowage.queue.unschedulable_pods import UnschedulableGroup
 from stowage.state.pods.pod_info import PodInfo
 
+_SUCCESS = Code.SUCCESS
 # Stands for the plugin that gates a pod if PreEnqueue failed without naming one.
 _PRE_ENQUEUE = "PreEnqueue"
 
@@ -102,7 +103,7 @@ class PreEnqueueRunner:
 
     def _record(self, queued: QueuedPod, status: Status) -> bool:
         self.gated.pop(queued.uid, None)
-        if status.is_success:
+        if status.code is _SUCCESS:
             if queued.gating_plugin:
                 queued.ungate()
             return True

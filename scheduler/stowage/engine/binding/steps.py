@@ -23,6 +23,8 @@ from stowage.engine.state.engine_state import EngineState
 from stowage.framework import PluginFailed
 from stowage.framework.runtime.binding_run import StagedPreBind, reserve_failed
 
+_SUCCESS = Code.SUCCESS
+
 #: Runs plugins and emits instructions; anything but Success ends the binding cycle.
 Step: TypeAlias = Callable[[EngineState, BindingCycle], Status]
 
@@ -30,9 +32,10 @@ Step: TypeAlias = Callable[[EngineState, BindingCycle], Status]
 def run_step(state: EngineState, cycle: BindingCycle, step: Step, now: float) -> bool:
     """Run a step; if it fails the binding cycle ends, and the answer is False."""
     status = status_of_step(state, cycle, step)
-    if not status.is_success:
-        fail_binding_cycle(state, cycle, status, now)
-    return status.is_success
+    if status.code is _SUCCESS:
+        return True
+    fail_binding_cycle(state, cycle, status, now)
+    return False
 
 
 def status_of_step(state: EngineState, cycle: BindingCycle, step: Step) -> Status:
@@ -50,7 +53,7 @@ def status_of_step(state: EngineState, cycle: BindingCycle, step: Step) -> Statu
 def run_reserve(state: EngineState, cycle: BindingCycle) -> Status:
     """Run the Reserve plugins and apply their plans. If one fails, all of them have unreserved."""
     outcome = cycle.framework.run_reserve(cycle.cycle_state, cycle.info, cycle.node_name)
-    if not outcome.status.is_success:
+    if outcome.status.code is not _SUCCESS:
         return outcome.status
     cycle.phase = BindingPhase.PERMITTING
     cycle.reserve_plans = outcome.plans
@@ -70,7 +73,8 @@ def run_permit(state: EngineState, cycle: BindingCycle) -> Status:
     """Run the Permit plugins; their timeouts are kept in the cycle if they make the pod wait."""
     del state
     permit = cycle.framework.run_permit(cycle.cycle_state, cycle.info, cycle.node_name)
-    if permit.status.code is not Code.WAIT and not permit.status.is_success:
+    code = permit.status.code
+    if code is not _SUCCESS and code is not Code.WAIT:
         return permit.status
     cycle.permit_status, cycle.permit_timeouts = permit.status, permit.timeouts
     return SUCCESS

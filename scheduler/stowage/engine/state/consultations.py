@@ -91,6 +91,8 @@ class Consultations:
     @property
     def has_ready(self) -> bool:
         """Whether `take_ready` would return a pod."""
+        if not self._answered and not self._waiting:
+            return False
         self._drop_removed()
         return bool(self._answered) or (bool(self._waiting) and self.has_capacity)
 

@@ -49,6 +49,7 @@ class PreBindPlan(msgspec.Struct, frozen=True):
     plugins: tuple[str, ...] = ()
 
 
+_SUCCESS = Code.SUCCESS
 _RESERVED = ReserveOutcome()
 _PERMITTED = PermitOutcome()
 _NOTHING_TO_DO = PreBindPlan()
@@ -63,7 +64,7 @@ def run_reserve_plugins(
         answer = _reserve(plugin, state, pod, node_name)
         if isinstance(answer, ReservePlan):
             plans[plugin.name] = answer
-        elif not answer.is_success:
+        elif answer.code is not _SUCCESS:
             return ReserveOutcome(_unreserve_after(plugins, state, pod, node_name, answer))
     return ReserveOutcome(plans=plans) if plans else _RESERVED
 
@@ -103,12 +104,15 @@ def run_permit_plugins(
             status, timeout_s = plugin.permit(state, pod, node_name)
         except Exception as problem:
             return PermitOutcome(failed(doing, plugin.name, problem).status)
-        if status.code is Code.WAIT:
+        code = status.code
+        if code is _SUCCESS:
+            continue
+        if code is Code.WAIT:
             timeouts[plugin.name] = min(timeout_s, MAX_PERMIT_WAIT_S)
             reasons += status.reasons
         elif status.is_rejected:
             return PermitOutcome(status.by(plugin.name))
-        elif not status.is_success:
+        else:
             return PermitOutcome(failed(doing, plugin.name, status).status)
     if not timeouts:
         return _PERMITTED
@@ -130,7 +134,7 @@ def plan_pre_bind(
             status = plugin.pre_bind_pre_flight(state, pod, node_name)
         except Exception as problem:
             return PreBindPlan(failed(doing, plugin.name, problem).status)
-        if status.is_success:
+        if status.code is _SUCCESS:
             working.append(plugin.name)
         elif status.code is Code.ERROR:
             return PreBindPlan(failed(doing, plugin.name, status).status)
@@ -284,7 +288,7 @@ def _reserve(
         return reserve_failed(plugin.name, problem).status
     if answer is None:
         return SUCCESS
-    if isinstance(answer, ReservePlan) or answer.is_success:
+    if isinstance(answer, ReservePlan) or answer.code is _SUCCESS:
         return answer
     if answer.is_rejected:
         return answer.by(plugin.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stowage.api.events import ActionType, ClusterEvent, EventResource
-from stowage.api.status import SUCCESS, Status
+from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework.extension_points import (
     EnqueueExtensions,
     EventRegistration,
@@ -17,6 +17,7 @@ from stowage.framework.implements import implements
 from stowage.framework.profile.profile import ExtensionPoint, takes_part
 from stowage.state.pods.pod_info import PodInfo
 
+_SUCCESS = Code.SUCCESS
 _WILDCARD = EventRegistration(ClusterEvent(EventResource.WILDCARD, ActionType.ALL))
 _NODE_TAINT = EventRegistration(ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT))
 _REJECTING = (
@@ -58,7 +59,7 @@ def run_pre_enqueue_plugins(plugins: Sequence[PreEnqueuePlugin], pod: PodInfo) -
             status = plugin.pre_enqueue(pod)
         except Exception as error:
             return failed(f'running PreEnqueue plugin "{plugin.name}"', plugin.name, error).status
-        if not status.is_success:
+        if status.code is not _SUCCESS:
             return status.by(plugin.name)
     return SUCCESS
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import aiohttp
 from yarl import URL
@@ -94,40 +94,43 @@ class ApiClient:
         self._connection = connection
         self._observe = observe or _observe_nothing
 
-    async def get(
+    # The requests are functions that return the coroutine of `_request`: each coroutine between a
+    # writer and the socket costs time for each pod.
+
+    def get(
         self,
         path: str,
         params: Mapping[str, str] | None = None,
-        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
-    ) -> bytes:
+        timeout: aiohttp.ClientTimeout | None = None,
+    ) -> Coroutine[Any, Any, bytes]:
         """GET an object or a page of a list."""
-        return await self._request(Request("GET", path, timeout=timeout, params=params))
+        return self._request(Request("GET", path, timeout=timeout, params=params))
 
-    async def post(
+    def post(
         self,
         path: str,
         body: bytes,
-        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
-    ) -> bytes:
+        timeout: aiohttp.ClientTimeout | None = None,
+    ) -> Coroutine[Any, Any, bytes]:
         """POST: create an object or a subresource."""
-        return await self._request(Request("POST", path, body, timeout))
+        return self._request(Request("POST", path, body, timeout))
 
-    async def put(
+    def put(
         self,
         path: str,
         body: bytes,
-        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109 - aiohttp's own limits
-    ) -> bytes:
+        timeout: aiohttp.ClientTimeout | None = None,
+    ) -> Coroutine[Any, Any, bytes]:
         """PUT: replace an object."""
-        return await self._request(Request("PUT", path, body, timeout))
+        return self._request(Request("PUT", path, body, timeout))
 
-    async def patch(self, path: str, body: bytes) -> bytes:
+    def patch(self, path: str, body: bytes) -> Coroutine[Any, Any, bytes]:
         """PATCH with a strategic merge patch."""
-        return await self._request(Request("PATCH", path, body, content_type=STRATEGIC_MERGE_PATCH))
+        return self._request(Request("PATCH", path, body, content_type=STRATEGIC_MERGE_PATCH))
 
-    async def delete(self, path: str, body: bytes) -> bytes:
+    def delete(self, path: str, body: bytes) -> Coroutine[Any, Any, bytes]:
         """DELETE an object; `body` is a ``DeleteOptions``."""
-        return await self._request(Request("DELETE", path, body))
+        return self._request(Request("DELETE", path, body))
 
     async def stream(
         self,
@@ -159,7 +162,7 @@ class ApiClient:
                     raise await self._refusal(response)
                 on_answer()
                 self.outages.note_answer()
-                async for chunk in response.content.iter_any():
+                while chunk := await response.content.readany():
                     yield chunk
         except LOST_ANSWER_ERRORS as error:
             self.outages.note_failure(error)
@@ -201,14 +204,22 @@ class ApiClient:
             num_sent = 0 if request.body is None else len(request.body)
             self._observe(SentRequest(request.method, code, duration_s, num_sent, received))
 
-    async def _send(self, request: Request) -> Answer:
-        """Send a request once; returns its answer, which may be a refusal."""
+    def _send(self, request: Request) -> Coroutine[Any, Any, Answer]:
+        """Send a request once; its answer may be a refusal."""
         timeout = request.timeout or self.timeouts.request_timeout
         method, path, body = request.method, request.path, request.body
         direct = self._connection.direct_writes
         if direct is not None and body is not None and method in _NOT_REPEATED:
             write = Write(method, path, body, request.content_type, self._check_may_send)
-            return await direct.send(write, timeout)
+            return direct.send(write, timeout)
+        return self._send_with_session(request, timeout)
+
+    async def _send_with_session(
+        self,
+        request: Request,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own limits
+    ) -> Answer:
+        method, path, body = request.method, request.path, request.body
         url = self._url(path)
         async with self._connection.session.request(
             method,

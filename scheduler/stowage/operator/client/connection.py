@@ -16,7 +16,7 @@ from kubernetes.aio import config as kubernetes_config_module
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
-from stowage.operator.client.direct_writes import DirectWrites
+from stowage.operator.client.direct_writes import KEEPALIVE_S, DirectWrites
 from stowage.operator.client.outage_log import OutageLog, SilentOutages, plain_message
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.client.tls import without_strict_x509
@@ -107,7 +107,7 @@ class Connection:
             # The library raises any exception about a kubeconfig that is malformed.
             text = self._explanation(" ".join(f"{type(error).__name__}: {error}".split()))
             raise kubernetes_config.ConfigException(text) from error
-        self._connector = Connector(limit=0, ssl=tls, keepalive_timeout=60)
+        self._connector = Connector(limit=0, ssl=tls, keepalive_timeout=KEEPALIVE_S)
         self._session = self.new_session()
         self._direct_writes = self._make_direct_writes()
 
@@ -175,6 +175,8 @@ class Connection:
         """Close the connections without a request, so that the next requests open new ones."""
         if self._connector is not None:
             self._connector.drop_idle()
+        if self._direct_writes is not None:
+            self._direct_writes.drop_idle()
 
     async def reload(self, seen_generation: int) -> None:
         """Read the configuration again after a 401, unless another request has done so.
@@ -221,6 +223,8 @@ class Connection:
 
     async def close(self) -> None:
         """Close every session and the connector."""
+        if self._direct_writes is not None:
+            self._direct_writes.close()
         for session in self._sessions:
             await session.close()
         if self._connector is not None:
@@ -310,6 +314,7 @@ class Connection:
         for session in self._sessions:
             session.headers["Authorization"] = token
         if self._direct_writes is not None:
+            self._direct_writes.close()
             self._direct_writes = self._make_direct_writes()
 
 

@@ -21,6 +21,9 @@ from yarl import URL
 
 _FIRST_FINAL_STATUS = 200
 
+KEEPALIVE_S = 60.0
+"""An idle connection is used again within this time; API servers close theirs later."""
+
 
 class Answer(NamedTuple):
     """The answer to a request.
@@ -70,6 +73,7 @@ class DirectWrites:
         read_buffer_bytes: int,
     ) -> None:
         url = URL(server, encoded=True)
+        self._now = asyncio.get_running_loop().time
         self._connector = connector
         self._read_buffer_bytes = read_buffer_bytes
         # It says where to connect to; it is never sent.
@@ -77,6 +81,9 @@ class DirectWrites:
             "POST", url, loop=asyncio.get_running_loop(), headers=headers
         )
         self._prefix = url.raw_path.rstrip("/")
+        self._kept: aiohttp.connector.Connection | None = None
+        self._kept_at = 0.0
+        self._is_closed = False
         self._heads: dict[str, bytes] = {}
         self._headers: Mapping[str, str] = {}
         self.use_headers(headers)
@@ -103,19 +110,56 @@ class DirectWrites:
             ApiError: From `may_be_sent`.
         """
         async with asyncio.timeout(timeout.total):
-            try:
-                connection = await self._connector.connect(self._target, [], timeout)
-            except TimeoutError as error:
-                text = f"Connection timeout to host {self._target.url}"
-                raise aiohttp.ConnectionTimeoutError(text) from error
+            connection = self._take_kept() or await self._connect(timeout)
             try:
                 answer = await self._exchange(write, connection.protocol)
             except BaseException:
                 # Half an answer may follow, so nobody else may use the connection.
                 connection.close()
                 raise
-            connection.release()
+            self._keep(connection)
             return answer
+
+    def drop_idle(self) -> None:
+        """Close the connection that is kept."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    def close(self) -> None:
+        """Keep no connection from now on; writes in flight go on."""
+        self._is_closed = True
+        self.drop_idle()
+
+    def _take_kept(self) -> aiohttp.connector.Connection | None:
+        """The connection of the last write, unless another write uses it or it has been closed.
+
+        The pool would give the one that was idle for the longest time. For pods that come one at a
+        time that is another one for each, which no cache holds.
+        """
+        kept = self._kept
+        if kept is None:
+            return None
+        self._kept = None
+        if kept.closed or self._now() - self._kept_at > KEEPALIVE_S:
+            kept.close()
+            return None
+        return kept
+
+    def _keep(self, connection: aiohttp.connector.Connection) -> None:
+        protocol = connection.protocol
+        if self._is_closed or self._kept is not None or protocol is None or protocol.should_close:
+            connection.release()
+            return
+        self._kept = connection
+        self._kept_at = self._now()
+
+    async def _connect(self, timeout: aiohttp.ClientTimeout) -> aiohttp.connector.Connection:  # noqa: ASYNC109
+        try:
+            return await self._connector.connect(self._target, [], timeout)
+        except TimeoutError as error:
+            text = f"Connection timeout to host {self._target.url}"
+            raise aiohttp.ConnectionTimeoutError(text) from error
 
     async def _exchange(self, write: Write, protocol: ResponseHandler | None) -> Answer:
         if protocol is None or protocol.transport is None or protocol.transport.is_closing():

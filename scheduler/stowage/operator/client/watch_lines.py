@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 
+class WatchLines:
+    """Splits chunks into lines; a line that the end of the stream cuts off is never complete."""
 
-async def complete_lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    """Split chunks into complete lines; drop a line that the end of the stream cuts off."""
-    parts: list[bytes] = []
-    async for chunk in chunks:
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def complete(self, chunk: bytes) -> list[bytes]:
+        """The lines that this chunk completes."""
         *lines, rest = chunk.split(b"\n")
-        if lines:
-            lines[0] = b"".join((*parts, lines[0]))
-            parts.clear()
-            yield [line for line in lines if line]
+        if lines and self._parts:
+            lines[0] = b"".join((*self._parts, lines[0]))
+            self._parts.clear()
         if rest:
-            parts.append(rest)
+            self._parts.append(rest)
+        return [line for line in lines if line]

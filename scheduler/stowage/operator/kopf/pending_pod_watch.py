@@ -8,6 +8,7 @@ handler gets no pods.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
 from typing import Any, cast
 
@@ -17,7 +18,7 @@ import msgspec
 from stowage.api.decoding.decode import WatchError
 from stowage.api.objects.meta import ListMeta
 from stowage.operator.client.connection import Connection
-from stowage.operator.client.watch_lines import complete_lines
+from stowage.operator.client.watch_lines import WatchLines
 from stowage.operator.clock import Clock
 from stowage.operator.kopf.runner import KopfRunner, WatchSpec
 from stowage.operator.kopf.settings import pod_watching_settings, select_pods
@@ -136,6 +137,8 @@ class HandledLines:
         self._pods = pods
         self._monotonic = monotonic
         self._resource_version = ""
+        self._lines = WatchLines()
+        self._marked_at = -BOOKMARK_INTERVAL_S
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._content, name)
@@ -145,16 +148,33 @@ class HandledLines:
         return self._handled()
 
     async def _handled(self) -> AsyncIterator[bytes]:
-        marked_at = -BOOKMARK_INTERVAL_S
-        async for lines in complete_lines(self._content.iter_any()):
+        while True:
+            # A task of its own: Kopf's eight coroutines above this one do not run for each event.
+            # It reads nothing while Kopf handles what it has got, and ends with Kopf's request.
+            reading = asyncio.create_task(self._read(), name="pending pods")
+            try:
+                handled = await reading
+            finally:
+                reading.cancel()
+            if not handled:
+                return
+            yield handled
+
+    async def _read(self) -> bytes:
+        """Read until Kopf needs a bookmark or an error; empty at the end of the body."""
+        while chunk := await self._content.readany():
+            lines = self._lines.complete(chunk)
+            if not lines:
+                continue
             self._pods.note_activity()
             errors = self._handle(lines)
             now = self._monotonic()
-            if errors or now - marked_at >= BOOKMARK_INTERVAL_S:
-                marked_at = now
+            if errors or now - self._marked_at >= BOOKMARK_INTERVAL_S:
+                self._marked_at = now
                 version = self._resource_version
                 metadata = {"resourceVersion": version} if version else {}
-                yield _line(BOOKMARK, {"metadata": metadata}) + errors
+                return _line(BOOKMARK, {"metadata": metadata}) + errors
+        return b""
 
     def _handle(self, lines: list[bytes]) -> bytes:
         """Handle lines; returns the errors among them."""

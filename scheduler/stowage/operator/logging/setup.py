@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from datetime import UTC, datetime
 from typing import Any, TextIO
 
 import msgspec
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor
 
 from stowage.operator.logging.sink import standard_error
 from stowage.operator.logging.verbosity import FilteringLogger, set_verbosity
@@ -35,14 +36,14 @@ def configure_logging(verbosity: int = 0, *, json: bool | None = None) -> None:
     ]
     sink = standard_error()
     renderer: Processor = (
-        structlog.processors.JSONRenderer(serializer=_to_json)
+        _render_json
         if as_json
         else structlog.dev.ConsoleRenderer(
             colors=is_terminal and not os.environ.get("NO_COLOR"), sort_keys=False
         )
     )
     structlog.configure(
-        processors=[*shared, renderer],
+        processors=[_render_event] if as_json else [*shared, renderer],
         wrapper_class=FilteringLogger,
         logger_factory=structlog.WriteLoggerFactory(sink),
         cache_logger_on_first_use=True,
@@ -77,6 +78,15 @@ def _is_not_noted_elsewhere(record: logging.LogRecord) -> bool:
     return not (record.name.startswith("kopf.") and str(record.msg).startswith("Request attempt #"))
 
 
-def _to_json(event: dict[str, Any], **_options: Any) -> str:
-    ordered = {key: event[key] for key in _FIRST_KEYS if key in event} | event
+def _render_event(logger: Any, method: str, event: EventDict) -> str:
+    """All of it in one step, because there is a line for each pod."""
+    structlog.processors.add_log_level(logger, method, event)
+    event["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    if "exc_info" in event:
+        event = structlog.processors.format_exc_info(logger, method, event)
+    return _render_json(logger, method, event)
+
+
+def _render_json(_logger: Any, _method: str, event: EventDict) -> str:
+    ordered = {**{key: event[key] for key in _FIRST_KEYS if key in event}, **event}
     return msgspec.json.encode(ordered, enc_hook=repr).decode()

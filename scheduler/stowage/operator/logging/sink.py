@@ -11,6 +11,7 @@ import atexit
 import io
 import os
 import select
+import stat
 import sys
 import threading
 from collections import deque
@@ -38,6 +39,8 @@ class LogSink(io.TextIOBase):
         self.num_dropped = 0
         self._descriptor = descriptor
         self._max_waiting_bytes = max_waiting_bytes
+        # A regular file is always ready, and a line is written for each pod.
+        self._is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
         self._readiness = select.poll()
         self._readiness.register(descriptor, select.POLLOUT)
         self._waiting: deque[bytes] = deque()
@@ -70,7 +73,7 @@ class LogSink(io.TextIOBase):
         if self.num_dropped:
             line = b'{"event":"log lines dropped","num":%d}\n' % self.num_dropped + line
         try:
-            while line and self._readiness.poll(0):
+            while line and (self._is_file or self._readiness.poll(0)):
                 line = line[os.write(self._descriptor, line[:PIPE_BUF]) :]
         except BlockingIOError:
             return line

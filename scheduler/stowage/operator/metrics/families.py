@@ -17,6 +17,9 @@ from stowage.operator.metrics.histogram import Histogram
 
 Labels = tuple[str, ...]
 
+MAX_UNCOUNTED = 256
+"""So many values wait to be counted together: one at a time, a value costs three times as much."""
+
 
 class HistogramVec:
     """A histogram for each combination of label values.
@@ -26,27 +29,26 @@ class HistogramVec:
         more_labels: Values of the last labels, which never change.
     """
 
-    __slots__ = ("_by_labels", "_definition", "_more_labels")
+    __slots__ = ("_by_labels", "_definition", "_more_labels", "_uncounted")
 
     def __init__(self, definition: Definition, more_labels: Labels = ()) -> None:
         self._definition = definition
         self._more_labels = more_labels
         self._by_labels: dict[Labels, Histogram] = {}
+        self._uncounted: list[tuple[Labels, float]] = []
         if not definition.labels:
             self._by_labels[()] = Histogram(definition.buckets)
 
     def observe(self, labels: Labels, value: float) -> None:
         """Count one value; `labels` are the values of the other labels."""
-        try:
-            observe = self._by_labels[labels].observe
-        except KeyError:
-            histogram = self._by_labels[labels] = Histogram(self._definition.buckets)
-            observe = histogram.observe
-        observe(value)
+        uncounted = self._uncounted
+        uncounted.append((labels, value))
+        if len(uncounted) >= MAX_UNCOUNTED:
+            self._histograms()
 
     def counts(self) -> Iterator[tuple[Labels, float]]:
         """(labels, number of values) of each histogram."""
-        for labels, histogram in self._by_labels.items():
+        for labels, histogram in self._histograms().items():
             yield (*labels, *self._more_labels), histogram.count
 
     def family(self) -> Metric:
@@ -55,9 +57,20 @@ class HistogramVec:
         family = HistogramMetricFamily(
             definition.name, definition.help_text, labels=definition.labels
         )
-        for labels, histogram in self._by_labels.items():
+        for labels, histogram in self._histograms().items():
             family.add_metric((*labels, *self._more_labels), histogram.cumulative(), histogram.sum)
         return family
+
+    def _histograms(self) -> dict[Labels, Histogram]:
+        """The histograms by labels, with every value counted."""
+        by_labels = self._by_labels
+        for labels, value in self._uncounted:
+            histogram = by_labels.get(labels)
+            if histogram is None:
+                histogram = by_labels[labels] = Histogram(self._definition.buckets)
+            histogram.observe(value)
+        self._uncounted.clear()
+        return by_labels
 
 
 class CounterVec:

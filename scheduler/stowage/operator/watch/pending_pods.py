@@ -57,22 +57,23 @@ class _Identity(msgspec.Struct, frozen=True, rename="camel"):
     namespace: str = ""
 
 
-class _InvalidPod(msgspec.Struct, frozen=True):
+class _IdentifiedPod(msgspec.Struct, frozen=True):
     metadata: _Identity
     spec: _Spec
 
 
-class _InvalidPodEvent(msgspec.Struct, frozen=True):
-    """The event of a pod that is invalid, reduced to what identifies the pod."""
+class _IdentityEvent(msgspec.Struct, frozen=True):
+    """The event of a pod that is gone or invalid, reduced to what identifies the pod."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED"]
-    object: _InvalidPod
+    object: _IdentifiedPod
 
 
-_IDENTITY_DECODER = msgspec.json.Decoder(_InvalidPodEvent)
+_IDENTITY_DECODER = msgspec.json.Decoder(_IdentityEvent)
 _NOT_A_POD = InvalidObject("Pod", "", "metadata", "", "an object with name and uid")
 _OBJECT_EVENTS = ("ADDED", "MODIFIED", "DELETED")
 BOOKMARK = "BOOKMARK"
+_DELETED_LINE = b'{"type":"DELETED",'
 
 
 class HandledLine(NamedTuple):
@@ -183,6 +184,10 @@ class PendingPods:
             The type and the resource version of the event; the type of an invalid line, or of an
             unknown type, is that of a bookmark.
         """
+        if line.startswith(_DELETED_LINE):
+            removed = self._handle_deleted_line(line)
+            if removed is not None:
+                return removed
         try:
             event = decode_watch_event(Pod, line)
         except InvalidObject as invalid:
@@ -200,6 +205,17 @@ class PendingPods:
         else:
             self._handle_pod(event.object, line)
         return handled
+
+    def _handle_deleted_line(self, line: bytes) -> HandledLine | None:
+        """Handle a removal without decoding the whole pod; None if the pod is not identified."""
+        try:
+            metadata = _IDENTITY_DECODER.decode(line).object.metadata
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            return None
+        if not _is_identified(metadata):
+            return None
+        self.handle_removal(metadata.uid)
+        return HandledLine("DELETED", metadata.resource_version)
 
     def _handle_pod(self, pod: Pod, line: bytes) -> None:
         if pod.spec.scheduler_name in self._scheduler_names and not self._is_stale(
@@ -311,7 +327,7 @@ class PendingPods:
             self._inbox.put(PendingPodGone(known.namespace, known.name, uid))
 
 
-def _is_identified(metadata: ObjectMeta) -> bool:
+def _is_identified(metadata: ObjectMeta | _Identity) -> bool:
     """Whether it names an object; a damaged text has characters that no name has."""
-    texts = (metadata.name, metadata.uid, metadata.resource_version)
-    return all(text and text.isascii() for text in texts)
+    name, uid, version = metadata.name, metadata.uid, metadata.resource_version
+    return bool(name and uid and version) and f"{name}{uid}{version}".isascii()

@@ -46,7 +46,7 @@ from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, is_worth_retrying
 from stowage.operator.client.outage_log import plain_message
 from stowage.operator.client.resource_version import parse_resource_version
-from stowage.operator.client.watch_lines import complete_lines
+from stowage.operator.client.watch_lines import WatchLines
 from stowage.operator.clock import Clock
 from stowage.operator.extenders.objects import RawObjects
 from stowage.operator.inbox import Inbox
@@ -382,8 +382,11 @@ class Reflector(Generic[T]):
         chunks = self._client.stream(
             self._kind.path, params, timeouts.watch_idle_s, self.note_activity
         )
-        is_empty = True
-        async for lines in complete_lines(chunks):
+        is_empty, watch_lines = True, WatchLines()
+        async for chunk in chunks:
+            lines = watch_lines.complete(chunk)
+            if not lines:
+                continue
             self.note_activity()
             events: list[Event] = []
             try:

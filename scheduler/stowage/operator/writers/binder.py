@@ -16,8 +16,9 @@ after which it may overcommit the node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from enum import Enum, auto
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -148,9 +149,9 @@ class Binder:
             return error
         return BindSucceeded(instruction.pod.uid, instruction.node_name)
 
-    async def _post(self, instruction: BindPod) -> None:
+    def _post(self, instruction: BindPod) -> Coroutine[Any, Any, bytes]:
         pod = instruction.pod
-        await self._client.post(
+        return self._client.post(
             f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding",
             binding_body(pod, instruction.node_name, instruction.annotations),
         )

@@ -122,10 +122,11 @@ class WorkerPool(Generic[Job]):
                 number = self._number = self._number + 1
                 self._running[number] = started
                 try:
-                    await self._do(job)
-                except Exception:
+                    await self._work(job)
+                except Exception as fault:
                     # An unexpected exception of one job must not end the worker.
                     log.exception("job failed", pool=self.name, job=repr(job))
+                    await self._report(job, fault)
                 finally:
                     self._num_unfinished -= 1
                     del self._running[number]
@@ -133,11 +134,10 @@ class WorkerPool(Generic[Job]):
         finally:
             self._num_running -= 1
 
-    async def _do(self, job: Job) -> None:
+    async def _report(self, job: Job, fault: Exception) -> None:
+        if self._answer_fault is None:
+            return
         try:
-            await self._work(job)
-        except Exception as fault:
-            if self._answer_fault is None:
-                raise
-            log.exception("job failed", pool=self.name, job=repr(job))
             await self._answer_fault(job, fault)
+        except Exception:
+            log.exception("job failed", pool=self.name, job=repr(job))

@@ -42,16 +42,23 @@ class NodeDemand:
     """What pods request of a single node: pod classes with equal requirements share it.
 
     Such classes differ at most in namespace, labels, owner, pod (anti)affinity and topology
-    spreading. A plugin that reads none of these gives one answer for all of them.
+    spreading. A plugin that reads none of these gives one answer for all of them. An API server
+    adds labels to a pod that it binds, so most pods change their class, but not their demand.
 
     Attributes:
         id: Unique among demands and classes, and never reused.
+        usage: What its pods use on their node.
+        host_ports: Ports taken on the node by containers and sidecars.
+        images: Image names of init containers, containers and image volumes, in this order.
     """
 
-    __slots__ = ("__weakref__", "id")
+    __slots__ = ("__weakref__", "host_ports", "id", "images", "usage")
 
-    def __init__(self, demand_id: int) -> None:
+    def __init__(self, demand_id: int, pod: Pod, spec: PodSpec) -> None:
         self.id = demand_id
+        self.usage = pod_usage(pod)
+        self.host_ports = _host_ports(spec)
+        self.images = _images(spec)
 
 
 class PodClass:
@@ -110,12 +117,12 @@ class PodClass:
         )
         self.spec = spec
         self.priority = spec.priority or 0
-        usage = pod_usage(pod)
+        usage = demand.usage
         self.requests = usage.requests
         self.nonzero_cpu_milli = usage.nonzero_cpu_milli
         self.nonzero_memory_bytes = usage.nonzero_memory_bytes
-        self.host_ports = _host_ports(spec)
-        self.images = _images(spec)
+        self.host_ports = demand.host_ports
+        self.images = demand.images
         self.terms = _terms(pod)
         self.has_affinity_terms = any(self.terms.values())
         owner = _selecting_controller(metadata)
@@ -197,7 +204,7 @@ class PodClasses:
         key = _demand_key(pod, spec)
         known = self._demands.get(key)
         if known is None:
-            known = self._demands[key] = NodeDemand(next(self._ids))
+            known = self._demands[key] = NodeDemand(next(self._ids), pod, spec)
         return known
 
 
@@ -247,21 +254,29 @@ def _selecting_controller(metadata: ObjectMeta) -> OwnerReference | None:
 
 def _resize_parts(pod: Pod) -> list[object]:
     """The parts of the status that affect the requests: none unless a resize is under way."""
+    status = pod.status
+    parts: list[object] = []
+    if status.container_statuses or status.init_container_statuses:
+        parts += _differing_statuses(pod)
+    if status.resources or status.allocated_resources:
+        parts += (status.resources, status.allocated_resources)
+    for condition in status.conditions:
+        if condition.type == _RESIZE_PENDING:
+            parts.append(condition.reason)
+    return parts
+
+
+def _differing_statuses(pod: Pod) -> list[ContainerStatus]:
+    """The statuses of containers whose resources are not those that the spec requests."""
     spec, status = pod.spec, pod.status
-    if not (status.conditions or status.container_statuses or status.resources):
-        return []
     requests = {each.name: each.resources.requests for each in spec.containers}
     if spec.init_containers:
         requests |= {each.name: each.resources.requests for each in spec.init_containers}
-    parts: list[object] = [
+    return [
         each
         for each in (*status.container_statuses, *status.init_container_statuses)
         if _differs(each, requests)
     ]
-    if status.resources or status.allocated_resources:
-        parts += (status.resources, status.allocated_resources)
-    parts += [each.reason for each in status.conditions if each.type == _RESIZE_PENDING]
-    return parts
 
 
 def _differs(status: ContainerStatus, requests: dict[str, dict[str, str | int | float]]) -> bool:

@@ -149,8 +149,10 @@ class PodIndex:
 
     def existing_terms_matching(self, which: TermKind, pod: PodInfo) -> Sequence[ExistingTerm]:
         """The terms of placed pods that match `pod` by labels, namespace and namespace labels."""
-        labels = self._namespaces.labels(pod.namespace)
-        return self._terms[which].matching(pod.pod_class, labels)
+        existing = self._terms[which]
+        if not existing.terms:
+            return ()
+        return existing.matching(pod.pod_class, self._namespaces.labels(pod.namespace))
 
     def existing_term(self, which: TermKind, term: AffinityTerm) -> ExistingTerm | None:
         """One term; None if no placed pod has it."""

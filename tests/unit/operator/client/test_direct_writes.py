@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 import aiohttp
 import pytest
 
+from stowage.operator.client import direct_writes
 from stowage.operator.client.direct_writes import Answer, DirectWrites, Write
 from stowage.operator.client.gated_client import LeaseNotHeldError
 
@@ -24,6 +25,7 @@ class _Server:
     def __init__(self, *answers: bytes) -> None:
         self.requests: list[bytes] = []
         self.connections: list[asyncio.Event] = []
+        self.ports: list[int] = []
         self.has_request = asyncio.Event()
         self._answers = list(answers)
 
@@ -32,6 +34,7 @@ class _Server:
         self.connections.append(closed)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while answer := await self._answer(reader):
+                self.ports.append(writer.get_extra_info("peername")[1])
                 writer.write(answer)
         writer.close()
         closed.set()
@@ -51,9 +54,11 @@ async def _writes(
     listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     host, port = listener.sockets[0].getsockname()
     connector = aiohttp.TCPConnector(limit=0)
+    writes = DirectWrites(connector, f"http://{host}:{port}{prefix}", headers or {}, 2**16)
     try:
-        yield DirectWrites(connector, f"http://{host}:{port}{prefix}", headers or {}, 2**16)
+        yield writes
     finally:
+        writes.close()
         await connector.close()
         listener.close()
         for closed in server.connections:
@@ -87,6 +92,37 @@ async def test_writes_use_one_connection_after_the_other_and_new_headers() -> No
     assert len(server.connections) == 1
     assert b"Bearer old" in server.requests[0]
     assert b"Bearer new" in server.requests[1]
+
+
+async def test_lone_writes_use_one_connection_after_writes_at_once_have_opened_several() -> None:
+    server = _Server(*[CREATED] * 7)
+    async with _writes(server) as writes:
+        await asyncio.gather(*(writes.send(_post(), TIMEOUT) for _ in range(4)))
+        num_opened = len(server.connections)
+        used = {await _port_used(server, writes) for _ in range(3)}
+    assert len(server.connections) == num_opened == 4
+    assert len(used) == 1
+
+
+async def _port_used(server: _Server, writes: DirectWrites) -> int:
+    await writes.send(_post(), TIMEOUT)
+    return server.ports[-1]
+
+
+@pytest.mark.parametrize("end", ["dropped", "expired", "closed"])
+async def test_a_connection_that_has_ended_is_not_used_again(
+    end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing = CREATED.replace(b"Content-Length", b"Connection: close\r\nContent-Length")
+    server = _Server(closing if end == "closed" else CREATED, CREATED)
+    if end == "expired":
+        monkeypatch.setattr(direct_writes, "KEEPALIVE_S", -1.0)
+    async with _writes(server) as writes:
+        await writes.send(_post(), TIMEOUT)
+        if end == "dropped":
+            writes.drop_idle()
+        await writes.send(_post(), TIMEOUT)
+    assert len(server.connections) == 2
 
 
 async def test_a_refusal_has_its_status_and_retry_after() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import aiohttp
@@ -32,15 +31,17 @@ class _Body:
     """A stream of chunks, each some seconds after the one before it."""
 
     def __init__(self, *chunks: bytes, seconds: float = 0.0) -> None:
-        self._chunks = chunks
+        self._chunks = list(chunks)
+        self._is_first = True
         self._seconds = seconds
         self.time = FakeTime()
         self.total_bytes = sum(map(len, chunks))
 
-    async def iter_any(self) -> AsyncIterator[bytes]:
-        for chunk in self._chunks:
-            yield chunk
+    async def readany(self) -> bytes:
+        if not self._is_first:
             self.time.now += self._seconds
+        self._is_first = False
+        return self._chunks.pop(0) if self._chunks else b""
 
 
 class _Watch:

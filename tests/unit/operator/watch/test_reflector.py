@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ from stowage.api.objects.device import ResourceSlice
 from stowage.api.objects.node import Node
 from stowage.api.reflected_kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.watch_lines import complete_lines
+from stowage.operator.client.watch_lines import WatchLines
 from stowage.operator.clock import Clock
 from stowage.operator.extenders.objects import RawObjects
 from stowage.operator.inbox import Inbox
@@ -451,16 +451,15 @@ async def test_a_reflector_can_be_cancelled_while_it_refreshes() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-async def test_lines_are_assembled_from_chunks_of_any_size(size: int) -> None:
+def test_lines_are_assembled_from_chunks_of_any_size(size: int) -> None:
     data = b"first\nsecond\n\nthird\ncut off"
-
-    async def chunks() -> AsyncIterator[bytes]:
-        for start in range(0, len(data), size):
-            await asyncio.sleep(0)
-            yield data[start : start + size]
-
-    lines = [line async for batch in complete_lines(chunks()) for line in batch]
-    assert lines == [b"first", b"second", b"third"]
+    chunks = [data[start : start + size] for start in range(0, len(data), size)]
+    lines = WatchLines()
+    assert [line for chunk in chunks for line in lines.complete(chunk)] == [
+        b"first",
+        b"second",
+        b"third",
+    ]
 
 
 async def test_an_object_of_invalid_json_is_reported_and_costs_no_new_list_or_watch() -> None:
