@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +22,8 @@ Operator = Callable[[Any], Iterable[cst.CSTNode]]
 
 _CONDITIONS = (cst.Name, cst.Attribute, cst.Call)
 _TYPING_CALLS = frozenset({"cast", "assert_never", "TypeVar"})
-_DECIDED_BY_TYPE = (cst.Annotation, cst.Decorator, cst.Parameters)
+_DECIDED_BEFORE = (cst.Annotation, cst.Decorator, cst.Parameters)
+_STATEMENTS = (cst.SimpleStatementLine, cst.BaseSmallStatement, cst.BaseCompoundStatement)
 
 
 def remove_statement(node: cst.SimpleStatementLine) -> Iterator[cst.CSTNode]:
@@ -113,13 +114,13 @@ class _Collector(cst.CSTVisitor):
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         """Collect the changes of a node; skip what is decided before a test runs."""
-        if isinstance(node, _DECIDED_BY_TYPE) or _is_typing_call(node):
+        if isinstance(node, _DECIDED_BEFORE) or _is_typing_call(node):
             return False
         if isinstance(node, cst.FunctionDef):
             self._functions.append(node)
         elif isinstance(node, cst.ClassDef) and not self._functions:
             self._classes.append(node.name.value)
-        if isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement):
+        if isinstance(node, _STATEMENTS):
             self._statements.append(self._lines(node))
         if self._functions:
             self._collect(node)
@@ -127,9 +128,9 @@ class _Collector(cst.CSTVisitor):
 
     def on_leave(self, original_node: cst.CSTNode) -> None:
         """Forget the function, class or statement that ends here."""
-        if isinstance(original_node, _DECIDED_BY_TYPE) or _is_typing_call(original_node):
+        if isinstance(original_node, _DECIDED_BEFORE) or _is_typing_call(original_node):
             return
-        if isinstance(original_node, cst.BaseSmallStatement | cst.BaseCompoundStatement):
+        if isinstance(original_node, _STATEMENTS):
             self._statements.pop()
         if isinstance(original_node, cst.FunctionDef):
             self._functions.pop()
@@ -172,7 +173,8 @@ def _is_typing_call(node: cst.CSTNode) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _changes(file: str) -> tuple[cst.Module, list[tuple[Mutant, cst.CSTNode, cst.CSTNode]]]:
+def changes_of(file: str) -> tuple[cst.Module, list[tuple[Mutant, cst.CSTNode, cst.CSTNode]]]:
+    """The tree of a file, and each mutant with the node that it changes and the changed one."""
     wrapper = MetadataWrapper(cst.parse_module(Path(file).read_text(encoding="utf-8")))
     collector = _Collector(file)
     wrapper.visit(collector)
@@ -181,7 +183,7 @@ def _changes(file: str) -> tuple[cst.Module, list[tuple[Mutant, cst.CSTNode, cst
 
 def mutants_of(file: Path) -> list[Mutant]:
     """Every mutant of a file, in the order of the text."""
-    return [mutant for mutant, _, _ in _changes(file.as_posix())[1]]
+    return [mutant for mutant, _, _ in changes_of(file.as_posix())[1]]
 
 
 def mutated_source(mutant: Mutant) -> str:
@@ -190,7 +192,7 @@ def mutated_source(mutant: Mutant) -> str:
     Raises:
         LookupError: The file has no such mutant any more.
     """
-    module, found = _changes(mutant.file)
+    module, found = changes_of(mutant.file)
     for each, original, changed in found:
         if each == mutant:
             mutated = module.deep_replace(original, changed)
