@@ -17,10 +17,10 @@ import pytest
 from tests.mutation import equivalents
 from tests.mutation.coverage_map import CoverageMap, CoverageRecorder
 from tests.mutation.judging import Judge
-from tests.mutation.mutants import Mutant, mutants_of, source_files
+from tests.mutation.mutants import Mutant
 from tests.mutation.report import report
 from tests.mutation.results import Outcome, Results
-from tests.mutation.sampling import sample
+from tests.mutation.sampling import every_mutant, sample
 from tests.mutation.suites import PYTEST_FLAGS, SUITES, SameExamples
 
 _ALIVE = (Outcome.SURVIVED, Outcome.NOT_COVERED)
@@ -37,7 +37,7 @@ def main() -> int:
         # In a process of its own: what the tests leave behind must not be in the forked ones.
         subprocess.run([sys.executable, "-m", __package__, "--record"], check=False)
     results = Results(options.folder / "results.jsonl")
-    every = [mutant for file in source_files() for mutant in mutants_of(file)]
+    every = every_mutant(options.folder / "mutants.json")
     chosen = sample(every, options.sample, options.seed)
     chosen = [each for each in chosen if each.file.startswith(tuple(options.only))]
     waiting = [each for each in chosen if _is_to_be_judged(each, results, again=options.again)]

@@ -20,6 +20,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -27,7 +28,14 @@ from typing import Any
 import pytest
 
 from tests.mutation.coverage_map import CoverageMap
-from tests.mutation.mutants import Mutant, difference, mutated_code, mutated_source
+from tests.mutation.mutants import (
+    Mutant,
+    difference,
+    module_of,
+    mutated_code,
+    mutated_source,
+    source_files,
+)
 from tests.mutation.results import Outcome, Result, Results
 
 _CPU_LIMIT_S = 3.0
@@ -101,6 +109,9 @@ class Judge:
 
     def _index(self) -> None:
         """Find every function of the scheduler by its place, and every cache of answers."""
+        for file in source_files():
+            import_module(module_of(file))
+        gc.unfreeze()  # what was frozen is not among the objects
         for each in gc.get_objects():
             if isinstance(each, FunctionType):
                 code = each.__code__

@@ -230,3 +230,9 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 def source_files() -> list[Path]:
     """The files of the mutated packages."""
     return [file for package in PACKAGES for file in sorted((SOURCE / package).rglob("*.py"))]
+
+
+def module_of(file: Path) -> str:
+    """The name by which a source file is imported."""
+    parts = file.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")

@@ -32,7 +32,7 @@ class Crew:
 """
 
 TESTS = """
-from state.crew import Crew, total, unused
+from stowage.state.crew import Crew, total, unused
 
 RAN = []
 
@@ -78,7 +78,7 @@ sys.exit(pytest.main([*flags, "-s", "test_crew.py"], plugins=[SameExamples(), pl
 
 
 def _run(folder: Path, what: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": f"scheduler/stowage:{Path.cwd()}"}
+    environment = {**os.environ, "PYTHONPATH": f"scheduler{os.pathsep}{Path.cwd()}"}
     environment["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
     command = [sys.executable, "-c", RUN, what]
     subprocess.run(command, cwd=folder, env=environment, check=True, timeout=TIMEOUT_S)
@@ -88,6 +88,8 @@ def test_mutants_are_killed_by_wrong_answers_and_by_loops_without_end(tmp_path: 
     file = tmp_path / "scheduler" / "stowage" / "state" / "crew.py"
     file.parent.mkdir(parents=True)
     file.write_text(CODE, encoding="utf-8")
+    for package in (file.parent, file.parent.parent):
+        (package / "__init__.py").touch()
     (tmp_path / "test_crew.py").write_text(TESTS, encoding="utf-8")
     _run(tmp_path, "record")
     _run(tmp_path, "judge")
