@@ -10,19 +10,22 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.mutation import equivalents
 from tests.mutation.coverage_map import CoverageMap, CoverageRecorder
 from tests.mutation.judging import Judge
 from tests.mutation.mutants import Mutant
-from tests.mutation.report import report
-from tests.mutation.results import Outcome, Results
+from tests.mutation.report import Report, rows_by
+from tests.mutation.results import Outcome, Result, Results
 from tests.mutation.sampling import every_mutant, sample
 from tests.mutation.suites import PYTEST_FLAGS, SUITES, SameExamples
 
+FIGURES = Path(__file__).with_name("figures.json")
 _ALIVE = (Outcome.SURVIVED, Outcome.NOT_COVERED)
 
 
@@ -51,10 +54,22 @@ def main() -> int:
     if waiting and (code := _pytest(SUITES, judge)):
         return code
     known = [result for each in chosen if (result := results.get(each)) is not None]
-    keys = equivalents.keys_of(equivalents.read(), known)
-    print(f"{len(every):,} mutants, {len(chosen):,} drawn with seed {options.seed}")  # noqa: T201
-    print("\n".join(report(known, keys)))  # noqa: T201
+    found = _report(known, options.seed, len(every))
+    print("\n".join(found.lines()))  # noqa: T201
+    if options.write:
+        FIGURES.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     return 0
+
+
+def _report(results: Sequence[Result], seed: int, num_mutants: int) -> Report:
+    equivalent = equivalents.keys_of(equivalents.read(), results)
+    return Report(
+        datetime.now(UTC).date().isoformat(),
+        seed,
+        num_mutants,
+        rows_by(lambda each: each.package, results, equivalent),
+        rows_by(lambda each: each.operator, results, equivalent),
+    )
 
 
 def _options() -> argparse.Namespace:
@@ -66,6 +81,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[""], metavar="PATH", help="files or folders")
     parser.add_argument("--again", action="store_true", help="judge survivors again")
     parser.add_argument("--record", nargs="*", metavar="TESTS", help="record coverage, all or some")
+    parser.add_argument("--write", action="store_true", help=f"write the figures to {FIGURES.name}")
     parser.add_argument("--folder", type=Path, default=Path(".mutation"))
     return parser.parse_args()
 

@@ -6,9 +6,62 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import msgspec
+
 from tests.mutation.results import Outcome, Result
 
 _Z_95 = 1.959964
+
+
+class Row(msgspec.Struct, frozen=True):
+    """The figures of one package or operator.
+
+    Attributes:
+        name: Of the package or operator.
+        judged: How many mutants were judged.
+        equivalent: Those of them that are listed as such, and count no further.
+        killed: Those that a test noticed by an assertion or an exception.
+        timeout: Those that a test noticed by not ending.
+        survived: Those that no test noticed.
+    """
+
+    name: str
+    judged: int
+    equivalent: int
+    killed: int
+    timeout: int
+    survived: int
+
+    @property
+    def share(self) -> str:
+        """Killed or timed out, of all but the equivalent, with the 95 % interval."""
+        killed, counted = self.killed + self.timeout, self.judged - self.equivalent
+        low, high = wilson_interval(killed, counted)
+        percent = 100 * killed / max(1, counted)
+        return f"{percent:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The figures of a sample, as they are kept for the documents."""
+
+    date: str
+    seed: int
+    mutants: int
+    packages: list[Row]
+    operators: list[Row]
+
+    def lines(self) -> Iterator[str]:
+        """The report as text."""
+        yield f"{self.mutants:,} mutants, {self.packages[-1].judged:,} judged, seed {self.seed}"
+        for title, rows in (("package", self.packages), ("operator", self.operators)):
+            yield ""
+            yield f"{title:<36}" + "".join(f"{name:>11}" for name in _COUNTS) + "   killed"
+            for row in rows:
+                columns = "".join(f"{getattr(row, name):>11,}" for name in _COUNTS)
+                yield f"{row.name:<36}{columns}   {row.share}"
+
+
+_COUNTS = ("judged", "equivalent", "killed", "timeout", "survived")
 
 
 def wilson_interval(num_killed: int, num_judged: int) -> tuple[float, float]:
@@ -27,42 +80,27 @@ def wilson_interval(num_killed: int, num_judged: int) -> tuple[float, float]:
     return max(0.0, centre - spread), min(1.0, centre + spread)
 
 
-def report(results: Sequence[Result], equivalent: frozenset[str]) -> Iterator[str]:
-    """The lines of the report.
+def rows_by(
+    name_of: Callable[[Result], str], results: Sequence[Result], equivalent: frozenset[str]
+) -> list[Row]:
+    """A row for each name, and one for all.
 
     Args:
+        name_of: Returns the row of a result.
         results: One result a mutant.
-        equivalent: Keys of mutants that no test can kill: they are not counted.
+        equivalent: Keys of mutants that no test can kill.
     """
-    yield from _table("package", results, lambda each: each.package, equivalent)
-    yield ""
-    yield from _table("operator", results, lambda each: each.operator, equivalent)
+    names = sorted({name_of(each) for each in results})
+    rows = [_row(name, [x for x in results if name_of(x) == name], equivalent) for name in names]
+    return [*rows, _row("all", results, equivalent)]
 
 
-def _table(
-    title: str,
-    results: Sequence[Result],
-    row_of: Callable[[Result], str],
-    equivalent: frozenset[str],
-) -> Iterator[str]:
-    names = ("judged", "equivalent", "killed", "timeout", "survived")
-    yield f"{title:<36}" + "".join(f"{name:>11}" for name in names) + "   killed of the rest"
-    rows = sorted({row_of(each) for each in results})
-    for row in rows:
-        yield _line(row, [each for each in results if row_of(each) == row], equivalent)
-    yield _line("all", results, equivalent)
-
-
-def _line(name: str, results: Iterable[Result], equivalent: frozenset[str]) -> str:
-    counted = Counter(
-        "equivalent" if each.key in equivalent else each.outcome.value
+def _row(name: str, results: Iterable[Result], equivalent: frozenset[str]) -> Row:
+    counts = Counter(
+        None if each.key in equivalent else each.outcome
         for each in results
         if each.outcome is not Outcome.NOT_APPLICABLE
     )
-    killed = counted["killed"] + counted["timeout"]
-    survived = counted["survived"] + counted["not covered"]
-    figures = [counted.total(), counted["equivalent"], counted["killed"], counted["timeout"]]
-    low, high = wilson_interval(killed, killed + survived)
-    share = 100 * killed / max(1, killed + survived)
-    columns = "".join(f"{figure:>11,}" for figure in [*figures, survived])
-    return f"{name:<36}{columns}   {share:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+    survived = counts[Outcome.SURVIVED] + counts[Outcome.NOT_COVERED]
+    killed, timeout = counts[Outcome.KILLED], counts[Outcome.TIMEOUT]
+    return Row(name, counts.total(), counts[None], killed, timeout, survived)

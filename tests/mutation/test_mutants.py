@@ -16,7 +16,7 @@ from tests.mutation.mutants import (
     mutated_source,
     source_files,
 )
-from tests.mutation.report import report, wilson_interval
+from tests.mutation.report import Row, rows_by, wilson_interval
 from tests.mutation.results import Outcome, Result, Results
 from tests.mutation.sampling import sample
 
@@ -148,9 +148,10 @@ def test_equivalent_mutants_and_those_that_cannot_be_made_are_not_counted() -> N
     results = [
         Result(str(number), "state", "name", (), outcome) for number, outcome in enumerate(outcomes)
     ]
-    lines = list(report(results, frozenset({"60"})))
-    assert " ".join(lines[1].split()) == "state 67 1 60 2 4 93.9 % (85.4 to 97.6)"
-    assert " ".join(lines[2].split()) == "all 67 1 60 2 4 93.9 % (85.4 to 97.6)"
+    state, everything = rows_by(lambda each: each.package, results, frozenset({"60"}))
+    assert state == Row("state", 67, 1, 60, 2, 4)
+    assert everything == Row("all", 67, 1, 60, 2, 4)
+    assert state.share == "93.9 % (85.4 to 97.6)"
     assert wilson_interval(62, 66) == pytest.approx((0.8543, 0.9762), abs=1e-4)
 
 
