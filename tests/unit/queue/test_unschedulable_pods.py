@@ -105,6 +105,26 @@ def test_a_removed_pod_is_not_found() -> None:
     assert list(waiting.inconsistencies()) == []
 
 
+def test_pods_of_a_group_are_removed_and_the_others_of_the_group_stay() -> None:
+    first, second, third = pods = [_rejected(name, "Fit") for name in "abc"]
+    waiting = _filled(*pods)
+    waiting.remove_all([])
+    waiting.remove_all([first, third])
+    assert _listed_under(waiting, "Fit") == [["b"]]
+    assert [waiting.remove(each.uid) for each in (first, second, third)] == [None, second, None]
+    assert list(waiting.inconsistencies()) == []
+
+
+def test_a_gated_group_is_removed_as_a_whole() -> None:
+    pods = [_rejected(name) for name in "ab"]
+    for queued in pods:
+        queued.gate("Gatekeeper", (ClusterEvent(EventResource.WILDCARD, ActionType.ALL),))
+    waiting = _filled(*pods)
+    waiting.remove_all(pods)
+    assert (len(waiting), waiting.num_gated, waiting.next_deadline()) == (0, 0, None)
+    assert list(waiting.inconsistencies()) == []
+
+
 def test_a_pod_is_overdue_after_five_minutes_at_the_next_half_minute() -> None:
     waiting = _filled(_rejected("a", "Fit", queued_at=10.0), _rejected("b", "Fit", queued_at=40.0))
     assert waiting.next_deadline() == 330.0

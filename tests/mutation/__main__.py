@@ -1,0 +1,99 @@
+"""``python -m tests.mutation``: judge a sample of mutants; print the survivors and the figures.
+
+Results and the record of coverage are kept in a folder and used again: an interrupted run resumes,
+and a larger sample extends a smaller one. Delete the folder after the tests changed much.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.mutation import equivalents
+from tests.mutation.coverage_map import CoverageMap, CoverageRecorder
+from tests.mutation.judging import Judge
+from tests.mutation.mutants import Mutant
+from tests.mutation.report import Report, rows_by
+from tests.mutation.results import Outcome, Result, Results
+from tests.mutation.sampling import every_mutant, sample
+from tests.mutation.suites import PYTEST_FLAGS, SUITES, SameExamples
+
+FIGURES = Path(__file__).with_name("figures.json")
+_ALIVE = (Outcome.SURVIVED, Outcome.NOT_COVERED)
+
+
+def main() -> int:
+    """Record coverage if there is no record, judge what has no result, print the report."""
+    options = _options()
+    options.folder.mkdir(exist_ok=True)
+    recorded = options.folder / "coverage.jsonl"
+    if options.record is not None:
+        return _pytest(options.record or SUITES, CoverageRecorder(recorded))
+    if not recorded.exists():
+        # In a process of its own: what the tests leave behind must not be in the forked ones.
+        subprocess.run([sys.executable, "-m", __package__, "--record"], check=False)
+    results = Results(options.folder / "results.jsonl")
+    every = every_mutant(options.folder / "mutants.json")
+    chosen = sample(every, options.sample, options.seed)
+    chosen = [each for each in chosen if each.file.startswith(tuple(options.only))]
+    waiting = [each for each in chosen if _is_to_be_judged(each, results, again=options.again)]
+    judge = Judge(
+        waiting,
+        CoverageMap.read(recorded),
+        results,
+        workers=options.workers,
+        budget_s=options.budget_s,
+    )
+    if waiting and (code := _pytest(SUITES, judge)):
+        return code
+    known = [result for each in chosen if (result := results.get(each)) is not None]
+    found = _report(known, options.seed, len(every))
+    print("\n".join(found.lines()))  # noqa: T201
+    if options.write:
+        FIGURES.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    return 0
+
+
+def _report(results: Sequence[Result], seed: int, num_mutants: int) -> Report:
+    equivalent = equivalents.keys_of(equivalents.read(), results)
+    return Report(
+        datetime.now(UTC).date().isoformat(),
+        seed,
+        num_mutants,
+        rows_by(lambda each: each.package, results, equivalent),
+        rows_by(lambda each: each.operator, results, equivalent),
+    )
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument("--sample", type=int, default=2_000, help="how many mutants to draw")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1, help="processes at a time")
+    parser.add_argument("--budget-s", type=float, default=30.0, help="recorded CPU time of tests")
+    parser.add_argument("--only", nargs="+", default=[""], metavar="PATH", help="files or folders")
+    parser.add_argument("--again", action="store_true", help="judge survivors again")
+    parser.add_argument("--record", nargs="*", metavar="TESTS", help="record coverage, all or some")
+    parser.add_argument("--write", action="store_true", help=f"write the figures to {FIGURES.name}")
+    parser.add_argument("--folder", type=Path, default=Path(".mutation"))
+    return parser.parse_args()
+
+
+def _is_to_be_judged(mutant: Mutant, results: Results, *, again: bool) -> bool:
+    result = results.get(mutant)
+    return result is None or (again and result.outcome in _ALIVE)
+
+
+def _pytest(tests: Sequence[str], plugin: object) -> int:
+    return int(pytest.main([*PYTEST_FLAGS, *tests], plugins=[SameExamples(), plugin]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
