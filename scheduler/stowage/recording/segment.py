@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from stowage.engine.journal import Entry
-from stowage.recording.calls import CheckpointPart, End, decode_calls
+from stowage.recording.calls import NOT_CALLS, CheckpointPart, End, decode_calls
 from stowage.recording.frames import FrameDecoder, UnreadableRecording
 from stowage.recording.header import Header
 
@@ -63,7 +63,7 @@ class Segment:
     def _entries_of(self, data: bytes) -> Iterator[Entry | CheckpointPart]:
         try:
             entries = decode_calls(data)
-        except msgspec.DecodeError as error:
+        except NOT_CALLS as error:
             raise UnreadableRecording(
                 f"recorded by Stowage {self.header.stowage}, which this version cannot read: "
                 f"{error}"

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from stowage.api.values.printable import printable
+
 _SHOWN_CHARACTERS = 60
 _PRIVATE = "keyData"
 """A field that is never shown: errors appear in logs, Events and public health checks."""
@@ -35,7 +37,7 @@ class ConfigError(msgspec.Struct, frozen=True):
     expectation: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.shown_value} (expected {self.expectation})"
+        return printable(f"{self.path}: {self.shown_value} (expected {self.expectation})")
 
     @property
     def shown_value(self) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from stowage.cli.lazy_commands import single_command_app
 from stowage.cli.simulate.command import parse_seeds
@@ -29,6 +28,7 @@ from stowage.cli.simulate.openb_output import (
     print_failures,
     print_means,
 )
+from stowage.cli.terminal import terminal
 from stowage.experiments.sweep import SweepOptions
 
 
@@ -82,7 +82,7 @@ def simulate_openb(
     wanted = parse_seeds(seeds)
     files = ResultFiles(report, parquet=parquet)
     options = SweepOptions(pool_options(workers, dask), resume)
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     with experiment_failures_reported(console):
         files.check()
         experiments = read_experiments(nodes, pods, policies, wanted, console)

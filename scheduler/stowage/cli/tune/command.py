@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from stowage.analysis.tuning.objectives import Objective
 from stowage.api.config.types import API_VERSION, KIND
@@ -14,6 +13,7 @@ from stowage.cli.lazy_commands import single_command_app
 from stowage.cli.simulate.command import parse_seeds
 from stowage.cli.simulate.experiment_flags import DaskAddress, ReportFile, Workers, pool_options
 from stowage.cli.simulate.workload_files import read_workloads
+from stowage.cli.terminal import terminal
 from stowage.cli.tune.answer import AnswerFiles, search_and_answer
 from stowage.cli.tune.search_flags import (
     SEARCH,
@@ -100,7 +100,7 @@ def tune(
 
     objectives = [each.value for each in objective or (Objective.PACKING,)]
     options = TuningOptions(objectives, trials, max_weight, storage, pool_options(workers, dask))
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     search_and_answer(make_task, options, AnswerFiles(write, report), console)
 
 
