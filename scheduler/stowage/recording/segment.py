@@ -12,6 +12,8 @@ from stowage.recording.calls import NOT_CALLS, CheckpointPart, End, decode_calls
 from stowage.recording.frames import FrameDecoder, UnreadableRecording
 from stowage.recording.header import Header
 
+MIN_UNIX_S, MAX_UNIX_S = 0.0, 253_402_300_800.0
+
 
 class Segment:
     """An open segment.
@@ -71,5 +73,11 @@ class Segment:
         for entry in entries:
             if isinstance(entry, End):
                 self.end = entry.reason
-            else:
-                yield entry
+                continue
+            self._check_time(entry.now)
+            yield entry
+
+    def _check_time(self, now: float) -> None:
+        """Check that a call has a time of day: damaged numbers would fail where it is shown."""
+        if not MIN_UNIX_S <= self.header.unix_offset_s + now < MAX_UNIX_S:
+            raise UnreadableRecording(f"a call at {now} s, expected a time before the year 10000")

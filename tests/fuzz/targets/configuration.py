@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import yaml
+from structlog.testing import capture_logs
 
 from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES
 from stowage.api.config.loading import (
@@ -171,7 +172,10 @@ class ConfigMapTarget:
         live.follow(ConfigMapOptions(_REFERENCE, self._load), events)
         data = dict(zip(given[::2], given[1::2], strict=False))
         metadata = {"name": "stowage-config", "uid": "u", "resourceVersion": "7"}
-        live.handle_event("MODIFIED", {"metadata": metadata, "data": data})
+        with capture_logs() as lines:
+            live.handle_event("MODIFIED", {"metadata": metadata, "data": data})
+        if len(lines) > 1:
+            raise Finding(f"more than one line of the log: {lines}")
         if live.active is not self._start:
             raise Finding("a version is in force before the engine has applied it")
         if live.refusal is not None:
@@ -179,7 +183,8 @@ class ConfigMapTarget:
             return "rejected"
         for event in posted:
             self._check_posted(event)
-            live.handle_applied(ConfigurationApplied(event.hash, ("stowage",)))
+            with capture_logs():
+                live.handle_applied(ConfigurationApplied(event.hash, ("stowage",)))
             if live.active.hash != event.hash:
                 raise Finding("the applied version is not in force")
         return "accepted"

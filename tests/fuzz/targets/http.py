@@ -108,14 +108,10 @@ class DecisionsTarget:
             path = rng.choice(
                 (
                     *("/healthz", "/readyz", "/livez", "/readyz/x", "/metrics", "/configz"),
-                    *("/debug/flags/v", "/debug/queue", "/debug/cache", "/flagz", "/statusz", "/x"),
+                    *("/debug/profile", "/debug/queue", "/debug/cache", "/flagz", "/statusz", "/x"),
                 )
             ) + _query(rng, ("verbose", "exclude", "seconds"))
-        body = b""
-        method = "GET"
-        if "flags" in path:
-            method, body = "PUT", rng.choice((b"0", b"4", b"x", b"-1", b"9" * 5000, b"\xff"))
-        data = request_bytes(method, path, [("Host", "h")], body)
+        data = request_bytes("GET", path, [("Host", "h")])
         return mutated_bytes(rng, data, _TOKENS) if rng.random() < 0.3 else data
 
     def run(self, given: bytes) -> str:

@@ -67,8 +67,8 @@ class RecordingTarget:
                 self._repeat()
         except (UnreadableRecording, InvalidConfiguration, ReplayDiverged) as error:
             text = str(error)
-            is_named = isinstance(error, ReplayDiverged) or text
-            if not is_named or len(text) > MAX_MESSAGE:
+            # A replay that differs shows both instructions.
+            if not text or (len(text) > MAX_MESSAGE and not isinstance(error, ReplayDiverged)):
                 raise Finding(f"no message, or a long one: {text!r:.300}") from error
             return "rejected"
         return "accepted"

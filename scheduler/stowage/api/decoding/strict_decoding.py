@@ -45,7 +45,8 @@ def decode_struct(
     decoded = {}
     for key, content in value.items():
         field = fields.get(key)
-        field_path = f"{path}.{key}" if path else str(key)
+        shown = str(key) or '""'
+        field_path = f"{path}.{shown}" if path else shown
         if field is None:
             errors.append(ConfigError(field_path, content, _unknown_field(str(key), fields)))
         elif content is not None:

@@ -250,7 +250,7 @@ async def _body(request: web.Request, kind: type[BodyT]) -> BodyT:
         raise InvalidQuestion("Content-Type", f"expected {JSON}, got {request.content_type[:80]}")
     try:
         return msgspec.json.decode(await request.read(), type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidQuestion("body", str(error)) from error
 
 
