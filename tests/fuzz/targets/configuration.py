@@ -32,7 +32,7 @@ from stowage.operator.configuration.live_configuration import ConfigMapOptions, 
 from stowage.operator.writers.event_recorder import MAX_NOTE_BYTES, cut_note
 from stowage.operator.writers.object_events import ObjectEventRecorder
 from tests.fuzz.campaign import Finding
-from tests.fuzz.mutations import mutated_text, mutated_tree
+from tests.fuzz.mutations import MAX_BYTES, mutated_text, mutated_tree
 
 ROOT = Path(__file__).parents[3]
 MAX_ERROR = 2_000
@@ -83,7 +83,8 @@ def odd_configuration(rng: Random) -> str:
         name = rng.choice([each for each in tree if each not in _HEAD] or ["profiles"])
         tree = {**_HEAD, name: tree.get(name)}
     tree = mutated_tree(rng, tree, _names())
-    return json.dumps(tree) if rng.random() < 0.8 else yaml.safe_dump(tree, sort_keys=False)
+    text = json.dumps(tree) if rng.random() < 0.8 else yaml.safe_dump(tree, sort_keys=False)
+    return text if len(text) <= MAX_BYTES else rng.choice(_texts())
 
 
 def check_errors(invalid: InvalidConfiguration, text: str | None = None) -> None:

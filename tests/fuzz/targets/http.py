@@ -58,6 +58,7 @@ _TOKENS = (
     *(b"Expect: 100-continue\r\n", b"Connection: Upgrade\r\nUpgrade: websocket\r\n", b"HTTP/9.9"),
     *(b"Content-Encoding: gzip\r\n", b"0\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"/../"),
 )
+_TIMES = ("2026-05-01T12:00:00Z", "1767225600", "")
 _STATUSES = frozenset({200, 303, 304, 400, 401, 403, 404, 405, 408, 413, 415, 417, 421, 422, 431})
 
 
@@ -77,10 +78,11 @@ def _odd(rng: Random) -> str:
 
 def _query(rng: Random, names: Sequence[str], valid: Sequence[str] = ()) -> str:
     """A query string of these names, or of none."""
-    given = [
-        f"{rng.choice((*names, *names, 'x', ''))}={rng.choice((*valid, '')) or _odd(rng)}"
-        for _ in range(rng.choice((0, 1, 1, 2, 5)))
-    ]
+    given = []
+    for _ in range(rng.choice((0, 1, 1, 2, 5))):
+        name = "x" if rng.random() < 0.1 or not names else rng.choice(names)
+        is_valid = valid and rng.random() < 0.7
+        given.append(f"{name}={rng.choice(valid) if is_valid else _odd(rng)}")
     return "?" + "&".join(given) if given else ""
 
 
@@ -237,24 +239,30 @@ def _headers(rng: Random) -> list[tuple[str, str]]:
 
 def _question(rng: Random) -> tuple[str, str, bytes]:
     """Method, path and body."""
-    times = ("at", "2026-05-01T12:00:00Z")
     kind = rng.randrange(12)
     if kind == 0:
         return "POST", "/api/what-if", _json(rng, _changes(rng))
     if kind in (1, 2):
         return "POST", "/api/manifests", _json(rng, {"manifests": _manifests(rng)})
     part = rng.choice(("n0", "default/runs", "default/waits", "a/b", _odd(rng), "d-1"))
-    names = ("at", "q", "limit", "offset", "sort", "group", "pod", "before", "after", "token")
-    path = rng.choice(
+    path, names, known = rng.choice(
         (
-            *("/", "/api/about", "/api/cluster", "/api/verdicts", "/api/pods", "/api/pending"),
-            *("/api/decisions", "/api/decisions/stats", "/api/timeline", "/stream", "/api/x"),
-            *(f"/api/nodes/{part}", f"/api/pods/{part}", f"/api/decisions/{part}"),
-            *(f"/static/{part}", f"/{part}", f"/{part}?token={TOKEN}&x={_odd(rng)}"),
+            *((each, (), ()) for each in ("/", "/api/about", "/api/timeline", "/stream", "/api/x")),
+            ("/api/cluster", ("at", "group"), (*_TIMES, "topology.kubernetes.io/zone")),
+            ("/api/verdicts", ("at", "pod"), (*_TIMES, "default/waits")),
+            ("/api/pods", ("at", "q", "limit"), (*_TIMES, "run", "10")),
+            ("/api/pending", ("q", "limit", "offset", "sort"), ("wai", "10", "since", "pod")),
+            ("/api/decisions", ("limit", "result", "pod", "before"), ("10", *RESULTS)),
+            ("/api/decisions/stats", ("at",), _TIMES),
+            (f"/api/nodes/{part}", ("at",), _TIMES),
+            (f"/api/pods/{part}", ("at",), _TIMES),
+            (f"/api/decisions/{part}", ("at",), _TIMES),
+            (f"/static/{part}", (), ()),
+            (f"/{part}", ("token", "x"), (TOKEN,)),
         )
     )
-    known = ("n0", "default/waits", "since", "10", times[1], TOKEN)
-    return rng.choice(("GET",) * 9 + ("POST",)), path + _query(rng, names, known), b""
+    query = _query(rng, names, known) if names or rng.random() < 0.1 else ""
+    return rng.choice(("GET",) * 19 + ("POST",)), path + query, b""
 
 
 def _json(rng: Random, value: Any) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -59,6 +60,14 @@ class StrictLoader(BoundedLoader):
                 raise yaml.YAMLError(f"{key} is set twice, again in line {line}")
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+
+# Go's YAML and JSON read 1e3 and 1.5e+3 as numbers; YAML 1.1 wants both point and sign.
+StrictLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)[eE][-+]?[0-9]+\Z"),
+    list("-+.0123456789"),
+)
 
 
 def documents(text: str | bytes, kind: type[BoundedLoader] = BoundedLoader) -> Iterator[Document]:
