@@ -23,6 +23,7 @@ from stowage.recording.frames import FrameDecoder, FrameEncoder, UnreadableRecor
 from stowage.recording.reader import Recording
 from tests.fuzz.campaign import Finding
 from tests.fuzz.mutations import mutated_bytes, mutated_tree
+from tests.fuzz.targets.configuration import check_errors
 from tests.support.builders import make_node, make_pod
 from tests.support.consoles import default_frameworks
 from tests.support.recorded_cluster import RecordedCluster as RecordedLife
@@ -65,7 +66,10 @@ class RecordingTarget:
             self._show()
             if zlib.crc32(given) % _REPEATED == 0:
                 self._repeat()
-        except (UnreadableRecording, InvalidConfiguration, ReplayDiverged) as error:
+        except InvalidConfiguration as invalid:
+            check_errors(invalid)
+            return "rejected"
+        except (UnreadableRecording, ReplayDiverged) as error:
             text = str(error)
             # A replay that differs shows both instructions.
             if not text or (len(text) > MAX_MESSAGE and not isinstance(error, ReplayDiverged)):
