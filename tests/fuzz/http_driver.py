@@ -96,7 +96,7 @@ class HttpDriver:
         written = self._runner.run(self._exchange(data))
         for record in self._failures.records:
             cause = record.exc_info[1] if record.exc_info else None
-            if isinstance(cause, HttpProcessingError):
+            if isinstance(cause, HttpProcessingError | web.RequestPayloadError):
                 continue  # `configure_logging` leaves it out
             if cause is not None:
                 raise cause

@@ -11,12 +11,14 @@ from typing import Any, TextIO
 import msgspec
 import structlog
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web import RequestPayloadError
 from structlog.typing import Processor
 
 from stowage.api.values.printable import printable, printable_json
 from stowage.operator.logging.sink import standard_error
 from stowage.operator.logging.verbosity import FilteringLogger, set_verbosity
 
+_BAD_REQUESTS = (HttpProcessingError, RequestPayloadError)
 _FIRST_KEYS = ("timestamp", "level", "event")
 
 
@@ -81,7 +83,7 @@ def _is_not_noted_elsewhere(record: logging.LogRecord) -> bool:
     """
     if logging.getLogger().isEnabledFor(logging.DEBUG):
         return True
-    if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
+    if record.exc_info and isinstance(record.exc_info[1], _BAD_REQUESTS):
         return False
     return not (record.name.startswith("kopf.") and str(record.msg).startswith("Request attempt #"))
 
