@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from tests.fuzz import texts
+from tests.fuzz.mutations import spoil
 
 _TERM = {
     "topologyKey": "topology.kubernetes.io/zone",
@@ -202,23 +203,6 @@ SAMPLES: dict[str, dict[str, Any]] = {
     },
 }
 _KINDS = (*SAMPLES, "Pod", "Pod", "Pod", "Pod", "Pod", "Node", "Node")
-_ODD_VALUES: tuple[Any, ...] = (
-    *(None, True, False, 0, -1, 1.5, -0.0, 1e308, 2**31, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30),
-    *(
-        "",
-        " ",
-        "\x00",
-        "\u202e\U0001f6a2",
-        "In",
-        "Exists",
-        "Lt",
-        "NoExecute",
-        "Always",
-        "9" * 30,
-        "a" * 300,
-    ),
-    *([], {}, [None], [[]], [""], [{}], {"": ""}, {"a": None}, {"a": {"b": []}}, ["a"] * 100),
-)
 
 
 def odd_object(rng: Random) -> tuple[str, bytes]:
@@ -232,7 +216,7 @@ def odd_object(rng: Random) -> tuple[str, bytes]:
     if rng.random() < 0.2:
         value["metadata"]["ownerReferences"] = list(_owners(rng))
     for _ in range(rng.choice((0, 1, 1, 1, 2, 3, 10))):
-        _spoil(value, rng)
+        spoil(value, rng, [texts.label_selector(rng)[:40]], [texts.quantity(rng)])
     data = json.dumps(value, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
     return kind, _spoilt_bytes(data, rng)
 
@@ -248,36 +232,6 @@ def _owners(rng: Random) -> Iterator[dict[str, Any]]:
             "controller": rng.choice((True, True, False, None)),
             "blockOwnerDeletion": rng.random() < 0.5,
         }
-
-
-def _spoil(value: dict[str, Any], rng: Random) -> None:
-    places = list(_places(value))
-    if not places:
-        return
-    container, key = rng.choice(places)
-    match rng.randrange(7):
-        case 0:
-            del container[key]
-        case 1:
-            container[key] = texts.quantity(rng)
-        case 2 if isinstance(container[key], list) and container[key]:
-            container[key] = container[key] * rng.choice((2, 3, 50))
-        case 3 if isinstance(container, dict):
-            container[texts.label_selector(rng)[:40]] = container.pop(key)
-        case 4:
-            other, other_key = rng.choice(places)
-            container[key] = deepcopy(other[other_key])
-        case _:
-            container[key] = deepcopy(rng.choice(_ODD_VALUES))
-
-
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every path in the object that has a value."""
-    keys = list(value) if isinstance(value, dict) else range(len(value))
-    for key in keys:
-        yield value, key
-        if isinstance(value[key], dict | list):
-            yield from _places(value[key])
 
 
 def _spoilt_bytes(data: bytes, rng: Random) -> bytes:

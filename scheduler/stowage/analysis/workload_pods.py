@@ -75,8 +75,11 @@ def objects_of_manifests(
         for obj in _expanded(item, cluster):
             kind = struct_of(obj)
             if kind is Pod:
+                if obj is item:
+                    _decoded(item, Pod)  # what follows relies on the shapes of its fields
                 _admit(obj, classes)
             elif kind is PodGroup:
+                _decoded(obj, PodGroup)
                 obj["spec"] = dict(_field(obj, "spec"))
                 _set_priority(obj, obj["spec"], classes)
             if kind is not None:
@@ -125,6 +128,7 @@ def _expanded(item: Json, cluster: ClusterObjects) -> Iterator[Json]:
     if kind not in _NAMESPACED_WORKLOADS:
         yield default_requests(item) if kind in _WITH_DEVICE_REQUESTS else item
         return
+    _check_pod_template(item)
     if kind in ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"):
         yield {**item, "kind": _SELECTS_PODS.get(kind, kind)}
     if kind == "DaemonSet":
@@ -153,6 +157,14 @@ def _count(item: Json, field: str, default: int) -> int:
         where = f"{item['kind']} {_name(item)}: spec.{field}"
         raise InvalidManifest(f"{where}: {number!r} (expected 0 or more)")
     return number
+
+
+def _check_pod_template(item: Json) -> None:
+    """Check the shapes of the fields of a workload's pods, before pods are made of them."""
+    template = _field(item, "spec", "template")
+    metadata = _field(item, "spec", "template", "metadata") if template.get("metadata") else {}
+    spec = _field(item, "spec", "template", "spec")
+    _decoded({"kind": "Pod", "metadata": {**metadata, "name": _name(item)}, "spec": spec}, Pod)
 
 
 def _pod(item: Json, name: str) -> Json:
@@ -197,8 +209,15 @@ def _daemon_pod(item: Json, node_name: str) -> Json:
 def _claims(item: Json, pod: Json) -> Iterator[Json]:
     """The claims of a StatefulSet's pod, and the volumes that name them."""
     volumes = list(pod["spec"].get("volumes") or ())
-    for template in _field(item, "spec").get("volumeClaimTemplates") or ():
-        volume = template["metadata"]["name"]
+    templates = _field(item, "spec").get("volumeClaimTemplates") or ()
+    where = f"{item['kind']} {_name(item)}: spec.volumeClaimTemplates"
+    if not isinstance(templates, list | tuple):
+        raise InvalidManifest(f"{where}: expected a list")
+    for index, template in enumerate(templates):
+        metadata = template.get("metadata") if isinstance(template, dict) else None
+        volume = metadata.get("name") if isinstance(metadata, dict) else None
+        if not isinstance(volume, str):
+            raise InvalidManifest(f"{where}[{index}].metadata.name: expected a name")
         name = f"{volume}-{pod['metadata']['name']}"
         namespace = item["metadata"]["namespace"]
         meta = {"name": name, "namespace": namespace, "uid": f"claim/{namespace}/{name}"}

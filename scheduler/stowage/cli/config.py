@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
-from rich.console import Console
 
 from stowage.api.config.loading import InvalidConfiguration, configuration_hash, to_builtins
 from stowage.cli.plain_help import PlainCommand, PlainGroup
+from stowage.cli.terminal import terminal
 
 if TYPE_CHECKING:
     from stowage.cli.config_report import ConfigReport
@@ -113,5 +113,5 @@ def _report(feature_gates: list[str] | None) -> ConfigReport:
     try:
         return ConfigReport(feature_gates or ())
     except InvalidConfiguration as invalid:
-        print_errors(Console(stderr=True, highlight=False), invalid)
+        print_errors(terminal(stderr=True), invalid)
         raise typer.Exit(1) from invalid

@@ -5,14 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 import yaml
-from yaml.composer import Composer
-from yaml.constructor import SafeConstructor
-from yaml.cyaml import CParser  # type: ignore[attr-defined]
-from yaml.resolver import Resolver
 
 from stowage.api.config.loading import (
     KIND,
@@ -22,27 +18,14 @@ from stowage.api.config.loading import (
     load_configuration,
 )
 from stowage.api.config.policy import is_policy
+from stowage.api.decoding.bounded_yaml import INVALID, Document, StrictLoader, documents
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 STANDARD_INPUT = Path("-")
 MAX_CHARACTERS = 2**20
-MAX_VALUES = 500_000
-_UNBOUNDED = 2 * MAX_VALUES
 _MAX_ERROR_LENGTH = 500
-
-
-class Document(NamedTuple):
-    """A configuration as it is written.
-
-    Attributes:
-        builtins: The document as mappings, lists and scalars.
-        root: The same with line numbers, for `line_of`.
-    """
-
-    builtins: Any
-    root: yaml.Node
 
 
 def read_configuration(path: Path | None) -> KubeSchedulerConfiguration:
@@ -102,7 +85,7 @@ def parse_document(text: str, flag: str, source: str) -> Document:
         raise InvalidConfiguration([ConfigError(flag, source, expected)])
     try:
         document = _read_yaml(_without_tabs(text))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except INVALID as error:
         one_line = " ".join(_yaml_error(error).split())[:_MAX_ERROR_LENGTH]
         raise InvalidConfiguration(
             [ConfigError(flag, source, f"a YAML document; {one_line}")]
@@ -138,60 +121,22 @@ def _read_yaml(text: str) -> Document | None:
     """The document; None if the text has none.
 
     Raises:
-        yaml.YAMLError: the text is not YAML, or its aliases expand to too many values.
-        ValueError: a scalar is invalid, such as the date 2001-99-99.
+        yaml.YAMLError: the text is not YAML, has several documents, or its aliases expand to too
+            many values.
+        ValueError: a scalar is invalid.
         RecursionError: the document is nested too deeply.
     """
-    loader = _StrictLoader(text)
-    try:
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        if _expanded_size(node, {}) > MAX_VALUES:
-            raise yaml.YAMLError(f"its aliases expand to more than {MAX_VALUES:,} values")
-        return Document(loader.construct_document(node), node)
-    finally:
-        loader.dispose()
-
-
-def _expanded_size(node: yaml.Node, known: dict[int, int]) -> int:
-    """Number of values after each alias is replaced by its anchor's value."""
-    if isinstance(node, yaml.ScalarNode):
-        return 1
-    size = known.get(id(node))
-    if size is None:
-        known[id(node)] = _UNBOUNDED  # reached again only if the node contains itself
-        parts = node.value
-        if isinstance(node, yaml.MappingNode):
-            parts = [each for pair in node.value for each in pair]
-        size = known[id(node)] = min(
-            _UNBOUNDED, 1 + sum(_expanded_size(each, known) for each in parts)
+    found = documents(text, StrictLoader)
+    first = next(found, None)
+    second = next(found, None)
+    if first is not None and second is not None:
+        raise yaml.composer.ComposerError(
+            "expected a single document in the stream",
+            first.root.start_mark,
+            "but found another document",
+            second.root.start_mark,
         )
-    return size
-
-
-class _StrictLoader(Composer, CParser, SafeConstructor, Resolver):
-    """Strict YAML, as in Kubernetes: a duplicate field is an error.
-
-    libyaml reads the text, three times as fast as PyYAML. Its own composer would overflow the stack
-    of a document that is nested deeply; the one in Python raises RecursionError.
-    """
-
-    def __init__(self, text: str) -> None:
-        CParser.__init__(self, text)
-        Composer.__init__(self)
-        SafeConstructor.__init__(self)
-        Resolver.__init__(self)
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key_node, _ in node.value:
-            key = str(self.construct_object(key_node))
-            if key in seen:
-                line = key_node.start_mark.line + 1
-                raise yaml.YAMLError(f"{key} is set twice, again in line {line}")
-            seen.add(key)
-        return super().construct_mapping(node, deep)
+    return first
 
 
 def print_errors(

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import yaml
-from rich.console import Console
 from rich.markup import escape
 
 from stowage.api.config.feature_gates import FLAG, parse_feature_gates
@@ -35,6 +34,7 @@ from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.policy_file import policy_builtins
 from stowage.cli.profile_settings import profile_settings_without_effect
 from stowage.cli.profiles import make_frameworks, with_plugin_errors
+from stowage.cli.terminal import terminal
 from stowage.framework import Registry
 from stowage.framework.profile.profile import ALL
 
@@ -65,7 +65,7 @@ class ConfigReport:
     """
 
     def __init__(self, feature_gates: Sequence[str] = ()) -> None:
-        self._errors = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._errors = terminal(stderr=True, soft_wrap=True)
         gates = parse_feature_gates(feature_gates)
         self._registry = discover_plugins(gates=gates)
         for text in gates.without_effect():
@@ -80,7 +80,7 @@ class ConfigReport:
             return False
         names = ", ".join(profile.scheduler_name for profile in accepted.decoded.profiles)
         text = f"{_name(file)} (profiles: {names}; hash {configuration_hash(accepted.effective)})"
-        Console(highlight=False, soft_wrap=True).print(f"[green]ok:[/green] {escape(text)}")
+        terminal(soft_wrap=True).print(f"[green]ok:[/green] {escape(text)}")
         return True
 
     def accepted(self, file: Path | None) -> Accepted | None:

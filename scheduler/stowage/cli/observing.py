@@ -6,13 +6,13 @@ import asyncio
 import signal
 from pathlib import Path
 
-from rich.console import Console
 from rich.markup import escape
 
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.source import failures_reported, read_profiles
 from stowage.cli.configurator import Configurator
 from stowage.cli.plugin_discovery import discover_plugins
+from stowage.cli.terminal import terminal
 from stowage.operator import LoadedConfiguration, RecordingOptions, configure_logging
 from stowage.operator.clock import Clock
 from stowage.operator.observer import Observed, ObserverOptions, observe
@@ -26,7 +26,7 @@ def record_cluster(
     flags: ClusterFlags, folder: Path, limits: RecordingLimits, *, anonymises: bool
 ) -> int:
     """Record; the exit status. Exits with 1 if the cluster cannot be watched."""
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     configure_logging(json=False)
     with failures_reported(console):
         options = ObserverOptions(

@@ -15,6 +15,7 @@ from stowage.api.config.loading import (
     KubeSchedulerProfile,
     PluginConfig,
 )
+from stowage.api.config.validation import MAX_PROFILES
 from stowage.framework import Framework, Registry, build_profile
 from stowage.plugins import in_tree_registry
 
@@ -64,7 +65,8 @@ def with_plugin_errors(
     except InvalidFields as invalid:
         more: tuple[ConfigError, ...] = ()
         try:
-            make_frameworks(invalid.decoded, registry())
+            if len(invalid.decoded.profiles) <= MAX_PROFILES:
+                make_frameworks(invalid.decoded, registry())
         except InvalidConfiguration as others:
             more = others.errors
         known = tuple(error.path for error in invalid.errors)

@@ -151,9 +151,9 @@ def _failures_reported(
 
 def _console() -> Console:
     # Imported late: Rich is not needed to schedule.
-    from rich.console import Console  # noqa: PLC0415
+    from stowage.cli.terminal import terminal  # noqa: PLC0415
 
-    return Console(stderr=True, highlight=False)
+    return terminal(stderr=True)
 
 
 app = single_command_app(run, RunCommand)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import dask
-from distributed import Client, Future, KilledWorker, LocalCluster, as_completed
+from distributed import Client, Future, KilledWorker, LocalCluster, Security, as_completed
 
 from stowage.experiments import worker_process
 from stowage.experiments.experiment import Experiment, Outcome, outcome_of
@@ -90,6 +90,9 @@ class DaskPool:
                 # Dask's own HTTP pages, here only: without an address they take port 8787.
                 dashboard_address=_ANY_LOCAL_PORT,
                 worker_dashboard_address=_ANY_LOCAL_PORT,
+                # Dask runs what any client sends. Other users of this machine reach the port, but
+                # they do not have these certificates.
+                security=Security.temporary(),
                 preload=worker_process.__name__,
                 silence_logs=logging.CRITICAL,
             )

@@ -180,6 +180,9 @@ class CallEncoder:
         return kept
 
 
+NOT_CALLS = (msgspec.DecodeError, UnicodeDecodeError)
+"""What `decode_calls` raises for bytes that are something else."""
+
 _decode = msgspec.msgpack.Decoder(list[_Handle | _Schedule | _Checkpoint | End]).decode
 
 
@@ -187,7 +190,7 @@ def decode_calls(data: bytes) -> Sequence[Recorded]:
     """The entries of one MessagePack array.
 
     Raises:
-        msgspec.DecodeError: The bytes are something else.
+        NOT_CALLS: The bytes are something else.
     """
     return [_entry(each) for each in _decode(data)]
 

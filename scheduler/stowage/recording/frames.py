@@ -22,6 +22,9 @@ MAGIC = b"stowage recording 1\n"
 RECORDING_START = b"stowage recording "
 """The beginning of the magic line of any version."""
 _PREFIX = struct.Struct("<II")
+MAX_FRAME_BYTES = 2**30
+"""Content of a frame. DEFLATE expands a thousandfold, so a small file could fill the memory; a call
+with the objects of a large cluster has a third of this."""
 _RAW_DEFLATE = -15
 _MAX_LENGTH = 2**28
 """A longer frame is damaged: the recorder flushes long before."""
@@ -65,12 +68,17 @@ def _framed(payload: bytes) -> bytes:
 class FrameDecoder:
     """Reads the frames of one file, up to the last complete one.
 
+    Args:
+        file: The file.
+        max_frame_bytes: A frame with more content is damaged.
+
     Attributes:
         num_cut: Number of bytes of an incomplete frame at the end; known after the last frame.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
         self._file = file
+        self._max_frame_bytes = max_frame_bytes
         self._decompressor = zlib.decompressobj(_RAW_DEFLATE)
         self.num_cut = 0
 
@@ -102,11 +110,19 @@ class FrameDecoder:
         """
         number = 1
         while (payload := self._payload(number)) is not None:
-            try:
-                yield self._decompressor.decompress(payload)
-            except zlib.error as error:
-                raise UnreadableRecording(f"frame {number} is damaged: {error}") from error
+            yield self._expanded(number, payload)
             number += 1
+
+    def _expanded(self, number: int, payload: bytes) -> bytes:
+        try:
+            content = self._decompressor.decompress(payload, self._max_frame_bytes)
+        except zlib.error as error:
+            raise UnreadableRecording(f"frame {number} is damaged: {error}") from error
+        if self._decompressor.unconsumed_tail:
+            raise UnreadableRecording(
+                f"frame {number} is damaged: it expands to more than {self._max_frame_bytes} bytes"
+            )
+        return content
 
     def _payload(self, number: int) -> bytes | None:
         """The next complete payload; None at the end of the file."""

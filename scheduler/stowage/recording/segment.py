@@ -8,9 +8,11 @@ from pathlib import Path
 import msgspec
 
 from stowage.engine.journal import Entry
-from stowage.recording.calls import CheckpointPart, End, decode_calls
+from stowage.recording.calls import NOT_CALLS, CheckpointPart, End, decode_calls
 from stowage.recording.frames import FrameDecoder, UnreadableRecording
 from stowage.recording.header import Header
+
+MIN_UNIX_S, MAX_UNIX_S = 0.0, 253_402_300_800.0
 
 
 class Segment:
@@ -63,7 +65,7 @@ class Segment:
     def _entries_of(self, data: bytes) -> Iterator[Entry | CheckpointPart]:
         try:
             entries = decode_calls(data)
-        except msgspec.DecodeError as error:
+        except NOT_CALLS as error:
             raise UnreadableRecording(
                 f"recorded by Stowage {self.header.stowage}, which this version cannot read: "
                 f"{error}"
@@ -71,5 +73,11 @@ class Segment:
         for entry in entries:
             if isinstance(entry, End):
                 self.end = entry.reason
-            else:
-                yield entry
+                continue
+            self._check_time(entry.now)
+            yield entry
+
+    def _check_time(self, now: float) -> None:
+        """Check that a call has a time of day: damaged numbers would fail where it is shown."""
+        if not MIN_UNIX_S <= self.header.unix_offset_s + now < MAX_UNIX_S:
+            raise UnreadableRecording(f"a call at {now} s, expected a time before the year 10000")

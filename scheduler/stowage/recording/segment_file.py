@@ -30,6 +30,7 @@ class SegmentFile:
         self._make_room = make_room
         self._partial = path.with_name(path.name + PARTIAL)
         self._file = self._partial.open("xb", buffering=0)
+        os.fchmod(self._file.fileno(), 0o640)
         self._frames = FrameEncoder()
 
     def write_header(self, data: bytes) -> None:

@@ -27,6 +27,10 @@ async def _echo(request: web.Request) -> web.Response:
     return web.Response(body=request.path.encode() + b" " + await request.read())
 
 
+async def _redirect(_request: web.Request) -> web.Response:
+    return web.Response(status=307, headers={"Location": "/scheduler/echo"})
+
+
 async def _fail(_request: web.Request) -> web.Response:
     return web.Response(status=503)
 
@@ -56,6 +60,7 @@ async def _server(tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     app = web.Application()
     app.router.add_post("/scheduler/echo", _echo)
     app.router.add_post("/scheduler/fail", _fail)
+    app.router.add_post("/scheduler/redirect", _redirect)
     app.router.add_post("/scheduler/hang", _hang)
     app.router.add_post("/scheduler/flood", _flood)
     app.router.add_post("/scheduler/compressed", _compressed)
@@ -243,3 +248,10 @@ def test_an_unusable_certificate_authority_is_refused_when_the_client_is_created
     for fields in ({"ca_file": str(tmp_path / "absent")}, {"ca_data": b"no certificate"}):
         with pytest.raises(OSError):  # noqa: PT011 - the text is OpenSSL's
             ExtenderClient(Extender(url_prefix="https://x", **_tls(**fields)))
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    """The pod would go to a server that nobody configured."""
+    async with _server() as url:
+        with pytest.raises(ExtenderError, match="code 307"):
+            await _send(url, "redirect")

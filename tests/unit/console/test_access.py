@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from yarl import URL
 
 from tests.support.builders import make_node
 from tests.support.console_server import TOKEN, ConsoleClient, bearer, console_of
@@ -191,3 +192,12 @@ async def test_a_form_cannot_ask(console: ConsoleClient) -> None:
         console.url("/api/what-if"), headers=bearer(), data={"drain": "n"}
     ) as response:
         assert response.status == 400
+
+
+@pytest.mark.parametrize("path", ["/%0d%0aSet-Cookie:%20a=b", "/%1B", "/%0aX"])
+async def test_an_address_cannot_add_a_header(console: ConsoleClient, path: str) -> None:
+    url = URL(console.url(f"{path}?token={TOKEN}"), encoded=True)
+    async with console.session.get(url, allow_redirects=False) as response:
+        assert response.status == 303
+        assert response.headers["Location"].lower() == path.lower()
+        assert [*response.headers].count("Set-Cookie") == 1

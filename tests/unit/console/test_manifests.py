@@ -95,3 +95,39 @@ def test_a_text_that_is_too_long_is_refused() -> None:
         "1,048,576 characters"
         in check_manifests("#" * (MAX_CHARACTERS + 1), ClusterObjects()).errors[0].message
     )
+
+
+@pytest.mark.parametrize(
+    ("changed", "line", "field"),
+    [
+        (
+            DEPLOYMENT.replace("    spec:", "    metadata: x\n    spec:"),
+            8,
+            "spec.template.metadata",
+        ),
+        (DEPLOYMENT.replace("cpu: {cpu}", "7"), 12, "spec.containers[0].resources.requests"),
+        (f"{DEPLOYMENT.partition('      -')[0]}        7\n", 9, "spec.containers"),
+        (POD.replace("spec:", "spec:\n  tolerations: [x]"), 6, "spec.tolerations[0]"),
+        (POD.replace("spec:", "spec:\n  priorityClassName: [x]"), 6, "spec.priorityClassName"),
+    ],
+)
+def test_a_field_of_another_shape_is_named(changed: str, line: int, field: str) -> None:
+    assert errors_of(changed) == [(line, field)]
+
+
+@pytest.mark.parametrize("templates", ["7", "[7]", "[{metadata: 7}]", "[{}]"])
+def test_claims_of_another_shape_are_refused(templates: str) -> None:
+    text = DEPLOYMENT.replace("Deployment", "StatefulSet").format(cpu=1)
+    text = text.replace("spec:\n  rep", f"spec:\n  volumeClaimTemplates: {templates}\n  rep")
+    found = check_manifests(text, ClusterObjects())
+    assert "spec.volumeClaimTemplates" in found.errors[0].message
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "a: &a [*a]", "[" * 50_000])
+def test_text_that_is_no_yaml_has_one_error(text: str) -> None:
+    (error,) = check_manifests(text, ClusterObjects()).errors
+    assert error.message
+
+
+def test_of_two_lists_of_items_the_last_counts() -> None:
+    assert len(check_manifests("items: [1]\nitems: []\n", ClusterObjects()).errors) == 0

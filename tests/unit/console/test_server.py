@@ -296,3 +296,11 @@ async def test_a_change_of_the_cluster_changes_the_answer(console: ConsoleClient
         cluster.apply([AssignedPodSeen(make_pod("fits", cpu="1", node="b"))])
         answer = await other.get("/api/nodes/b")
         assert [each["pod"] for each in answer["pods"]] == ["default/fits"]
+
+
+async def test_a_body_that_is_no_text_is_refused(console: ConsoleClient) -> None:
+    headers = {**bearer(), "Content-Type": "application/json"}
+    url = console.url("/api/manifests")
+    async with console.session.post(url, headers=headers, data=b'{"manifests": "\xff"}') as answer:
+        assert answer.status == 400
+        assert (await answer.json())["error"]["field"] == "body"

@@ -8,8 +8,9 @@ from typing import Any
 
 import dask
 import pytest
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 
+from stowage.experiments.dask_pool import DaskPool
 from stowage.experiments.experiment import Outcome
 from stowage.experiments.extra import MissingExtra
 from stowage.experiments.pool import PoolOptions
@@ -91,3 +92,24 @@ def test_without_dask_workers_are_refused_and_one_process_is_the_default(
     with pytest.raises(MissingExtra, match=r"--workers 2 needs .* 'stowage\[simulate\]"):
         run_sweep([Tiny(1), Tiny(2)], TWO_PROCESSES)
     assert len(run_sweep([Tiny(1), Tiny(2)], SweepOptions()).results) == 2
+
+
+def test_nobody_without_its_certificates_reaches_the_processes_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Dask runs what any client sends; other users of the machine reach the port."""
+    started: list[Any] = []
+
+    def start(**options: Any) -> Any:
+        started.append(LocalCluster(**options))
+        return started[-1]
+
+    monkeypatch.setattr("stowage.experiments.dask_pool.LocalCluster", start)
+    with DaskPool(None, 1) as pool:
+        assert [each.failure for each in pool.run([Tiny(1)])] == [None]
+        address = started[0].scheduler_address
+        assert address.startswith("tls://127.0.0.1:")
+        with pytest.raises(OSError, match=r"[Tt]imed out|reset|closed"):
+            Client(address.replace("tls:", "tcp:"), timeout=0.3, set_as_default=False)
+        with pytest.raises(TypeError, match="TLS"):
+            Client(address, timeout=0.3, set_as_default=False)

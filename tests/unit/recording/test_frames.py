@@ -74,3 +74,18 @@ def test_a_changed_byte_is_never_read_as_content(
 def test_a_file_without_a_header_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(UnreadableRecording, match=message):
         FrameDecoder(io.BytesIO(data)).header()
+
+
+def test_a_frame_that_expands_without_bound_is_damaged() -> None:
+    data, _ = file_of(b"header", [b"0" * 10_000])
+    decoder = FrameDecoder(io.BytesIO(data), max_frame_bytes=1_000)
+    decoder.header()
+    with pytest.raises(UnreadableRecording, match=r"frame 1 .* expands to more than 1000 bytes"):
+        list(decoder.frames())
+
+
+def test_a_frame_of_the_largest_size_is_read() -> None:
+    data, _ = file_of(b"header", [b"0" * 1_000, b"1" * 1_000])
+    decoder = FrameDecoder(io.BytesIO(data), max_frame_bytes=1_000)
+    decoder.header()
+    assert list(decoder.frames()) == [b"0" * 1_000, b"1" * 1_000]

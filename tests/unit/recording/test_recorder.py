@@ -76,6 +76,12 @@ def test_all_calls_are_in_the_file_after_close(tmp_path: Path) -> None:
     assert find_recording(tmp_path / "new" / "folder") == recorded.path
 
 
+def test_others_of_the_machine_cannot_read_a_recording(tmp_path: Path) -> None:
+    recorded = Recorded(tmp_path)
+    recorded.recorder.close()
+    assert recorded.path.stat().st_mode & 0o777 == 0o640
+
+
 def test_a_recording_without_an_end_says_so(tmp_path: Path) -> None:
     recorded = Recorded(tmp_path)
     recorded.recorder.record(call(1.0))

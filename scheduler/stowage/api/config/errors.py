@@ -8,6 +8,10 @@ from typing import Any
 
 import msgspec
 
+from stowage.api.values.printable import printable
+
+MAX_ERRORS = 100
+"""More would fill the log and ``/readyz?verbose``: who writes the ConfigMap decides how many."""
 _SHOWN_CHARACTERS = 60
 _PRIVATE = "keyData"
 """A field that is never shown: errors appear in logs, Events and public health checks."""
@@ -35,7 +39,7 @@ class ConfigError(msgspec.Struct, frozen=True):
     expectation: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.shown_value} (expected {self.expectation})"
+        return printable(f"{self.path}: {self.shown_value} (expected {self.expectation})")
 
     @property
     def shown_value(self) -> str:
@@ -61,8 +65,13 @@ def _without_keys(value: Any) -> Any:
 
 
 class InvalidConfiguration(ValueError):  # noqa: N818 - as InvalidObject: it names the finding
-    """A configuration that cannot be used; `errors` lists all errors."""
+    """A configuration that cannot be used; `errors` lists the errors, at most `MAX_ERRORS`."""
 
     def __init__(self, errors: Iterable[ConfigError]) -> None:
-        self.errors = tuple(errors)
+        found = tuple(errors)
+        if len(found) > MAX_ERRORS:
+            num_left = len(found) - MAX_ERRORS + 1
+            more = ConfigError("<root>", num_left, "no more errors; so many are not listed")
+            found = (*found[: MAX_ERRORS - 1], more)
+        self.errors = found
         super().__init__("; ".join(map(str, self.errors)))

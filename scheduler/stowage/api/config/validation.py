@@ -23,6 +23,10 @@ from stowage.api.config.types import (
 REMOVED_PLUGINS = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """Plugins that v1 of the configuration does not allow (``invalidPluginsByVersion``)."""
 
+MAX_PROFILES = 32
+"""kube-scheduler has no limit. Each takes two milliseconds when the ConfigMap changes, during which
+nothing is scheduled."""
+
 _TRACING_SCHEMES = frozenset({"", "dns:", "unix:", "unix-abstract:"})
 
 
@@ -105,6 +109,9 @@ def _tracing_errors(tracing: TracingConfiguration) -> Iterator[ConfigError]:
 
 
 def _profiles_errors(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[ConfigError]:
+    if len(profiles) > MAX_PROFILES:
+        yield ConfigError("profiles", len(profiles), f"at most {MAX_PROFILES}")
+        return
     first_index: dict[str, int] = {}
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"

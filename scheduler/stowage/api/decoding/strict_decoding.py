@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from stowage.api.config.errors import ConfigError
+from stowage.api.config.errors import MAX_ERRORS, ConfigError
 from stowage.api.decoding.suggestion import did_you_mean
 from stowage.api.values.duration import Duration, parse_duration
 
@@ -46,9 +46,12 @@ def decode_struct(
     decoded = {}
     for key, content in value.items():
         field = fields.get(key)
-        field_path = f"{path}.{key}" if path else str(key)
+        shown = str(key) or '""'
+        field_path = f"{path}.{shown}" if path else shown
         if field is None:
-            errors.append(ConfigError(field_path, content, _unknown_field(str(key), fields)))
+            # A suggestion is searched for only if the error will be listed.
+            known = fields if len(errors) < MAX_ERRORS else ()
+            errors.append(ConfigError(field_path, content, _unknown_field(str(key), known)))
         elif content is not None:
             before = len(errors)
             read = _decode(content, field.type, field_path, errors)
@@ -65,6 +68,8 @@ def struct_fields(struct: type[msgspec.Struct]) -> Mapping[str, msgspec.structs.
 
 def _unknown_field(key: str, known: Iterable[str]) -> str:
     names = list(known)
+    if not names:
+        return "no such field"
     hint = did_you_mean(key, names) or f"; known are {', '.join(names)}"
     return f"no such field{hint}"
 

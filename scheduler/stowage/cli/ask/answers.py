@@ -40,6 +40,7 @@ from stowage.cli.ask.source import (
 )
 from stowage.cli.ask.weights import parse_weights
 from stowage.cli.ask.what_if_tables import what_if_tables
+from stowage.cli.terminal import terminal
 
 #: Kinds of which a count makes copies.
 _COPIED = frozenset({Pod.__name__, PodGroup.__name__, CoschedulingPodGroup.__name__})
@@ -141,7 +142,7 @@ def answer_compact(flags: ClusterFlags, output: OutputFormat) -> None:
 
 
 def _errors() -> Console:
-    return Console(stderr=True, highlight=False)
+    return terminal(stderr=True)
 
 
 def _objects_with_pods(filenames: Sequence[Path], contents: ClusterContents) -> ClusterObjects:

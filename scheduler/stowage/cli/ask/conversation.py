@@ -24,6 +24,7 @@ from stowage.cli.ask import capacity, compact, explain, what_if
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.source import ClusterContents, failures_reported, kept, read_contents
 from stowage.cli.plain_help import PlainGroup
+from stowage.cli.terminal import terminal
 
 PROMPT = "stowage> "
 _RELOAD = "reload"
@@ -43,7 +44,7 @@ _ASK = typer.main.get_command(_questions)
 
 def converse(flags: ClusterFlags) -> None:
     """Read the cluster, then answer the lines of standard input until it ends."""
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     contents = _loaded(flags, console)
     with suppress(ImportError):
         import readline  # noqa: F401, PLC0415 - editing and history of input()

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from stowage.api.decisions import Decision, DecisionPage
+from stowage.api.values.printable import printable
 from stowage.cli.ask.output import plain_table
 
 HEADINGS = ("time", "pod", "attempt", "result", "node", "why")
@@ -33,7 +34,7 @@ def table_line(row: Decision | Sequence[str], wide: bool) -> str:
     cells = _cells(row, wide) if isinstance(row, Decision) else _headings(wide)
     widths = (*_WIDTHS[:4], *_WIDE_WIDTHS, _WIDTHS[4]) if wide else _WIDTHS
     padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=False)]
-    return "  ".join([*padded, *cells[len(widths) :]]).rstrip()
+    return printable("  ".join([*padded, *cells[len(widths) :]]).rstrip())
 
 
 def _headings(wide: bool) -> Sequence[str]:

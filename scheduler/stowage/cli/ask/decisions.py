@@ -20,12 +20,14 @@ from stowage.api.decisions import (
     DecisionPage,
     DecisionQuery,
 )
+from stowage.api.values.printable import printable_json
 from stowage.cli.ask.decision_source import DecisionReader, DecisionSource, UnreadableDecisions
 from stowage.cli.ask.decision_tables import HEADINGS, decision_tables, table_line
 from stowage.cli.ask.flags import Output, OutputFormat
 from stowage.cli.ask.output import write_answer
 from stowage.cli.flag_groups import takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
+from stowage.cli.terminal import terminal
 
 POLL_S = 1.0
 _FILTERS = "The filters"
@@ -82,7 +84,7 @@ def decisions_command(
     # Imported late: --help does not need numpy and the plugins.
     from stowage.cli.ask.source import failures_reported  # noqa: PLC0415
 
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     query = DecisionQuery(namespace, pod, node, "" if result is None else result.value, limit)
     with failures_reported(console):
         reader = recorded.reader()
@@ -125,7 +127,7 @@ def _followed(console: Console, reader: DecisionReader, query: DecisionQuery) ->
 
 def _as_text(decision: Decision, output: OutputFormat) -> str:
     if output is OutputFormat.JSON:
-        return f"{msgspec.json.encode(decision).decode()}\n"
+        return f"{printable_json(msgspec.json.encode(decision).decode())}\n"
     if output is OutputFormat.YAML:
         document: str = yaml.safe_dump(msgspec.to_builtins(decision), sort_keys=False)
         return f"---\n{document}"

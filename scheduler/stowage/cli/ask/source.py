@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 import typer
-import yaml
 from kubernetes.aio.config import ConfigException
 from rich.console import Console
 from rich.markup import escape
@@ -25,6 +24,7 @@ from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.analysis.workload_pods import InvalidManifest
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import InvalidConfiguration, KubeSchedulerConfiguration
+from stowage.api.decoding.bounded_yaml import INVALID, documents
 from stowage.api.decoding.errors import InvalidObject
 from stowage.cli.ask.decision_source import UnreadableDecisions
 from stowage.cli.ask.flags import ClusterFlags
@@ -192,7 +192,7 @@ def read_items(file: Path) -> list[dict[str, Any]]:
         documents = _documents(data)
     except OSError as error:
         raise UnreadableObjects(f"{name}: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except INVALID as error:
         text = " ".join(str(error).split())
         raise UnreadableObjects(f"{name}: expected JSON or YAML; {text}") from error
     items: list[dict[str, Any]] = []
@@ -205,7 +205,7 @@ def _documents(data: bytes) -> list[Any]:
     try:
         return [msgspec.json.decode(data)]
     except msgspec.DecodeError:
-        return [each for each in yaml.load_all(data, yaml.CSafeLoader) if each is not None]
+        return [each.builtins for each in documents(data) if each.builtins is not None]
 
 
 def _unfolded(document: Any, place: str) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from stowage.cli.console.following import follow_cluster, follow_decisions, keep
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.profiles import make_frameworks
+from stowage.cli.terminal import terminal
 from stowage.console.clusters.live import LiveCluster
 from stowage.console.clusters.recorded import RecordedCluster
 from stowage.console.clusters.source import ClusterSource, SourceName
@@ -48,7 +49,7 @@ def serve(flags: ClusterFlags, decisions: DecisionSource, port: int, *, opens: b
 
     Exits with 1 if the cluster cannot be read.
     """
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     configure_logging(json=False)
     raise_collection_thresholds()
     with failures_reported(console):

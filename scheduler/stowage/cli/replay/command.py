@@ -34,6 +34,7 @@ from stowage.cli.replay.comparison_tables import comparison_tables
 from stowage.cli.replay.repetition import Repetition, last_attempt
 from stowage.cli.replay.report import report_tables
 from stowage.cli.replay.report_file import write_report
+from stowage.cli.terminal import terminal
 from stowage.engine import ReplayDiverged
 from stowage.recording.frames import UnreadableRecording
 from stowage.recording.reader import Recording, find_recording
@@ -98,7 +99,7 @@ def replay(
     """
     changes = Changes(config, split_lists(weights))
     _check_usage(changes, until, report)
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     with _failures_reported(console), garbage_collection_paused():
         answer, tables = asyncio.run(_answer(find_recording(recording), changes, until, at))
         if report is not None:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
+
+from stowage.cli.terminal import terminal
 
 _WIDTH = 160
 
@@ -17,7 +19,7 @@ def write_report(path: Path, parts: Sequence[RenderableType]) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    console = Console(file=StringIO(), record=True, highlight=False, width=_WIDTH)
+    console = terminal(file=StringIO(), record=True, width=_WIDTH)
     for each in parts:
         console.print(each, soft_wrap=isinstance(each, str))
     path.write_text(console.export_html(), encoding="utf-8")

@@ -10,7 +10,6 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 import typer
-from rich.console import Console
 
 from stowage.analysis.simulation.timeline import Workload
 from stowage.cli.ask.flags import Output, OutputFormat
@@ -36,6 +35,7 @@ from stowage.cli.simulate.report import (
     simulation_tables,
 )
 from stowage.cli.simulate.workload_files import read_workloads
+from stowage.cli.terminal import terminal
 from stowage.experiments.experiment import Outcome
 from stowage.experiments.sweep import Sweep, SweepOptions
 from stowage.experiments.workload_experiment import Fingerprints, WorkloadExperiment
@@ -162,7 +162,7 @@ def simulate(
     """
     wanted = parse_seeds(seeds)
     options = running.options()
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     with experiment_failures_reported(console):
         files_beside.check()
         with failures_reported(console), garbage_collection_paused():

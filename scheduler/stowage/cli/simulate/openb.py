@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from stowage.cli.flag_groups import Without, takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
@@ -25,6 +24,7 @@ from stowage.cli.simulate.openb_output import (
     print_failures,
     print_means,
 )
+from stowage.cli.terminal import terminal
 
 
 @takes_flag_groups
@@ -75,7 +75,7 @@ def simulate_openb(
     """
     wanted = parse_seeds(seeds)
     options = running.options()
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     with experiment_failures_reported(console):
         files.check()
         experiments = read_experiments(nodes, pods, policies, wanted, console)

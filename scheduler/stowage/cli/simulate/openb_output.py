@@ -16,6 +16,7 @@ from stowage.analysis.simulation.openb.loads import LOADS, METRICS, table_values
 from stowage.analysis.simulation.openb.policies import POLICIES
 from stowage.analysis.simulation.result import ExperimentResult
 from stowage.cli.ask.output import plain_table
+from stowage.cli.terminal import terminal
 from stowage.experiments.sweep import Sweep
 
 _WIDE = 160
@@ -52,7 +53,7 @@ def print_means(results: Sequence[ExperimentResult]) -> None:
         failed = fmean(each.metrics["failed"] for each in group)
         table.add_row(trace, policy, str(len(group)), *means, f"{failed:.0f}")
     # As wide as the table: a redirected table has no cut names.
-    console = Console(file=sys.stdout, highlight=False, width=_WIDE)
+    console = terminal(file=sys.stdout, width=_WIDE)
     if groups:
         console.print("Allocated GPUs in percent of all, by the load that has arrived:")
         console.print(table)

@@ -20,6 +20,7 @@ from stowage.api.config.loading import (
     InvalidConfiguration,
     load_configuration,
 )
+from stowage.api.decoding.bounded_yaml import INVALID, documents
 from stowage.api.decoding.document_lines import line_of
 from stowage.cli.ask.source import UnreadableObjects, read_items
 from stowage.cli.profiles import make_frameworks
@@ -78,10 +79,10 @@ def _synthetic(
 def _places(file: Path, index: int) -> Callable[[str], str]:
     """Makes ``FILE:LINE`` of a field of the workload with a number in its file."""
     try:
-        documents = list(yaml.compose_all(file.read_text(encoding="utf-8"), yaml.SafeLoader))
-    except (OSError, yaml.YAMLError):
+        written = [each.root for each in documents(file.read_bytes())]
+    except (OSError, *INVALID):
         return lambda _path: str(file)  # read from standard input, or not as YAML
-    roots = [each for each in documents if is_workload(_top_level(each))]
+    roots = [each for each in written if is_workload(_top_level(each))]
     if index >= len(roots):
         return lambda _path: str(file)
     return lambda path: f"{file}:{line_of(roots[index], path)}"

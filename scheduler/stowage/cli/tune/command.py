@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from stowage.analysis.tuning.objectives import Objective
 from stowage.api.config.types import API_VERSION, KIND
@@ -15,6 +14,7 @@ from stowage.cli.lazy_commands import single_command_app
 from stowage.cli.simulate.command import parse_seeds
 from stowage.cli.simulate.experiment_flags import RunningFlags
 from stowage.cli.simulate.workload_files import read_workloads
+from stowage.cli.terminal import terminal
 from stowage.cli.tune.answer import search_and_answer
 from stowage.cli.tune.search_flags import (
     SEARCH,
@@ -84,7 +84,7 @@ def tune(
 
     objectives = [each.value for each in objective or (Objective.PACKING,)]
     options = search.options(objectives, running)
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     search_and_answer(make_task, options, answer, console)
 
 

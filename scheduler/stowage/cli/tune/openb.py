@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from stowage.analysis.simulation.openb.experiment import SCHEDULER_NAME
 from stowage.analysis.tuning.objectives import OpenbObjective
@@ -18,6 +17,7 @@ from stowage.cli.simulate.command import parse_seeds
 from stowage.cli.simulate.experiment_flags import RunningFlags
 from stowage.cli.simulate.openb_input import read_traces
 from stowage.cli.simulate.openb_policies import PACKAGE
+from stowage.cli.terminal import terminal
 from stowage.cli.tune.answer import search_and_answer
 from stowage.cli.tune.openb_data import OpenbData
 from stowage.cli.tune.search_flags import (
@@ -88,7 +88,7 @@ def tune_openb(
     As stowage tune, with the experiment of stowage simulate openb. NodeResourcesFit may look at
     thousandths of GPUs as well.
     """
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
 
     def make_task() -> TuningTask:
         document = _with_gpu_sharing() if config is None else written_configuration(config)

@@ -11,6 +11,7 @@ import yaml
 
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.workload_pods import InvalidManifest, objects_of_manifests
+from stowage.api.decoding.bounded_yaml import INVALID, documents
 from stowage.api.decoding.document_lines import line_of
 from stowage.api.decoding.errors import InvalidObject
 from stowage.console.answers.answer import Answer
@@ -96,12 +97,9 @@ def _items(text: str) -> tuple[list[_Item], list[ManifestError]]:
         return [], [ManifestError(f"expected at most {MAX_CHARACTERS:,} characters")]
     items: list[_Item] = []
     errors: list[ManifestError] = []
-    loader = yaml.SafeLoader(text)
     try:
-        while loader.check_node():
-            node: Any = loader.get_node()
-            value = loader.construct_document(node)
-            for each in _unfolded(value, node):
+        for document in documents(text):
+            for each in _unfolded(*document):
                 error = _shape_error(each)
                 errors += [error] if error else []
                 items += [] if error else [each]
@@ -109,10 +107,8 @@ def _items(text: str) -> tuple[list[_Item], list[ManifestError]]:
         mark = error.problem_mark or error.context_mark
         line, column = (0, 0) if mark is None else (mark.line + 1, mark.column + 1)
         errors.append(ManifestError(error.problem or "expected YAML", line, column))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except INVALID as error:
         errors.append(ManifestError(f"expected YAML; {' '.join(str(error).split())[:300]}"))
-    finally:
-        loader.dispose()
     return items, errors
 
 
@@ -122,7 +118,7 @@ def _unfolded(value: Any, node: yaml.Node) -> Iterator[_Item]:
         return
     if isinstance(value, dict) and isinstance(value.get("items"), list):
         nodes = [each for key, each in node.value if key.value == "items"]
-        value, node = value["items"], nodes[0]
+        value, node = value["items"], nodes[-1]  # of equal keys the last counts
     if isinstance(value, list):
         for each, its_node in zip(value, node.value, strict=True):
             yield _Item(each, its_node)

@@ -77,8 +77,9 @@ class Access:
         if given is None or request.method != "GET" or not self._is_token(given):
             return None
         left = [(name, value) for name, value in request.query.items() if name != "token"]
-        # Exactly one leading slash: "//host" would lead to another server.
-        path = "/" + request.path.lstrip("/")
+        # Exactly one leading slash: "//host" would lead to another server. The path stays encoded:
+        # it may have line breaks.
+        path = "/" + request.rel_url.raw_path.lstrip("/")
         location = f"{path}?{urlencode(left)}" if left else path
         if request.headers.get("Sec-Fetch-Site") in _OTHER_SITES:
             # A redirect would continue the navigation of the other site, without the cookie.

@@ -52,6 +52,10 @@ class ConsoleServer:
         hub: The stream.
         token: Whoever has it may ask.
         static: The folder of the page.
+
+    Attributes:
+        app: The routes with their access checks.
+        port: The port in use after `start`.
     """
 
     def __init__(self, questions: Questions, hub: Hub, token: str, static: Path = FOLDER) -> None:
@@ -61,6 +65,9 @@ class ConsoleServer:
         self._token = token
         self._static = StaticFiles(static)
         self._access = Access(token, 0)
+        self.app = web.Application(middlewares=[self._guard], client_max_size=MAX_BODY_BYTES)
+        self.app.add_routes(self._routes())
+        self.app.on_response_prepare.append(_add_headers)
         self._runner: web.AppRunner | None = None
 
     @property
@@ -74,11 +81,8 @@ class ConsoleServer:
         Raises:
             OSError: The port is taken.
         """
-        app = web.Application(middlewares=[self._guard], client_max_size=MAX_BODY_BYTES)
-        app.add_routes(self._routes())
-        app.on_response_prepare.append(_add_headers)
         self._runner = web.AppRunner(
-            app, access_log=None, shutdown_timeout=SHUTDOWN_S, handler_cancellation=True
+            self.app, access_log=None, shutdown_timeout=SHUTDOWN_S, handler_cancellation=True
         )
         await self._runner.setup()
         site = web.TCPSite(self._runner, ADDRESS, port)
@@ -246,7 +250,7 @@ async def _body(request: web.Request, kind: type[BodyT]) -> BodyT:
         raise InvalidQuestion("Content-Type", f"expected {JSON}, got {request.content_type[:80]}")
     try:
         return msgspec.json.decode(await request.read(), type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidQuestion("body", str(error)) from error
 
 

@@ -86,8 +86,13 @@ class ExtenderClient:
         shown = without_credentials(url)
         data = body if may_send is None else GatedBody(body, may_send)
         try:
+            # A redirect could send the pod to a server that nobody configured.
             async with self._session.post(
-                url, data=data, headers=_HEADERS, server_hostname=self._server_name
+                url,
+                data=data,
+                headers=_HEADERS,
+                server_hostname=self._server_name,
+                allow_redirects=False,
             ) as response:
                 if response.status != 200:
                     text = f"failed {verb} with extender at URL {shown}, code {response.status}"

@@ -5,16 +5,21 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import MutableMapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
 import msgspec
 import structlog
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web import RequestPayloadError
 from structlog.typing import EventDict, Processor
 
+from stowage.api.values.printable import printable, printable_json
 from stowage.operator.logging.sink import standard_error
 from stowage.operator.logging.verbosity import FilteringLogger, set_verbosity
 
+_BAD_REQUESTS = (HttpProcessingError, RequestPayloadError)
 _FIRST_KEYS = ("timestamp", "level", "event")
 
 
@@ -34,6 +39,8 @@ def configure_logging(verbosity: int = 0, *, json: bool | None = None) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
+    if not as_json:
+        shared.append(_with_printable_texts)
     sink = standard_error()
     renderer: Processor = (
         _render_json
@@ -69,12 +76,16 @@ def _route_standard_logging(
 
 
 def _is_not_noted_elsewhere(record: logging.LogRecord) -> bool:
-    """False for Kopf's line about a failed request, which the server's `OutageLog` notes.
+    """False for what others may bring about at will, or what is noted elsewhere.
 
-    With debug lines everything is logged.
+    That is Kopf's line about a failed request, which the server's `OutageLog` notes, and aiohttp's
+    traceback for a request that is not HTTP, which is answered with 400 before anybody is asked who
+    sent it. With debug lines everything is logged.
     """
     if logging.getLogger().isEnabledFor(logging.DEBUG):
         return True
+    if record.exc_info and isinstance(record.exc_info[1], _BAD_REQUESTS):
+        return False
     return not (record.name.startswith("kopf.") and str(record.msg).startswith("Request attempt #"))
 
 
@@ -89,4 +100,17 @@ def _render_event(logger: Any, method: str, event: EventDict) -> str:
 
 def _render_json(_logger: Any, _method: str, event: EventDict) -> str:
     ordered = {**{key: event[key] for key in _FIRST_KEYS if key in event}, **event}
-    return msgspec.json.encode(ordered, enc_hook=repr).decode()
+    return printable_json(msgspec.json.encode(ordered, enc_hook=repr).decode())
+
+
+def _with_printable_texts(
+    _logger: object, _name: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """The fields with escapes in place of control characters, which a terminal would obey.
+
+    Only a traceback has several lines. Values that are no text are shown by their ``repr``.
+    """
+    for key, value in event.items():
+        if isinstance(value, str):
+            event[key] = printable(value, "\n" if key == "exception" else "")
+    return event

@@ -44,8 +44,8 @@ async def answer_verbosity(request: web.Request) -> web.Response:
     """PUT of the log level; texts and status codes of kube-scheduler's ``/debug/flags/v``."""
     if request.method != "PUT":
         return web.Response(status=HTTPStatus.NOT_ACCEPTABLE, text="unsupported http method\n")
-    text = await request.text()
-    if not text.isdecimal():
+    text = (await request.read()).decode(errors="replace")
+    if not (text.isascii() and text.isdecimal()):
         message = f"failed set klog.logging.verbosity {text}: expected a whole number, 0 or more\n"
         return web.Response(status=HTTPStatus.BAD_REQUEST, text=message)
     set_verbosity(int(text))

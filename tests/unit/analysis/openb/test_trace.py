@@ -64,3 +64,13 @@ def test_a_trace_has_a_gpu_and_a_pod_that_wants_one() -> None:
     assert _error(nodes=NODES.replace(b",2,", b",0,")).startswith("nodes.csv:1: gpu: '0' (expected")
     assert _error(pods=PODS.replace(b"1,460", b"0,0")).startswith("pods.csv:1: num_gpu: '0' (exp")
     assert _error(nodes=b"").startswith("nodes.csv:1: sn: ''")
+
+
+def test_a_number_of_thousands_of_digits_is_refused() -> None:
+    assert "gpu" in _error(b"sn,cpu_milli,memory_mib,gpu\nn,1,1," + b"9" * 5_000)
+
+
+def test_a_column_that_would_steer_a_terminal_is_shown_escaped() -> None:
+    text = _error(b"\x1b[2J,sn,cpu_milli,memory_mib,gpu\nn,1\n")
+    assert "\\x1b[2J" in text
+    assert text.isprintable()

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from stowage.api.config.errors import MAX_ERRORS
 from stowage.api.config.loading import (
     InvalidConfiguration,
     KubeSchedulerConfiguration,
@@ -13,6 +14,7 @@ from stowage.api.config.loading import (
     settings_without_effect,
     to_builtins,
 )
+from stowage.api.config.validation import MAX_PROFILES
 from stowage.api.values.duration import Duration
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -272,3 +274,21 @@ def test_fields_without_effect_are_accepted_and_listed() -> None:
         "delayCacheUntilActive: a standby always keeps its cache warm",
     )
     assert settings_without_effect(load_configuration()) == ()
+
+
+def test_of_many_errors_a_hundred_are_listed_and_the_others_counted() -> None:
+    found = errors_of(**{f"field{number}": 1 for number in range(1_000)})
+    assert len(found) == MAX_ERRORS
+    assert found[-1] == "<root>: 901 (expected no more errors; so many are not listed)"
+
+
+def test_more_profiles_than_a_reload_has_time_for_are_refused() -> None:
+    profiles = [{"schedulerName": f"s{number}"} for number in range(MAX_PROFILES + 1)]
+    assert errors_of(profiles=profiles) == ["profiles: 33 (expected at most 32)"]
+    assert len(load(profiles=profiles[:-1]).profiles) == MAX_PROFILES
+
+
+def test_a_name_that_cannot_be_shown_is_escaped_in_its_error() -> None:
+    (empty, hostile) = errors_of(**{"": 1, "\x1b[2J\n": "\u202e"})
+    assert empty.startswith('"": 1 (expected no such field')
+    assert hostile.startswith('\\x1b[2J\\n: "\\u202e" (expected no such field')

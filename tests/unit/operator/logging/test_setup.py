@@ -11,6 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
+from aiohttp.http_exceptions import BadStatusLine
+from aiohttp.web import RequestPayloadError
 
 from stowage.operator.logging.setup import configure_logging
 from stowage.operator.logging.verbosity import QUIET_LIBRARIES, set_verbosity
@@ -122,3 +124,44 @@ def test_kopfs_lines_about_repeated_requests_are_debug_lines(
         text = "Request attempt #1 failed; will retry: GET http://example"
         logging.getLogger("kopf._cogs.clients.watching").error(text)
         assert len(_lines(capsys)) == number
+
+
+HOSTILE = "a\x1b[2J\x9bb\nlevel=error\u202e"
+
+
+def test_a_line_of_text_obeys_no_text_of_others(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(json=False)
+    structlog.get_logger().info(HOSTILE, pod=HOSTILE, plugins=(HOSTILE,))
+    written = capsys.readouterr().err
+    assert written.endswith("\n")
+    assert written[:-1].isprintable()
+    assert r"\x1b[2J\x9bb\nlevel=error\u202e" in written
+
+
+def test_a_line_of_json_has_no_character_that_steers_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure_logging(json=True)
+    structlog.get_logger().info(HOSTILE, pod=HOSTILE)
+    written = capsys.readouterr().err
+    assert written[:-1].isprintable()
+    assert json.loads(written)["pod"] == HOSTILE
+
+
+def test_a_traceback_keeps_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging(json=False)
+    structlog.get_logger().error("plugin raised", exc_info=ValueError("\x1b[2J"))
+    assert "ValueError: \\x1b[2J\n" in capsys.readouterr().err
+
+
+def test_a_request_that_is_not_http_leaves_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Anyone who reaches the port could fill the log otherwise."""
+    for verbosity, number in ((0, 0), (4, 1)):
+        configure_logging(verbosity, json=True)
+        log = logging.getLogger("aiohttp.server")
+        for error in (BadStatusLine("\x16"), RequestPayloadError("no gzip")):
+            log.error("Error handling request from %s", "10.0.0.1", exc_info=error)
+            assert len(_lines(capsys)) == number
+    configure_logging(json=True)
+    log.error("Error handling request", exc_info=ValueError("ours"))
+    assert len(_lines(capsys)) == 1

@@ -60,3 +60,15 @@ def test_pods_in_a_terminal_phase_are_left_out() -> None:
 )
 def test_each_resource_has_its_unit(resource: str, unit: str) -> None:
     assert unit_of(resource) == unit
+
+
+def test_no_name_adds_a_sample() -> None:
+    """The API server checks no schedulerName: it is any text that a user writes."""
+    name = r"a\"} 1\nkube_pod_resource_request{pod=\"x\\"
+    text = (TEMPLATE % ("p", "u", "Running")).replace('"stowage"', f'"{name}"')
+    pod = make_pod_info(decode_pod(text.encode()), CLASSES)
+    (requests, limits) = text_string_to_metric_families(
+        generate_latest(ResourceMetrics(lambda: [pod])).decode()
+    )
+    assert {each.labels["pod"] for each in requests.samples + limits.samples} == {"p"}
+    assert {each.labels["scheduler"] for each in requests.samples} == {pod.scheduler_name}

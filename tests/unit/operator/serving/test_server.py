@@ -192,11 +192,15 @@ async def test_the_log_level_is_put_at_run_time(served: _Served) -> None:
     assert access == {"path": "/debug/flags/v", "verb": "put"}
 
 
-@pytest.mark.parametrize("level", ["", "-1", "debug", "1.5"])
+@pytest.mark.parametrize("level", ["", "-1", "debug", "1.5", "\u0661"])
 async def test_a_log_level_that_is_no_number_is_refused(served: _Served, level: str) -> None:
     status, text = await served.request("PUT", "/debug/flags/v", data=level)
     assert status == 400
     assert text.startswith(f"failed set klog.logging.verbosity {level}: expected")
+
+
+async def test_a_log_level_that_is_no_text_is_refused(served: _Served) -> None:
+    assert (await served.request("PUT", "/debug/flags/v", data=b"\xff"))[0] == 400
 
 
 async def test_a_long_body_is_not_read(served: _Served) -> None:

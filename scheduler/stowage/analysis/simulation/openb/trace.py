@@ -12,10 +12,14 @@ from typing import TypeVar
 
 import msgspec
 
+from stowage.api.values.printable import printable
+
 GPU = 1000
 """The thousandths of a whole GPU."""
 
 _MAX_AMOUNT = 10**12
+_MAX_DIGITS = 30
+_SHOWN_CHARACTERS = 200
 _ItemT = TypeVar("_ItemT")
 
 
@@ -23,7 +27,9 @@ class InvalidTrace(ValueError):  # noqa: N818 - it names the finding
     """A file is no such table; the message names file, line and column."""
 
     def __init__(self, file: str, line: int, column: str, value: str, expected: str) -> None:
-        super().__init__(f"{file}:{line}: {column}: {value!r} (expected {expected})")
+        shown = repr(value[:_SHOWN_CHARACTERS])
+        column = printable(column[:_SHOWN_CHARACTERS])
+        super().__init__(f"{file}:{line}: {column}: {shown} (expected {expected})")
 
 
 class OpenbNode(msgspec.Struct, frozen=True):
@@ -131,7 +137,8 @@ class _Row:
         """A whole number of 0 to `most`; ``12`` and ``12.0`` are the same."""
         text = self.text(column)
         digits = text.removesuffix(".0")
-        if not (digits.isascii() and digits.isdecimal()) or int(digits) > most:
+        is_number = digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS
+        if not is_number or int(digits) > most:
             raise self.invalid(column, f"a whole number of 0 to {most}")
         return int(digits)
 
