@@ -24,6 +24,7 @@ from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.analysis.workload_pods import InvalidManifest
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import InvalidConfiguration, KubeSchedulerConfiguration
+from stowage.api.config.types import KIND
 from stowage.api.decoding.errors import InvalidObject
 from stowage.cli.ask.decision_source import UnreadableDecisions
 from stowage.cli.ask.flags import ClusterFlags
@@ -207,6 +208,10 @@ def _unfolded(document: Any, place: str) -> list[dict[str, Any]]:
     for number, each in enumerate(found, 1):
         if not isinstance(each, dict) or not isinstance(each.get("kind"), str):
             raise UnreadableObjects(f"{place}, object {number}: expected an object with a kind")
+        if each["kind"] == KIND:
+            raise UnreadableObjects(
+                f"{place}: expected objects of a cluster; --config takes a {KIND}"
+            )
     return found
 
 
