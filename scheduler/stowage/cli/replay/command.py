@@ -12,7 +12,6 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from stowage.analysis.explain_pod import NotInCluster
 from stowage.analysis.explanation import PodExplanation
@@ -27,6 +26,7 @@ from stowage.cli.ask.flags import (
 )
 from stowage.cli.ask.output import Tables, write_answer
 from stowage.cli.config_file import print_errors
+from stowage.cli.failures import os_error_text, print_error
 from stowage.cli.flag_groups import FlagGroup, Panel, takes_flag_groups
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.lazy_commands import single_command_app
@@ -161,11 +161,10 @@ def _failures_reported(console: Console) -> Iterator[None]:
         print_errors(console, invalid)
         raise typer.Exit(1) from invalid
     except (UnreadableRecording, NotInCluster, ReplayDiverged) as error:
-        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
+        print_error(console, error)
         raise typer.Exit(1) from error
     except OSError as error:
-        text = f"{error.filename}: {error.strerror or error}" if error.filename else str(error)
-        console.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
+        print_error(console, os_error_text(error))
         raise typer.Exit(1) from error
 
 
