@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from stowage.api.config.feature_gates import parse_feature_gates
-from stowage.api.config.loading import InvalidConfiguration, settings_without_effect
+from stowage.api.config.loading import (
+    InvalidConfiguration,
+    KubeSchedulerConfiguration,
+    settings_without_effect,
+)
 from stowage.cli.config_file import print_errors
 from stowage.cli.flag_groups import takes_flag_groups
 from stowage.cli.flag_values import flag_values
@@ -96,15 +100,12 @@ def run(
             decision_log=composition.decision_log_options(decisions),
         )
         if scheduling.write_config_to is not None:
-            text = options.configuration.shown
-            write_new_file("--write-config-to", scheduling.write_config_to, text)
+            shown = options.configuration.shown
+            write_new_file("--write-config-to", scheduling.write_config_to, shown)
             raise typer.Exit
+        without_effect |= _own_without_effect(other)
         composition.log_settings_without_effect(
-            [
-                *settings_without_effect(configuration),
-                *_options_without_effect(options),
-                *settings_of_flags(without_effect | _own_without_effect(other)),
-            ]
+            [*_without_effect(configuration, options), *settings_of_flags(without_effect)]
         )
         exit_status = composition.run_scheduler(options)
     raise typer.Exit(exit_status)
@@ -118,7 +119,11 @@ def _own_without_effect(other: OtherFlags) -> dict[str, list[str] | None]:
     }
 
 
-def _options_without_effect(options: RunOptions) -> Iterator[str]:
+def _without_effect(
+    configuration: KubeSchedulerConfiguration, options: RunOptions
+) -> Iterator[str]:
+    """The settings of the configuration, the feature gates and TLS that have no effect."""
+    yield from settings_without_effect(configuration)
     for gate in options.feature_gates.without_effect():
         yield f"--feature-gates={gate}: nothing reads this gate"
     if options.serving is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from stowage.cel.errors import CelCompileError, CelRuntimeError
+from stowage.cel.errors import CelRuntimeError
 from stowage.cel.library.formatting import Clause, clauses_of
 from stowage.cel.library.regexes import compiled_regex
 from stowage.cel.signatures.types import Kind, Type, is_equivalent
@@ -131,8 +131,3 @@ def _accepts(clause: Clause, node: Node) -> bool:
         return False
     literal = clause.verb == "s" and isinstance(node, ListLiteral | MapLiteral)
     return not literal or all(_accepts(clause, child) for child in children(node))
-
-
-def compile_constant(error: CelRuntimeError) -> CelCompileError:
-    """The compile error of a constant that is converted when the program is made."""
-    return CelCompileError(f"program instantiation failed: {error}")

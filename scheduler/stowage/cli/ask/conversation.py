@@ -23,6 +23,7 @@ import stowage.cli.ask.answers  # noqa: F401 - the commands import it late
 from stowage.cli.ask import capacity, compact, explain, what_if
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.source import ClusterContents, failures_reported, kept, read_contents
+from stowage.cli.failures import print_error
 from stowage.cli.plain_help import PlainGroup
 from stowage.cli.terminal import terminal
 
@@ -79,7 +80,7 @@ def _answer(line: str, contents: ClusterContents, console: Console) -> None:
     try:
         arguments = shlex.split(line)
     except ValueError as error:
-        console.print(f"[red]error:[/red] {error}")
+        print_error(console, error)
         return
     sys.stdout.flush()
     child = os.fork()

@@ -25,12 +25,12 @@ from stowage.cli.ask.decision_source import DecisionReader, DecisionSource, Unre
 from stowage.cli.ask.decision_tables import HEADINGS, decision_tables, table_line
 from stowage.cli.ask.flags import Output, OutputFormat
 from stowage.cli.ask.output import write_answer
-from stowage.cli.flag_groups import takes_flag_groups
+from stowage.cli.flag_groups import FlagGroup, Panel, takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
 from stowage.cli.terminal import terminal
 
 POLL_S = 1.0
-_FILTERS = "The filters"
+_FILTERS = Panel("The filters")
 
 
 class Result(StrEnum):
@@ -41,39 +41,45 @@ class Result(StrEnum):
     ERROR = "error"
 
 
-@takes_flag_groups
-def decisions_command(
+class FilterFlags(FlagGroup, frozen=True):
+    """The flags that say which decisions are wanted."""
+
     namespace: Annotated[
         str,
-        typer.Option("--namespace", "-n", help="Namespace of the pods.", rich_help_panel=_FILTERS),
-    ] = "",
+        _FILTERS.option("--namespace", "-n", help="Namespace of the pods."),
+    ] = ""
     pod: Annotated[
         str,
-        typer.Option(metavar="[NAMESPACE/]NAME", help="The pod.", rich_help_panel=_FILTERS),
-    ] = "",
+        _FILTERS.option(metavar="[NAMESPACE/]NAME", help="The pod."),
+    ] = ""
     node: Annotated[
         str,
-        typer.Option(
-            metavar="NAME", help="The chosen or nominated node.", rich_help_panel=_FILTERS
-        ),
-    ] = "",
-    result: Annotated[
-        Result | None, typer.Option(help="The result of the attempt.", rich_help_panel=_FILTERS)
-    ] = None,
+        _FILTERS.option(metavar="NAME", help="The chosen or nominated node."),
+    ] = ""
+    result: Annotated[Result | None, _FILTERS.option(help="The result of the attempt.")] = None
     limit: Annotated[
         int,
-        typer.Option(
+        _FILTERS.option(
             min=1,
             max=MAX_DECISIONS_OF_A_PAGE,
             help="The number of decisions; with --follow, of those at the start.",
-            rich_help_panel=_FILTERS,
         ),
-    ] = 20,
+    ] = 20
+
+    def query(self) -> DecisionQuery:
+        """The query for these decisions."""
+        result = "" if self.result is None else self.result.value
+        return DecisionQuery(self.namespace, self.pod, self.node, result, self.limit)
+
+
+@takes_flag_groups
+def decisions_command(
+    *,
+    filters: FilterFlags,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on with new decisions until Ctrl-C.")
     ] = False,
     output: Output = OutputFormat.TABLE,
-    *,
     recorded: DecisionSource,
 ) -> None:
     """Show the last decisions of a scheduler: which pod, which node, by which score, or why not.
@@ -85,7 +91,7 @@ def decisions_command(
     from stowage.cli.ask.source import failures_reported  # noqa: PLC0415
 
     console = terminal(stderr=True)
-    query = DecisionQuery(namespace, pod, node, "" if result is None else result.value, limit)
+    query = filters.query()
     with failures_reported(console):
         reader = recorded.reader()
         if not follow:

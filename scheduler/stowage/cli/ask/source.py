@@ -24,12 +24,14 @@ from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.analysis.workload_pods import InvalidManifest
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import InvalidConfiguration, KubeSchedulerConfiguration
+from stowage.api.config.types import KIND
 from stowage.api.decoding.bounded_yaml import INVALID, documents
 from stowage.api.decoding.errors import InvalidObject
 from stowage.cli.ask.decision_source import UnreadableDecisions
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.recorded_objects import read_recorded
 from stowage.cli.config_file import parse_configuration, print_errors, read_configuration
+from stowage.cli.failures import print_error
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.profiles import make_frameworks
@@ -218,6 +220,10 @@ def _unfolded(document: Any, place: str) -> list[dict[str, Any]]:
     for number, each in enumerate(found, 1):
         if not isinstance(each, dict) or not isinstance(each.get("kind"), str):
             raise UnreadableObjects(f"{place}, object {number}: expected an object with a kind")
+        if each["kind"] == KIND:
+            raise UnreadableObjects(
+                f"{place}: expected objects of a cluster; --config takes a {KIND}"
+            )
     return found
 
 
@@ -231,7 +237,7 @@ def failures_reported(console: Console) -> Iterator[None]:
         raise typer.Exit(1) from invalid
     except InvalidObject as invalid:
         text = f"the server does not answer as an API server does: {invalid}"
-        console.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
+        print_error(console, text)
         raise typer.Exit(1) from invalid
     except (
         NotInCluster,
@@ -239,16 +245,14 @@ def failures_reported(console: Console) -> Iterator[None]:
         UnreadableObjects,
         UnreadableRecording,
         UnreadableDecisions,
+        ConfigException,
     ) as error:
-        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
-        raise typer.Exit(1) from error
-    except ConfigException as error:
-        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
+        print_error(console, error)
         raise typer.Exit(1) from error
     except BrokenPipeError:
         # The reader of the answer, such as head, has enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ApiError, *LOST_ANSWER_ERRORS) as error:
         text = str(error) or "the API server does not answer"
-        console.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
+        print_error(console, text)
         raise typer.Exit(1) from error

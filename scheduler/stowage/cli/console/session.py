@@ -17,7 +17,7 @@ from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.cli.ask.decision_source import DecisionReader, DecisionSource
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.recorded_objects import read_recorded
-from stowage.cli.ask.source import failures_reported, read_files, read_profiles
+from stowage.cli.ask.source import UnreadableObjects, failures_reported, read_files, read_profiles
 from stowage.cli.console.browser import open_page
 from stowage.cli.console.following import follow_cluster, follow_decisions, keep_ticking
 from stowage.cli.imports import garbage_collection_paused
@@ -104,6 +104,9 @@ class _Session:
 
     def _source(self) -> ClusterSource:
         files = self._flags.files or ()
+        for each in files:
+            if str(each) != "-" and not each.exists():
+                raise UnreadableObjects(f"{each}: No such file or directory")
         recordings = [each for each in files if each.is_dir() or is_recording(each)]
         if recordings:
             return self._recorded(recordings[0])

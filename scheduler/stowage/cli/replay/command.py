@@ -12,7 +12,6 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from stowage.analysis.explain_pod import NotInCluster
 from stowage.analysis.explanation import PodExplanation
@@ -27,6 +26,8 @@ from stowage.cli.ask.flags import (
 )
 from stowage.cli.ask.output import Tables, write_answer
 from stowage.cli.config_file import print_errors
+from stowage.cli.failures import os_error_text, print_error
+from stowage.cli.flag_groups import FlagGroup, Panel, takes_flag_groups
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.lazy_commands import single_command_app
 from stowage.cli.replay.comparison import Changes, Comparison
@@ -39,9 +40,28 @@ from stowage.engine import ReplayDiverged
 from stowage.recording.frames import UnreadableRecording
 from stowage.recording.reader import Recording, find_recording
 
-_OTHERWISE = "Decide otherwise"
+_OTHERWISE = Panel("Decide otherwise")
 
 
+class OtherwiseFlags(FlagGroup, frozen=True):
+    """The flags about other decisions than the recorded ones."""
+
+    config: Annotated[
+        Path | None,
+        _OTHERWISE.option(
+            metavar="FILE",
+            help="KubeSchedulerConfiguration to decide with instead of the recorded one.",
+        ),
+    ] = None
+    weights: Annotated[
+        list[str] | None,
+        _OTHERWISE.option(
+            metavar="PLUGIN=WEIGHT,...", help="Other weights of score plugins, in all profiles."
+        ),
+    ] = None
+
+
+@takes_flag_groups
 def replay(
     recording: Annotated[
         Path,
@@ -64,22 +84,8 @@ def replay(
             parser=parse_time, metavar="TIME", help="Stop at this time, e.g. 2026-05-01T12:00:00Z."
         ),
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="KubeSchedulerConfiguration to decide with instead of the recorded one.",
-            rich_help_panel=_OTHERWISE,
-        ),
-    ] = None,
-    weights: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PLUGIN=WEIGHT,...",
-            help="Other weights of score plugins, in all profiles.",
-            rich_help_panel=_OTHERWISE,
-        ),
-    ] = None,
+    *,
+    otherwise: OtherwiseFlags,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -97,7 +103,7 @@ def replay(
     happen as recorded; bindings and preemptions are those of the new decisions. So it is with a
     recording that has no decisions, or whose first segments are gone, with or without these flags.
     """
-    changes = Changes(config, split_lists(weights))
+    changes = Changes(otherwise.config, split_lists(otherwise.weights))
     _check_usage(changes, until, report)
     console = terminal(stderr=True)
     with _failures_reported(console), garbage_collection_paused():
@@ -156,11 +162,10 @@ def _failures_reported(console: Console) -> Iterator[None]:
         print_errors(console, invalid)
         raise typer.Exit(1) from invalid
     except (UnreadableRecording, NotInCluster, ReplayDiverged) as error:
-        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
+        print_error(console, error)
         raise typer.Exit(1) from error
     except OSError as error:
-        text = f"{error.filename}: {error.strerror or error}" if error.filename else str(error)
-        console.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
+        print_error(console, os_error_text(error))
         raise typer.Exit(1) from error
 
 

@@ -9,9 +9,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from stowage.analysis.simulation.result import ExperimentResult
+from stowage.cli.failures import os_error_text, print_error
 from stowage.cli.flag_groups import FlagGroup, Panel
 from stowage.experiments.experiment import Experiment
 from stowage.experiments.exports import write_csv, write_parquet
@@ -164,7 +164,7 @@ def run_with_progress(
         )
     if sweep.ended_early is not None:
         text = f"{sweep.ended_early}; {sweep.num_missing} of {len(experiments)} not run"
-        console.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
+        print_error(console, text)
     return sweep
 
 
@@ -181,9 +181,8 @@ def experiment_failures_reported(console: Console) -> Iterator[None]:
     try:
         yield
     except (MissingExtra, UnusableResults) as error:
-        console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
+        print_error(console, error)
         raise typer.Exit(1) from error
     except OSError as error:
-        text = f"{error.filename}: {error.strerror or error}" if error.filename else str(error)
-        console.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
+        print_error(console, os_error_text(error))
         raise typer.Exit(1) from error

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from stowage.analysis.simulation.openb.experiment import OpenbExperiment, OpenbPolicy
 from stowage.analysis.simulation.openb.trace import InvalidTrace, OpenbTrace, read_trace
 from stowage.cli.ask.source import failures_reported
+from stowage.cli.failures import print_error
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.simulate.openb_policies import read_openb_policies
 from stowage.experiments.experiment import fingerprint_of
@@ -56,7 +56,7 @@ def read_traces(nodes: Path, pods: Sequence[Path], console: Console) -> list[Ope
     try:
         traces = [read_trace(trace_name(f), of_nodes, (str(f), f.read_bytes())) for f in pods]
     except InvalidTrace as invalid:
-        console.print(f"[red]error:[/red] {escape(str(invalid))}", soft_wrap=True)
+        print_error(console, invalid)
         raise typer.Exit(1) from invalid
     names = [trace.name for trace in traces]
     for name in names:

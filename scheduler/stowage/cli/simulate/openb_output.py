@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from rich.console import Console
-from rich.markup import escape
 
 from stowage.analysis.simulation.openb.loads import LOADS, METRICS, table_values
 from stowage.analysis.simulation.openb.policies import POLICIES
 from stowage.analysis.simulation.result import ExperimentResult
 from stowage.cli.ask.output import plain_table
+from stowage.cli.failures import print_error
 from stowage.cli.terminal import terminal
 from stowage.experiments.sweep import Sweep
 
@@ -62,9 +62,7 @@ def print_means(results: Sequence[ExperimentResult]) -> None:
 def print_failures(sweep: Sweep, console: Console) -> None:
     """Print why experiments have no result."""
     for failure in sweep.failures:
-        console.print(
-            f"[red]error:[/red] {escape(f'{failure.key}: {failure.failure}')}", soft_wrap=True
-        )
+        print_error(console, f"{failure.key}: {failure.failure}")
 
 
 def _mean(values: Sequence[float]) -> str:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from stowage.analysis.simulation.result import ExperimentFailed
 from stowage.analysis.tuning.search_space import configuration_with
 from stowage.cli.ask.source import failures_reported
+from stowage.cli.failures import print_error
 from stowage.cli.simulate.experiment_flags import (
     EXIT_INTERRUPTED,
     check_report_name,
@@ -92,8 +92,8 @@ def _search_failures_reported(console: Console, storage: Path | None) -> Iterato
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        console.print(f"[red]error:[/red] {escape(f'interrupted{kept}')}", soft_wrap=True)
+        print_error(console, f"interrupted{kept}")
         raise typer.Exit(EXIT_INTERRUPTED) from interrupt
     except (ClusterVanished, ExperimentFailed) as error:
-        console.print(f"[red]error:[/red] {escape(f'{error}{kept}')}", soft_wrap=True)
+        print_error(console, f"{error}{kept}")
         raise typer.Exit(1) from error

@@ -15,7 +15,6 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from stowage.api.objects.meta import Quantities
 from stowage.api.objects.node import ContainerImage, Node, Taint
 from stowage.api.values.resources import node_allocatable
 from stowage.state.arrays import (
@@ -41,7 +40,6 @@ Amounts: TypeAlias = tuple[int, ...]
 """Version of the resource index; allocatable, requested and non-zero requested amounts; pods."""
 _NO_LABELS: Mapping[str, str] = {}
 _NO_IMAGES: tuple[ContainerImage, ...] = ()
-_NO_QUANTITIES: Quantities = {}
 _NO_NAMES: frozenset[str] = frozenset()
 _INITIAL_CAPACITY = 64
 
