@@ -31,7 +31,7 @@ def tests() -> frozenset[str]:
     )
 
 
-@pytest.mark.parametrize("row", _rows(), ids=lambda row: row[0][:60])
+@pytest.mark.parametrize("row", list(_rows()), ids=lambda row: row[0][:60])
 def test_each_threat_has_tests_that_exist(row: tuple[str, ...], tests: frozenset[str]) -> None:
     assert len(row) == len(HEADING)
     threat, does, does_not, named = row
