@@ -51,7 +51,7 @@ class _Planted:
             while time.process_time() < until:
                 pass
         if "z" in given:
-            self.kept += [[number] for number in range(100)]
+            self.kept.extend([number] for number in range(100))
         return "accepted" if "x" not in given else str(1 // 0)
 
     def close(self) -> None:
