@@ -14,7 +14,7 @@ LOCKED ?= requirements/run.txt
 install-packages = $(BIN)/uv pip install --python $(BIN)/python $(1) \
 	|| $(BIN)/python -m pip install --disable-pip-version-check $(1)
 
-.PHONY: help install demo test check lint types walls unit pytest mutants hadolint helm audit bench docs \
+.PHONY: help install demo test check lint types walls unit pytest mutants fuzz hadolint helm audit bench docs \
 	console chromium test-browser lock dist image clean
 
 help: ## List the targets
@@ -106,6 +106,12 @@ audit: install ## Look up known vulnerabilities of everything installed; fails w
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
 	$(BIN)/pip-audit --strict --skip-editable
 
+FUZZ_INPUTS ?= 100000
+SEED ?= 1
+
+fuzz: install ## Try FUZZ_INPUTS random inputs on each target from SEED; TARGETS= names some
+	$(BIN)/python -m tests.fuzz $(TARGETS) --inputs $(FUZZ_INPUTS) --seed $(SEED)
+
 bench: install ## Binds per second and cost a pod over the simulated cluster, all workloads
 	$(BIN)/stowage bench e2e
 
@@ -121,15 +127,24 @@ lock: $(RUNTIME) ## Write requirements/ from the ranges of pyproject.toml; LOCK=
 	$(LOCK_PACKAGES) --extra tracing --constraints requirements/run.txt pyproject.toml --output-file requirements/tracing.txt
 	$(LOCK_PACKAGES) --group build --constraints requirements/run.txt --output-file requirements/build.txt
 
-dist: $(RUNTIME) ## Build wheels and source distributions into dist
+PROVENANCE = $(BIN)/python requirements/provenance.py
+BUILDER ?= urn:stowage:local
+
+dist: $(RUNTIME) ## Build wheels and source distributions into dist, with a statement of their provenance
+	rm -rf dist
 	$(BIN)/uv build --out-dir dist .
 	$(BIN)/uv build --out-dir dist simcluster
 	$(BIN)/uv build --out-dir dist benchmarks
+	$(PROVENANCE) --builder $(BUILDER) dist dist/provenance.intoto.json dist/*.whl dist/*.tar.gz
 
-image: ## Build the container image; IMAGE= names it, PYTHON_IMAGE= its base, LOCKED= its packages
+image: ## Build the container image with a statement of its provenance; IMAGE= names it, PYTHON_IMAGE= its base, LOCKED= its packages
+	@mkdir -p build
 	docker build --build-arg PYTHON_IMAGE=$(PYTHON_IMAGE) --build-arg VERSION=$(VERSION) \
 		--build-arg LOCKED=$(LOCKED) \
-		--label org.opencontainers.image.revision=$$(git rev-parse HEAD) --tag $(IMAGE) .
+		--label org.opencontainers.image.revision=$$(git rev-parse HEAD) --tag $(IMAGE) \
+		--iidfile build/image.id .
+	$(PYTHON) requirements/provenance.py --builder $(BUILDER) --image $(IMAGE) \
+		--image-id build/image.id image build/image.intoto.json
 
 clean: ## Remove what was installed and cached
 	rm -rf $(VENV) $(PAGE)/node_modules build dist */*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .mutation

@@ -27,7 +27,7 @@ MAX_GROWTH_BYTES = 48 * 2**20
 """Growth of the resident memory after the first fifth of the inputs, which fills the caches."""
 MAX_KEPT_BLOCKS = 500
 """Blocks of memory that the same inputs may leave behind when they are run once more."""
-_NUM_REPEATED = 100
+_NUM_REPEATED = 50
 _MAX_SHOWN = 20
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 

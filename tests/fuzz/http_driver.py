@@ -80,6 +80,7 @@ class HttpDriver:
         self._failures = _Failures()
         self._logger = logging.getLogger("aiohttp.server")
         self._logger.addHandler(self._failures)
+        self._logger.propagate = False
         app = self._runner.run(_awaited(make_app()))
         self._app_runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
         self._runner.run(self._app_runner.setup())
@@ -111,6 +112,7 @@ class HttpDriver:
         self._runner.run(self._app_runner.cleanup())
         self._runner.close()
         self._logger.removeHandler(self._failures)
+        self._logger.propagate = True
 
     async def _exchange(self, data: bytes) -> bytes:
         server = cast("web.Server", self._app_runner.server)

@@ -39,7 +39,15 @@ def _smaller(value: Any) -> Iterator[Any]:
         for index, each in enumerate(value):
             for smaller in _smaller(each):
                 yield (*value[:index], smaller, *value[index + 1 :])
-    elif isinstance(value, str | bytes):
+    elif isinstance(value, str):
+        yield from map("".join, _cut(list(value)))
+    elif isinstance(value, bytes):
+        yield from map(bytes, _cut(list(value)))
+
+
+def _cut(value: list[InputT]) -> Iterator[list[InputT]]:
+    """The list without each half, each quarter and so on."""
+    if value:
         size = len(value) // 2 or len(value)
         while size:
             for start in range(0, len(value), size):

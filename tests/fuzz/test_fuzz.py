@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import time
+from random import Random
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -15,8 +17,10 @@ from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.volume import CSINode
 from stowage.api.values.quantity import parse_quantity, quantity_value
-from tests.fuzz.__main__ import Tally, try_objects, try_texts
+from tests.fuzz.campaign import MAX_STEP_S, Campaign
 from tests.fuzz.objects import SAMPLES
+from tests.fuzz.shrinking import shrunk
+from tests.fuzz.targets import TARGETS
 from tests.fuzz.trials import (
     MAX_MESSAGE,
     EngineTrial,
@@ -25,29 +29,80 @@ from tests.fuzz.trials import (
     try_quantity,
 )
 
+SLOW = {"configuration": 120, "configmap": 120, "console": 200}
+"""Targets of which each input takes milliseconds."""
+
 HUGE_DRIVER = {"name": "d", "nodeID": "n", "allocatable": {"count": 2**63}}
 TOO_DEEP = b"[" * 100_000 + b"]" * 100_000
 
 
-def test_random_texts_are_accepted_or_rejected() -> None:
-    tally = Tally()
-    try_texts(tally, 3_000, seed=7)
-    assert tally.num_failed == 0
-    assert {outcome for _, outcome in tally.tried} == {"accepted", "rejected"}
+class _Planted:
+    """A target with a fault: it takes no text with an x, needs long for a y, and keeps each z."""
+
+    name = "planted"
+    kept: ClassVar[list[list[int]]] = []
+
+    def make(self, rng: Random) -> str:
+        return "".join(rng.choices("abc", k=20)) + self.last
+
+    def run(self, given: str) -> str:
+        if "y" in given:
+            until = time.process_time() + 2 * MAX_STEP_S
+            while time.process_time() < until:
+                pass
+        if "z" in given:
+            self.kept.extend([number] for number in range(1_000))
+        return "accepted" if "x" not in given else str(1 // 0)
+
+    def close(self) -> None:
+        self.kept.clear()
+
+    def __init__(self, last: str) -> None:
+        self.last = last
 
 
-def test_random_objects_are_accepted_or_rejected() -> None:
-    tally = Tally()
-    try_objects(tally, 400, seed=7)
-    assert tally.num_failed == 0
-    assert {outcome for _, outcome in tally.tried} == {"accepted", "rejected"}
+@pytest.mark.parametrize("name", TARGETS)
+def test_some_inputs_of_every_target_lead_to_no_finding(name: str) -> None:
+    target = TARGETS[name]()
+    found: list[str] = []
+    campaign = Campaign(target, 7, found.append)
+    try:
+        campaign.run(SLOW.get(name, 300))
+    finally:
+        target.close()
+    # The time of a step depends on what else the machine does; the long runs judge it.
+    assert [each for each in found if " takes " not in each] == []
+    assert len(campaign.outcomes) >= 2
 
 
-def test_a_failing_trial_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    tally = Tally()
-    tally.run("quantities", lambda: "'1'", lambda: bool(1 // 0))
-    assert tally.num_failed == 1
-    assert "ZeroDivisionError" in capsys.readouterr().out
+def test_an_input_is_made_again_from_seed_and_number() -> None:
+    first, second = (Campaign(TARGETS["cel"](), 5, print) for _ in range(2))
+    assert [first.input(n) for n in range(20)] == [second.input(n) for n in range(20)]
+    assert first.input(1) != Campaign(TARGETS["cel"](), 6, print).input(1)
+
+
+@pytest.mark.parametrize(
+    ("last", "kind"), [("x", "ZeroDivisionError"), ("y", " takes "), ("z", "leave more")]
+)
+def test_a_fault_is_found(last: str, kind: str) -> None:
+    target, found = _Planted(last), list[str]()
+    campaign = Campaign(target, 1, found.append)
+    campaign.run(1)
+    target.close()
+    assert campaign.num_findings
+    assert kind in found[0]
+
+
+def test_a_finding_is_shown_once_and_made_smaller() -> None:
+    found: list[str] = []
+    campaign = Campaign(_Planted("x"), 1, found.append)
+    campaign.run(3)
+    assert (len(found), campaign.num_findings) == (1, 3)
+    assert "input 0, made smaller: 'x'" in found[0]
+
+
+def test_each_part_of_a_tuple_is_made_smaller() -> None:
+    assert shrunk(("abc", b"xyzz"), lambda it: "b" in it[0] and b"z" in it[1]) == ("b", b"z")
 
 
 @given(st.text(max_size=60))

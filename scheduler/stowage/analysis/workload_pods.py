@@ -193,7 +193,7 @@ def _daemon_pod(item: Json, node_name: str) -> Json:
     affinity = dict(spec.get("affinity") or {})
     node_affinity = dict(affinity.get("nodeAffinity") or {})
     required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    terms = required.get("nodeSelectorTerms") or [{}]
+    terms = _without_nulls(required.get("nodeSelectorTerms")) or [{}]
     field = {"key": "metadata.name", "operator": "In", "values": [node_name]}
     node_affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {
         "nodeSelectorTerms": [{**term, "matchFields": [field]} for term in terms]
@@ -230,14 +230,19 @@ def _admit(pod: Json, classes: Mapping[str, PriorityClass]) -> None:
     """Add what admission plugins and defaults add to a pod."""
     spec = pod["spec"] = dict(_field(pod, "spec"))
     _set_priority(pod, spec, classes)
-    tolerations = list(spec.get("tolerations") or ())
+    tolerations = _without_nulls(spec.get("tolerations"))
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if not any(each.get("key") in (key, None, "") for each in tolerations):
             added = {"key": key, "operator": "Exists", "effect": "NoExecute"}
             tolerations.append({**added, "tolerationSeconds": _NOT_READY_S})
     spec["tolerations"] = tolerations
     for field in ("initContainers", "containers"):
-        spec[field] = [_with_requests(each) for each in spec.get(field) or ()]
+        spec[field] = [_with_requests(each) for each in _without_nulls(spec.get(field))]
+
+
+def _without_nulls(items: Iterable[Json | None] | None) -> list[Json]:
+    """The items of a list; decoding leaves out those that are null, too."""
+    return [each for each in items or () if each is not None]
 
 
 def _set_priority(pod: Json, spec: Json, classes: Mapping[str, PriorityClass]) -> None:

@@ -21,10 +21,10 @@ from stowage.api.config.loading import (
 )
 from stowage.api.config.policy import is_policy
 from stowage.api.config.removed_names import known_plugin_hint
+from stowage.api.decoding.bounded_yaml import Document
 from stowage.api.decoding.document_lines import line_of
 from stowage.cli.config_file import (
     STANDARD_INPUT,
-    Document,
     parse_document,
     print_errors,
     read_text,

@@ -59,7 +59,9 @@ _TOKENS = (
     *(b"Content-Encoding: gzip\r\n", b"0\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"/../"),
 )
 _TIMES = ("2026-05-01T12:00:00Z", "1767225600", "")
-_STATUSES = frozenset({200, 303, 304, 400, 401, 403, 404, 405, 408, 413, 415, 417, 421, 422, 431})
+_STATUSES = frozenset(
+    {100, 200, 303, 304, 400, 401, 403, 404, 405, 408, 413, 415, 417, 421, 422, 431}
+)
 
 
 def request_bytes(
@@ -172,15 +174,19 @@ class ConsoleTarget:
 
     def __init__(self) -> None:
         self._driver = HttpDriver(self._app)
+        self._is_changed = False
 
     def make(self, rng: Random) -> bytes:
+        if self._is_changed:
+            self._questions.source = _cluster()
+            self._is_changed = False
         method, path, body = _question(rng)
         data = request_bytes(method, path, _headers(rng), body)
         return mutated_bytes(rng, data, _TOKENS) if rng.random() < 0.25 else data
 
     def run(self, given: bytes) -> str:
         if b"/api/what-if" in given:
-            self._renew()  # such a question changes the cluster of its process
+            self._is_changed = True  # such a question changes the cluster of its process
         statuses, written = self._driver.send(given)
         _check_statuses(statuses, written)
         if b"Traceback" in written:
@@ -198,9 +204,6 @@ class ConsoleTarget:
         hub = Hub("e")
         self._questions = Questions(_cluster(), _InThisProcess(), lambda: hub.announced)
         return ConsoleServer(self._questions, hub, TOKEN, _PAGE).app
-
-    def _renew(self) -> None:
-        self._questions.source = _cluster()
 
 
 _PAGE = Path(__file__).parents[3] / "scheduler/stowage/console/static"

@@ -29,7 +29,7 @@ _TOKENS = (
     *(b"-1", b"1.0", b"1e3", b"9" * 30, b"9" * 5000, b"1000", b"1001", b"0", b" 1 ", b"nan"),
     *(b"gpu", b"sn", b"name", b"num_gpu", b"|", "\u0661".encode(), "\u2028".encode()),
 )
-_PLACE = re.compile(r"(nodes|pods)\.csv:\d+: [^:]*: .* \(expected .+\)", re.DOTALL)
+_PLACE = re.compile(r"(nodes|pods)\.csv:\d+: .*: .* \(expected .+\)", re.DOTALL)
 MAX_MESSAGE = 1_500
 
 

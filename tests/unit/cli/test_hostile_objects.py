@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import tokenize
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.markup import escape
 from typer.testing import CliRunner, Result
 
+from stowage.cli.ask.output import plain_table
 from stowage.cli.main import app
+from stowage.cli.replay.report_file import write_report
 from stowage.recording.frames import FrameDecoder, FrameEncoder
 from tests.support.recorded_cluster import RecordedCluster
 
+ROOT = Path(__file__).parents[3]
 HOSTILE = "a\x1b]0;b\x07\x1b[2J\x9b1A\u202e[red]x\r"
 STEERING = ("\x1b", "\x07", "\x9b", "\u202e", "\r")
 
@@ -120,3 +126,26 @@ def test_a_recording_with_other_values_is_refused_with_its_name(
         assert found.exit_code == 1
         assert str(path) in found.stderr.replace("\n", "")
         assert message in found.stderr.replace("\n", "")
+
+
+def test_names_in_the_report_of_a_replay_become_no_elements(tmp_path: Path) -> None:
+    element = "<script>alert(1)</script>"
+    write_report(tmp_path / "r.html", [escape(element), plain_table(element)])
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert element not in text
+    assert text.count("&lt;script&gt;") == 2
+
+
+def test_no_file_of_a_command_is_unpickled() -> None:
+    """Nor is text evaluated; Dask pickles between processes that have its certificates."""
+    forbidden = re.compile(r"\b(?:pickle|marshal|shelve|cloudpickle)\b|(?<![.] )(?:eval|exec) [(]")
+    sources = (ROOT / "scheduler" / "stowage").rglob("*.py")
+    code = {path: _without_comments(path.read_text(encoding="utf-8")) for path in sources}
+    assert len(code) > 100
+    assert [path for path, text in code.items() if forbidden.search(text)] == []
+
+
+def _without_comments(source: str) -> str:
+    """The names and operators of a module."""
+    names = tokenize.generate_tokens(io.StringIO(source).readline)
+    return " ".join(each.string for each in names if each.type in (tokenize.NAME, tokenize.OP))

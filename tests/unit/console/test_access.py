@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from yarl import URL
 
+from stowage.console.serving import server
 from tests.support.builders import make_node
 from tests.support.console_server import TOKEN, ConsoleClient, bearer, console_of
 from tests.support.consoles import live_cluster
@@ -201,3 +203,14 @@ async def test_an_address_cannot_add_a_header(console: ConsoleClient, path: str)
         assert response.status == 303
         assert response.headers["Location"].lower() == path.lower()
         assert [*response.headers].count("Set-Cookie") == 1
+
+
+def test_the_page_makes_no_html_of_text() -> None:
+    """Names of objects reach the page as text; the sources name no way to make elements of it."""
+    sources = Path(server.__file__).parents[1] / "page" / "src"
+    texts = {path: path.read_text(encoding="utf-8") for path in sources.rglob("*.ts*")}
+    assert len(texts) > 20
+    ways = re.compile(
+        r"innerHTML|outerHTML|dangerouslySet|insertAdjacentHTML|document\.write|eval\("
+    )
+    assert [path for path, text in texts.items() if ways.search(text)] == []

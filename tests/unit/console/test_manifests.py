@@ -115,6 +115,13 @@ def test_a_field_of_another_shape_is_named(changed: str, line: int, field: str) 
     assert errors_of(changed) == [(line, field)]
 
 
+def test_items_that_are_null_do_not_count() -> None:
+    text = DEPLOYMENT.format(cpu=1).replace("      - name", "      -\n      - name")
+    text = text.replace("    spec:", "    spec:\n      tolerations: [null]")
+    for kind in ("Deployment", "DaemonSet"):
+        assert errors_of(text.replace("Deployment", kind)) == []
+
+
 @pytest.mark.parametrize("templates", ["7", "[7]", "[{metadata: 7}]", "[{}]"])
 def test_claims_of_another_shape_are_refused(templates: str) -> None:
     text = DEPLOYMENT.replace("Deployment", "StatefulSet").format(cpu=1)

@@ -86,7 +86,7 @@ def documents(text: str | bytes, kind: type[BoundedLoader] = BoundedLoader) -> I
     num_written = num_expanded = 0
     try:
         while loader.check_node():
-            node: yaml.Node = loader.get_node()
+            node: Any = loader.get_node()
             sizes: dict[int, int] = {}
             num_expanded += _expanded_size(node, sizes)
             num_written += len(sizes)

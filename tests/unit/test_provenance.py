@@ -1,0 +1,61 @@
+"""`make dist` and `make image` write what their artefacts were made of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / ".git").exists(), reason="a source distribution has no commit"
+)
+
+
+def statement(folder: Path, target: str, *arguments: str) -> Any:
+    written = folder / "statement.json"
+    script = ROOT / "requirements" / "provenance.py"
+    subprocess.run([sys.executable, str(script), target, str(written), *arguments], check=True)
+    return json.loads(written.read_text())
+
+
+def test_the_statement_names_each_file_the_commit_and_the_locks(tmp_path: Path) -> None:
+    wheel = tmp_path / "stowage.whl"
+    wheel.write_bytes(b"wheel")
+    made = statement(tmp_path, "dist", str(wheel), str(tmp_path / "statement.json"))
+    assert made["_type"] == "https://in-toto.io/Statement/v1"
+    digest = hashlib.sha256(b"wheel").hexdigest()
+    assert made["subject"] == [{"name": "stowage.whl", "digest": {"sha256": digest}}]
+    definition = made["predicate"]["buildDefinition"]
+    commit, *locks = definition["resolvedDependencies"]
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert commit["digest"] == {"gitCommit": head.stdout.strip()}
+    assert {each["name"]: each["digest"]["sha256"] for each in locks} == {
+        f"requirements/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (ROOT / "requirements").glob("*.txt")
+    }
+    assert definition["externalParameters"] == {"target": "dist"}
+
+
+def test_an_image_is_named_with_the_digest_that_docker_gave_it(tmp_path: Path) -> None:
+    (tmp_path / "id").write_text("sha256:abc\n")
+    made = statement(
+        tmp_path,
+        "image",
+        "--image",
+        "stowage:1",
+        "--image-id",
+        str(tmp_path / "id"),
+        "--builder",
+        "https://ci.example.com",
+    )
+    assert made["subject"] == [{"name": "stowage:1", "digest": {"sha256": "abc"}}]
+    assert made["predicate"]["runDetails"]["builder"] == {"id": "https://ci.example.com"}
