@@ -102,15 +102,11 @@ class Simulation:
         self.samples.finish(self.ended)
 
     def _settle(self) -> None:
-        """Let the engine work at this time until no pod is ready.
-
-        An idle scheduler tries rejected pods before their backoff is over. In virtual time it is
-        always idle, and would try every rejected pod after every event.
-        """
-        self._cluster.settle(tries_early=False)
+        """Let the engine work at this time until no pod is ready."""
+        self._cluster.settle()
         while self._posted:
             self._cluster.show(self._take_posted())
-            self._cluster.settle(tries_early=False)
+            self._cluster.settle()
 
     def _take_posted(self) -> list[Event]:
         events = list(self._posted)

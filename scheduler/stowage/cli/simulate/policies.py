@@ -57,8 +57,9 @@ class ConfiguredPolicy(msgspec.Struct, frozen=True):
             InvalidConfiguration: A plugin is unknown, or its arguments or its weight are invalid.
         """
         handle = Handle()
-        registry = discover_plugins(handle, gates=parse_feature_gates(self.feature_gates))
-        configurator = Configurator(registry, MAX_IN_UNSCHEDULABLE_S)
+        gates = parse_feature_gates(self.feature_gates)
+        registry = discover_plugins(handle, gates=gates)
+        configurator = Configurator(registry, MAX_IN_UNSCHEDULABLE_S, gates)
         settings = configurator.settings(self.configuration)
         frameworks = [with_weights(each, self.weights) for each in settings.frameworks]
         engine = make_engine(
