@@ -103,9 +103,7 @@ def test_an_idle_scheduler_tries_rejected_pods_before_their_backoff_is_over() ->
 def test_without_popping_from_backoff_rejected_pods_wait_for_its_end() -> None:
     """Room for one of ten pods comes each second; the others wait up to 10 seconds each time."""
     (policy,) = read_policies((), (), ["SchedulerPopFromBackoffQ=false"])
-    workload = synthetic_workload(
-        nodes=[nodes_of(1, "1")], pods=[pods_of(count=10, lifetime="1s")]
-    )
+    workload = synthetic_workload(nodes=[nodes_of(1, "1")], pods=[pods_of(count=10, lifetime="1s")])
     result = simulate(workload, policy, seed=1)
     assert result.metrics["bound"] == 10
     assert 40.0 < result.metrics["ended_s"] < 110.0
