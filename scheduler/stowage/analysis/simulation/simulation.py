@@ -21,6 +21,7 @@ from stowage.analysis.simulation.timeline import (
     OutsideEvent,
     PodArrives,
     PodLeaves,
+    PolicyChanges,
     Timeline,
 )
 from stowage.analysis.virtual_cluster import DAEMON_SET, VirtualCluster
@@ -131,7 +132,9 @@ class Simulation:
         self._cluster.show(events)
 
     def _events_of(
-        self, happening: PodArrives | PodLeaves | NodeJoins | OutsideEvent, now: float
+        self,
+        happening: PodArrives | PodLeaves | NodeJoins | PolicyChanges | OutsideEvent,
+        now: float,
     ) -> Sequence[Event]:
         match happening:
             case PodArrives():
@@ -141,6 +144,8 @@ class Simulation:
             case NodeJoins():
                 self._cluster.objects.add(happening.node)
                 return [NodeSeen(happening.node)]
+            case PolicyChanges():
+                return [happening.event]
             case OutsideEvent():
                 return self._adapt(happening)
 

@@ -98,6 +98,16 @@ def simulate(
             rich_help_panel=_POLICIES,
         ),
     ] = None,
+    reconfigure: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME:]TIME=FILE",
+            help="One more policy: the first one, which changes at this time of the experiment to "
+            "the configuration of a file, or to other weights (TIME=PLUGIN=WEIGHT,...), as a "
+            "running scheduler does; several changes with ; between them. May be repeated.",
+            rich_help_panel=_POLICIES,
+        ),
+    ] = None,
     feature_gates: Annotated[
         list[str] | None,
         typer.Option(
@@ -161,7 +171,9 @@ def simulate(
     with experiment_failures_reported(console):
         files_beside.check()
         with failures_reported(console), garbage_collection_paused():
-            policies = read_policies(config or (), weights or (), feature_gates or ())
+            policies = read_policies(
+                config or (), weights or (), feature_gates or (), reconfigure or ()
+            )
             workloads = read_workloads(files)
         experiments = _experiments(workloads, policies, wanted, resume)
         if record is not None:
