@@ -163,6 +163,9 @@ def simulate(
     The first policy is the one that the others are compared with. Experiments run in several
     processes; the answer does not depend on their number. Ctrl-C shows what is finished. Exits
     with 1 if an experiment has no result, or a file cannot be written.
+
+    stowage simulate openb runs the published experiment on a trace of GPU pods; stowage tune finds
+    better weights.
     """
     wanted = parse_seeds(seeds)
     files_beside = ResultFiles(report, csv, parquet)
