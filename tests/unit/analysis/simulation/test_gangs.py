@@ -77,7 +77,10 @@ def test_a_group_is_bound_whole_or_not_at_all(seed: int) -> None:
 def test_a_group_starts_with_its_minimum_and_counts_as_one_arrival() -> None:
     """Two of four pods fit; the others follow as there is room."""
     group = {"size": 4, "minCount": 2}
-    spec = {"nodes": [nodes_of(1, "4")], "pods": [gangs_of(count=1, group=group, lifetime="10s")]}
+    spec: dict[str, Any] = {
+        "nodes": [nodes_of(1, "4")],
+        "pods": [gangs_of(count=1, group=group, lifetime="10s")],
+    }
     assert sizes_of_groups(1, **spec) == {"gang-0": (4, 2)}
     result = simulate(synthetic_workload(**spec), DefaultPolicy(), 1)
     assert result.metrics["bound"] == 4
