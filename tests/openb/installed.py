@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import msgspec
 from stowage.analysis.loaded_cluster import stand_ins_for
 from stowage.analysis.simulation.openb.policies import configuration_of
 from stowage.analysis.simulation.openb.typical_pods import TypicalPod
+from stowage.analysis.simulation.timeline import PolicyChanges
 from stowage.api.config.loading import KubeSchedulerConfiguration, load_configuration
 from stowage.api.events import Event
 from stowage.cli.profiles import make_frameworks
@@ -49,6 +50,10 @@ class Configured(msgspec.Struct, frozen=True):
     ) -> Engine:
         frameworks = make_frameworks(self.configuration, gpushare_registry())
         return make_engine([*frameworks, *stand_ins_for(scheduler_names, frameworks)], choose)
+
+    def changes(self, scheduler_names: Iterable[str]) -> Sequence[PolicyChanges]:
+        del scheduler_names
+        return ()
 
 
 class Published(msgspec.Struct, frozen=True):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.simulation.synthetic import SyntheticWorkload
+from stowage.analysis.simulation.timeline import PolicyChanges
 from stowage.analysis.simulation.workload_spec import API_VERSION, KIND, decode_workload
 from stowage.api.config.loading import DEFAULT_SCHEDULER_NAME
 from stowage.api.events import Event
@@ -62,3 +63,8 @@ class DefaultPolicy:
         profile = {"schedulerName": DEFAULT_SCHEDULER_NAME}
         self.engine = default_engine(choose, profile=profile, plugins=self._plugins)
         return self.engine
+
+    def changes(self, scheduler_names: Iterable[str]) -> Sequence[PolicyChanges]:
+        """See `Policy`; it stays as it is."""
+        del scheduler_names
+        return ()

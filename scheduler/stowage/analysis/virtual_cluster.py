@@ -216,15 +216,9 @@ class VirtualCluster:
             self.now = max(self.now, deadline)
             self._handle([])
 
-    def settle(self, *, tries_early: bool = True) -> None:
-        """Let the scheduler work until no pod is ready at this time.
-
-        Args:
-            tries_early: Whether pods that back off are tried as soon as no other pod is ready.
-        """
-        engine = self.engine
-        is_ready = engine.has_ready_pods if tries_early else engine.has_active_pods
-        while is_ready():
+    def settle(self) -> None:
+        """Let the scheduler work until no pod is ready at this time."""
+        while self.engine.has_ready_pods():
             answer = self.engine.schedule(self.now, 1)
             self._note_tie(answer)
             self._carry_out(answer)

@@ -179,7 +179,7 @@ def run_options(
     handle = Handle()
     handle.report_exceptions_to(PluginExceptionLog().report)
     registry = _plugins(handle, gates)
-    configurator = Configurator(registry, max_in_unschedulable_s)
+    configurator = Configurator(registry, max_in_unschedulable_s, gates)
     settings = configurator.settings(configuration)
     loaded = configurator.describe(configuration, settings)
     path = str(kubeconfig) if kubeconfig else configuration.client_connection.kubeconfig or None

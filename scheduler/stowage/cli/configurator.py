@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from stowage.api.config.changes import restart_errors
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.api.config.loading import (
     ConfigError,
     InvalidConfiguration,
@@ -30,10 +31,12 @@ class Configurator(msgspec.Struct, frozen=True):
     Attributes:
         registry: The plugins.
         max_in_unschedulable_s: Value of ``--pod-max-in-unschedulable-pods-duration``.
+        gates: Value of ``--feature-gates``.
     """
 
     registry: Registry
     max_in_unschedulable_s: float
+    gates: FeatureGates = DEFAULT_FEATURE_GATES
 
     def settings(self, configuration: KubeSchedulerConfiguration) -> EngineSettings:
         """The engine's settings, with new frameworks.
@@ -47,6 +50,7 @@ class Configurator(msgspec.Struct, frozen=True):
                 "initial_backoff_s": float(configuration.pod_initial_backoff_seconds),
                 "max_backoff_s": float(configuration.pod_max_backoff_seconds),
                 "max_in_unschedulable_s": self.max_in_unschedulable_s,
+                "pops_from_backoff": self.gates.enabled("SchedulerPopFromBackoffQ"),
             },
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from stowage.api.config.extenders import NO_EXTENDERS, Extenders
 from stowage.engine.engine import Engine
@@ -16,7 +17,7 @@ def make_engine(
     frameworks: Sequence[Framework],
     choose: Callable[[int], int],
     *,
-    queue_settings: Mapping[str, float] | None = None,
+    queue_settings: Mapping[str, Any] | None = None,
     timer: Callable[[], float] = lambda: 0.0,
     journal: CallRecorder | None = None,
     extenders: Extenders = NO_EXTENDERS,
@@ -27,7 +28,8 @@ def make_engine(
     Args:
         frameworks: At least one; the first one's QueueSort orders the pods of all profiles.
         choose: ``choose(n)`` returns an index below n; breaks ties between best nodes.
-        queue_settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
+        queue_settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``,
+            ``pops_from_backoff``.
         timer: A clock for durations in results.
         journal: Records the calls; None records nothing.
         extenders: The configured extenders.

@@ -214,11 +214,6 @@ class Engine:
         queue = self.state.queue
         return self.state.consultations.has_ready or queue.has_ready_pods() or queue.has_gated
 
-    def has_active_pods(self) -> bool:
-        """As `has_ready_pods`, without pods that back off and are tried early."""
-        queue = self.state.queue
-        return self.state.consultations.has_ready or queue.has_active_pods() or queue.has_gated
-
     def in_flight(self) -> int:
         """The number of pods that are being bound."""
         return len(self.state.bindings)

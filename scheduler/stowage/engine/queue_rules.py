@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from stowage.api.status import Status, error
 from stowage.framework import Framework
@@ -10,12 +11,13 @@ from stowage.queue import PluginKey, QueueRules, Registration
 from stowage.state.pods.pod_info import PodInfo
 
 
-def queue_rules(frameworks: Sequence[Framework], settings: Mapping[str, float]) -> QueueRules:
+def queue_rules(frameworks: Sequence[Framework], settings: Mapping[str, Any]) -> QueueRules:
     """Sort order, PreEnqueue and queueing hints for the queue.
 
     Args:
         frameworks: At least one; the first one's QueueSort orders the pods of all profiles.
-        settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
+        settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``,
+            ``pops_from_backoff``; a missing one takes its default.
     """
     by_name = {framework.scheduler_name: framework for framework in frameworks}
     return QueueRules(

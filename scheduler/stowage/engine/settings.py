@@ -17,11 +17,12 @@ class EngineSettings(msgspec.Struct, frozen=True):
     Attributes:
         frameworks: At least one, used by this engine only. The first one's QueueSort orders the
             pods of all profiles.
-        queue_settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``.
+        queue_settings: ``initial_backoff_s``, ``max_backoff_s``, ``max_in_unschedulable_s``,
+            ``pops_from_backoff``.
     """
 
     frameworks: Sequence[Framework]
-    queue_settings: Mapping[str, float] = msgspec.field(default_factory=dict)
+    queue_settings: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
 
 #: Makes settings from a configuration file's content; raises InvalidConfiguration.

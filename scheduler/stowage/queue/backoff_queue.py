@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from stowage.queue.heap import KeyedHeap, SortKey
 from stowage.queue.queued_pod import QueuedPod
 
-#: Backoffs end at whole seconds and are ordered by priority within one; KEP-5142.
+#: Where pods are popped early, backoffs end at whole seconds and are ordered by priority within
+#: one; KEP-5142.
 WINDOW_S = 1.0
 
 # 2.0 ** 1024 overflows; long before that any backoff is at its maximum.
@@ -22,9 +23,19 @@ class BackoffQueue:
     with an error may not: its backoff protects the API server. A member of a pod group may not
     either: an attempt of its group costs as much as attempts of all members, and kube-scheduler
     v1.36 repeats it without pause while it is idle.
+
+    Args:
+        initial_backoff_s: Backoff after the first failure, in seconds.
+        max_backoff_s: Longest backoff, in seconds.
+        pops_early: Whether rejected pods may be popped early; without it each backoff ends at its
+            own time, and no priority counts.
     """
 
-    def __init__(self, initial_backoff_s: float, max_backoff_s: float) -> None:
+    def __init__(
+        self, initial_backoff_s: float, max_backoff_s: float, *, pops_early: bool = True
+    ) -> None:
+        self._pops_early = pops_early
+        self._window_s = WINDOW_S if pops_early else 0.0
         self._initial_backoff_s = initial_backoff_s
         self._max_backoff_s = max_backoff_s
         self._rejected: KeyedHeap[QueuedPod] = KeyedHeap()
@@ -61,11 +72,11 @@ class BackoffQueue:
         if queued.queued_at <= self.latest_expired(now):
             return False
         expires_at = self._expires_at(queued)
-        return expires_at is not None and now < expires_at + WINDOW_S
+        return expires_at is not None and now < expires_at + self._window_s
 
     def latest_expired(self, now: float) -> float:
         """The backoff of every pod that entered the queue at this time or before is over."""
-        return now - self._max_backoff_s - WINDOW_S
+        return now - self._max_backoff_s - self._window_s
 
     def put(self, queued: QueuedPod, sort_key: SortKey) -> None:
         """Add a pod, or update the sort key of one that backs off.
@@ -74,7 +85,7 @@ class BackoffQueue:
         """
         expires_at = self._expires_at(queued) or 0.0
         # A pod stays in its heap: an update does not change why it failed.
-        may_pop_early = queued.was_rejected and not queued.info.group
+        may_pop_early = self._pops_early and queued.was_rejected and not queued.info.group
         if queued.uid in self._failed or not (may_pop_early or queued.uid in self._rejected):
             self._failed.push(queued.uid, (expires_at,), queued)
         else:
@@ -93,7 +104,7 @@ class BackoffQueue:
         completed: list[QueuedPod] = []
         for heap in (self._rejected, self._failed):
             first = heap.peek()
-            while first is not None and first[0][0] + WINDOW_S <= now:
+            while first is not None and first[0][0] + self._window_s <= now:
                 completed.append(first[1])
                 heap.pop()
                 first = heap.peek()
@@ -106,7 +117,7 @@ class BackoffQueue:
     def next_deadline(self) -> float | None:
         """When the next backoff is over, in seconds; None without pods."""
         tops = (self._rejected.peek(), self._failed.peek())
-        return min((top[0][0] + WINDOW_S for top in tops if top is not None), default=None)
+        return min((top[0][0] + self._window_s for top in tops if top is not None), default=None)
 
     def inconsistencies(self) -> Iterator[str]:
         """Violated invariants, as text."""
@@ -123,7 +134,8 @@ class BackoffQueue:
             backoff_s = self.backoff_s(queued)
             if backoff_s <= 0.0:
                 return None
-            queued.backoff_expires_at = _window_of(queued.queued_at + backoff_s)
+            expires_at = queued.queued_at + backoff_s
+            queued.backoff_expires_at = _window_of(expires_at) if self._window_s else expires_at
         return queued.backoff_expires_at
 
 

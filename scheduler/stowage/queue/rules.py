@@ -23,6 +23,8 @@ class QueueRules(msgspec.Struct, frozen=True):
             plugin that is missing is treated as registered for all events.
         initial_backoff_s: Backoff after the first failure, in seconds.
         max_backoff_s: Longest backoff, in seconds; 0 turns backoff off.
+        pops_from_backoff: Whether a rejected pod is popped before the end of its backoff if no pod
+            is active; the gate ``SchedulerPopFromBackoffQ``.
         max_in_unschedulable_s: After so many seconds without a helpful event an unschedulable pod
             is scheduled again.
         pre_enqueue_again: Runs PreEnqueue for a pod of a class of which another pod just passed;
@@ -40,6 +42,7 @@ class QueueRules(msgspec.Struct, frozen=True):
     registrations: Registrations
     initial_backoff_s: float = 1.0
     max_backoff_s: float = 10.0
+    pops_from_backoff: bool = True
     max_in_unschedulable_s: float = 300.0
     pre_enqueue_again: Callable[[PodInfo], Status] | None = None
     released: Callable[[PluginKey], Collection[str] | None] = lambda _plugin: None

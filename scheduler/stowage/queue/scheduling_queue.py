@@ -83,10 +83,6 @@ class SchedulingQueue:
         """Whether `pop` would return a pod."""
         return self._waiting.can_pop()
 
-    def has_active_pods(self) -> bool:
-        """Whether `pop` would return a pod that does not back off."""
-        return len(self._waiting.active) > 0
-
     def state_of(self, uid: str) -> QueueState | None:
         """The state of the pod; None if it is not in the queue."""
         return QueueState.IN_FLIGHT if uid in self._in_flight else self._waiting.state_of(uid)
@@ -242,7 +238,8 @@ class SchedulingQueue:
     def pop(self, now: float) -> QueuedPod | None:
         """Remove the next pod for a scheduling attempt; None if there is none.
 
-        If no pod is active, a rejected pod is popped before its backoff is over.
+        If no pod is active, a rejected pod is popped before its backoff is over, unless the rules
+        say otherwise.
         """
         queued = self._waiting.pop()
         return None if queued is None else self._started(queued, now)

@@ -59,7 +59,11 @@ class SubQueues:
         return cls(
             rules.sort_key,
             PreEnqueueRunner(rules, registrations, problems, rejections),
-            BackoffQueue(rules.initial_backoff_s, rules.max_backoff_s),
+            BackoffQueue(
+                rules.initial_backoff_s,
+                rules.max_backoff_s,
+                pops_early=rules.pops_from_backoff,
+            ),
             UnschedulablePods(rules.max_in_unschedulable_s),
             rejections,
         )

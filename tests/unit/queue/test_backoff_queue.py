@@ -115,3 +115,16 @@ def test_problems_names_an_error_that_could_be_popped_early() -> None:
     assert list(queue.inconsistencies()) == [
         "pod default/p failed with an error but may be popped early"
     ]
+
+
+def test_without_early_pops_each_backoff_ends_at_its_own_time() -> None:
+    """Without windows, neither whole seconds nor priorities change the order."""
+    queue = BackoffQueue(1.0, 10.0, pops_early=False)
+    first, second = _rejected("first", 0.25), _rejected("second", 0.5, priority=9)
+    for queued in (second, first):
+        queue.put(queued, by_priority(queued.info, queued.queued_at))
+    assert queue.is_backing_off(first, now=1.2)
+    assert not queue.is_backing_off(first, now=1.25)
+    assert not queue.can_pop_early()
+    assert queue.next_deadline() == 1.25
+    assert _names(queue.pop_completed(2.0)) == ["first", "second"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from stowage.analysis.simulation.timeline import PolicyChanges
 from stowage.api.events import Event
 from stowage.engine import Engine
 
@@ -30,5 +31,13 @@ class Policy(Protocol):
                 has.
             choose: ``choose(n)`` returns an index below n; breaks ties between best nodes.
             post: Receives the events that plugins post.
+        """
+        ...
+
+    def changes(self, scheduler_names: Iterable[str]) -> Sequence[PolicyChanges]:
+        """What the engine becomes during the experiment, in order of time.
+
+        Args:
+            scheduler_names: See `make_engine`.
         """
         ...

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from stowage.analysis.simulation.pod_ledger import PodLedger
@@ -34,6 +37,10 @@ def simulate(
         ExperimentFailed: A plugin raised, or an object cannot be used.
     """
     timeline = workload.timeline(seed)
+    changes = policy.changes(timeline.scheduler_names)
+    if changes:
+        together = heapq.merge(changes, timeline.happenings, key=lambda each: each.at_s)
+        timeline = replace(timeline, happenings=together)
     posted: list[Event] = []
     choose = tie_breaker(random_stream(seed, "ties"))
     engine = policy.make_engine(timeline.scheduler_names, choose, posted.append)

@@ -21,6 +21,7 @@ from stowage.analysis.simulation.timeline import (
     OutsideEvent,
     PodArrives,
     PodLeaves,
+    PolicyChanges,
     Timeline,
 )
 from stowage.analysis.virtual_cluster import DAEMON_SET, VirtualCluster
@@ -102,15 +103,11 @@ class Simulation:
         self.samples.finish(self.ended)
 
     def _settle(self) -> None:
-        """Let the engine work at this time until no pod is ready.
-
-        An idle scheduler tries rejected pods before their backoff is over. In virtual time it is
-        always idle, and would try every rejected pod after every event.
-        """
-        self._cluster.settle(tries_early=False)
+        """Let the engine work at this time until no pod is ready."""
+        self._cluster.settle()
         while self._posted:
             self._cluster.show(self._take_posted())
-            self._cluster.settle(tries_early=False)
+            self._cluster.settle()
 
     def _take_posted(self) -> list[Event]:
         events = list(self._posted)
@@ -135,7 +132,9 @@ class Simulation:
         self._cluster.show(events)
 
     def _events_of(
-        self, happening: PodArrives | PodLeaves | NodeJoins | OutsideEvent, now: float
+        self,
+        happening: PodArrives | PodLeaves | NodeJoins | PolicyChanges | OutsideEvent,
+        now: float,
     ) -> Sequence[Event]:
         match happening:
             case PodArrives():
@@ -145,6 +144,8 @@ class Simulation:
             case NodeJoins():
                 self._cluster.objects.add(happening.node)
                 return [NodeSeen(happening.node)]
+            case PolicyChanges():
+                return [happening.event]
             case OutsideEvent():
                 return self._adapt(happening)
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import islice, repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
 
 from stowage.analysis.cluster_objects import ClusterObjects
-from stowage.analysis.simulation.distributions import Distribution
+from stowage.analysis.followed_objects import FollowedObjects
+from stowage.analysis.simulation.gangs import group_template, named_group
+from stowage.analysis.simulation.node_devices import slices_of
+from stowage.analysis.simulation.pod_sizes import pod_specs
 from stowage.analysis.simulation.random_streams import random_stream
 from stowage.analysis.simulation.timeline import (
+    Adapt,
     Happening,
     NodeJoins,
     NodeLeaves,
+    OutsideEvent,
     PodArrives,
     Timeline,
 )
@@ -34,17 +38,19 @@ from stowage.api.config.errors import ConfigError, InvalidConfiguration
 from stowage.api.config.types import DEFAULT_SCHEDULER_NAME
 from stowage.api.decoding.decode import convert_object
 from stowage.api.decoding.errors import InvalidObject
+from stowage.api.events import DeviceObjectGone, DeviceObjectSeen, Event, PodGroupSeen
+from stowage.api.objects.device import ResourceSlice
 from stowage.api.objects.meta import ObjectMeta, OwnerReference
 from stowage.api.objects.node import Node
-from stowage.api.objects.pod import Container, Pod, PodSpec
-from stowage.api.values.resource_names import CPU, MEMORY
+from stowage.api.objects.pod import Pod, PodSchedulingGroup
+from stowage.api.objects.pod_groups import PodGroup
 from stowage.api.values.resources import node_allocatable, pod_requests
+
+PartT = TypeVar("PartT")
 
 _HOSTNAME = "kubernetes.io/hostname"
 _ZONE = "topology.kubernetes.io/zone"
-_MIB = 2**20
 _BATCH = 1024
-_MAX_KNOWN_SIZES = 4096
 
 
 class SyntheticWorkload:
@@ -67,12 +73,16 @@ class SyntheticWorkload:
         self._cluster = cluster
         errors: list[ConfigError] = []
         self._nodes = [
-            _node_template(group, f"spec.nodes[{index}]", errors)
-            for index, group in enumerate(self._spec.nodes)
+            _node_template(group, path, errors)
+            for path, group in _with_paths("spec.nodes", self._spec.nodes)
         ]
         self._pods = [
-            _pod_template(source, cluster, f"spec.pods[{index}]", errors)
-            for index, source in enumerate(self._spec.pods)
+            _pod_template(source, cluster, path, errors)
+            for path, source in _with_paths("spec.pods", self._spec.pods)
+        ]
+        self._groups = [
+            group_template(source, cluster, path, errors)
+            for path, source in _with_paths("spec.pods", self._spec.pods)
         ]
         if errors:
             raise InvalidConfiguration(errors)
@@ -81,11 +91,16 @@ class SyntheticWorkload:
         """The course with a seed; the same in every process."""
         spec = self._spec
         groups = list(zip(spec.nodes, self._nodes, strict=True))
-        sources = zip(spec.pods, self._pods, strict=True)
+        sources = zip(spec.pods, self._pods, self._groups, strict=True)
         streams: list[Iterator[Happening]] = [
             _node_changes(group, node, spec, seed) for group, node in groups
         ]
-        streams += [_arrivals(source, pod, spec, seed) for source, pod in sources]
+        streams += [
+            _arrivals(source, pod, spec, seed)
+            if group is None
+            else _group_arrivals(source, pod, group, spec, seed)
+            for source, pod, group in sources
+        ]
         pending = {pod.spec.scheduler_name for pod in self._cluster.pods()}
         names = pending | {pod.spec.scheduler_name for pod in self._pods}
         return Timeline(
@@ -94,6 +109,7 @@ class SyntheticWorkload:
             None if spec.duration is None or spec.drain else float(spec.duration),
             _expected_s(spec),
             tuple(sorted(names)),
+            _follow,
         )
 
     def _objects(self) -> ClusterObjects:
@@ -101,8 +117,25 @@ class SyntheticWorkload:
         for group, node in zip(self._spec.nodes, self._nodes, strict=True):
             if not group.from_:
                 for index in range(group.count):
-                    objects.add(_node(group, node, index))
+                    made = _node(group, node, index)
+                    for obj in (made, *slices_of(made, group.devices)):
+                        objects.add(obj)
         return objects
+
+
+def _follow(objects: ClusterObjects) -> Adapt:
+    """Shows the engine what happens to groups and devices, and keeps the objects up to date."""
+    followed = FollowedObjects(objects)
+
+    def adapt(happening: OutsideEvent) -> Sequence[Event]:
+        followed.follow(happening.event)
+        return (happening.event,)
+
+    return adapt
+
+
+def _with_paths(field: str, parts: Sequence[PartT]) -> Iterator[tuple[str, PartT]]:
+    return ((f"{field}[{index}]", part) for index, part in enumerate(parts))
 
 
 def _end_of(until: float | None, spec: WorkloadSpec) -> float:
@@ -143,10 +176,19 @@ def _node_template(group: NodeGroup, path: str, errors: list[ConfigError]) -> No
             status = template.get("status")
             expected = "status.allocatable with quantities"
             errors.append(ConfigError(f"{path}.template", status, expected))
+        _check_devices(node, group, path, errors)
     except (InvalidObject, TypeError) as invalid:
         errors.append(ConfigError(f"{path}.template", group.name, f"a Node; {invalid}"))
         return Node(ObjectMeta(name=name))
     return node
+
+
+def _check_devices(node: Node, group: NodeGroup, path: str, errors: list[ConfigError]) -> None:
+    for field, devices in _with_paths(f"{path}.devices", group.devices):
+        try:
+            slices_of(node, [devices])
+        except InvalidObject as invalid:
+            errors.append(ConfigError(field, devices.driver, f"devices; {invalid}"))
 
 
 def _node(group: NodeGroup, template: Node, index: int) -> Node:
@@ -166,12 +208,27 @@ def _node_changes(
     nodes = [_node(group, template, index) for index in range(group.count)]
     begin = float(group.from_)
     if begin > 0:
-        yield from (NodeJoins(begin, node) for node in nodes)
+        for node in nodes:
+            yield from _joins(begin, node, group)
     end = _end_of(group.until, spec)
     if group.failures is not None:
         yield from _failures(group, nodes, end, seed)
     if group.until is not None:
-        yield from (NodeLeaves(float(group.until), node.metadata.name) for node in nodes)
+        for node in nodes:
+            yield from _leaves(float(group.until), node, group)
+
+
+def _joins(at_s: float, node: Node, group: NodeGroup) -> Iterator[Happening]:
+    yield NodeJoins(at_s, node)
+    for each in slices_of(node, group.devices):
+        yield OutsideEvent(at_s, DeviceObjectSeen(each))
+
+
+def _leaves(at_s: float, node: Node, group: NodeGroup) -> Iterator[Happening]:
+    yield NodeLeaves(at_s, node.metadata.name)
+    for each in slices_of(node, group.devices):
+        gone = DeviceObjectGone(ResourceSlice.__name__, "", each.metadata.name)
+        yield OutsideEvent(at_s, gone)
 
 
 def _failures(
@@ -187,10 +244,10 @@ def _failures(
     while changes and changes[0][0] < end:
         at_s, index, comes_back = heapq.heappop(changes)
         if comes_back:
-            yield NodeJoins(at_s, nodes[index])
+            yield from _joins(at_s, nodes[index], group)
             heapq.heappush(changes, (at_s + next(runs), index, False))
         else:
-            yield NodeLeaves(at_s, nodes[index].metadata.name)
+            yield from _leaves(at_s, nodes[index], group)
             heapq.heappush(changes, (at_s + next(repairs), index, True))
 
 
@@ -227,7 +284,7 @@ def _arrivals(source: PodSource, pod: Pod, spec: WorkloadSpec, seed: int) -> Ite
     lifetimes: Iterator[float | None] = repeat(None)
     if source.lifetime is not None:
         lifetimes = source.lifetime.numbers(random_stream(seed, "lifetimes", source.name))
-    specs = _specs(source, pod, seed)
+    specs = pod_specs(source, pod, seed)
     end = _end_of(source.until, spec)
     meta = pod.metadata
     for index, at_s in enumerate(islice(times, source.count)):
@@ -236,6 +293,33 @@ def _arrivals(source: PodSource, pod: Pod, spec: WorkloadSpec, seed: int) -> Ite
         name = f"{source.name}-{index}"
         named = replace(meta, name=name, uid=f"{meta.namespace}/{name}")
         yield PodArrives(at_s, Pod(named, next(specs), pod.status), next(lifetimes))
+
+
+def _group_arrivals(
+    source: PodSource, pod: Pod, group: PodGroup, spec: WorkloadSpec, seed: int
+) -> Iterator[Happening]:
+    """The groups of one source with their pods, in order of time."""
+    gangs = source.group
+    if gangs is None:
+        return
+    lifetimes: Iterator[float | None] = repeat(None)
+    if source.lifetime is not None:
+        lifetimes = source.lifetime.numbers(random_stream(seed, "lifetimes", source.name))
+    sizes = gangs.size.numbers(random_stream(seed, "groups", source.name))
+    specs = pod_specs(source, pod, seed)
+    end = _end_of(source.until, spec)
+    meta = pod.metadata
+    for index, at_s in enumerate(islice(_times(source, seed), source.count)):
+        if at_s > end:
+            return
+        size, lifetime = max(1, round(next(sizes))), next(lifetimes)
+        name = f"{source.name}-{index}"
+        yield OutsideEvent(at_s, PodGroupSeen(named_group(group, name, gangs, size)))
+        for member in range(size):
+            key = f"{name}-{member}"
+            named = replace(meta, name=key, uid=f"{meta.namespace}/{key}")
+            member_spec = replace(next(specs), scheduling_group=PodSchedulingGroup(name))
+            yield PodArrives(at_s, Pod(named, member_spec, pod.status), lifetime)
 
 
 def _times(source: PodSource, seed: int) -> Iterator[float]:
@@ -263,53 +347,3 @@ def _bursts(arrivals: Arrivals, begin: float, generator: np.random.Generator) ->
     every = float(arrivals.every or 0)
     for number, size in enumerate(arrivals.size.numbers(generator)):
         yield from repeat(begin + number * every, round(size))
-
-
-def _specs(source: PodSource, pod: Pod, seed: int) -> Iterator[PodSpec]:
-    """The specs of pods, with the drawn requests of their first container."""
-    if not source.requests:
-        return repeat(pod.spec)
-    draws = [
-        _amounts(name, each, random_stream(seed, "requests", source.name, name))
-        for name, each in source.requests.items()
-    ]
-    return _Sizes(pod.spec, tuple(source.requests)).specs(zip(*draws, strict=True))
-
-
-def _amounts(resource: str, sizes: Distribution, generator: np.random.Generator) -> Iterator[int]:
-    """Drawn amounts: thousandths of a cpu; memory in bytes, whole MiB; others in whole units."""
-    step = _MIB if resource == MEMORY else 1
-    while True:
-        drawn = np.round(sizes.draw(generator, _BATCH) / step) * step
-        yield from map(int, drawn.tolist())
-
-
-class _Sizes:
-    """Makes specs with other requests; pods with equal requests share their spec."""
-
-    def __init__(self, spec: PodSpec, resources: tuple[str, ...]) -> None:
-        self._spec = spec
-        self._resources = resources
-        self._known: dict[tuple[int, ...], PodSpec] = {}
-
-    @cached_property
-    def _container(self) -> Container:
-        return self._spec.containers[0]
-
-    def specs(self, sizes: Iterator[tuple[int, ...]]) -> Iterator[PodSpec]:
-        for amounts in sizes:
-            spec = self._known.get(amounts)
-            if spec is None:
-                if len(self._known) >= _MAX_KNOWN_SIZES:
-                    self._known.clear()
-                spec = self._known[amounts] = self._sized(amounts)
-            yield spec
-
-    def _sized(self, amounts: tuple[int, ...]) -> PodSpec:
-        container = self._container
-        requests = dict(container.resources.requests)
-        for resource, amount in zip(self._resources, amounts, strict=True):
-            requests[resource] = f"{amount}m" if resource == CPU else amount
-        resources = replace(container.resources, requests=requests)
-        sized = replace(container, resources=resources)
-        return replace(self._spec, containers=(sized, *self._spec.containers[1:]))

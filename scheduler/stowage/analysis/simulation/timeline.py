@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from stowage.analysis.cluster_objects import ClusterObjects
-from stowage.api.events import Event
+from stowage.api.events import ConfigurationChanged, Event
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 
@@ -48,6 +48,13 @@ class NodeLeaves(msgspec.Struct, frozen=True):
     name: str
 
 
+class PolicyChanges(msgspec.Struct, frozen=True):
+    """The scheduler gets another configuration, as from its ConfigMap."""
+
+    at_s: float
+    event: ConfigurationChanged
+
+
 class OutsideEvent(msgspec.Struct, frozen=True):
     """Something else happens; `Timeline.adapter` makes events for the engine of it."""
 
@@ -58,7 +65,9 @@ class OutsideEvent(msgspec.Struct, frozen=True):
 Adapt: TypeAlias = Callable[[OutsideEvent], Sequence[Event]]
 """Changes the objects of a simulation, and returns the events to show to its engine."""
 
-Happening: TypeAlias = PodArrives | PodLeaves | NodeJoins | NodeLeaves | OutsideEvent
+Happening: TypeAlias = (
+    PodArrives | PodLeaves | NodeJoins | NodeLeaves | PolicyChanges | OutsideEvent
+)
 
 
 class Timeline(msgspec.Struct, frozen=True):

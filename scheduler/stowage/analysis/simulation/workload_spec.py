@@ -23,6 +23,8 @@ from stowage.api.values.resource_names import CPU
 KIND = "Workload"
 API_VERSION = "stowage.dev/v1alpha1"
 MAX_NODES = 100_000
+MAX_DEVICES = 128
+"""Devices of one slice; the API server takes no more."""
 
 Json = dict[str, Any]
 
@@ -43,6 +45,24 @@ class Failures(_Spec, frozen=True):
     repair: Any = None
 
 
+class NodeDevices(_Spec, frozen=True):
+    """Devices of one driver that are alike, on each node of a group.
+
+    Attributes:
+        driver: The name of the driver.
+        name: The devices are called ``NAME-0``, ``NAME-1`` and so on.
+        count: Number of devices of a node.
+        attributes: Name -> text, number, boolean, or ``{version: 1.2.3}``.
+        capacity: Name -> quantity.
+    """
+
+    driver: str = ""
+    name: str = "device"
+    count: int = 1
+    attributes: dict[str, Any] = msgspec.field(default_factory=dict)
+    capacity: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
 class NodeGroup(_Spec, frozen=True):
     """Nodes that are alike.
 
@@ -54,6 +74,7 @@ class NodeGroup(_Spec, frozen=True):
         from_: When they join.
         until: When they leave; never if it is absent.
         failures: When they fail; never if it is absent.
+        devices: Devices that each of them offers to resource claims.
     """
 
     name: str = ""
@@ -63,6 +84,7 @@ class NodeGroup(_Spec, frozen=True):
     from_: Duration = msgspec.field(default=Duration(0), name="from")
     until: Duration | None = None
     failures: Failures | None = None
+    devices: tuple[NodeDevices, ...] = ()
 
 
 class Arrivals(_Spec, frozen=True):
@@ -81,11 +103,28 @@ class Arrivals(_Spec, frozen=True):
     size: Any = None
 
 
+class Gangs(_Spec, frozen=True):
+    """Pods arrive in groups, and a group runs together or not at all.
+
+    Attributes:
+        size: Distribution of the number of pods of a group.
+        min_count: Fewest pods of a group that may run; all of them if it is absent, or if the group
+            is smaller.
+        template: A PodGroup of Kubernetes: ``spec.schedulingConstraints``, ``spec.disruptionMode``,
+            ``spec.priorityClassName``.
+    """
+
+    size: Any = None
+    min_count: int | None = None
+    template: Any = None
+
+
 class PodSource(_Spec, frozen=True):
     """Pods that are alike.
 
     Attributes:
-        name: The pods are called ``NAME-0``, ``NAME-1`` and so on.
+        name: The pods are called ``NAME-0``, ``NAME-1`` and so on; with `group`, the groups are
+            called so, and their pods ``NAME-0-0``, ``NAME-0-1`` and so on.
         template: A pod template of Kubernetes: ``metadata``, ``spec``.
         count: The most pods; without a limit if it is absent.
         arrivals: When they arrive; all at ``from`` if it is absent.
@@ -95,6 +134,8 @@ class PodSource(_Spec, frozen=True):
         requests: Resource -> distribution of what the first container requests.
         controller: Kind of the controller that makes a pod again that was preempted, or whose node
             failed; with an empty text nothing makes it again.
+        group: The pods arrive in groups; `count` and `arrivals` then count groups, and the pods of
+            a group run for one time.
     """
 
     name: str = ""
@@ -106,6 +147,7 @@ class PodSource(_Spec, frozen=True):
     lifetime: Any = None
     requests: dict[str, Any] = msgspec.field(default_factory=dict)
     controller: str = "Job"
+    group: Gangs | None = None
 
 
 class WorkloadSpec(_Spec, frozen=True):
@@ -222,6 +264,12 @@ def _checked_group(
     if not 0 <= group.count <= MAX_NODES:
         errors.append(ConfigError(f"{path}.count", group.count, f"0 to {MAX_NODES:,}"))
     _check_times(group.from_, group.until, path, errors)
+    for index, devices in enumerate(group.devices):
+        field = f"{path}.devices[{index}]"
+        if not devices.driver:
+            errors.append(ConfigError(f"{field}.driver", devices.driver, "the name of a driver"))
+        if not 1 <= devices.count <= MAX_DEVICES:
+            errors.append(ConfigError(f"{field}.count", devices.count, f"1 to {MAX_DEVICES}"))
     failures = group.failures
     if failures is None:
         return group
@@ -258,7 +306,25 @@ def _checked_source(
         )
         for name, given in source.requests.items()
     }
-    return msgspec.structs.replace(source, lifetime=lifetime, arrivals=arrivals, requests=requests)
+    return msgspec.structs.replace(
+        source,
+        lifetime=lifetime,
+        arrivals=arrivals,
+        requests=requests,
+        group=None if source.group is None else _checked_gangs(source.group, path, errors),
+    )
+
+
+def _checked_gangs(gangs: Gangs, path: str, errors: list[ConfigError]) -> Gangs:
+    field = f"{path}.group"
+    if gangs.min_count is not None and gangs.min_count < 1:
+        errors.append(ConfigError(f"{field}.minCount", gangs.min_count, "1 or more"))
+    if gangs.template is not None and not isinstance(gangs.template, Mapping):
+        errors.append(ConfigError(f"{field}.template", gangs.template, "a PodGroup"))
+    size = decode_distribution(gangs.size, plain_number, f"{field}.size", errors)
+    if size is not None and not size.mean >= 1:
+        errors.append(ConfigError(f"{field}.size", gangs.size, "1 or more on average"))
+    return msgspec.structs.replace(gangs, size=size)
 
 
 def _checked_arrivals(arrivals: Arrivals, path: str, errors: list[ConfigError]) -> Arrivals:

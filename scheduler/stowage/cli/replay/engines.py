@@ -28,10 +28,7 @@ def make_recorded_engine(
         InvalidConfiguration: Its configuration needs plugins that are not installed here.
     """
     handle = Handle()
-    configurator = Configurator(
-        discover_plugins(handle, gates=FeatureGates(header.feature_gates)),
-        header.max_in_unschedulable_s,
-    )
+    configurator = _configurator(header, handle)
     configuration = load_configuration(header.configuration)
     settings = configurator.settings(configuration)
     engine = make_engine(
@@ -45,6 +42,12 @@ def make_recorded_engine(
     # The recording has the events that plugins posted.
     handle.connect(lambda _event: None, engine.waiting_pods)
     return engine
+
+
+def _configurator(header: Header, handle: Handle) -> Configurator:
+    gates = FeatureGates(header.feature_gates)
+    registry = discover_plugins(handle, gates=gates)
+    return Configurator(registry, header.max_in_unschedulable_s, gates)
 
 
 class OtherProfiles(msgspec.Struct, frozen=True):
@@ -76,10 +79,7 @@ def make_deciding_engine(
         InvalidConfiguration: The configuration or a weight is invalid.
     """
     handle = Handle()
-    configurator = Configurator(
-        discover_plugins(handle, gates=FeatureGates(header.feature_gates)),
-        header.max_in_unschedulable_s,
-    )
+    configurator = _configurator(header, handle)
     settings = configurator.settings(profiles.configuration)
     frameworks = [with_weights(each, profiles.weights) for each in settings.frameworks]
     engine = make_engine(

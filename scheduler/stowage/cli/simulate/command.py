@@ -85,6 +85,15 @@ class PolicyFlags(FlagGroup, frozen=True):
             "profiles; may be repeated.",
         ),
     ] = None
+    reconfigure: Annotated[
+        list[str] | None,
+        _POLICIES.option(
+            metavar="[NAME:]TIME=FILE",
+            help="One more policy: the first one, which changes at this time of the experiment to "
+            "the configuration of a file, or to other weights (TIME=PLUGIN=WEIGHT,...), as a "
+            "running scheduler does; several changes with ; between them. May be repeated.",
+        ),
+    ] = None
     feature_gates: Annotated[
         list[str] | None,
         _POLICIES.option(
@@ -99,7 +108,12 @@ class PolicyFlags(FlagGroup, frozen=True):
         Raises:
             InvalidConfiguration: A policy is invalid.
         """
-        return read_policies(self.config or (), self.weights or (), self.feature_gates or ())
+        return read_policies(
+            self.config or (),
+            self.weights or (),
+            self.feature_gates or (),
+            self.reconfigure or (),
+        )
 
 
 JsonFile: TypeAlias = Annotated[
@@ -159,6 +173,9 @@ def simulate(
     The first policy is the one that the others are compared with. Experiments run in several
     processes; the answer does not depend on their number. Ctrl-C shows what is finished. Exits
     with 1 if an experiment has no result, or a file cannot be written.
+
+    stowage simulate openb runs the published experiment on a trace of GPU pods; stowage tune finds
+    better weights.
     """
     wanted = parse_seeds(seeds)
     options = running.options()

@@ -15,7 +15,11 @@ from stowage.analysis.simulation.result import ExperimentResult
 from stowage.analysis.simulation.run import simulate
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import to_builtins
-from stowage.cli.simulate.policies import MAX_IN_UNSCHEDULABLE_S, ConfiguredPolicy
+from stowage.cli.simulate.policies import (
+    MAX_IN_UNSCHEDULABLE_S,
+    ConfiguredPolicy,
+    with_profiles_for,
+)
 from stowage.engine.journal import Entry
 from stowage.experiments.workload_experiment import WorkloadExperiment
 from stowage.recording.header import Header, recorded_configuration
@@ -75,9 +79,7 @@ def recorded_experiment(
 def _configuration(policy: ConfiguredPolicy, scheduler_names: Iterable[str]) -> dict[str, Any]:
     """The configuration, with a profile for each scheduler name that it does not have."""
     content: dict[str, Any] = msgspec.to_builtins(to_builtins(policy.configuration), enc_hook=str)
-    known = content["profiles"]
-    others = set(scheduler_names) - {each["schedulerName"] for each in known}
-    profiles = [*known, *({**known[0], "schedulerName": name} for name in sorted(others))]
+    profiles = with_profiles_for(scheduler_names, content["profiles"])
     return recorded_configuration({**content, "profiles": profiles})
 
 

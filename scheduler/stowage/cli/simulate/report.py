@@ -16,7 +16,6 @@ _FEW_REASONS = 5
 _PERCENT = ("utilisation_", "imbalance", "fragmentation")
 _NOTES = (
     "the scheduler takes no virtual time: decisions, bindings and evictions happen at once",
-    "rejected pods wait for the end of their backoff; an idle scheduler tries them earlier",
     "extenders accept every node; PreBind plugins succeed",
 )
 

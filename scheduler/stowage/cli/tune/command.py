@@ -71,7 +71,8 @@ def tune(
     The answer is a KubeSchedulerConfiguration with a comment on what it gains on the arrivals of
     the search, and on those held back. Nothing is applied: put it into the ConfigMap yourself.
 
-    stowage tune openb searches on a published trace of GPU pods.
+    stowage tune openb searches on a published trace of GPU pods; stowage simulate compares
+    configurations that you name.
     """
 
     def make_task() -> TuningTask:

@@ -80,7 +80,9 @@ class RowFilter:
         added: AddedPods,
     ) -> NodeVerdicts:
         view = what_if.view(positions, added)
-        answers = []
+        answers: list[PluginVerdict] = []
+        if not len(positions):
+            return NodeVerdicts(view, answers, self._counts_all)
         accepted = np.ones(len(positions), dtype=np.bool_)
         for plugin in plugins:
             if judges_rows(plugin):

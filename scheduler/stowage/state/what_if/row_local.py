@@ -71,6 +71,8 @@ class RowWhatIf:
 
     def remove(self, pods: BoolArray) -> None:
         """Remove all pods of ``bool[rows, slots]``, none of which is removed already."""
+        if not pods.any():
+            return
         kept = self.ranked.present & ~pods & ~self.removed
         self.removed_pods.remove(pods)
         going: BoolArray = np.logical_or.reduce(pods, axis=0)

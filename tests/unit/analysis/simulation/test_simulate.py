@@ -17,6 +17,7 @@ from stowage.analysis.simulation.result import ExperimentFailed, ExperimentResul
 from stowage.analysis.simulation.run import simulate
 from stowage.analysis.simulation.simulation import Simulation
 from stowage.analysis.simulation.timeline import PodArrives
+from stowage.cli.simulate.policies import read_policies
 from stowage.framework import PluginTraits
 from stowage.framework.authoring import SUCCESS, WAIT, PodInfo, Status
 from tests.support.builders import make_node, make_pod
@@ -76,7 +77,7 @@ def test_pods_that_never_fit_are_failed_by_reason() -> None:
 
 
 def test_a_preempted_pod_is_made_again_and_waits_anew() -> None:
-    """The preemptor is tried again after its first backoff, 1 to 2 seconds."""
+    """The scheduler is idle when the victim is gone, and tries the preemptor at once."""
     result = run(
         nodes=[nodes_of(1, "2")],
         pods=[
@@ -88,13 +89,22 @@ def test_a_preempted_pod_is_made_again_and_waits_anew() -> None:
     )
     assert result.metrics["preempted"] == 1
     assert result.metrics["completed"] == 2
-    assert result.metrics["ended_s"] >= 20 + 10 + 100
-    assert result.metrics["wait_max_s"] == 2.0
+    assert result.metrics["ended_s"] == 20 + 10 + 100
+    assert result.metrics["wait_max_s"] == 0.0
 
 
-def test_rejected_pods_are_not_tried_before_their_backoff_is_over() -> None:
-    """Room for one of ten pods comes each second; the others wait up to 10 seconds each time."""
+def test_an_idle_scheduler_tries_rejected_pods_before_their_backoff_is_over() -> None:
+    """Room for one of ten pods comes each second, and one of them takes it at once."""
     result = run(nodes=[nodes_of(1, "1")], pods=[pods_of(count=10, lifetime="1s")])
+    assert result.metrics["bound"] == 10
+    assert result.metrics["ended_s"] == 10.0
+
+
+def test_without_popping_from_backoff_rejected_pods_wait_for_its_end() -> None:
+    """Room for one of ten pods comes each second; the others wait up to 10 seconds each time."""
+    (policy,) = read_policies((), (), ["SchedulerPopFromBackoffQ=false"])
+    workload = synthetic_workload(nodes=[nodes_of(1, "1")], pods=[pods_of(count=10, lifetime="1s")])
+    result = simulate(workload, policy, seed=1)
     assert result.metrics["bound"] == 10
     assert 40.0 < result.metrics["ended_s"] < 110.0
 

@@ -73,6 +73,24 @@ INVALID: dict[str, tuple[dict[str, Any], str]] = {
         'spec.pods[0].template: "pod" (expected a pod template; Pod pod: spec.priorityClassName',
     ),
     "a template": ({"pods": [{"name": "a", "count": 1}]}, "spec.pods[0].template"),
+    "no driver": ({"nodes": [nodes_of(devices=[{}])]}, "spec.nodes[0].devices[0].driver"),
+    "too many devices": (
+        {"nodes": [nodes_of(devices=[{"driver": "d", "count": 500}])]},
+        "spec.nodes[0].devices[0].count: 500 (expected 1 to 128)",
+    ),
+    "an attribute": (
+        {"nodes": [nodes_of(devices=[{"driver": "d", "attributes": {"model": [1]}}])]},
+        "spec.nodes[0].devices[0]",
+    ),
+    "no minimum": (
+        pods(group={"size": 2, "minCount": 0}),
+        "spec.pods[0].group.minCount: 0 (expected 1 or more)",
+    ),
+    "no size": (pods(group={"size": "many"}), "spec.pods[0].group.size"),
+    "a group": (
+        pods(group={"size": 2, "template": {"spec": {"priorityClassName": "vip"}}}),
+        "spec.pods[0].group.template",
+    ),
 }
 
 
