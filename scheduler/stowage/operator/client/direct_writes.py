@@ -105,14 +105,16 @@ class DirectWrites:
         """Send a write; returns the answer once it is complete.
 
         Raises:
+            InvalidURL: The path is not one; nothing is sent.
             aiohttp.ClientError, OSError, TimeoutError: There is no answer. It is a
                 `ClientConnectorError` or a `ConnectionTimeoutError` if there was no connection.
             ApiError: From `may_be_sent`.
         """
+        request = self._request(write)
         async with asyncio.timeout(timeout.total):
             connection = self._take_kept() or await self._connect(timeout)
             try:
-                answer = await self._exchange(write, connection.protocol)
+                answer = await self._exchange(request, write.may_be_sent, connection.protocol)
             except BaseException:
                 # Half an answer may follow, so nobody else may use the connection.
                 connection.close()
@@ -161,12 +163,13 @@ class DirectWrites:
             text = f"Connection timeout to host {self._target.url}"
             raise aiohttp.ConnectionTimeoutError(text) from error
 
-    async def _exchange(self, write: Write, protocol: ResponseHandler | None) -> Answer:
+    async def _exchange(
+        self, request: bytes, may_be_sent: Callable[[], None], protocol: ResponseHandler | None
+    ) -> Answer:
         if protocol is None or protocol.transport is None or protocol.transport.is_closing():
             raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
-        request = self._request(write)
         protocol.set_response_params(read_until_eof=True, read_bufsize=self._read_buffer_bytes)
-        write.may_be_sent()
+        may_be_sent()
         protocol.transport.write(request)
         try:
             message, payload = await protocol.read()

@@ -37,6 +37,8 @@ class _Server:
                 self.ports.append(writer.get_extra_info("peername")[1])
                 writer.write(answer)
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
         closed.set()
 
     async def _answer(self, reader: asyncio.StreamReader) -> bytes:

@@ -87,6 +87,14 @@ async def test_a_pod_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "schedulerName" not in json.dumps(read_by_kopf)
 
 
+async def test_a_pod_that_is_gone_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = _Watch(_Body(ADDED, DELETED))
+    watch.pods.handle_line(ADDED.strip())
+    monkeypatch.setattr(pending_pods, "decode_watch_event", None)
+    assert watch.pods.handle_line(DELETED.strip()) == ("DELETED", "8")
+    assert watch.inbox.drain(limit=10)[1:] == [PendingPodGone("", "a", "a")]
+
+
 @pytest.mark.parametrize(("seconds", "want"), [(0.4, ["7", "10"]), (1.0, ["7", "8", "9", "10"])])
 async def test_kopf_reads_at_most_one_bookmark_a_second(seconds: float, want: list[str]) -> None:
     lines = [ADDED.replace(b'"7"', b'"%d"' % each) for each in (7, 8, 9, 10)]
