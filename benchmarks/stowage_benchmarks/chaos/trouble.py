@@ -374,4 +374,3 @@ class Trouble:
     async def _add_node(self, name: str) -> None:
         with others_may_be_faster():
             await create(self._calm, bench_node(int(name.rpartition("-")[2])))
-
