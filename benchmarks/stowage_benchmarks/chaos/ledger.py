@@ -174,9 +174,7 @@ class Ledger:
     def _take_write(self, line: WriteArrived) -> None:
         """Report a write by a replica whose lease ended long enough ago that it must know."""
         limit_s = self.lease_s
-        # The Event on the Lease that it was lost is written after that, and without it.
-        is_farewell = line.resource == "events" and line.verb == "create"
-        if line.by == self.holding_replica or not self.holding_replica or is_farewell:
+        if line.by == self.holding_replica or not self.holding_replica:
             limit_s += LATE_S
         else:
             self.counts["writes of replicas that do not lead"] += 1
