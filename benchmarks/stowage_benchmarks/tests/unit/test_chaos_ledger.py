@@ -188,7 +188,7 @@ def test_an_incomplete_line_is_read_when_it_is_complete(tmp_path: Path) -> None:
 
 def test_a_restored_pod_is_as_it_was_and_may_be_bound_again(ledger: Ledger) -> None:
     ledger.take([change("1"), change("2"), bound("1"), bound("2")])
-    back = {"is_restored": True}
+    back: dict[str, Any] = {"is_restored": True}
     ledger.take([change("1", change="DELETED", **back), change("1", change="ADDED", **back)])
     assert set(ledger.waiting) == {"1"}
     ledger.take([change("1", 1.0, by=B, node="n2")])
@@ -198,7 +198,7 @@ def test_a_restored_pod_is_as_it_was_and_may_be_bound_again(ledger: Ledger) -> N
 
 def test_a_restored_pod_counts_on_its_node_as_ours(ledger: Ledger) -> None:
     ledger.take([change("1", cpu=3000), bound("1", cpu=3000)])
-    back = {"is_restored": True, "cpu": 3000, "node": "n1"}
+    back: dict[str, Any] = {"is_restored": True, "cpu": 3000, "node": "n1"}
     ledger.take([change("1", change="DELETED", **back), change("1", change="ADDED", **back)])
     assert ledger.cpu_used("n1") == 3000
     ledger.take([change("2", cpu=3000), bound("2", cpu=3000), refused("2", cpu=3000)])
