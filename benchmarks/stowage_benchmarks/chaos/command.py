@@ -70,9 +70,10 @@ def chaos(
     """Inject faults into replicas and API server by a seeded plan, and report broken guarantees.
 
     Three replicas schedule on a cluster whose API server refuses, delays, loses and cuts answers,
-    goes down and loses its watch history. Leaders are killed and stopped, nodes are removed and
-    added, and another scheduler binds to the same nodes. Exits 1 if a pod was bound twice, a node
-    was overcommitted, a device was in two claims, a gang stayed bound in part, a replica wrote
+    goes down, loses its watch history and is restored from backups. Leaders are killed, stopped,
+    cut off in one direction, and run out of disk and memory, nodes are removed and added, and
+    another scheduler binds to the same nodes. Exits 1 if a pod was bound twice, a node was
+    overcommitted, a device was in two claims, a gang stayed bound in part, a replica wrote
     without the lease, a pod that fits is pending, a pod that does not fit has no reason, a leader
     was replaced too late, a cache differs from the API server, memory grew, or a replay differs
     from its recording.

@@ -25,6 +25,7 @@ from stowage.api.values.quantity import quantity_milli_value
 
 Json: TypeAlias = dict[str, Any]
 
+LEASE_NAMESPACE = "kube-system"
 _FLUSH_INTERVAL_S = 0.05
 _author: ContextVar[str] = ContextVar("author", default="")
 
@@ -77,7 +78,7 @@ class WriteArrived(msgspec.Struct, tag="write", omit_defaults=True):
 
     Attributes:
         verb: As in a rule of RBAC.
-        resource: With its subresource, as in ``pods/binding``; never leases.
+        resource: With its subresource, as in ``pods/binding``; never leases, nor Events on them.
     """
 
     at: float
@@ -163,7 +164,9 @@ class HistoryWriter:
         verb, resource, name = attributes.verb, attributes.resource, attributes.name
         if not _author.get() or not decision.is_allowed or verb not in _WRITES:
             return
-        if resource != "leases":
+        # The Event on the Lease that it was lost is written after that, and without it.
+        is_of_lease = resource == "events" and attributes.namespace == LEASE_NAMESPACE
+        if resource != "leases" and not is_of_lease:
             parts = (resource, attributes.subresource) if attributes.subresource else (resource,)
             self._add(WriteArrived(time.monotonic(), user.name, verb, "/".join(parts), name))
 

@@ -38,6 +38,11 @@ class Way:
         self._lossy: set[asyncio.StreamWriter] = set()
         self._open: set[asyncio.StreamWriter] = set()
 
+    @property
+    def has_lost(self) -> bool:
+        """Whether something was lost since the last time that it was mended."""
+        return bool(self._lossy)
+
     async def open(self) -> None:
         """Listen on a free port."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=256)

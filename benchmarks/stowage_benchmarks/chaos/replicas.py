@@ -168,30 +168,9 @@ class Replicas:
             life.child.send_signal(signal.SIGCONT)
 
     async def limit_for(self, name: str, seconds: float, kind: int, room: int) -> bool:
-        """Let a process have only so much more of a resource for a while.
-
-        Args:
-            name: Of the replica.
-            seconds: How long.
-            kind: ``RLIMIT_FSIZE`` (size of its files) or ``RLIMIT_AS`` (its address space).
-            room: Bytes, besides those that it has already in the case of ``RLIMIT_AS``.
-        """
+        """See `limit_for`; False if the replica does not run."""
         life = self._current.get(name)
-        if life is None or life.child.exit_status is not None:
-            return False
-        pid, has = life.child.pid, 0
-        with suppress(OSError):
-            if kind == resource.RLIMIT_AS:
-                has = address_space_bytes(pid)
-            before = resource.prlimit(pid, kind)
-            resource.prlimit(pid, kind, (has + room, before[1]))
-            try:
-                await asyncio.sleep(seconds)
-            finally:
-                if life.child.exit_status is None:
-                    resource.prlimit(pid, kind, before)
-            return True
-        return False
+        return life is not None and await limit_for(life, seconds, kind, room)
 
     def memory_mib(self) -> float:
         """Memory of the largest running replica."""
@@ -242,6 +221,32 @@ class Replicas:
 
     def _restart_soon(self, name: str) -> None:
         asyncio.get_running_loop().call_later(_RESTART_AFTER_S, self._start, name)
+
+
+async def limit_for(life: Life, seconds: float, kind: int, room: int) -> bool:
+    """Let a process have only so much more of a resource for a while; False if it has ended.
+
+    Args:
+        life: The process.
+        seconds: How long.
+        kind: ``RLIMIT_FSIZE`` (size of its files) or ``RLIMIT_AS`` (its address space).
+        room: Bytes, besides those that it has already in the case of ``RLIMIT_AS``.
+    """
+    if life.child.exit_status is not None:
+        return False
+    pid, has = life.child.pid, 0
+    with suppress(OSError):
+        if kind == resource.RLIMIT_AS:
+            has = address_space_bytes(pid)
+        before = resource.prlimit(pid, kind)
+        resource.prlimit(pid, kind, (has + room, before[1]))
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            if life.child.exit_status is None:
+                resource.prlimit(pid, kind, before)
+        return True
+    return False
 
 
 async def compare_cache(life: Life) -> list[str]:

@@ -181,9 +181,12 @@ class Trouble:
         body = msgspec.json.encode(fields)
         await self._patiently(lambda: self._faulty.post(f"{FAULTS}/{action}", body))
 
-    async def _fail_requests(self, step: Step) -> bool:
-        body = msgspec.json.encode(step.rule)
+    async def _add_rule(self, rule: Json | None) -> None:
+        body = msgspec.json.encode(rule)
         await self._patiently(lambda: self._faulty.post(FAULTS, body))
+
+    async def _fail_requests(self, step: Step) -> bool:
+        await self._add_rule(step.rule)
         # Lists and watches are rare: provoke some, so that the fault hits one.
         if step.request == kinds.LIST:
             await self._forget_history(step)
@@ -282,7 +285,7 @@ class Trouble:
         """All requests wait; then some writes fail, and some of these have been made."""
         for fault in _LEADER_CHANGE:
             rule = {**fault, "delay_s": 1.0, "lasts_s": 1.0, "times": 1_000_000, "name": step.kind}
-            await self._patiently(lambda rule=rule: self._faulty.post(FAULTS, _encoded(rule)))
+            await self._add_rule(rule)
         await asyncio.sleep(1.0)
         return True
 
@@ -371,7 +374,3 @@ class Trouble:
     async def _add_node(self, name: str) -> None:
         with others_may_be_faster():
             await create(self._calm, bench_node(int(name.rpartition("-")[2])))
-
-
-def _encoded(rule: Json) -> bytes:
-    return msgspec.json.encode(rule)

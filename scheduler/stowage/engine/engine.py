@@ -310,6 +310,9 @@ class Engine:
         started = 0.0 if timings is None else timings.timer()
         try:
             cluster_events = _HANDLERS[type(event)](self.state, event, now)
+        except MemoryError:
+            # The state may be changed in part, and no event is at fault: the process must end.
+            raise
         except Exception as fault:
             self.state.outbox.report(type(event).__name__, f"{fault!r}{_object_of(event)}")
             return

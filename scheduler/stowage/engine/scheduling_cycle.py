@@ -190,9 +190,15 @@ def scheduling_request(
 def choose_node(
     state: EngineState, request: SchedulingRequest, refusals: RefusalCache | None
 ) -> SchedulingOutcome:
-    """Run the scheduling algorithm; an exception fails this pod and no other."""
+    """Run the scheduling algorithm; an exception fails this pod and no other.
+
+    Raises:
+        MemoryError: Outside of plugins.
+    """
     try:
         return schedule_pod(request, refusals)
+    except MemoryError:
+        raise  # no pod is at fault
     except Exception as fault:
         text = f"scheduling cycle: {fault!r}"
         state.outbox.report(f"Pod {request.pod.key}", text)

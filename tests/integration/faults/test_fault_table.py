@@ -274,6 +274,8 @@ FAULT_CASES: dict[str, FaultCase] = {
 }
 #: Rows that other tests check, which need an environment of their own.
 CHECKED_ELSEWHERE = {
+    "API server restored from a backup of etcd",  # test_restored_server
+    "memory limit reached",  # engine/test_event_faults
     "no replica answers",  # metrics/test_alerts
     "a resource that a plugin registered does not exist",  # watch/test_custom_resources
     "watch over a dead connection",  # test_idle_watches

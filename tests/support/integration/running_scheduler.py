@@ -33,6 +33,12 @@ class RunningScheduler:
     """A running scheduler and its engine."""
 
     engine: Engine
+    process: asyncio.Task[int]
+
+    async def ended(self) -> None:
+        """Return once it has ended by itself."""
+        await asyncio.wait([self.process], timeout=WAIT_TIMEOUT_S)
+        assert self.process.done()
 
     @property
     def num_waiting(self) -> int:
@@ -55,10 +61,12 @@ async def running_scheduler(
     kubeconfig: Path,
     configuration: Mapping[str, Any] = CONFIGURATION,
     plugins: Sequence[PluginFactory] = (),
+    ends_with: int = 0,
     **changes: Any,
 ) -> AsyncIterator[RunningScheduler]:
     """A scheduler in this event loop; `changes` are `RunOptions`.
 
+    It ends with the exit status `ends_with`.
     It has the default profile, named stowage, unless `configuration` has others, which may name
     `plugins`, too.
     """
@@ -92,10 +100,10 @@ async def running_scheduler(
     if process.done():
         await process
     try:
-        yield RunningScheduler(engines[0])
+        yield RunningScheduler(engines[0], process)
     finally:
         stop.set()
-        assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 0
+        assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == ends_with
 
 
 @asynccontextmanager

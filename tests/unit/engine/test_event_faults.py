@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from msgspec.structs import replace
 
 from stowage.api.events import (
@@ -13,6 +16,10 @@ from stowage.api.events import (
 )
 from stowage.api.instructions import EmitEvent, PatchPodStatus, ReportProblem
 from stowage.api.objects.meta import ObjectMeta
+from stowage.api.status import Status
+from stowage.engine import scheduling_cycle
+from stowage.engine.binding.steps import status_of_step
+from stowage.state.cache import ClusterCache
 from tests.support.builders import make_node, make_pod
 from tests.support.device_builders import device, make_claim, make_slice, quantities
 from tests.support.engines import default_engine, of_type
@@ -97,3 +104,39 @@ def test_a_device_object_without_a_name_or_with_a_bad_quantity_is_reported() -> 
     assert first.text == 'metadata.name: "" (expected a name)'
     assert second.subject == "ResourceSlice n-slice"
     assert second.text.startswith('ResourceSlice n-slice: spec: "much" is not valid')
+
+
+@pytest.mark.parametrize(
+    ("owner", "attribute"),
+    [
+        (ClusterCache, "update_node"),
+        (scheduling_cycle, "schedule_pod"),
+    ],
+    ids=["event", "scheduling"],
+)
+def test_without_memory_no_pod_or_event_is_blamed_and_nothing_goes_on(
+    owner: Any, attribute: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was changed in part could lead to a wrong binding, so the process must end."""
+
+    def fails(*_arguments: object, **_options: object) -> None:
+        raise MemoryError
+
+    engine = default_engine()
+
+    def bind_a_pod() -> None:
+        engine.handle([NodeSeen(make_node("n")), PendingPodSeen(make_pod("p"))], 0.0)
+        engine.schedule(0.0, 1)
+
+    monkeypatch.setattr(owner, attribute, fails)
+    with pytest.raises(MemoryError):
+        bind_a_pod()
+
+
+def test_without_memory_no_step_of_a_binding_cycle_is_blamed() -> None:
+    def fails(_state: Any, _cycle: Any) -> Status:
+        raise MemoryError
+
+    nothing: Any = None
+    with pytest.raises(MemoryError):
+        status_of_step(nothing, nothing, fails)

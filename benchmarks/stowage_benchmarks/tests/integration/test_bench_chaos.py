@@ -26,6 +26,9 @@ KINDS = (
     chaos_plan.EDIT_CONFIG,
     chaos_plan.CYCLE_NODE,
     chaos_plan.JUMP_CLOCK,
+    chaos_plan.STORE_SILENT,
+    chaos_plan.RESTORE,
+    chaos_plan.RESTORE_BUMPED,
     chaos_plan.KILL_IN_PEACE,
     chaos_plan.RETIRE_IN_PEACE,
 )

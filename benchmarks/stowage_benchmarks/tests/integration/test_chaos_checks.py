@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import sys
 import time
 from pathlib import Path
@@ -19,6 +20,7 @@ from stowage_benchmarks.chaos import trouble as chaos_trouble
 from stowage_benchmarks.chaos.history import PodChange
 from stowage_benchmarks.chaos.judge import ChaosOptions, Judge, Storm, late
 from stowage_benchmarks.chaos.ledger import Ledger
+from stowage_benchmarks.chaos.one_way import Ways
 from stowage_benchmarks.chaos.plan import Step, draw_plan
 from stowage_benchmarks.chaos.pods import GATED, HUGE
 from stowage_benchmarks.chaos.replicas import LeaseTimes, Life, Replicas, compare_cache
@@ -154,6 +156,10 @@ async def test_a_planned_fault_that_hit_no_request_is_listed(
         chaos_plan.RETIRE_LEADER,
         chaos_plan.KILL_STANDBY,
         chaos_plan.JUMP_CLOCK,
+        chaos_plan.CUT_REQUESTS,
+        chaos_plan.CUT_ANSWERS,
+        chaos_plan.FILES_FULL,
+        chaos_plan.MEMORY_FULL,
     ],
 )
 async def test_a_fault_without_target_is_not_counted(
@@ -163,7 +169,7 @@ async def test_a_fault_without_target_is_not_counted(
     ledger = Ledger("stowage", 4.0)
     replicas = Replicas(ChildProcesses(tmp_path), tmp_path, LeaseTimes())
     client = cast("ApiClient", FakeApiClient())
-    trouble = Trouble(client, client, replicas, ledger, "stowage")
+    trouble = Trouble(client, client, replicas, ledger, Ways())
     await trouble.do(Step(0.0, kind))
     assert trouble.done == {kind: 0}
     assert ledger.disturbances == []
@@ -172,7 +178,25 @@ async def test_a_fault_without_target_is_not_counted(
 async def test_faults_of_overlapping_steps_are_all_counted(tmp_path: Path) -> None:
     client = cast("ApiClient", FakeApiClient())
     replicas = Replicas(ChildProcesses(tmp_path), tmp_path, LeaseTimes())
-    trouble = Trouble(client, client, replicas, Ledger("stowage", 4.0), "stowage")
+    trouble = Trouble(client, client, replicas, Ledger("stowage", 4.0), Ways())
     step = Step(0.0, chaos_plan.DROP_WATCHES)
     await asyncio.gather(*(trouble.do(step) for _ in range(3)))
     assert trouble.done == {chaos_plan.DROP_WATCHES: 3}
+
+
+@pytest.mark.parametrize(
+    "kind", [resource.RLIMIT_FSIZE, resource.RLIMIT_AS], ids=["files", "memory"]
+)
+async def test_a_replica_is_limited_for_a_while(kind: int, tmp_path: Path) -> None:
+    with ChildProcesses(tmp_path) as processes:
+        child = processes.start("a", [sys.executable, "-c", ANSWERS, COMPARED])
+        while not child.log.stat().st_size:  # noqa: ASYNC110 - a file
+            await asyncio.sleep(0.01)
+        life = Life("replica-a", child, time.monotonic())
+        before = resource.prlimit(child.pid, kind)
+        limiting = asyncio.create_task(chaos_replicas.limit_for(life, 0.5, kind, 1))
+        while (now := resource.prlimit(child.pid, kind)) == before:  # noqa: ASYNC110 - the kernel
+            await asyncio.sleep(0.01)
+        assert 0 < now[0] < 2**40
+        assert await limiting
+        assert resource.prlimit(child.pid, kind) == before

@@ -13,6 +13,7 @@ from simcluster.auth.users import MASTERS
 from simcluster.tests.support.api_client import LEASES, PODS, ApiClient, pod
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage_benchmarks.chaos.history import (
+    LEASE_NAMESPACE,
     HistoryReader,
     HistoryWriter,
     LeaseChange,
@@ -23,6 +24,12 @@ from stowage_benchmarks.chaos.history import (
 )
 
 REPLICA = "replica-a"
+EVENTS_OF_LEASE = f"/api/v1/namespaces/{LEASE_NAMESPACE}/events"
+EVENT = {
+    "metadata": {"name": "e"},
+    "involvedObject": {"namespace": LEASE_NAMESPACE},
+    "reason": "LeaderElection",
+}
 LEASE = {"metadata": {"name": "stowage"}, "spec": {"holderIdentity": "a1"}}
 
 
@@ -44,6 +51,8 @@ async def _history(file: Path, rule: FaultRule | None) -> list[Line]:
             ApiClient(cluster.url, "token-of-a") as replica,
         ):
             await replica.post(LEASES, LEASE)
+            # An Event on the Lease needs no Lease, so it is not in the history.
+            assert (await replica.post(EVENTS_OF_LEASE, EVENT)).status == 201
             await admin.post(PODS, pod("p"))
             if rule is not None:
                 cluster.faults.add(rule)

@@ -184,3 +184,28 @@ def test_an_incomplete_line_is_read_when_it_is_complete(tmp_path: Path) -> None:
         more.write(b'de","at":2.0,"change":"DELETED","name":"n1"}\n')
     assert list(reader.new_lines()) == [NodeChange(2.0, "DELETED", "n1")]
     reader.close()
+
+
+def test_a_restored_pod_is_as_it_was_and_may_be_bound_again(ledger: Ledger) -> None:
+    ledger.take([change("1"), change("2"), bound("1"), bound("2")])
+    back: dict[str, Any] = {"is_restored": True}
+    ledger.take([change("1", change="DELETED", **back), change("1", change="ADDED", **back)])
+    assert set(ledger.waiting) == {"1"}
+    ledger.take([change("1", 1.0, by=B, node="n2")])
+    assert ledger.violations == []
+    assert (ledger.counts["pods created"], ledger.counts["pods restored"]) == (2, 1)
+
+
+def test_a_restored_pod_counts_on_its_node_as_ours(ledger: Ledger) -> None:
+    ledger.take([change("1", cpu=3000), bound("1", cpu=3000)])
+    back: dict[str, Any] = {"is_restored": True, "cpu": 3000, "node": "n1"}
+    ledger.take([change("1", change="DELETED", **back), change("1", change="ADDED", **back)])
+    assert ledger.cpu_used("n1") == 3000
+    ledger.take([change("2", cpu=3000), bound("2", cpu=3000), refused("2", cpu=3000)])
+    assert ledger.violations == ["pod pod-2 was refused by node n1: OutOfcpu"]
+
+
+def test_a_pod_that_was_deleted_before_a_restore_is_to_be_deleted_again(ledger: Ledger) -> None:
+    ledger.take([change("1"), change("1", change="DELETED")])
+    ledger.take([change("1", change="ADDED", is_restored=True)])
+    assert ledger.finished == {"1"}

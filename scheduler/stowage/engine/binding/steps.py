@@ -39,11 +39,17 @@ def run_step(state: EngineState, cycle: BindingCycle, step: Step, now: float) ->
 
 
 def status_of_step(state: EngineState, cycle: BindingCycle, step: Step) -> Status:
-    """Run a step; an exception is an error status."""
+    """Run a step; an exception is an error status.
+
+    Raises:
+        MemoryError: Outside of plugins.
+    """
     try:
         return step(state, cycle)
     except PluginFailed as failed:
         return failed.status
+    except MemoryError:
+        raise  # no pod is at fault
     except Exception as fault:
         text = f"binding cycle: {fault!r}"
         state.outbox.report(f"Pod {cycle.info.key}", text)

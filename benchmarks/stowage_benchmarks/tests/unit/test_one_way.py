@@ -1,0 +1,110 @@
+"""A way fails in one direction only, and loses what was sent meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from simcluster import write_kubeconfig
+from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
+from stowage_benchmarks.chaos.one_way import TO_REPLICA, TO_SERVER, Way, Ways
+
+# The aborted connections are collected after their loop.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+WAIT_S = 20.0
+GONE = (ConnectionError, asyncio.IncompleteReadError)
+
+
+class Echo:
+    """A server that answers each line with itself, and remembers what it got."""
+
+    def __init__(self) -> None:
+        self.got: list[bytes] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer until the client closes."""
+        while line := await reader.readline():
+            self.got.append(line)
+            writer.write(line)
+        writer.close()
+
+    async def has_got(self, line: bytes) -> None:
+        """Return once a line has arrived."""
+        async with asyncio.timeout(WAIT_S):
+            while line not in self.got:  # noqa: ASYNC110 - the server does not notify
+                await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def _way() -> AsyncIterator[tuple[Echo, Way]]:
+    echo = Echo()
+    server = await asyncio.start_server(echo.serve, "127.0.0.1", 0)
+    way = Way("127.0.0.1", server.sockets[0].getsockname()[1])
+    await way.open()
+    yield echo, way
+    await way.close()
+    server.close()
+
+
+async def _connect(way: Way) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection("127.0.0.1", way.port)
+
+
+async def _answer(way: Way, line: bytes) -> bytes:
+    reader, writer = await _connect(way)
+    writer.write(line)
+    async with asyncio.timeout(WAIT_S):
+        found = await reader.readline()
+    writer.close()
+    return found
+
+
+async def test_requests_arrive_and_answers_do_not() -> None:
+    async with _way() as (echo, way):
+        reader, writer = await _connect(way)
+        writer.write(b"before\n")
+        assert await reader.readline() == b"before\n"
+        way.cut(TO_REPLICA)
+        writer.write(b"lost\n")
+        await echo.has_got(b"lost\n")
+        way.mend()
+        with pytest.raises(GONE):
+            await asyncio.wait_for(reader.readexactly(1), WAIT_S)
+        writer.close()
+        assert await _answer(way, b"after\n") == b"after\n"
+
+
+async def test_requests_do_not_arrive_not_even_late() -> None:
+    async with _way() as (echo, way):
+        reader, writer = await _connect(way)
+        way.cut(TO_SERVER)
+        writer.write(b"lost\n")
+        await writer.drain()
+        async with asyncio.timeout(WAIT_S):
+            while not way.has_lost:  # noqa: ASYNC110 - the proxy does not notify
+                await asyncio.sleep(0.01)
+        way.mend()
+        with pytest.raises(GONE):
+            await asyncio.wait_for(reader.readexactly(1), WAIT_S)
+        writer.close()
+        assert await _answer(way, b"after\n") == b"after\n"
+        assert echo.got == [b"after\n"]
+
+
+async def test_every_replica_gets_a_way_of_its_own(tmp_path: Path) -> None:
+    for name in REPLICAS:
+        write_kubeconfig(kubeconfig_of(tmp_path, name), "http://127.0.0.1:1")
+    ways = Ways()
+    await ways.open(tmp_path)
+    texts = {kubeconfig_of(tmp_path, name).read_text() for name in REPLICAS}
+    await ways.close()
+    assert len(texts) == len(REPLICAS)
+    assert not any("127.0.0.1:1\n" in text for text in texts)
