@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutation import equivalents, mutants
-from tests.mutation.coverage_map import CoverageMap, RecordedTest
+from tests.mutation.coverage_map import CoverageMap, RecordedTest, functions_of
 from tests.mutation.mutants import (
     Mutant,
     difference,
@@ -160,12 +160,16 @@ def test_equivalent_mutants_and_those_that_cannot_be_made_are_not_counted() -> N
 @pytest.mark.parametrize(
     "listed", equivalents.read(), ids=lambda each: f"{each.file}:{each.function}"
 )
-def test_every_listed_mutant_can_still_be_made(listed: equivalents.Equivalent) -> None:
+def test_a_listed_mutant_changes_lines_that_are_still_there(
+    listed: equivalents.Equivalent,
+) -> None:
     assert listed.reason.strip()
-    path = Path("scheduler/stowage", listed.file)
-    source = path.read_text(encoding="utf-8")
-    made = (each for each in mutants_of(path) if each.function == listed.function)
-    assert any(tuple(difference(source, mutated_source(each))) == listed.change for each in made)
+    text = Path("scheduler/stowage", listed.file).read_text(encoding="utf-8")
+    ((first, last),) = [span for name, *span in functions_of(text) if name == listed.function]
+    lines = {line.strip() for line in text.splitlines()[first - 1 : last]}
+    changed = [line[2:] for line in listed.change if line.startswith("- ")]
+    assert changed
+    assert lines.issuperset(changed)
 
 
 def test_every_package_has_mutants() -> None:
