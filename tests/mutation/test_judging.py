@@ -14,12 +14,11 @@ from tests.mutation.results import Outcome, Result
 TIMEOUT_S = 300.0
 
 CODE = """
-def total(numbers):
+def steps(number):
     found = 0
-    left = len(numbers)
-    while left:
-        left -= 1
-        found += numbers[left]
+    while number:
+        number -= 1
+        found += 1
     return found
 
 
@@ -34,13 +33,13 @@ class Crew:
 """
 
 TESTS = """
-from stowage.state.crew import Crew, total, unused
+from stowage.state.crew import Crew, steps, unused
 
 RAN = []
 
 
-def test_numbers_are_added():
-    RAN.append(total([1, 2]))
+def test_steps_are_counted():
+    RAN.append(steps(3))
     assert RAN == [3]
 
 
@@ -63,7 +62,7 @@ from tests.mutation.judging import Judge
 from tests.mutation.results import Results
 from tests.mutation.suites import SameExamples
 
-KEPT = ("total:swap_op:0", "total:swap_op:1", "Crew.size:number:0", "unused:number:0")
+KEPT = ("steps:swap_op:0", "steps:swap_op:1", "Crew.size:number:0", "unused:number:0")
 judging._CPU_LIMIT_S = 0.5
 file = Path("scheduler/stowage/state/crew.py")
 flags = ["-q", "-pno:cacheprovider", "-c/dev/null", "--rootdir=.", "--import-mode=importlib"]
@@ -99,10 +98,10 @@ def test_mutants_are_killed_by_wrong_answers_and_by_loops_without_end(tmp_path: 
     _run(tmp_path, "judge")
     lines = (tmp_path / "results.jsonl").read_bytes().splitlines()
     results = [msgspec.json.decode(line, type=Result) for line in lines]
-    killer = "test_crew.py::test_numbers_are_added"
+    killer = "test_crew.py::test_steps_are_counted"
     assert {each.key.split(":", 1)[1]: (each.outcome, each.killer) for each in results} == {
-        "total:swap_op:0": (Outcome.TIMEOUT, killer),
-        "total:swap_op:1": (Outcome.KILLED, killer),
+        "steps:swap_op:0": (Outcome.TIMEOUT, killer),
+        "steps:swap_op:1": (Outcome.KILLED, killer),
         "Crew.size:number:0": (Outcome.SURVIVED, None),
         # A test that fails without the mutant as well judges nothing.
         "unused:number:0": (Outcome.NOT_COVERED, None),
