@@ -23,7 +23,7 @@ def _ask(consultations: Consultations, name: str) -> Consultation:
 
 
 def _answer(consultations: Consultations, asked: Consultation) -> None:
-    consultations.answer(ExtendersAnswered(asked.queued.uid, asked.number, frozenset({"n"})))
+    consultations.answer(ExtendersAnswered(asked.queued.uid, asked.number, ("n",)))
 
 
 def _taken(consultations: Consultations) -> str | None:
@@ -71,10 +71,8 @@ def test_an_answer_to_an_earlier_question_is_dropped(consultations: Consultation
     consultations.remove("uid-asked")
     again = _ask(consultations, "asked")
     _answer(consultations, asked)
-    assert again.is_unanswered
     assert not consultations.has_ready
     _answer(consultations, again)
     _answer(consultations, again)
-    assert not again.is_unanswered
     assert _taken(consultations) == "asked"
     assert list(consultations.inconsistencies()) == []

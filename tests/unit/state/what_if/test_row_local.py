@@ -16,7 +16,7 @@ def _cluster(*removed: str) -> Snapshot:
     """Two nodes with two pods each, but for those that are removed."""
     amounts = {GPU: "8", LICENCE: "8"}
     cluster = MirroredCluster([make_node(name, allocatable=amounts) for name in ("a", "b")])
-    pods = (
+    pods: tuple[tuple[str, str, dict[str, str]], ...] = (
         ("a1", "a", {"cpu": "1", "memory": "1Gi", GPU: "1", LICENCE: "3"}),
         ("a2", "a", {"cpu": "2", LICENCE: "1"}),
         ("b1", "b", {"memory": "2Gi", GPU: "4"}),
@@ -42,7 +42,7 @@ def _what_if(snapshot: Snapshot, *removed: str) -> RowWhatIf:
 def test_a_view_has_the_requests_of_the_remaining_pods() -> None:
     view = _what_if(_cluster(), "a1", "b1").view(np.array([0, 1]))
     expected = _cluster("a1", "b1")
-    rows = [expected.row_of(name) for name in ("a", "b")]
+    rows = np.array([expected.row_of(name) for name in ("a", "b")], dtype=np.int64)
     assert view.requested.tolist() == expected.requested[rows].tolist()
     assert view.nonzero_requested.tolist() == expected.nonzero_requested[rows].tolist()
     assert view.num_pods.tolist() == [1, 1]
