@@ -51,7 +51,7 @@ def main() -> int:
         workers=options.workers,
         budget_s=options.budget_s,
     )
-    if waiting and (code := _pytest(SUITES, judge)):
+    if waiting and not options.report and (code := _pytest(SUITES, judge)):
         return code
     known = [result for each in chosen if (result := results.get(each)) is not None]
     found = _report(known, options.seed, len(every))
@@ -81,6 +81,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", default=[""], metavar="PATH", help="files or folders")
     parser.add_argument("--again", action="store_true", help="judge survivors again")
     parser.add_argument("--record", nargs="*", metavar="TESTS", help="record coverage, all or some")
+    parser.add_argument("--report", action="store_true", help="report what is known; judge nothing")
     parser.add_argument("--write", action="store_true", help=f"write the figures to {FIGURES.name}")
     parser.add_argument("--folder", type=Path, default=Path(".mutation"))
     return parser.parse_args()

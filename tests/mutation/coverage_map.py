@@ -108,7 +108,7 @@ class CoverageRecorder:
 
 
 class CoverageMap:
-    """Answers which tests run the lines of a mutant, quickest first."""
+    """Answers which tests run the lines of a mutant, and in which order they are to judge it."""
 
     def __init__(self, tests: Iterable[RecordedTest]) -> None:
         latest = {each.test: each for each in tests}
@@ -126,8 +126,18 @@ class CoverageMap:
             return cls(msgspec.json.decode(line, type=RecordedTest) for line in lines)
 
     def tests_of(self, mutant: Mutant) -> list[str]:
-        """The tests that run the changed statement, quickest first."""
-        recorded = self._ran.get((mutant.file, mutant.function), [])
+        """The tests that run the changed statement, quickest first.
+
+        The time of a test includes those before it in its file, for tests of one file ask similar
+        questions: the quickest of each file come first.
+        """
         first, last = (line - mutant.first_line for line in mutant.lines)
         changed = (1 << (last + 1)) - (1 << first)
-        return [test for test, mask in recorded if mask & changed]
+        recorded = self._ran.get((mutant.file, mutant.function), [])
+        spent: defaultdict[str, float] = defaultdict(float)
+        when = {}
+        for test in (test for test, mask in recorded if mask & changed):
+            file = test.partition("::")[0]
+            spent[file] += self.seconds[test]
+            when[test] = spent[file]
+        return sorted(when, key=when.__getitem__)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutation import equivalents, mutants
-from tests.mutation.coverage_map import CoverageMap, RecordedTest
+from tests.mutation.coverage_map import CoverageMap, RecordedTest, functions_of
 from tests.mutation.mutants import (
     Mutant,
     difference,
@@ -110,21 +110,23 @@ def test_a_change_elsewhere_in_the_file_leaves_the_sample_as_it_was(file: Path) 
     ]
 
 
-def test_tests_that_run_the_changed_statement_come_quickest_first(file: Path) -> None:
+def test_the_quickest_tests_of_each_file_that_run_the_statement_come_first(file: Path) -> None:
     name = file.as_posix()
     both, raises = {name: {"Ship.load": "a"}}, {name: {"Ship.load": "6"}}
     tests = CoverageMap(
         [
-            RecordedTest("slow", 2.0, both),
-            RecordedTest("quick", 0.1, both),
-            RecordedTest("raises", 0.2, raises),
-            RecordedTest("elsewhere", 0.1, {name: {"Ship.full": "6"}}),
+            RecordedTest("a::slow", 2.0, both),
+            RecordedTest("a::quick", 0.1, both),
+            RecordedTest("a::quick too", 0.2, both),
+            RecordedTest("b::quick", 0.25, both),
+            RecordedTest("b::raises", 0.2, raises),
+            RecordedTest("b::elsewhere", 0.1, {name: {"Ship.full": "6"}}),
         ]
     )
     appended = _changes(file)["- self.names.append(name)", "+ pass"]
-    assert tests.tests_of(appended) == ["quick", "slow"]
+    assert tests.tests_of(appended) == ["a::quick", "b::quick", "a::quick too", "a::slow"]
     negated = _changes(file)["- if self.full:", "+ if not self.full:"]
-    assert tests.tests_of(negated) == ["quick", "raises", "slow"]
+    assert set(tests.tests_of(negated)) == {*tests.tests_of(appended), "b::raises"}
 
 
 def test_the_last_result_of_a_mutant_counts_after_a_restart(file: Path, tmp_path: Path) -> None:
@@ -158,12 +160,16 @@ def test_equivalent_mutants_and_those_that_cannot_be_made_are_not_counted() -> N
 @pytest.mark.parametrize(
     "listed", equivalents.read(), ids=lambda each: f"{each.file}:{each.function}"
 )
-def test_every_listed_mutant_can_still_be_made(listed: equivalents.Equivalent) -> None:
+def test_a_listed_mutant_changes_lines_that_are_still_there(
+    listed: equivalents.Equivalent,
+) -> None:
     assert listed.reason.strip()
-    path = Path("scheduler/stowage", listed.file)
-    source = path.read_text(encoding="utf-8")
-    made = (each for each in mutants_of(path) if each.function == listed.function)
-    assert any(tuple(difference(source, mutated_source(each))) == listed.change for each in made)
+    text = Path("scheduler/stowage", listed.file).read_text(encoding="utf-8")
+    ((first, last),) = [span for name, *span in functions_of(text) if name == listed.function]
+    lines = {line.strip() for line in text.splitlines()[first - 1 : last]}
+    changed = [line[2:] for line in listed.change if line.startswith("- ")]
+    assert changed
+    assert lines.issuperset(changed)
 
 
 def test_every_package_has_mutants() -> None:

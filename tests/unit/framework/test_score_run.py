@@ -102,6 +102,20 @@ def test_for_a_second_pod_of_the_class_only_changed_nodes_are_scored() -> None:
     assert node.asked == [rows, rows], "a plugin that reads all nodes scores all again"
 
 
+def test_a_score_that_depends_on_all_nodes_changes_on_nodes_that_did_not_change() -> None:
+    cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
+    names = [f"n{index}" for index in range(60)]
+    every = Rates("Nodes", {"n1": 10, "n2": 20}, PluginTraits(score_reads=Reads.NODES))
+    usage = Rates("Usage", {"n1": 3}, PluginTraits(score_reads=Reads.USAGE))
+    framework = framework_of(every, usage)
+    first = cluster.info(make_pod("p"))  # keeps the class alive
+    assert _score(framework, cluster, *names).total[:4].tolist() == [0, 13, 20, 0]
+    every.scores = {"n1": 70, "n2": 5}
+    cluster.update_node(make_node("n8", labels={"new": "label"}))
+    assert _score(framework, cluster, *names).total[:4].tolist() == [0, 73, 5, 0]
+    assert first.pod_class is cluster.info(make_pod("q")).pod_class
+
+
 @pytest.mark.parametrize("reads", list(Reads))
 @pytest.mark.parametrize("score", [-1, 101])
 def test_a_score_out_of_range_is_an_error(

@@ -40,6 +40,21 @@ async def test_a_missing_lease_is_created() -> None:
     assert body["spec"]["leaseTransitions"] == 0
 
 
+async def test_the_lease_is_read_and_written_at_its_path() -> None:
+    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+    client = FakeApiClient(get=[NOT_FOUND], post=[_lease("me")], put=[_lease("me", version="2")])
+    elector = _elector(client, FakeTime())
+    await elector.acquire()
+    client.script("GET", _lease("me"))
+    assert await elector.try_acquire_or_renew()
+    assert [(each.method, each.path) for each in client.requests] == [
+        ("GET", f"{path}/stowage"),
+        ("POST", path),
+        ("GET", f"{path}/stowage"),
+        ("PUT", f"{path}/stowage"),
+    ]
+
+
 async def test_a_lease_that_another_replica_holds_is_not_taken() -> None:
     client, time = FakeApiClient(get=[_lease("other")]), FakeTime()
     assert not await _elector(client, time).try_acquire_or_renew()

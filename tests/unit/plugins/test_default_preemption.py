@@ -10,6 +10,12 @@ import pytest
 from msgspec import convert
 
 from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.objects.meta import ObjectMeta
+from stowage.api.objects.policy import (
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+)
 from stowage.api.status import Status, unschedulable
 from stowage.engine.scheduling import (
     SchedulingRequest,
@@ -31,9 +37,11 @@ from stowage.framework import (
 from stowage.framework.profile.profile import decode_args
 from stowage.plugins import in_tree_registry
 from stowage.plugins.default_preemption import DefaultPreemptionArgs
+from stowage.plugins.default_preemption.budgets import rows_beyond_budgets
 from stowage.plugins.default_preemption.plugin import WAITING, DefaultPreemption
-from stowage.state import NodeView, PodInfo, Snapshot
-from tests.support.builders import make_node, make_pod
+from stowage.state import ClusterCache, NodeView, PodInfo, Snapshot, make_pod_info
+from stowage.state.what_if.row_local import RowWhatIf
+from tests.support.builders import label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 
 
@@ -173,3 +181,24 @@ def test_a_scalar_filter_gets_each_node_with_the_remaining_pods() -> None:
     chosen = result.preemption.chosen
     assert chosen is not None
     assert [victim.name for victim in chosen.victims] == ["b"]
+
+
+def test_the_rows_of_every_budget_that_would_be_violated_are_found() -> None:
+    cache = ClusterCache()
+    for name in ("a", "b", "c"):
+        cache.update_node(make_node(name))
+        pod = make_pod(name, labels={"app": name}, node=name)
+        cache.update_pod(make_pod_info(pod, cache.classes))
+    for name, allowed in (("a", 0), ("b", 1), ("c", 0)):
+        cache.update_budget(
+            PodDisruptionBudget(
+                ObjectMeta(name=name, namespace="default"),
+                PodDisruptionBudgetSpec(label_selector({"app": name})),
+                PodDisruptionBudgetStatus(allowed),
+            )
+        )
+    snapshot = cache.snapshot()
+    rows = np.array([snapshot.row_of(name) for name in ("a", "b", "c")])
+    what_if = RowWhatIf(snapshot, rows)
+    beyond = rows_beyond_budgets(what_if, what_if.ranked.present)
+    assert beyond.tolist() == [True, False, True]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from stowage.api.objects.meta import LabelSelector, OwnerReference
@@ -17,6 +18,7 @@ from stowage.plugins.pod_topology_spread import (
     PodTopologySpread,
     PodTopologySpreadArgs,
 )
+from stowage.state.what_if.row_local import RowWhatIf
 from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import (
     MirroredCluster,
@@ -226,6 +228,19 @@ def test_a_what_if_snapshot_is_filtered_by_its_own_pods() -> None:
     plugin.pre_filter(state, info, snapshot)
     freed = existing_nodes(without_pod(snapshot, "uid-web-0"))
     assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {"bare": UNLABELLED}
+
+
+def test_a_node_that_could_lose_pods_is_still_refused_for_a_missing_label() -> None:
+    plugin, cluster = PodTopologySpread(), MirroredCluster(zones(), placed("a1"))
+    state, info, snapshot = CycleState(), cluster.info(incoming(spread())), cluster.snapshot()
+    plugin.pre_filter(state, info, snapshot)
+    rows = existing_nodes(snapshot).rows
+    nodes = RowWhatIf(snapshot, rows).view(np.arange(len(rows)))
+    assert verdicts_by_node(plugin.filter(state, info, nodes), nodes) == {
+        "a1": SKEWED,
+        "a2": SKEWED,
+        "bare": UNLABELLED,
+    }
 
 
 SCORE_CASES: dict[str, tuple[list[Pod], Pod, Scores | None]] = {

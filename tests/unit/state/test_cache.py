@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -250,3 +251,21 @@ def test_a_pod_seen_again_in_another_namespace_uses_the_claim_of_that_namespace(
         cache.validate()
     assert cache.remove_pod("uid-p") is not None
     cache.validate()
+
+
+def test_custom_objects_outdate_a_snapshot_only_if_they_change() -> None:
+    cache, resource = ClusterCache(), "quotas.example.com"
+    found = {"metadata": {"name": "q", "resourceVersion": "1"}}
+    steps: list[Callable[[], object]] = [
+        lambda: cache.update_custom_object(resource, found),
+        lambda: cache.update_custom_object(resource, found),
+        lambda: cache.remove_custom_object(resource, "other"),
+        lambda: cache.remove_custom_object(resource, "q"),
+        lambda: cache.remove_custom_resource(resource),
+    ]
+    outdated = []
+    for step in steps:
+        snapshot = cache.snapshot()
+        step()
+        outdated.append(not snapshot.is_current)
+    assert outdated == [True, False, False, True, False]

@@ -55,6 +55,7 @@ def test_node_updates(before: dict[str, Any], after: dict[str, Any], want: Actio
         ({}, {"labels": {"a": "b"}}, ActionType.UPDATE_POD_LABEL),
         ({"cpu": "2"}, {"cpu": "1"}, ActionType.UPDATE_POD_SCALE_DOWN),
         ({"cpu": "2", "memory": "1Gi"}, {"cpu": "3"}, ActionType.UPDATE_POD_SCALE_DOWN),
+        ({"requests": {"example.com/gpu": "1"}}, {}, ActionType.UPDATE_POD_SCALE_DOWN),
         ({"cpu": "1"}, {"cpu": "2"}, ActionType.UPDATE_POD_OTHER),
         ({}, {"tolerations": [Toleration("a")]}, ActionType.UPDATE_POD_TOLERATION),
         ({"gates": ["g"]}, {}, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED),

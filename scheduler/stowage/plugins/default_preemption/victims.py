@@ -114,7 +114,7 @@ def _reprieve(
         turn[violating[positions]] = 0
     order = np.argsort(turn, axis=1, kind="stable")
     lengths = potential[positions].sum(axis=1)
-    for k in range(int(lengths.max(initial=0))):
+    for k in range(int(lengths.max())):
         trying = lengths > k
         tried, slots = positions[trying], order[trying, k]
         what_if.put_back(tried, slots)

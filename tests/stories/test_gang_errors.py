@@ -1,0 +1,112 @@
+"""Members of a gang whose plugins fail or reject them at each extension point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from stowage.api.instructions import AttemptResult, BindPod, PatchPodStatus, PodGroupAttemptResult
+from stowage.framework.authoring import (
+    ACCEPT_ALL,
+    SUCCESS,
+    CycleState,
+    FilterVerdict,
+    NodeView,
+    PodInfo,
+    Status,
+    error,
+    unschedulable,
+)
+from tests.stories.gang_driver import GangDriver, make_group
+
+
+@dataclass
+class Stops:
+    """Raises, or answers a status, about one pod at one extension point."""
+
+    point: str
+    answer: Status | None = None
+    pod: str = "p-1"
+    name: str = "Stops"
+
+    def _about(self, point: str, pod: PodInfo) -> Status:
+        if point != self.point or pod.name != self.pod:
+            return SUCCESS
+        if self.answer is None:
+            raise RuntimeError("the disk is on fire")
+        return self.answer
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        self._about("filter", pod)
+        return ACCEPT_ALL
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
+        return self._about("reserve", pod)
+
+    def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> tuple[Status, float]:
+        return self._about("permit", pod), 0.0
+
+
+def _attempted(plugin: Stops, min_count: int = 3) -> GangDriver:
+    """A gang of three of which one is stopped; there is room for all."""
+    driver = GangDriver(plugins=[plugin])
+    driver.add_nodes("a", cpu="8")
+    driver.show_group(make_group(min_count=min_count))
+    driver.create_members("p-0", "p-1", "p-2")
+    driver.schedule(10)
+    driver.engine.validate()
+    return driver
+
+
+def _messages(driver: GangDriver) -> dict[str, str]:
+    return {each.pod.name: each.message for each in driver.take(PatchPodStatus) if each.reason}
+
+
+FAULTS = {
+    'running "Stops" filter plugin: the disk is on fire': Stops("filter"),
+    'running Reserve plugin "Stops": the disk is on fire': Stops("reserve"),
+    'running Reserve plugin "Stops": no connection': Stops("reserve", error("no connection")),
+    'running Permit plugin "Stops": the disk is on fire': Stops("permit"),
+    'running Permit plugin "Stops": no connection': Stops("permit", error("no connection")),
+}
+
+
+@pytest.mark.parametrize("text", FAULTS)
+def test_an_error_about_one_member_is_an_error_of_the_whole_group(text: str) -> None:
+    plugin = replace(FAULTS[text])
+    driver = _attempted(plugin)
+    assert driver.take(BindPod) == []
+    group_text = f"failed to schedule other pod from a pod group: {text}"
+    (result,) = driver.take(PodGroupAttemptResult)
+    assert (result.result, result.message) == ("error", group_text)
+    assert driver.condition() == ("False", "SchedulerError", group_text)
+    assert _messages(driver) == {"p-0": group_text, "p-1": text, "p-2": group_text}
+    assert [each.result for each in driver.take(AttemptResult)] == ["error"] * 3
+    plugin.point = ""
+    driver.run(60)
+    assert driver.bound() == ["p-0", "p-1", "p-2"]
+
+
+@pytest.mark.parametrize("point", ["reserve", "permit"])
+def test_a_rejected_member_keeps_a_gang_waiting_that_needs_it(point: str) -> None:
+    driver = _attempted(Stops(point, unschedulable("not today")))
+    assert driver.take(BindPod) == []
+    (result,) = driver.take(PodGroupAttemptResult)
+    assert (result.result, result.num_fitting) == ("unschedulable", 2)
+    assert set(_messages(driver)) == {"p-0", "p-1", "p-2"}
+
+
+@pytest.mark.parametrize("point", ["reserve", "permit"])
+def test_a_rejected_member_has_its_own_reason_when_the_others_are_bound(point: str) -> None:
+    driver = _attempted(Stops(point, unschedulable("not today")), min_count=2)
+    assert driver.bound() == ["p-0", "p-2"]
+    assert _messages(driver) == {"p-1": "0/1 nodes are available: 1 not today."}
+    results = {each.pod.name: each.result for each in driver.take(AttemptResult)}
+    assert results == {"p-0": "scheduled", "p-1": "unschedulable", "p-2": "scheduled"}
+
+
+def test_an_error_about_a_member_that_its_gang_does_not_need_is_an_error_of_all() -> None:
+    driver = _attempted(Stops("filter"), min_count=2)
+    assert driver.take(BindPod) == []
+    assert driver.condition()[:2] == ("False", "SchedulerError")
