@@ -31,8 +31,8 @@ _GROUPS = {"stowage.plugins", "stowage.commands"}
 _OTHER_FLAGS = {
     "--seeds",
     "--trace",
-    "--devices",
-    "--gangs",
+    "--emphases",
+    "--report",
     "--strict",
     "--build-arg",
     "--with-docs",

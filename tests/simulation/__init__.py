@@ -15,6 +15,10 @@ recover (`probes`). All random choices come from the one seed, so a failing seed
 same way. Auditors check the server's history while it grows (`audit`, `storage_audit`); the engines
 are checked after everything had time to settle (`end_state`, `known_objects`, `fresh_engine`).
 
+With files, processes record the calls of their engines and log their decisions; the recordings have
+to replay, and the decisions to agree with the bindings (`kept_files`). `report` keeps an account of
+long runs.
+
 Kopf is not simulated: a plain list and watch replaces it (`plain_watch`). Tests over HTTP cover it.
 
 ``python -m tests.simulation --seeds 0:10000`` runs many seeds; ``--seeds 42 --trace`` shows one.

@@ -5,66 +5,175 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import tempfile
 import time
-from collections import Counter, defaultdict
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from rich.console import Console
 
-from tests.simulation.plan import Emphasis
+from tests.simulation.report import EMPHASES, Batch, Report, code_version
 from tests.simulation.run import Outcome, simulate
+
+FILES_EVERY = 16
+"""One life in so many is recorded, and its decisions are logged: checking files takes time."""
+
+SEEDS_PER_BATCH = 50
+
+
+@dataclass(slots=True)
+class Ran:
+    """What some seeds have shown.
+
+    Attributes:
+        shown: The failed outcomes; all of them if the trace is wanted.
+        slowest: The longest wait of a probe pod in seconds, by wave.
+    """
+
+    emphasis: str
+    seeds: Sequence[int]
+    failed: list[int] = field(default_factory=list)
+    shown: list[Outcome] = field(default_factory=list)
+    faults: Counter[str] = field(default_factory=Counter)
+    num_bound: int = 0
+    num_with_files: int = 0
+    slowest: dict[str, float] = field(default_factory=dict)
+    cpu_s: float = 0.0
+
+    def add(self, outcome: Outcome, *, with_trace: bool) -> None:
+        """Count one seed."""
+        self.faults += outcome.faults
+        self.num_bound += outcome.num_bound
+        for wave, seconds in outcome.recovery_s.items():
+            self.slowest[wave] = max(seconds, self.slowest.get(wave, 0.0))
+        if outcome.violations:
+            self.failed.append(outcome.seed)
+        if outcome.violations or with_trace:
+            self.shown.append(outcome)
+
+    def batch(self, code: str) -> Batch:
+        """The line of the report."""
+        return Batch(
+            code,
+            self.emphasis,
+            tuple(self.seeds),
+            tuple(self.failed),
+            self.num_with_files,
+            self.num_bound,
+            sum(self.faults.values()),
+            round(self.cpu_s, 2),
+        )
 
 
 def main() -> int:
     """Run the seeds; return 1 if one of them failed."""
-    arguments = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
-    arguments.add_argument("--seeds", default="0:100", help="one seed, or FROM:TO without TO")
-    arguments.add_argument("--processes", type=int, default=os.cpu_count())
-    arguments.add_argument("--trace", action="store_true", help="print the actions and bindings")
-    arguments.add_argument(
-        "--devices", action="store_true", help="give nodes devices, and pods claims for them"
-    )
-    arguments.add_argument("--gangs", action="store_true", help="create pod groups with members")
-    options = arguments.parse_args()
-    run = partial(_run_seed, Emphasis(has_devices=options.devices, has_gangs=options.gangs))
-    first, _, last = options.seeds.partition(":")
-    seeds = range(int(first), int(last) if last else int(first) + 1)
+    options = _options()
     console = Console(highlight=False, soft_wrap=True)
+    report = None if options.report is None else Report(options.report)
+    code = "" if report is None else code_version()
     started = time.monotonic()
-    faults: Counter[str] = Counter()
-    failed: list[int] = []
-    slowest: defaultdict[str, float] = defaultdict(float)
-    num_bound = 0
-    with ProcessPoolExecutor(options.processes) as pool:
-        for outcome in pool.map(run, seeds, chunksize=4):
-            faults += outcome.faults
-            num_bound += outcome.num_bound
-            for wave, seconds in outcome.recovery_s.items():
-                slowest[wave] = max(seconds, slowest[wave])
-            if outcome.violations:
-                failed.append(outcome.seed)
-            if outcome.violations or options.trace:
-                _show(console, outcome, options.trace)
+    whole = Ran("", ())
+    with ProcessPoolExecutor(options.processes, initializer=_start_worker) as pool:
+        batches = [
+            pool.submit(_run_batch, name, seeds, options.trace)
+            for name, seeds in _batches(options, report, code)
+        ]
+        for done in as_completed(batches):
+            ran = done.result()
+            if report is not None:
+                report.add(ran.batch(code))
+            for outcome in ran.shown:
+                _show(console, outcome, ran.emphasis, options.trace)
+            _merge(whole, ran)
+    _sum_up(console, whole, time.monotonic() - started)
+    for line in () if report is None else report.summary():
+        console.print(line)
+    return int(bool(whole.failed))
+
+
+def _sum_up(console: Console, ran: Ran, took_s: float) -> None:
     console.print(
-        f"{len(seeds)} seeds in {time.monotonic() - started:.0f} s: {num_bound} pods bound, "
-        f"{sum(faults.values())} faults, {len(failed)} seeds failed"
+        f"{len(ran.seeds)} lives in {took_s:.0f} s: {ran.num_bound} pods bound, "
+        f"{sum(ran.faults.values())} faults, {len(ran.failed)} lives failed"
     )
-    for wave, seconds in slowest.items():
+    for wave, seconds in ran.slowest.items():
         console.print(f"{wave}, the slowest probe was bound after {seconds:.1f} s")
-    console.print(", ".join(f"{name} {count}" for name, count in sorted(faults.items())))
-    return int(bool(failed))
+    console.print(", ".join(f"{name} {count}" for name, count in sorted(ran.faults.items())))
 
 
-def _run_seed(emphasis: Emphasis, seed: int) -> Outcome:
-    """Run one seed, then free its garbage: a process runs thousands of seeds."""
-    outcome = simulate(seed, emphasis)
-    gc.collect(0)
-    return outcome
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--seeds", default="0:100", help="one seed, or FROM:TO without TO")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--trace", action="store_true", help="print the actions and bindings")
+    parser.add_argument(
+        "--emphases",
+        nargs="+",
+        choices=list(EMPHASES),
+        default=["plain"],
+        help="the kinds of lives; each seed is run with each of them",
+    )
+    parser.add_argument(
+        "--report",
+        type=Path,
+        help="a file outside the repository: seeds that it has for this commit are left out, the "
+        "others are added to it",
+    )
+    return parser.parse_args()
 
 
-def _show(console: Console, outcome: Outcome, with_trace: bool) -> None:
-    console.print(f"seed {outcome.seed}:")
+def _batches(
+    options: argparse.Namespace, report: Report | None, code: str
+) -> list[tuple[str, list[int]]]:
+    """Emphasis and seeds of each batch, those of one range of seeds together."""
+    first, _, last = options.seeds.partition(":")
+    end = int(last) if last else int(first) + 1
+    batches = []
+    for start in range(int(first), end, SEEDS_PER_BATCH):
+        seeds = range(start, min(end, start + SEEDS_PER_BATCH))
+        for name in options.emphases:
+            left = list(seeds) if report is None else report.seeds_left(code, name, seeds)
+            if left:
+                batches.append((name, left))
+    return batches
+
+
+def _start_worker() -> None:
+    """Collect garbage after each seed only, and only what the seed has made."""
+    gc.disable()
+    gc.freeze()
+
+
+def _run_batch(emphasis: str, seeds: Sequence[int], with_trace: bool) -> Ran:
+    started = time.process_time()
+    ran = Ran(emphasis, seeds)
+    for seed in seeds:
+        if seed % FILES_EVERY == 0:
+            ran.num_with_files += 1
+            with tempfile.TemporaryDirectory() as folder:
+                outcome = simulate(seed, EMPHASES[emphasis], files=Path(folder))
+        else:
+            outcome = simulate(seed, EMPHASES[emphasis])
+        ran.add(outcome, with_trace=with_trace)
+        gc.collect()
+    ran.cpu_s = time.process_time() - started
+    return ran
+
+
+def _merge(whole: Ran, ran: Ran) -> None:
+    whole.seeds = [*whole.seeds, *ran.seeds]
+    whole.failed += ran.failed
+    whole.faults += ran.faults
+    whole.num_bound += ran.num_bound
+    for wave, seconds in ran.slowest.items():
+        whole.slowest[wave] = max(seconds, whole.slowest.get(wave, 0.0))
+
+
+def _show(console: Console, outcome: Outcome, emphasis: str, with_trace: bool) -> None:
+    console.print(f"seed {outcome.seed} ({emphasis}):")
     for line in outcome.violations:
         console.print(f"  {line}")
     for line in sorted(outcome.trace) if with_trace else ():

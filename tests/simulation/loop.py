@@ -21,16 +21,52 @@ class NothingLeftToDo(Exception):  # noqa: N818 - it names the finding
 
 
 class ProcessHandle(asyncio.Handle):
-    """A callback that knows the simulated process it belongs to."""
+    """A callback that knows the simulated process it belongs to.
+
+    A seed makes tens of thousands: they ask the loop for nothing, neither when they are made nor
+    when they are cancelled.
+    """
+
+    def __init__(
+        self,
+        callback: Callable[..., object],
+        args: Any,
+        loop: asyncio.AbstractEventLoop,
+        context: Context | None,
+    ) -> None:
+        self._context = copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
 
     @property
     def process(self) -> str:
         """The name of the process; empty for the simulation itself."""
-        return str(self._context.get(PROCESS, ""))  # type: ignore[attr-defined]
+        return str(self._context.get(PROCESS, ""))
+
+    def cancel(self) -> None:
+        """Do not run it."""
+        self._cancelled = True
+        self._callback = self._args = None  # type: ignore[assignment]
 
 
-class ProcessTimer(asyncio.TimerHandle, ProcessHandle):
+class ProcessTimer(ProcessHandle, asyncio.TimerHandle):
     """A timer that knows the simulated process it belongs to."""
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: Any,
+        loop: asyncio.AbstractEventLoop,
+        context: Context | None,
+    ) -> None:
+        super().__init__(callback, args, loop, context)
+        self._when = when
+        self._scheduled = True
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
@@ -174,14 +210,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _jump(self) -> None:
         """Move the clock to the next timer and ready all that are due."""
         timers, ready = self._timers, self._ready  # type: ignore[attr-defined]
-        while timers and timers[0][2].cancelled():
+        while timers and timers[0][2]._cancelled:  # noqa: SLF001
             heapq.heappop(timers)
         if not timers:
             raise NothingLeftToDo
         self._now = max(self._now, timers[0][0])
         while timers and timers[0][0] <= self._now:
             handle = heapq.heappop(timers)[2]
-            if not handle.cancelled():
+            if not handle._cancelled:  # noqa: SLF001
                 ready.append(handle)
 
     def remove_signal_handler(self, _sig: int) -> bool:

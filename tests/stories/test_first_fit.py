@@ -64,13 +64,19 @@ def test_a_policy_for_ties_has_all_nodes_to_choose_from(ties: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize(
-    ("verb", "takes_first"),
-    [("filterVerb", False), ("prioritizeVerb", False), ("preemptVerb", True), ("bindVerb", True)],
+    ("extender", "takes_first"),
+    [
+        (Extender("http://e", filter_verb="f"), False),
+        (Extender("http://e", prioritize_verb="p"), False),
+        (Extender("http://e", preempt_verb="p"), True),
+        (Extender("http://e", bind_verb="b"), True),
+    ],
 )
-def test_extenders_that_judge_nodes_are_shown_all_of_them(verb: str, takes_first: bool) -> None:
+def test_extenders_that_judge_nodes_are_shown_all_of_them(
+    extender: Extender, takes_first: bool
+) -> None:
     engine = engine_of("8")
-    name = "".join(f"_{c.lower()}" if c.isupper() else c for c in verb)
-    engine.state.extenders = Extenders([Extender("http://extender", **{name: "judge"})])
+    engine.state.extenders = Extenders([extender])
     (framework,) = engine.state.frameworks.values()
     assert engine.state.takes_first(framework) is takes_first
 

@@ -38,7 +38,7 @@ class EngineState:
         frameworks: One per profile, by scheduler name.
         queue: The pods that wait to be scheduled.
         ties: Picks one of several equally good nodes.
-        timer: A clock for durations and for time limits of plugins.
+        timer: A clock for durations.
         wall_clock: Returns the seconds since the epoch, and keeps what it returned.
         limits: Starts the time limits of plugins, by the timer.
         extenders: The configured extenders.
