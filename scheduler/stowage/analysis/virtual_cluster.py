@@ -195,6 +195,21 @@ class VirtualCluster:
         self._handle([*gone, *made])
         return bool(made)
 
+    def set_aside_pending(self) -> None:
+        """Let the scheduler try no pending pod again; the pods stay among the objects.
+
+        Pods that have a nomination, or are being bound, are left to the scheduler.
+        """
+        state = self.engine.state
+        pending = filter(None, map(self.objects.pod, self.pods.pending()))
+        self._handle(
+            [
+                PendingPodGone(meta.namespace, meta.name, meta.uid)
+                for meta in [pod.metadata for pod in pending]
+                if meta.uid not in state.bindings and meta.uid not in state.queue.nominator
+            ]
+        )
+
     def run(self, until: float | None = None) -> None:
         """Let the scheduler work until no pod is ready, and none will be up to a time.
 
