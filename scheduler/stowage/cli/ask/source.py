@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from stowage.analysis.cluster_objects import ClusterObjects
+from stowage.analysis.compact import CompactAnswer
 from stowage.analysis.explain_pod import NotInCluster
 from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.analysis.workload_pods import InvalidManifest
@@ -50,12 +51,14 @@ class ClusterContents(msgspec.Struct):
     Attributes:
         loaded: The cluster as an engine sees it, once it was asked for.
         as_of: What the objects are of, if they are not of a cluster as it is now.
+        compacted: The answer of compact, once it was asked for.
     """
 
     objects: ClusterObjects
     frameworks: list[Framework]
     loaded: LoadedCluster | None = None
     as_of: str = ""
+    compacted: CompactAnswer | None = None
 
     def load(self, console: Console, scheduler_names: Collection[str] = ()) -> LoadedCluster:
         """Show the objects to an engine; those that it cannot use are printed.
