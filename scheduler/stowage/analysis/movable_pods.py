@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from stowage.analysis.virtual_cluster import pod_made_again, uid_made_again
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.objects.pod import Pod
 from stowage.engine.state.engine_state import EngineState
@@ -40,21 +41,20 @@ class MovablePods:
         }
         self._made: dict[int, PodClass | None] = {}
 
-    def info_of(self, pod: Pod, made: Pod) -> PodInfo | None:
-        """The pod `made` in the scheduler's terms; None if it needs more than a node.
+    def info_of(self, pod: Pod) -> PodInfo | None:
+        """The pod that replaces `pod`, and preempts none; None if it needs more than a node.
 
         Args:
-            pod: The pod on its node.
-            made: The pending pod that replaces it.
+            pod: A pod on its node.
         """
         known = self._state.cache.get_pod(pod.metadata.uid)
         if known is None or known.volumes or known.group:
             return None
-        made_class = self._class_of(known, made)
+        made_class = self._class_of(known, pod)
         if made_class is None:
             return None
         info = PodInfo(
-            made.metadata.uid,
+            uid_made_again(known.uid),
             known.namespace,
             known.name,
             "",
@@ -66,23 +66,23 @@ class MovablePods:
         gating = self._deciding[info.scheduler_name].gating
         return info if gating.run_again(info).is_success else None
 
-    def _class_of(self, known: PodInfo, made: Pod) -> PodClass | None:
-        affinity = made.spec.affinity
+    def _class_of(self, known: PodInfo, pod: Pod) -> PodClass | None:
+        affinity = pod.spec.affinity
         if known.phase == _RUNNING and affinity is not None and affinity.node_affinity is not None:
-            return self._judge(made)  # the class of a running pod is without its node affinity
+            return self._judge(pod)  # the class of a running pod is without its node affinity
         class_id = known.pod_class.id
         if class_id not in self._made:
-            self._made[class_id] = self._judge(made)
+            self._made[class_id] = self._judge(pod)
         return self._made[class_id]
 
-    def _judge(self, made: Pod) -> PodClass | None:
-        """The class of the pod; None if the pods of the class need more than a node."""
-        framework = self._deciding.get(made.spec.scheduler_name)
+    def _judge(self, pod: Pod) -> PodClass | None:
+        """The class of the pod made again; None if the pods of the class need more than a node."""
+        framework = self._deciding.get(pod.spec.scheduler_name)
         if framework is None:
             return None
         cache = self._state.cache
         try:
-            info = make_pod_info(made, cache.classes)
+            info = make_pod_info(preempting_none(pod_made_again(pod)), cache.classes)
         except InvalidObject:
             return None  # the engine reports it
         if info.spec.resource_claims or cache.snapshot().devices.serves(info.requests):
@@ -97,8 +97,8 @@ def _asks_only_known_plugins(framework: Framework) -> bool:
     return KNOWN_PLUGINS.issuperset(each.name for each in asked)
 
 
-def made_to_preempt_none(made: Pod) -> Pod:
-    """The pod with the preemption policy ``Never``."""
-    if made.spec.preemption_policy == "Never":
-        return made
-    return replace(made, spec=replace(made.spec, preemption_policy="Never"))
+def preempting_none(pod: Pod, node_name: str | None = None) -> Pod:
+    """The pod with the preemption policy ``Never``, and another node if one is named."""
+    spec = pod.spec
+    node_name = spec.node_name if node_name is None else node_name
+    return replace(pod, spec=replace(spec, preemption_policy="Never", node_name=node_name))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from stowage.analysis.movable_pods import KNOWN_PLUGINS, MovablePods, made_to_preempt_none
-from stowage.analysis.virtual_cluster import VirtualCluster
+from stowage.analysis.movable_pods import KNOWN_PLUGINS, MovablePods, preempting_none
+from stowage.analysis.virtual_cluster import VirtualCluster, pod_made_again
 from stowage.api.objects.pod import Pod
 from stowage.engine.scheduling import SchedulingRequest, Unschedulable, schedule_pod
 from stowage.engine.scheduling.feasible_nodes import find_nodes_that_fit_pod
@@ -50,14 +50,13 @@ class Relocations:
             pod: A pod with a controller, whose node is cordoned.
             avoided: ``bool[rows]``: nodes that get the pod only if no other node takes it.
         """
-        made = made_to_preempt_none(self._cluster.made_again(pod))
-        info = self._movable.info_of(pod, made)
+        info = self._movable.info_of(pod)
         if info is None:
             return self._move_by_queue(pod)
         known = self._take_out(pod)
         node_name = _other_node(self._request(info), pod.spec.node_name, avoided)
         if node_name:
-            self._place(replace(made, spec=replace(made.spec, node_name=node_name)), info)
+            self._place(preempting_none(pod_made_again(pod), node_name), info)
             return ""
         self._refused.add(info.pod_class.demand.id)
         outcome = schedule_pod(self._request(info)) if self._is_quiet else None
@@ -74,17 +73,22 @@ class Relocations:
         """
         if not self._refused:
             return pods
-        kinds: dict[int, tuple[Pod, PodInfo]] = {}
-        for pod in pods:
-            made = made_to_preempt_none(self._cluster.made_again(pod))
-            info = self._movable.info_of(pod, made)
-            if info is not None:
-                kinds.setdefault(info.pod_class.id, (pod, info))
-        by_past = sorted(kinds.values(), key=lambda each: not self._was_refused(each[1]))
-        for pod, info in by_past:
+        for pod, info in self._one_of_each_kind(pods):
             if self._is_hopeless(info, name):
                 return [pod, *(each for each in pods if each is not pod)]
         return pods
+
+    def _one_of_each_kind(self, pods: list[Pod]) -> list[tuple[Pod, PodInfo]]:
+        """A pod of each class, and what it becomes; those like refused pods come first."""
+        cache = self._state.cache
+        of_class: dict[int, Pod] = {}
+        for pod in pods:
+            known = cache.get_pod(pod.metadata.uid)
+            if known is not None:
+                of_class.setdefault(known.pod_class.id, pod)
+        found = ((pod, self._movable.info_of(pod)) for pod in of_class.values())
+        kinds = [(pod, info) for pod, info in found if info is not None]
+        return sorted(kinds, key=lambda each: not self._was_refused(each[1]))
 
     def _was_refused(self, info: PodInfo) -> bool:
         return info.pod_class.demand.id in self._refused
@@ -130,7 +134,7 @@ class Relocations:
     def _move_by_queue(self, pod: Pod) -> str:
         """Evict the pod and let the engine work; why it gets no other node."""
         cluster, key, was = self._cluster, pod.metadata.namespaced_name, pod.spec.node_name
-        cluster.evict_pod(made_to_preempt_none(pod))
+        cluster.evict_pod(preempting_none(pod))
         cluster.run()
         current = cluster.objects.pod(key)
         if current is None or not current.spec.node_name:

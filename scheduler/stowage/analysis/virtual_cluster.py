@@ -334,16 +334,9 @@ class VirtualCluster:
             return []
         key = pod.metadata.namespaced_name
         self.remade.setdefault(key, pod.spec.node_name)
-        made = self.made_again(pod)
+        made = pod_made_again(pod)
         self.objects.add(made)
         return [*hand_over_claims(pod, made.metadata.uid, self.objects), PendingPodSeen(made)]
-
-    @staticmethod
-    def made_again(pod: Pod) -> Pod:
-        """The pending pod that a controller makes in place of this one."""
-        meta = replace(pod.metadata, uid=f"{pod.metadata.uid}-again", resource_version="")
-        status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
-        return Pod(meta, replace(pod.spec, node_name=""), status)
 
     def deletion_of(self, pod: Pod) -> list[Event]:
         """Delete a pod, and return the events, which are still to be shown to the engine."""
@@ -358,3 +351,15 @@ class VirtualCluster:
         for obj in written:
             self.objects.add(obj)
         return [VolumesWritten(instruction.pod.uid), *map(StorageSeen, written)]
+
+
+def pod_made_again(pod: Pod) -> Pod:
+    """The pending pod that a controller makes in place of this one."""
+    meta = replace(pod.metadata, uid=uid_made_again(pod.metadata.uid), resource_version="")
+    status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
+    return Pod(meta, replace(pod.spec, node_name=""), status)
+
+
+def uid_made_again(uid: str) -> str:
+    """The UID of the pod that replaces the pod with this UID."""
+    return f"{uid}-again"
