@@ -41,14 +41,14 @@ class MovablePods:
         }
         self._made: dict[int, PodClass | None] = {}
 
-    def info_of(self, pod: Pod) -> PodInfo | None:
+    def info_of(self, pod: Pod, known: PodInfo) -> PodInfo | None:
         """The pod that replaces `pod`, and preempts none; None if it needs more than a node.
 
         Args:
             pod: A pod on its node.
+            known: What the scheduler stores of it.
         """
-        known = self._state.cache.get_pod(pod.metadata.uid)
-        if known is None or known.volumes or known.group:
+        if known.volumes or known.group:
             return None
         made_class = self._class_of(known, pod)
         if made_class is None:

@@ -50,15 +50,16 @@ class Relocations:
             pod: A pod with a controller, whose node is cordoned.
             avoided: ``bool[rows]``: nodes that get the pod only if no other node takes it.
         """
-        info = self._movable.info_of(pod)
-        if info is None:
+        known = self._state.cache.get_pod(pod.metadata.uid)
+        info = None if known is None else self._movable.info_of(pod, known)
+        if known is None or info is None:
             return self._move_by_queue(pod)
-        known = self._take_out(pod)
+        self._take_out(pod)
         node_name = _other_node(self._request(info), pod.spec.node_name, avoided)
         if node_name:
             self._place(preempting_none(pod_made_again(pod), node_name), info)
             return ""
-        self._refused.add(info.pod_class.demand.id)
+        self._refused.add(known.pod_class.demand.id)
         outcome = schedule_pod(self._request(info)) if self._is_quiet else None
         self._place(pod, known)
         if isinstance(outcome, Unschedulable):
@@ -73,25 +74,23 @@ class Relocations:
         """
         if not self._refused:
             return pods
-        for pod, info in self._one_of_each_kind(pods):
-            if self._is_hopeless(info, name):
+        for pod, known in self._one_of_each_class(pods):
+            info = self._movable.info_of(pod, known)
+            if info is not None and self._is_hopeless(info, name):
                 return [pod, *(each for each in pods if each is not pod)]
         return pods
 
-    def _one_of_each_kind(self, pods: list[Pod]) -> list[tuple[Pod, PodInfo]]:
-        """A pod of each class, and what it becomes; those like refused pods come first."""
-        cache = self._state.cache
-        of_class: dict[int, Pod] = {}
+    def _one_of_each_class(self, pods: list[Pod]) -> list[tuple[Pod, PodInfo]]:
+        """A pod of each class, as the scheduler stores it; those like refused pods come first."""
+        of_class: dict[int, tuple[Pod, PodInfo]] = {}
         for pod in pods:
-            known = cache.get_pod(pod.metadata.uid)
+            known = self._state.cache.get_pod(pod.metadata.uid)
             if known is not None:
-                of_class.setdefault(known.pod_class.id, pod)
-        found = ((pod, self._movable.info_of(pod)) for pod in of_class.values())
-        kinds = [(pod, info) for pod, info in found if info is not None]
-        return sorted(kinds, key=lambda each: not self._was_refused(each[1]))
-
-    def _was_refused(self, info: PodInfo) -> bool:
-        return info.pod_class.demand.id in self._refused
+                of_class.setdefault(known.pod_class.id, (pod, known))
+        refused = self._refused
+        return sorted(
+            of_class.values(), key=lambda each: each[1].pod_class.demand.id not in refused
+        )
 
     def _is_hopeless(self, info: PodInfo, was: str) -> bool:
         """Whether no other node takes the pod, wherever other pods of its node move first."""
@@ -116,20 +115,20 @@ class Relocations:
             nominated=state.queue.nominator,
         )
 
-    def _take_out(self, pod: Pod) -> PodInfo | None:
-        """Count the pod on no node; as the scheduler stores it."""
+    def _take_out(self, pod: Pod) -> None:
+        """Count the pod on no node."""
         if self._is_quiet:
-            return self._state.cache.remove_pod(pod.metadata.uid)
-        self._cluster.delete_pod(pod)
-        return None
+            self._state.cache.remove_pod(pod.metadata.uid)
+        else:
+            self._cluster.delete_pod(pod)
 
-    def _place(self, pod: Pod, info: PodInfo | None) -> None:
+    def _place(self, pod: Pod, info: PodInfo) -> None:
         """Count the pod on its node; `info` is what the scheduler stores of it, on any node."""
-        if info is None or not self._is_quiet:
+        if self._is_quiet:
+            self._state.cache.update_pod(info.on_node(pod.spec.node_name))
+            self._cluster.objects.add(pod)
+        else:
             self._cluster.place_pod(pod)
-            return
-        self._state.cache.update_pod(info.on_node(pod.spec.node_name))
-        self._cluster.objects.add(pod)
 
     def _move_by_queue(self, pod: Pod) -> str:
         """Evict the pod and let the engine work; why it gets no other node."""
