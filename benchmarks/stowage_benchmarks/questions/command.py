@@ -18,9 +18,9 @@ def questions(
 ) -> None:
     """Measure the answers of explain, what-if, capacity and compact about a large cluster.
 
-    The first answer is that of a new process, which lists the cluster. The following ones are
-    those of stowage shell, which has the cluster in memory. Both are measured from outside: time,
-    and CPU time of the process and its children.
+    The first answer is that of a new process, which lists the cluster. The others are those of
+    stowage shell, which has the cluster in memory: to a new question, and to the same one again.
+    All are measured from outside: time, and CPU time of the process and its children.
     """
     from simcluster.harness.failures import FAILURES  # noqa: PLC0415
     from stowage_benchmarks.questions.report import print_answers  # noqa: PLC0415

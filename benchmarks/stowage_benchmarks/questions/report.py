@@ -19,7 +19,8 @@ def print_answers(console: Console, answers: Answers) -> None:
         "question",
         f"first answer, s (target {FIRST_S:g})",
         "CPU, s",
-        f"following ones, s (target {FOLLOWING_S:g})",
+        "in the shell, s",
+        f"again, s (target {FOLLOWING_S:g})",
         "CPU, s",
         title=title,
         title_justify="left",
@@ -31,6 +32,7 @@ def print_answers(console: Console, answers: Answers) -> None:
             each.question,
             f"{each.first_s:.2f}",
             f"{each.first_cpu_s:.2f}",
+            f"{each.new_s:.3f}",
             f"{each.following_s:.3f}",
             f"{each.following_cpu_s:.3f}",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from stowage.api.objects.meta import controller_of
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.policy import PodDisruptionBudget
-from stowage.api.values.selectors import compile_label_selector
+from stowage.api.values.selectors import NOTHING, Selector, compile_label_selector
 
 _HOSTNAME = "kubernetes.io/hostname"
 _MIRROR = "kubernetes.io/config.mirror"
@@ -157,14 +157,41 @@ def budgets_of(cluster: VirtualCluster, pod: Pod) -> list[PodDisruptionBudget]:
     ]
 
 
+class ExhaustedBudgets:
+    """The disruption budgets that allow no disruption, as long as no budget changes.
+
+    Args:
+        budgets: All budgets of the cluster.
+    """
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self._by_namespace: dict[str, list[tuple[Selector, str]]] = {}
+        for budget in budgets:
+            why = refusing_budget([budget])
+            if why:
+                of_namespace = self._by_namespace.setdefault(budget.metadata.namespace, [])
+                of_namespace.append((_selector_of(budget), why))
+
+    def refusal(self, pod: Pod) -> str:
+        """As `refusing_budget` for the budgets that count the pod."""
+        meta = pod.metadata
+        for selector, why in self._by_namespace.get(meta.namespace, ()):
+            if selector.matches(meta.labels):
+                return why
+        return ""
+
+
 def _covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    """Whether the budget counts the pod; an invalid selector selects nothing."""
-    if budget.spec.selector is None:
-        return False
+    """Whether the budget counts the pod."""
+    return _selector_of(budget).matches(pod.metadata.labels)
+
+
+def _selector_of(budget: PodDisruptionBudget) -> Selector:
+    """The budget's selector; a missing or invalid one selects nothing."""
     try:
-        return compile_label_selector(budget.spec.selector).matches(pod.metadata.labels)
+        return compile_label_selector(budget.spec.selector)
     except SelectorError:
-        return False
+        return NOTHING
 
 
 def _allow_one_less(cluster: VirtualCluster, budget: PodDisruptionBudget) -> None:

@@ -6,19 +6,19 @@ import msgspec
 import numpy as np
 
 from stowage.analysis.cluster_changes import (
-    budgets_of,
+    ExhaustedBudgets,
     cordon,
     find_node,
     kept_by_drain,
-    refusing_budget,
 )
 from stowage.analysis.loaded_cluster import LoadedCluster
-from stowage.analysis.relocation import Relocations, hopeless_first
+from stowage.analysis.relocation import Relocations
 from stowage.analysis.virtual_cluster import VirtualCluster
 from stowage.analysis.what_if import ClusterSummary, Placement, summary_of
 from stowage.api.objects.meta import controller_of
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
+from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.snapshot import Snapshot
 
@@ -54,22 +54,21 @@ def compact(loaded: LoadedCluster) -> CompactAnswer:
     A node is needed if one of its pods would stay pending, has no controller, or is protected by
     a disruption budget. Moved pods preempt none. They go to nodes that may be removed later only if
     no other node takes them, so most move once. Among the other nodes the scheduler decides, so
-    another order or another profile may free more nodes. The cluster is changed: load it for each
-    question.
+    another order or another profile may free more nodes. A pod that is pending stays so. The
+    cluster is changed: load it for each question.
     """
     cluster = VirtualCluster(loaded)
-    relocations = Relocations(cluster)
     cluster.run()
+    cluster.set_aside_pending()
     cluster.pods.forget_changes()
     before = summary_of(cluster)
-    removable: list[str] = []
-    needed: list[NeededNode] = []
     snapshot = loaded.engine.state.cache.snapshot()
     order = _least_used_first(snapshot)
-    avoided = _removable_at_best(snapshot, order)
+    compaction = _Compaction(cluster, _removable_at_best(snapshot, order))
+    removable: list[str] = []
+    needed: list[NeededNode] = []
     for row, name in [(row, snapshot.node_names[row]) for row in order.tolist()]:
-        avoided[row] = False
-        why = _remove(cluster, relocations, name, avoided)
+        why = compaction.remove(row, name)
         if why:
             needed.append(NeededNode(name, why))
         else:
@@ -107,38 +106,58 @@ def _removable_at_best(snapshot: Snapshot, order: Int64Array) -> BoolArray:
     return first
 
 
-def _remove(
-    cluster: VirtualCluster, relocations: Relocations, name: str, avoided: BoolArray
-) -> str:
-    """Remove the node if all its pods find a place; why not, and nothing is changed."""
-    moving = [pod for pod in cluster.pods.on_node(name) if not kept_by_drain(pod)]
-    lone = next((pod for pod in moving if controller_of(pod.metadata) is None), None)
-    if lone is not None:
-        return f"{lone.metadata.namespaced_name} has no controller that would make it again"
-    node = find_node(cluster, name)
-    cordon(cluster, name)
-    why = _move(cluster, relocations, hopeless_first(cluster, name, moving), avoided)
-    if why:
-        _put_back(cluster, node, moving)
-        return why
-    for pod in cluster.pods.on_node(name):
-        cluster.delete_pod(pod)
-    cluster.remove_node(name)
-    return ""
+class _Compaction:
+    """Removes nodes of a cluster, one after the other.
 
+    Args:
+        cluster: The cluster.
+        avoided: ``bool[rows]``: nodes that get a pod only if no other node takes it; a node that
+            was tried is not avoided any more.
+    """
 
-def _move(
-    cluster: VirtualCluster, relocations: Relocations, moving: list[Pod], avoided: BoolArray
-) -> str:
-    """Move the pods of a cordoned node one by one; why one of them cannot move."""
-    for pod in moving:
-        refusal = refusing_budget(budgets_of(cluster, pod))
-        if refusal:
-            return f"{pod.metadata.namespaced_name}: {refusal}"
-        why = relocations.relocate(pod, avoided)
+    def __init__(self, cluster: VirtualCluster, avoided: BoolArray) -> None:
+        self._cluster = cluster
+        self._avoided = avoided
+        self._relocations = Relocations(cluster)
+        self._budgets = ExhaustedBudgets(cluster.objects.of_kind(PodDisruptionBudget))
+
+    def remove(self, row: int, name: str) -> str:
+        """Remove the node if all its pods find a place; why not, and nothing is changed."""
+        cluster = self._cluster
+        self._avoided[row] = False
+        moving = [pod for pod in cluster.pods.on_node(name) if not kept_by_drain(pod)]
+        why = self._reason_to_keep(moving)
         if why:
             return why
-    return ""
+        node = find_node(cluster, name)
+        cordon(cluster, name)
+        why = self._move(self._relocations.hopeless_first(name, moving))
+        if why:
+            _put_back(cluster, node, moving)
+            return why
+        for pod in cluster.pods.on_node(name):
+            cluster.delete_pod(pod)
+        cluster.remove_node(name)
+        return ""
+
+    def _reason_to_keep(self, moving: list[Pod]) -> str:
+        """Why one of the pods may not be evicted, wherever there is room."""
+        for pod in moving:
+            key = pod.metadata.namespaced_name
+            if controller_of(pod.metadata) is None:
+                return f"{key} has no controller that would make it again"
+            refusal = self._budgets.refusal(pod)
+            if refusal:
+                return f"{key}: {refusal}"
+        return ""
+
+    def _move(self, moving: list[Pod]) -> str:
+        """Move the pods of a cordoned node one by one; why one of them cannot move."""
+        for pod in moving:
+            why = self._relocations.relocate(pod, self._avoided)
+            if why:
+                return why
+        return ""
 
 
 def _put_back(cluster: VirtualCluster, node: Node, moving: list[Pod]) -> None:

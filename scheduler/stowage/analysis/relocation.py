@@ -1,7 +1,8 @@
-"""Another node for a pod whose node is drained, chosen by the engine's algorithm at once.
+"""Another node for a pod whose node is drained.
 
-An ordinary pod needs nothing but a node, so the queue and the binding would not change the
-decision. The engine's queue decides about all other pods, and says why a pod stays pending.
+A pod that needs nothing but a node is moved at once: the engine's algorithm chooses the node, and
+the cache counts the pod there. No event is shown for it, which is right as long as no other pod
+waits in the queue. The engine's queue decides about all other pods.
 """
 
 from __future__ import annotations
@@ -9,21 +10,22 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from stowage.analysis.virtual_cluster import VirtualCluster
-from stowage.api.decoding.errors import InvalidObject
+from stowage.analysis.movable_pods import KNOWN_PLUGINS, MovablePods, preempting_none
+from stowage.analysis.virtual_cluster import VirtualCluster, pod_made_again
 from stowage.api.objects.pod import Pod
-from stowage.engine.scheduling import SchedulingRequest
+from stowage.engine.scheduling import SchedulingRequest, Unschedulable, schedule_pod
 from stowage.engine.scheduling.feasible_nodes import find_nodes_that_fit_pod
 from stowage.engine.scheduling.node_scoring import prioritize_nodes, select_host
-from stowage.engine.state.engine_state import EngineState
 from stowage.framework import Framework
-from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, ExtensionPoint
+from stowage.framework.plugin_traits import Reads
+from stowage.framework.profile.profile import ExtensionPoint
 from stowage.framework.verdict import BoolArray, Int64Array
-from stowage.state.pods.pod_info import PodInfo, make_pod_info
+from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
-#: Their Reserve and Permit do nothing for a pod without volumes, claims and pod group.
-_KNOWN = frozenset(name for name, _ in DEFAULT_MULTI_POINT)
+_OWN = (Reads.NODE, Reads.USAGE)
+#: Accepts every node for a pod that is on none.
+_NODE_NAME = "NodeName"
 
 
 class Relocations:
@@ -34,13 +36,12 @@ class Relocations:
     """
 
     def __init__(self, cluster: VirtualCluster) -> None:
-        self._cluster = cluster
         state = cluster.engine.state
-        self._deciding = {
-            name: framework
-            for name, framework in state.frameworks.items()
-            if not state.extenders and framework.rates_nodes and _asks_only_known_plugins(framework)
-        }
+        self._cluster = cluster
+        self._state = state
+        self._movable = MovablePods(state)
+        self._is_quiet = not len(state.queue) and not len(state.bindings)
+        self._refused: set[int] = set()
 
     def relocate(self, pod: Pod, avoided: BoolArray) -> str:
         """Evict the pod, which its controller makes again; returns why it gets no other node.
@@ -49,20 +50,90 @@ class Relocations:
             pod: A pod with a controller, whose node is cordoned.
             avoided: ``bool[rows]``: nodes that get the pod only if no other node takes it.
         """
-        cluster, key, was = self._cluster, pod.metadata.namespaced_name, pod.spec.node_name
-        if pod.spec.preemption_policy != "Never":
-            pod = replace(pod, spec=replace(pod.spec, preemption_policy="Never"))
-        made = cluster.made_again(pod)
-        info = self._ordinary(made)
-        if info is not None:
-            cluster.delete_pod(pod)
-            node_name = _other_node(cluster.engine.state, info, was, avoided)
-            if node_name:
-                cluster.place_pod(replace(made, spec=replace(made.spec, node_name=node_name)))
-                return ""
-            cluster.create_pods([made])
+        known = self._state.cache.get_pod(pod.metadata.uid)
+        info = None if known is None else self._movable.info_of(pod, known)
+        if known is None or info is None:
+            return self._move_by_queue(pod)
+        self._take_out(pod)
+        node_name = _other_node(self._request(info), pod.spec.node_name, avoided)
+        if node_name:
+            self._place(preempting_none(pod_made_again(pod), node_name), info)
+            return ""
+        self._refused.add(known.pod_class.demand.id)
+        outcome = schedule_pod(self._request(info)) if self._is_quiet else None
+        self._place(pod, known)
+        if isinstance(outcome, Unschedulable):
+            return f"{info.key} would stay pending: {outcome.message}"
+        return self._move_by_queue(pod)  # it comes back to the node, or a plugin failed
+
+    def hopeless_first(self, name: str, pods: list[Pod]) -> list[Pod]:
+        """The pods of a cordoned node, one first that no other node can take.
+
+        So that a node is given up before other pods of it are moved in vain. The pods are examined
+        once a move has failed.
+        """
+        if not self._refused:
+            return pods
+        for pod, known in self._one_of_each_class(pods):
+            info = self._movable.info_of(pod, known)
+            if info is not None and self._is_hopeless(info, name):
+                return [pod, *(each for each in pods if each is not pod)]
+        return pods
+
+    def _one_of_each_class(self, pods: list[Pod]) -> list[tuple[Pod, PodInfo]]:
+        """A pod of each class, as the scheduler stores it; those like refused pods come first."""
+        of_class: dict[int, tuple[Pod, PodInfo]] = {}
+        for pod in pods:
+            known = self._state.cache.get_pod(pod.metadata.uid)
+            if known is not None:
+                of_class.setdefault(known.pod_class.id, (pod, known))
+        refused = self._refused
+        return sorted(
+            of_class.values(), key=lambda each: each[1].pod_class.demand.id not in refused
+        )
+
+    def _is_hopeless(self, info: PodInfo, was: str) -> bool:
+        """Whether no other node takes the pod, wherever other pods of its node move first."""
+        request = self._request(info)
+        snapshot, framework = request.snapshot, request.framework
+        pre_filtered = framework.run_pre_filter(request.cycle_state, info, snapshot)
+        if not pre_filtered.status.is_success:
+            return False
+        if not _refuses_for_good(framework, request.cycle_state):
+            return not _has_room(snapshot, was, snapshot.request_vector(info.pod_class))
+        rows = find_nodes_that_fit_pod(request, pre_filtered).rows
+        return not len(rows[rows != snapshot.row_of(was)])
+
+    def _request(self, info: PodInfo) -> SchedulingRequest:
+        state = self._state
+        return SchedulingRequest(
+            state.frameworks[info.scheduler_name],
+            state.cache.snapshot(),
+            info,
+            state.new_cycle_state(info.uid),
+            state.ties,
+            nominated=state.queue.nominator,
+        )
+
+    def _take_out(self, pod: Pod) -> None:
+        """Count the pod on no node."""
+        if self._is_quiet:
+            self._state.cache.remove_pod(pod.metadata.uid)
         else:
-            cluster.evict_pod(pod)
+            self._cluster.delete_pod(pod)
+
+    def _place(self, pod: Pod, info: PodInfo) -> None:
+        """Count the pod on its node; `info` is what the scheduler stores of it, on any node."""
+        if self._is_quiet:
+            self._state.cache.update_pod(info.on_node(pod.spec.node_name))
+            self._cluster.objects.add(pod)
+        else:
+            self._cluster.place_pod(pod)
+
+    def _move_by_queue(self, pod: Pod) -> str:
+        """Evict the pod and let the engine work; why it gets no other node."""
+        cluster, key, was = self._cluster, pod.metadata.namespaced_name, pod.spec.node_name
+        cluster.evict_pod(preempting_none(pod))
         cluster.run()
         current = cluster.objects.pod(key)
         if current is None or not current.spec.node_name:
@@ -71,39 +142,11 @@ class Relocations:
             return f"{key} would come back to the node, although it is cordoned"
         return ""
 
-    def _ordinary(self, pod: Pod) -> PodInfo | None:
-        """The pod in the scheduler's terms if it needs nothing but a node of Filter and Score."""
-        framework = self._deciding.get(pod.spec.scheduler_name)
-        if framework is None:
-            return None
-        try:
-            info = make_pod_info(pod, self._cluster.engine.state.cache.classes)
-        except InvalidObject:
-            return None  # the engine reports it
-        if info.volumes or info.spec.resource_claims or info.group:
-            return None
-        return info if framework.run_pre_enqueue(info).is_success else None
 
-
-def _asks_only_known_plugins(framework: Framework) -> bool:
-    """Whether no plugin of others takes part after Score."""
-    plugins = framework.profile.plugins
-    asked = (*plugins[ExtensionPoint.RESERVE], *plugins[ExtensionPoint.PERMIT])
-    return _KNOWN.issuperset(each.name for each in asked)
-
-
-def _other_node(state: EngineState, pod: PodInfo, was: str, avoided: BoolArray) -> str:
+def _other_node(request: SchedulingRequest, was: str, avoided: BoolArray) -> str:
     """The best node for the pod, which is on no node; empty if there is none."""
-    framework, snapshot = state.frameworks[pod.scheduler_name], state.cache.snapshot()
-    request = SchedulingRequest(
-        framework,
-        snapshot,
-        pod,
-        state.new_cycle_state(pod.uid),
-        state.ties,
-        nominated=state.queue.nominator,
-    )
-    pre_filtered = framework.run_pre_filter(request.cycle_state, pod, snapshot)
+    framework, snapshot = request.framework, request.snapshot
+    pre_filtered = framework.run_pre_filter(request.cycle_state, request.pod, snapshot)
     if not pre_filtered.status.is_success:
         return ""
     found = find_nodes_that_fit_pod(request, pre_filtered)
@@ -117,34 +160,24 @@ def _other_node(state: EngineState, pod: PodInfo, was: str, avoided: BoolArray) 
     return snapshot.node_names[int(rows[chosen])]
 
 
-def hopeless_first(cluster: VirtualCluster, name: str, pods: list[Pod]) -> list[Pod]:
-    """The pods, those first that request more than any other node has left.
+def _refuses_for_good(framework: Framework, state: CycleState) -> bool:
+    """Whether a node that Filter rejects stays rejected when it gets more pods.
 
-    So that a node is given up before other pods of it are moved in vain.
+    True if each plugin that takes part is known, and reads nothing of other nodes. `state` is that
+    of the cycle after PreFilter.
     """
-    cache = cluster.engine.state.cache
-    snapshot = cache.snapshot()
-    others = snapshot.exists.copy()
-    others[snapshot.row_of(name)] = False
-    known: dict[int, bool] = {}
-    hopeless: list[Pod] = []
-    hopeful: list[Pod] = []
-    for pod in pods:
-        info = cache.get_pod(pod.metadata.uid)
-        has_room = True
-        if info is not None:
-            demand = info.pod_class.demand.id
-            if demand not in known:
-                wanted = snapshot.request_vector(info.pod_class)
-                known[demand] = _has_room(snapshot, others, wanted)
-            has_room = known[demand]
-        (hopeful if has_room else hopeless).append(pod)
-    return [*hopeless, *hopeful]
+    return all(
+        each.name in state.skip_filter
+        or each.name == _NODE_NAME
+        or (each.name in KNOWN_PLUGINS and each.traits.filter_reads in _OWN)
+        for each in framework.profile.plugins[ExtensionPoint.FILTER]
+    )
 
 
-def _has_room(snapshot: Snapshot, rows: BoolArray, wanted: Int64Array) -> bool:
-    """Whether one of these rows, ``bool[rows]``, has these amounts left, ``int64[resources]``."""
-    room = rows.copy()
+def _has_room(snapshot: Snapshot, was: str, wanted: Int64Array) -> bool:
+    """Whether a node other than `was` has these amounts left, ``int64[resources]``."""
+    room = snapshot.exists.copy()
+    room[snapshot.row_of(was)] = False
     for column in np.flatnonzero(wanted).tolist():
         room &= snapshot.allocatable[:, column] - snapshot.requested[:, column] >= wanted[column]
     return bool(room.any())

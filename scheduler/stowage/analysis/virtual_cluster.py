@@ -201,6 +201,21 @@ class VirtualCluster:
         self._handle([*gone, *made])
         return bool(made)
 
+    def set_aside_pending(self) -> None:
+        """Let the scheduler try no pending pod again; the pods stay among the objects.
+
+        Pods that have a nomination, or are being bound, are left to the scheduler.
+        """
+        state = self.engine.state
+        pending = filter(None, map(self.objects.pod, self.pods.pending()))
+        self._handle(
+            [
+                PendingPodGone(meta.namespace, meta.name, meta.uid)
+                for meta in [pod.metadata for pod in pending]
+                if meta.uid not in state.bindings and meta.uid not in state.queue.nominator
+            ]
+        )
+
     def run(self, until: float | None = None) -> None:
         """Let the scheduler work until no pod is ready, and none will be up to a time.
 
@@ -322,18 +337,9 @@ class VirtualCluster:
             return []
         key = pod.metadata.namespaced_name
         self.remade.setdefault(key, pod.spec.node_name)
-        made = self.made_again(pod)
+        made = pod_made_again(pod)
         self.objects.add(made)
         return [*hand_over_claims(pod, made.metadata.uid, self.objects), PendingPodSeen(made)]
-
-    @staticmethod
-    def made_again(pod: Pod) -> Pod:
-        """The pending pod that a controller makes in place of this one."""
-        uid, _, times = pod.metadata.uid.partition(_AGAIN)
-        made_uid = f"{uid}{_AGAIN}{int(times) + 1 if times.isdecimal() else 1}"
-        meta = replace(pod.metadata, uid=made_uid, resource_version="")
-        status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
-        return Pod(meta, replace(pod.spec, node_name=""), status)
 
     def deletion_of(self, pod: Pod) -> list[Event]:
         """Delete a pod, and return the events, which are still to be shown to the engine."""
@@ -348,3 +354,16 @@ class VirtualCluster:
         for obj in written:
             self.objects.add(obj)
         return [VolumesWritten(instruction.pod.uid), *map(StorageSeen, written)]
+
+
+def pod_made_again(pod: Pod) -> Pod:
+    """The pending pod that a controller makes in place of this one."""
+    meta = replace(pod.metadata, uid=uid_made_again(pod.metadata.uid), resource_version="")
+    status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
+    return Pod(meta, replace(pod.spec, node_name=""), status)
+
+
+def uid_made_again(uid: str) -> str:
+    """The UID of the pod that replaces the pod with this UID."""
+    first, _, times = uid.partition(_AGAIN)
+    return f"{first}{_AGAIN}{int(times) + 1 if times.isdecimal() else 1}"

@@ -5,10 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
+from rich.console import Console
 
+from stowage.analysis.compact import CompactAnswer
+from stowage.api.config.loading import load_configuration
+from stowage.cli.ask.conversation import answer_line
+from stowage.cli.ask.source import ClusterContents, read_files
+from stowage.cli.profiles import make_frameworks
 from tests.integration.analysis.test_capacity import POD, objects
 from tests.integration.analysis.test_explain import run_stowage
+
+NO_PROFILES = load_configuration(None)
 
 
 def test_questions_are_answered_one_after_the_other(tmp_path: Path) -> None:
@@ -46,6 +55,25 @@ def test_a_cluster_that_cannot_be_read_ends_the_shell(tmp_path: Path) -> None:
     done = run_stowage("shell", "--from", str(tmp_path / "none.json"), stdin="exit\n")
     assert (done.returncode, done.stdout) == (1, "")
     assert "none.json" in done.stderr
+
+
+def test_the_answer_of_compact_is_kept_for_the_next_time(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    contents = ClusterContents(read_files([Path(objects(tmp_path))]), make_frameworks(NO_PROFILES))
+    answer_line("compact -o json", contents, Console())
+    assert contents.compacted is not None
+    assert msgspec.json.decode(capfd.readouterr().out, type=CompactAnswer) == contents.compacted
+    contents.compacted = msgspec.structs.replace(contents.compacted, removable=("kept",))
+    answer_line("compact -o json", contents, Console())
+    assert json.loads(capfd.readouterr().out)["removable"] == ["kept"]
+
+
+def test_a_question_that_fails_leaves_no_answer(tmp_path: Path) -> None:
+    contents = ClusterContents(read_files([Path(objects(tmp_path))]), make_frameworks(NO_PROFILES))
+    answer_line("compact --nonsense", contents, Console())
+    answer_line("explain node n1", contents, Console())
+    assert contents.compacted is None
 
 
 def test_what_every_answer_needs_is_imported_before_the_first_question(

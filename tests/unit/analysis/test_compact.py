@@ -11,11 +11,12 @@ from stowage.api.objects.policy import (
     PodDisruptionBudgetStatus,
 )
 from stowage.api.objects.volume import GCEPersistentDiskVolumeSource, Volume
-from tests.support.builders import make_node, make_pod, owned_by
+from tests.support.builders import HOSTNAME, make_node, make_pod, owned_by
 from tests.support.clusters import loaded_cluster
 
 WEB = owned_by("ReplicaSet", "web", "rs")
 DISK = Volume(name="v", gce_persistent_disk=GCEPersistentDiskVolumeSource("disk"))
+TOLERATES_CORDON = (Toleration(key="node.kubernetes.io/unschedulable", operator="Exists"),)
 AGENT = owned_by("DaemonSet", "agent", "ds")
 
 
@@ -78,6 +79,35 @@ def test_a_disruption_budget_protects_the_node() -> None:
     ]
 
 
+def test_the_budget_of_another_namespace_or_selector_protects_no_pod() -> None:
+    others = [
+        PodDisruptionBudget(
+            ObjectMeta(name="other", namespace=namespace, uid=f"pdb-{namespace}"),
+            PodDisruptionBudgetSpec(LabelSelector({"app": app})),
+            PodDisruptionBudgetStatus(0),
+        )
+        for namespace, app in (("shop", "web"), ("default", "db"))
+    ]
+    pod = make_pod("w", cpu="1", node="b", labels={"app": "web"}, owner=WEB)
+    assert ask(make_node("a"), make_node("b"), pod, *others).removable == ("a",)
+
+
+def test_a_pending_pod_does_not_take_the_room_of_a_pod_that_moves() -> None:
+    waiting = make_pod(
+        "waiting", cpu="2", node_selector={HOSTNAME: "b"}, tolerations=TOLERATES_CORDON
+    )
+    answer = ask(
+        make_node("a", cpu="1"),
+        make_node("b", cpu="2"),
+        make_pod("disk", cpu="2", node="b", owner=WEB, volumes=(DISK,)),
+        waiting,
+    )
+    assert answer.removable == ("a",)
+    assert [each.node for each in answer.needed] == ["b"]
+    assert answer.moved == ()
+    assert (answer.before.pending, answer.after.pending) == (1, 1)
+
+
 def test_no_pod_is_preempted_for_a_moved_one() -> None:
     answer = ask(
         make_node("a", cpu="2"),
@@ -90,12 +120,13 @@ def test_no_pod_is_preempted_for_a_moved_one() -> None:
 
 
 def test_a_pod_that_would_come_back_needs_its_node() -> None:
-    tolerations = (Toleration(key="node.kubernetes.io/unschedulable", operator="Exists"),)
     for volumes in ((), (DISK,)):
         answer = ask(
             make_node("a", cpu="1"),
             make_node("b"),
-            make_pod("w", cpu="2", node="b", owner=WEB, tolerations=tolerations, volumes=volumes),
+            make_pod(
+                "w", cpu="2", node="b", owner=WEB, tolerations=TOLERATES_CORDON, volumes=volumes
+            ),
         )
         assert [(each.node, each.why) for each in answer.needed] == [
             ("b", "default/w would come back to the node, although it is cordoned")

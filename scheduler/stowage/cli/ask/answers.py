@@ -137,8 +137,10 @@ def answer_compact(flags: ClusterFlags, output: OutputFormat) -> None:
     """Name the nodes that could be removed."""
     console = _errors()
     with failures_reported(console):
-        loaded = read_contents(flags, console).load(console)
-        write_answer(compact(loaded), output, compact_tables)
+        contents = read_contents(flags, console)
+        if contents.compacted is None:
+            contents.compacted = compact(contents.load(console))
+        write_answer(contents.compacted, output, compact_tables)
 
 
 def _errors() -> Console:

@@ -3,6 +3,9 @@
 Each question is answered in a forked child, which shares the loaded cluster with the shell: it may
 change its copy, an interrupt ends it alone, and the next question finds the cluster as it was. What
 every child needs is imported and made before, or each child would spend its time on it.
+
+The answer of compact takes long and depends on the cluster alone. The child hands it to the shell,
+which keeps it until the cluster is read again.
 """
 
 from __future__ import annotations
@@ -13,13 +16,15 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
+import msgspec
 import numpy.ma  # noqa: F401 - numpy.unique imports it
 import typer
 from rich.console import Console
 
 import stowage.cli.ask.answers  # noqa: F401 - the commands import it late
+from stowage.analysis.compact import CompactAnswer
 from stowage.cli.ask import capacity, compact, explain, what_if
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.source import ClusterContents, failures_reported, kept, read_contents
@@ -30,6 +35,7 @@ from stowage.cli.terminal import terminal
 PROMPT = "stowage> "
 _RELOAD = "reload"
 _EXITS = frozenset({"exit", "quit"})
+_PIPE_READ = 2**20
 
 _questions = typer.Typer(cls=PlainGroup, add_completion=False, rich_markup_mode=None)
 _questions.add_typer(explain.app, name="explain")
@@ -62,7 +68,7 @@ def converse(flags: ClusterFlags) -> None:
         if line == _RELOAD:
             contents = _loaded(flags, console)
         elif line:
-            _answer(line, contents, console)
+            answer_line(line, contents, console)
 
 
 def _loaded(flags: ClusterFlags, console: Console) -> ClusterContents:
@@ -75,23 +81,59 @@ def _loaded(flags: ClusterFlags, console: Console) -> ClusterContents:
     return contents
 
 
-def _answer(line: str, contents: ClusterContents, console: Console) -> None:
-    """Answer one line in a child process."""
+def answer_line(line: str, contents: ClusterContents, console: Console) -> None:
+    """Answer one line in a child process; the answer of compact is kept in `contents`."""
     try:
         arguments = shlex.split(line)
     except ValueError as error:
         print_error(console, error)
         return
     sys.stdout.flush()
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os._exit(_status(arguments, contents))
+        os.close(reading)
+        _answer_and_exit(arguments, contents, writing)
+    os.close(writing)
+    found = _received(reading)
+    if _ended(child) == 0 and found:
+        contents.compacted = msgspec.msgpack.decode(found, type=CompactAnswer)
+
+
+def _answer_and_exit(arguments: Sequence[str], contents: ClusterContents, writing: int) -> NoReturn:
+    """Answer in this process, write a new answer of compact to a pipe, and end."""
+    status = 1
+    was_known = contents.compacted is not None
+    try:
+        status = _status(arguments, contents)
+        if not was_known and contents.compacted is not None:
+            with open(writing, "wb") as pipe:
+                pipe.write(msgspec.msgpack.encode(contents.compacted))
+    except KeyboardInterrupt:
+        status = 130
+    finally:
+        os._exit(status)
+
+
+def _received(reading: int) -> bytes:
+    """What a child writes to a pipe until it ends; an interrupt ends the child, too."""
+    parts: list[bytes] = []
+    try:
+        while True:
+            with suppress(KeyboardInterrupt):
+                part = os.read(reading, _PIPE_READ)
+                if not part:
+                    return b"".join(parts)
+                parts.append(part)
+    finally:
+        os.close(reading)
+
+
+def _ended(child: int) -> int:
+    """Wait for a child; its exit status."""
     while True:
-        try:
-            os.waitpid(child, 0)
-        except KeyboardInterrupt:
-            continue  # the child gets the interrupt as well, and ends
-        return
+        with suppress(KeyboardInterrupt):  # the child gets the interrupt as well, and ends
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def _status(arguments: Sequence[str], contents: ClusterContents) -> int:

@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from stowage.analysis.cluster_objects import ClusterObjects
+from stowage.analysis.compact import CompactAnswer
 from stowage.analysis.explain_pod import NotInCluster
 from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.analysis.workload_pods import InvalidManifest
@@ -54,6 +55,7 @@ class ClusterContents(msgspec.Struct):
         loaded: The cluster as an engine sees it, once it was asked for.
         as_of: What the objects are of, if they are not of a cluster as it is now.
         wall_clock: Returns the seconds since the epoch; for a recording, the time of the objects.
+        compacted: The answer of compact, once it was asked for.
     """
 
     objects: ClusterObjects
@@ -61,6 +63,7 @@ class ClusterContents(msgspec.Struct):
     loaded: LoadedCluster | None = None
     as_of: str = ""
     wall_clock: Callable[[], float] = time.time
+    compacted: CompactAnswer | None = None
 
     def load(self, console: Console, scheduler_names: Collection[str] = ()) -> LoadedCluster:
         """Show the objects to an engine; those that it cannot use are printed.
