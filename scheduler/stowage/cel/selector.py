@@ -10,7 +10,7 @@ from stowage.cel.device import Device
 from stowage.cel.errors import CelCompileError, CelRuntimeError
 from stowage.cel.evaluation.frame import COST_LIMIT, Frame, cost_limit_exceeded
 from stowage.cel.evaluation.planner import Program, plan_program
-from stowage.cel.library.conversions import type_name
+from stowage.cel.functions.conversions import type_name
 from stowage.cel.signatures.types import ANY, BOOL
 from stowage.cel.syntax.parser import parse
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stowage.cel.library import (
+from stowage.cel.functions import (
     authorization,
     collections,
     conversions,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from stowage.cel.errors import CelRuntimeError
-from stowage.cel.library.formatting import Clause, clauses_of
-from stowage.cel.library.regexes import compiled_regex
+from stowage.cel.functions.formatting import Clause, clauses_of
+from stowage.cel.functions.regexes import compiled_regex
 from stowage.cel.signatures.types import Kind, Type, is_equivalent
 from stowage.cel.syntax.lexer import located
 from stowage.cel.syntax.tree import Call, ListLiteral, Literal, MapLiteral, Node, children

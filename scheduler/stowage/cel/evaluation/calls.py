@@ -9,7 +9,7 @@ from typing import Any
 from stowage.cel.errors import CelLimitError, CelRuntimeError, no_such_overload
 from stowage.cel.evaluation.frame import Frame, Run
 from stowage.cel.evaluation.guards import accepts
-from stowage.cel.library.costs import (
+from stowage.cel.functions.costs import (
     FUNCTION_COSTS,
     TRAVERSAL,
     new_list,

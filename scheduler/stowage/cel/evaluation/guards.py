@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stowage.cel.library.conversions import TYPE_NAMES
+from stowage.cel.functions.conversions import TYPE_NAMES
 from stowage.cel.signatures.functions import Overload
 from stowage.cel.signatures.types import Kind, Type, is_dyn
 from stowage.cel.values.containers import CelMap

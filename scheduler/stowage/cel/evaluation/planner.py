@@ -27,9 +27,9 @@ from stowage.cel.evaluation.paths import (
     run_presence,
     variable_path,
 )
-from stowage.cel.library.conversions import CONVERSIONS
-from stowage.cel.library.costs import LIST_BASE, MAP_BASE
-from stowage.cel.library.regexes import precompiled
+from stowage.cel.functions.conversions import CONVERSIONS
+from stowage.cel.functions.costs import LIST_BASE, MAP_BASE
+from stowage.cel.functions.regexes import precompiled
 from stowage.cel.syntax import tree
 from stowage.cel.syntax.tree import (
     Call,

@@ -13,7 +13,7 @@ from math import ceil
 from typing import Any
 
 from stowage.cel.errors import CelRuntimeError
-from stowage.cel.library.costs import REGEX_LENGTH, TRAVERSAL
+from stowage.cel.functions.costs import REGEX_LENGTH, TRAVERSAL
 from stowage.cel.signatures.functions import Overload, overload
 from stowage.cel.values.containers import NONE, Optional
 from stowage.cel.values.named_format import NamedFormat

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stowage.cel.errors import CelRuntimeError
-from stowage.cel.library import costs
+from stowage.cel.functions import costs
 from stowage.cel.signatures.functions import Overload, overload, overloads
 from stowage.cel.values.equality import Work, contains_value
 from stowage.cel.values.numbers import INT_MAX, INT_MIN, UINT_MAX, Uint

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from stowage.cel.errors import CelRuntimeError
-from stowage.cel.library import costs
-from stowage.cel.library.operators import in_int, in_uint
+from stowage.cel.functions import costs
+from stowage.cel.functions.operators import in_int, in_uint
 from stowage.cel.signatures.functions import Overload, overload, overloads
 from stowage.cel.values.containers import CelMap, Optional, TypeValue
 from stowage.cel.values.doubles import double_text

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stowage.cel.errors import CelRuntimeError
-from stowage.cel.library import costs
+from stowage.cel.functions import costs
 from stowage.cel.signatures.functions import Overload, overload
 from stowage.cel.values.containers import CelMap
 from stowage.cel.values.network import CIDR, IP, parse_cidr, parse_ip

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from stowage.cel.errors import CelRuntimeError
-from stowage.cel.library import costs
-from stowage.cel.library.operators import in_int, in_uint
+from stowage.cel.functions import costs
+from stowage.cel.functions.operators import in_int, in_uint
 from stowage.cel.signatures.functions import Overload, overload
 from stowage.cel.values.containers import CelMap, hashable_key
 from stowage.cel.values.equality import Work, contains_value, surely_equal

@@ -11,7 +11,7 @@ from typing import Any
 import re2
 
 from stowage.cel.errors import CelRuntimeError
-from stowage.cel.library import costs
+from stowage.cel.functions import costs
 from stowage.cel.signatures.functions import Overload, overload
 from stowage.cel.values.equality import Work
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stowage.cel.errors import CelRuntimeError
-from stowage.cel.library import costs
-from stowage.cel.library.formatting import format_string
+from stowage.cel.functions import costs
+from stowage.cel.functions.formatting import format_string
 from stowage.cel.signatures.functions import Overload, overload
 from stowage.cel.values.equality import Work
 
