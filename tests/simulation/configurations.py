@@ -22,7 +22,8 @@ from stowage.cli.profiles import make_extenders
 from stowage.engine import Engine, EngineSettings, make_engine
 from stowage.framework import Handle, PluginFactory, Registry
 from stowage.framework.profile.registry import NoArgs
-from stowage.operator import ConfigMapOptions, ConfigMapReference, LoadedConfiguration
+from stowage.operator.configuration.config_map import ConfigMapReference
+from stowage.operator.configuration.live_configuration import ConfigMapOptions, LoadedConfiguration
 from stowage.operator.run_options import EngineDependencies
 from stowage.plugins import in_tree_registry
 from tests.simulation.objects import SCHEDULER_NAME, SECOND_NAME

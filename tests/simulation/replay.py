@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from stowage.engine import CallRecorder, Engine, Journal, Replay
-from stowage.operator import LoadedConfiguration
+from stowage.operator.configuration.live_configuration import LoadedConfiguration
 from stowage.operator.run_options import EngineDependencies
 from stowage.recording.calls import CallEncoder, End
 from stowage.recording.frames import FrameEncoder

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from stowage.engine import Engine, Journal, Replay
-from stowage.operator import LoadedConfiguration
+from stowage.operator.configuration.live_configuration import LoadedConfiguration
 from stowage.operator.run_options import EngineDependencies
 from stowage.recording.anonymiser import Anonymiser
 from stowage.recording.calls import CallEncoder, CheckpointPart, End, decode_calls

@@ -43,23 +43,20 @@ from stowage.cli.run_flags import (
 )
 from stowage.engine import Engine, EngineSettings, make_engine
 from stowage.framework import Handle, Registry, Timings
-from stowage.operator import (
-    ConfigMapOptions,
+from stowage.operator.app import run_blocking
+from stowage.operator.configuration.config_map import (
     ConfigMapReference,
-    DecisionLogOptions,
-    EngineDependencies,
-    LeaderElectionOptions,
-    PluginExceptionLog,
-    RecordingOptions,
-    RunOptions,
-    ServingOptions,
-    TracingOptions,
-    configure_logging,
-    is_opentelemetry_installed,
     parse_reference,
     read_config_map,
-    run_blocking,
 )
+from stowage.operator.configuration.live_configuration import ConfigMapOptions
+from stowage.operator.decisions.log_files import DecisionLogOptions
+from stowage.operator.lease import LeaderElectionOptions
+from stowage.operator.logging.plugin_exceptions import PluginExceptionLog
+from stowage.operator.logging.setup import configure_logging
+from stowage.operator.run_options import EngineDependencies, RecordingOptions, RunOptions
+from stowage.operator.serving.server import ServingOptions
+from stowage.operator.tracing.options import TracingOptions, is_opentelemetry_installed
 from stowage.recording.limits import RecordingLimits
 
 log = structlog.get_logger(__name__)

@@ -20,7 +20,7 @@ from stowage.cli.effective import effective_builtins
 from stowage.cli.profiles import make_frameworks, with_plugin_errors
 from stowage.engine import EngineSettings
 from stowage.framework import Registry
-from stowage.operator import LoadedConfiguration
+from stowage.operator.configuration.live_configuration import LoadedConfiguration
 
 _TLS = "tlsConfig"
 

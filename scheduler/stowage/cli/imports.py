@@ -1,10 +1,12 @@
-"""Fast imports for a long-running process."""
+"""Fast imports."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from stowage.cli.lean_libraries import lean_client
 
 
 @contextmanager
@@ -16,3 +18,10 @@ def garbage_collection_paused() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@contextmanager
+def fast_imports() -> Iterator[None]:
+    """Import what answers questions: without garbage collection, and the client without models."""
+    with garbage_collection_paused(), lean_client():
+        yield

@@ -39,12 +39,18 @@ def lean_libraries() -> Iterator[None]:
     # structlog uses Rich for tracebacks in colours; our log formats have plain ones.
     with _as_if_not_installed("rich"):
         import_module("structlog")
-    # aiohttp loads the system's certificates twice; an API server has a CA of its own.
-    with _late_certificates():
-        import_module("aiohttp")
+    _import_aiohttp()
     # Kopf can set the owners of the client's models; the scheduler has no such models.
     with _as_if_not_installed("kubernetes"):
         import_module("kopf")
+    with lean_client():
+        yield
+
+
+@contextmanager
+def lean_client() -> Iterator[None]:
+    """Import the Kubernetes client without most of its dependencies, as `lean_libraries` does."""
+    _import_aiohttp()
     with empty_packages(*_PACKAGES) as packages:
         client: Any = packages["kubernetes.aio.client"]
         client.ApiClient = _make_api_client
@@ -52,6 +58,12 @@ def lean_libraries() -> Iterator[None]:
         with suppress(ImportError, AttributeError):
             client.Configuration = import_module(_CONFIGURATION).Configuration
         yield
+
+
+def _import_aiohttp() -> None:
+    # It loads the system's certificates twice; an API server has a CA of its own.
+    with _late_certificates():
+        import_module("aiohttp")
 
 
 def _make_api_client(*arguments: Any, **named: Any) -> Any:

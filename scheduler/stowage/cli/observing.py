@@ -13,9 +13,11 @@ from stowage.cli.ask.source import failures_reported, read_profiles
 from stowage.cli.configurator import Configurator
 from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.terminal import terminal
-from stowage.operator import LoadedConfiguration, RecordingOptions, configure_logging
 from stowage.operator.clock import Clock
+from stowage.operator.configuration.live_configuration import LoadedConfiguration
+from stowage.operator.logging.setup import configure_logging
 from stowage.operator.observer import Observed, ObserverOptions, observe
+from stowage.operator.run_options import RecordingOptions
 from stowage.recording.limits import RecordingLimits
 
 _MAX_IN_UNSCHEDULABLE_S = 300.0

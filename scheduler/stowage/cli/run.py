@@ -40,7 +40,7 @@ from stowage.cli.serving_flags import ServingFlags
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from stowage.operator import RunOptions
+    from stowage.operator.run_options import RunOptions
 
 
 @accepts_flags_without_effect

@@ -7,7 +7,10 @@ from pathlib import Path
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.cli.go_flags import is_true
 from stowage.cli.serving_flags import ServingFlags
-from stowage.operator import AccessOptions, ServingOptions, TlsOptions, parse_bind_address
+from stowage.operator.serving.delegated_access import AccessOptions
+from stowage.operator.serving.listening_socket import parse_bind_address
+from stowage.operator.serving.server import ServingOptions
+from stowage.operator.serving.tls_options import TlsOptions
 
 DEFAULT_REVIEW_TTL_S = 10.0
 """kube-scheduler's default of all three cache TTLs."""

@@ -21,7 +21,8 @@ from simcluster.auth.users import User
 from simcluster.ports import reserved_port
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from stowage.operator import DecisionLogOptions, ServingOptions
+from stowage.operator.decisions.log_files import DecisionLogOptions
+from stowage.operator.serving.server import ServingOptions
 from tests.integration.scheduling.cluster import EVENTS, Cluster
 from tests.support.integration.running_scheduler import running_scheduler
 

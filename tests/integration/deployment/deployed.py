@@ -21,7 +21,8 @@ from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.cli import composition
 from stowage.cli.main import app
-from stowage.operator import RunOptions, run
+from stowage.operator.app import run
+from stowage.operator.run_options import RunOptions
 
 Json = dict[str, Any]
 

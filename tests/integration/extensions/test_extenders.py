@@ -19,7 +19,8 @@ from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from stowage.api.config.loading import load_configuration
 from stowage.cli.composition import run_options
-from stowage.operator import RunOptions, run
+from stowage.operator.app import run
+from stowage.operator.run_options import RunOptions
 
 EXTENDER = Path(__file__).parents[2] / "support" / "extender_server.py"
 GPU = "example.com/gpu"

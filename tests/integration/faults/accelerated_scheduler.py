@@ -11,10 +11,11 @@ import msgspec
 
 from stowage.api.config.loading import load_configuration
 from stowage.cli.composition import run_options
-from stowage.operator import LeaderElectionOptions, configure_logging
 from stowage.operator.client.connection import Connection
 from stowage.operator.clock import Clock, monotonic
 from stowage.operator.environment import REAL_ENVIRONMENT
+from stowage.operator.lease import LeaderElectionOptions
+from stowage.operator.logging.setup import configure_logging
 from stowage.operator.process import Process
 from tests.support.integration.running_scheduler import CONFIGURATION
 

@@ -91,7 +91,7 @@ async def test_idle_watches_without_bookmarks_are_no_failures(tmp_path: Path) ->
             async with running_scheduler(kubeconfig, timeouts=TIMEOUTS, serving=serving):
                 await _until_bound(cluster, "first")
                 cluster.faults.add(FaultRule("GET", "watch=true", times=10**6, name="watch"))
-                cluster.faults.add(FaultRule("GET", "limit=", times=10**6, name="list"))
+                cluster.faults.add(FaultRule("GET", "limit=500", times=10**6, name="list"))
                 logs.clear()
                 for _ in range(int(OBSERVED_S / 0.2)):
                     scrapes.append(await _scrape(port))

@@ -13,10 +13,10 @@ from simcluster.apiserver import listing
 from simcluster.kinds.resources import LEASES, NODES, PODS
 from simcluster.tests.support.timeouts import wait_until
 from stowage.engine import Engine
-from stowage.operator import LeaderElectionOptions
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.clock import Clock
 from stowage.operator.cluster_watch import ClusterWatch, watch_cluster
+from stowage.operator.lease import LeaderElectionOptions
 from tests.support.engines import default_engine
 from tests.support.integration.full_cluster import FullCluster, full_cluster
 from tests.support.integration.running_scheduler import running_scheduler

@@ -29,8 +29,9 @@ from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.cli import composition
 from stowage.cli.flag_overrides import in_config_map
 from stowage.cli.main import app
-from stowage.operator import ServingOptions, run
+from stowage.operator.app import run
 from stowage.operator.serving.delegated_access import AccessOptions
+from stowage.operator.serving.server import ServingOptions
 from tests.support.engines import configuration_of, fit_profile
 
 NAME = "stowage-config"

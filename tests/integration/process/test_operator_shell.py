@@ -18,7 +18,9 @@ from simcluster.tests.support.api_client import NODES, PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from stowage.api.events import PendingPodGone, PendingPodSeen
-from stowage.operator import LeaderElectionOptions, RunOptions, run
+from stowage.operator.app import run
+from stowage.operator.lease import LeaderElectionOptions
+from stowage.operator.run_options import RunOptions
 from tests.support.round_robin_engine import RoundRobinEngine
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"

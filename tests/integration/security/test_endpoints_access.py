@@ -18,9 +18,11 @@ from simcluster.auth.users import User
 from simcluster.ports import reserved_port
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from stowage.operator import LeaderElectionOptions, RunOptions, ServingOptions, run
+from stowage.operator.app import run
 from stowage.operator.decisions.log_files import DecisionLogOptions
-from stowage.operator.run_options import RecordingOptions
+from stowage.operator.lease import LeaderElectionOptions
+from stowage.operator.run_options import RecordingOptions, RunOptions
+from stowage.operator.serving.server import ServingOptions
 from stowage.recording.limits import RecordingLimits
 from tests.support.round_robin_engine import RoundRobinEngine
 

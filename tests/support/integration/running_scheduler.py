@@ -16,7 +16,8 @@ from stowage.api.config.loading import load_configuration
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import Engine, make_engine
 from stowage.framework import PluginFactory
-from stowage.operator import EngineDependencies, RunOptions, run
+from stowage.operator.app import run
+from stowage.operator.run_options import EngineDependencies, RunOptions
 from stowage.plugins import in_tree_registry
 
 CONFIGURATION = {

@@ -15,7 +15,8 @@ from stowage.api.config.loading import configuration_hash, load_configuration
 from stowage.cli import composition
 from stowage.cli.flags_without_effect import FLAGS_WITHOUT_EFFECT, settings_of_flags
 from stowage.cli.main import app
-from stowage.operator import DecisionLogOptions, RunOptions
+from stowage.operator.decisions.log_files import DecisionLogOptions
+from stowage.operator.run_options import RunOptions
 
 RECORDED = Path(__file__).with_name("kube_scheduler_flags.txt")
 """The names of the flags that ``kube-scheduler --help`` lists in v1.36."""

@@ -11,7 +11,7 @@ from stowage.cli import composition
 from stowage.cli.composition import run_options
 from stowage.cli.flag_overrides import effective_configuration
 from stowage.cli.main import app
-from stowage.operator import EngineDependencies, RunOptions
+from stowage.operator.run_options import EngineDependencies, RunOptions
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

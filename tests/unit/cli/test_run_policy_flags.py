@@ -12,7 +12,7 @@ from stowage.api.config.loading import InvalidConfiguration, load_configuration,
 from stowage.cli.main import app
 from stowage.cli.max_volumes import max_volumes, with_max_volumes
 from stowage.cli.policy_file import provider_configuration
-from stowage.operator import RunOptions
+from stowage.operator.run_options import RunOptions
 from tests.unit.cli.test_run import started
 
 __all__ = ["started"]

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from stowage.cli import composition
 from stowage.cli.main import app
-from stowage.operator import RunOptions, ServingOptions
+from stowage.operator.run_options import RunOptions
+from stowage.operator.serving.server import ServingOptions
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

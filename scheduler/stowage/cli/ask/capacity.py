@@ -9,6 +9,7 @@ import typer
 
 from stowage.cli.ask.flags import ClusterFlags, Output, OutputFormat
 from stowage.cli.flag_groups import takes_flag_groups
+from stowage.cli.imports import fast_imports
 from stowage.cli.lazy_commands import single_command_app
 
 
@@ -40,7 +41,8 @@ def capacity_command(
     beside what runs; none is preempted. The cluster is only read.
     """
     # Imported late: --help does not need numpy and the plugins.
-    from stowage.cli.ask.answers import answer_capacity  # noqa: PLC0415
+    with fast_imports():
+        from stowage.cli.ask.answers import answer_capacity  # noqa: PLC0415
 
     answer_capacity(cluster, filename, max_limit, group_by, output)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stowage.cli.ask.flags import ClusterFlags, Output, OutputFormat
 from stowage.cli.flag_groups import takes_flag_groups
+from stowage.cli.imports import fast_imports
 from stowage.cli.lazy_commands import single_command_app
 
 
@@ -19,7 +20,8 @@ def compact_command(
     without a controller keeps its node. The cluster is only read.
     """
     # Imported late: --help does not need numpy and the plugins.
-    from stowage.cli.ask.answers import answer_compact  # noqa: PLC0415
+    with fast_imports():
+        from stowage.cli.ask.answers import answer_compact  # noqa: PLC0415
 
     answer_compact(cluster, output)
 

@@ -26,6 +26,7 @@ from stowage.cli.ask.decision_tables import HEADINGS, decision_tables, table_lin
 from stowage.cli.ask.flags import Output, OutputFormat
 from stowage.cli.ask.output import write_answer
 from stowage.cli.flag_groups import FlagGroup, Panel, takes_flag_groups
+from stowage.cli.imports import fast_imports
 from stowage.cli.lazy_commands import single_command_app
 from stowage.cli.terminal import terminal
 
@@ -88,7 +89,8 @@ def decisions_command(
     --decision-log.
     """
     # Imported late: --help does not need numpy and the plugins.
-    from stowage.cli.ask.source import failures_reported  # noqa: PLC0415
+    with fast_imports():
+        from stowage.cli.ask.source import failures_reported  # noqa: PLC0415
 
     console = terminal(stderr=True)
     query = filters.query()

@@ -9,6 +9,7 @@ import typer
 from stowage.cli.ask.decision_source import DecisionSource
 from stowage.cli.ask.flags import ClusterFlags, Output, OutputFormat, pod_key
 from stowage.cli.flag_groups import takes_flag_groups
+from stowage.cli.imports import fast_imports
 from stowage.cli.plain_help import PlainCommand, PlainGroup
 
 app = typer.Typer(
@@ -44,7 +45,8 @@ def pod(
     best nodes; the cluster is not read.
     """
     # Imported late: --help does not need numpy and the plugins.
-    from stowage.cli.ask.answers import answer_about_pod, answer_about_recorded  # noqa: PLC0415
+    with fast_imports():
+        from stowage.cli.ask.answers import answer_about_pod, answer_about_recorded  # noqa: PLC0415
 
     key = pod_key(name, namespace)
     if recorded.is_given:
@@ -62,7 +64,8 @@ def node(
     cluster: ClusterFlags,
 ) -> None:
     """Explain a node: its pods, what is free, and which pending pods it rejects and why."""
-    from stowage.cli.ask.answers import answer_about_node  # noqa: PLC0415 - as above
+    with fast_imports():
+        from stowage.cli.ask.answers import answer_about_node  # noqa: PLC0415 - as above
 
     answer_about_node(cluster, name, output)
 
@@ -81,6 +84,7 @@ def group(
     The pending members are tried as the scheduler does it: one after the other, each beside those
     before it. The cluster is only read.
     """
-    from stowage.cli.ask.answers import answer_about_group  # noqa: PLC0415 - as above
+    with fast_imports():
+        from stowage.cli.ask.answers import answer_about_group  # noqa: PLC0415 - as above
 
     answer_about_group(cluster, pod_key(name, namespace), output)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.flag_groups import takes_flag_groups
+from stowage.cli.imports import fast_imports
 from stowage.cli.lazy_commands import single_command_app
 
 
@@ -18,7 +19,8 @@ def shell_command(
     the cluster again, "exit" or the end of input ends the shell.
     """
     # Imported late: --help does not need numpy and the plugins.
-    from stowage.cli.ask.conversation import converse  # noqa: PLC0415
+    with fast_imports():
+        from stowage.cli.ask.conversation import converse  # noqa: PLC0415
 
     converse(cluster)
 

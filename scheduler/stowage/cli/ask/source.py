@@ -37,10 +37,10 @@ from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.profiles import make_frameworks
 from stowage.framework import Framework
-from stowage.operator import parse_reference, read_config_map
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.cluster_lists import read_cluster
+from stowage.operator.configuration.config_map import parse_reference, read_config_map
 from stowage.recording.frames import RECORDING_START, UnreadableRecording
 
 

@@ -9,6 +9,7 @@ import typer
 
 from stowage.cli.ask.flags import ClusterFlags, Output, OutputFormat, split_lists
 from stowage.cli.flag_groups import FlagGroup, Panel, takes_flag_groups
+from stowage.cli.imports import fast_imports
 from stowage.cli.lazy_commands import single_command_app
 
 _CHANGES = Panel("The changes")
@@ -62,7 +63,8 @@ def what_if_command(
     if bool(changes.add_nodes) != bool(changes.like):
         raise typer.BadParameter("--add-nodes and --like belong together")
     # Imported late: --help does not need numpy and the plugins.
-    from stowage.cli.ask.answers import Changes, answer_what_if  # noqa: PLC0415
+    with fast_imports():
+        from stowage.cli.ask.answers import Changes, answer_what_if  # noqa: PLC0415
 
     wanted = Changes(
         changes.manifests or (),

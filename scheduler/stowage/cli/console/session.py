@@ -34,10 +34,10 @@ from stowage.console.serving.server import ConsoleServer
 from stowage.console.stream.feed import Feed
 from stowage.console.stream.hub import Hub
 from stowage.framework import Framework
-from stowage.operator import configure_logging
 from stowage.operator.cancellation import cancel
 from stowage.operator.client.kube_context import context_name
 from stowage.operator.garbage_collection import raise_collection_thresholds
+from stowage.operator.logging.setup import configure_logging
 from stowage.recording.frames import UnreadableRecording, is_recording
 
 Work = Callable[[], Awaitable[None]]
