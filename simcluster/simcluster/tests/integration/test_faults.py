@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 
 import aiohttp
 import pytest
@@ -143,6 +144,42 @@ async def test_faults_can_be_set_over_http(
     await api.post("/stowage/faults", rule)
     await api.delete("/stowage/faults")
     assert (await api.get(PODS)).status == 200
+
+
+async def test_a_backup_is_made_and_restored_over_http(
+    simulated_cluster: SimulatedCluster, api: ApiClient
+) -> None:
+    assert (await api.post("/stowage/faults/restore", {})).status == 400
+    await api.create(CONFIG_MAPS, config_map("a"))
+    revision = (await api.post("/stowage/faults/back-up", {})).body["revision"]
+    await api.create(CONFIG_MAPS, config_map("b"))
+    refused = await api.post("/stowage/faults/restore", {"bump": "x"})
+    assert (refused.status, "$.bump" in refused.body["message"]) == (400, True)
+    restored = asyncio.Event()
+    simulated_cluster.server.on_restored = _setter(restored)
+    answer = await api.post("/stowage/faults/restore", {"bump": 7})
+    assert answer.body == {"revision": revision + 7}
+    await asyncio.wait_for(restored.wait(), WAIT_TIMEOUT_S)
+    async with asyncio.timeout(WAIT_TIMEOUT_S):
+        while (names := await _config_maps(api)) is None:
+            await asyncio.sleep(0.01)
+    assert names == ["a"]
+
+
+def _setter(event: asyncio.Event) -> Callable[[], Awaitable[None]]:
+    async def set_it() -> None:
+        event.set()
+
+    return set_it
+
+
+async def _config_maps(api: ApiClient) -> list[str] | None:
+    """Their names; None while the server is away."""
+    try:
+        found = (await api.get(CONFIG_MAPS)).body["items"]
+    except aiohttp.ClientError:
+        return None
+    return [each["metadata"]["name"] for each in found]
 
 
 async def test_an_answer_can_be_cut_off_in_the_middle(
