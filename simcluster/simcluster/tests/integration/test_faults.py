@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import aiohttp
 import pytest
 
 from simcluster import FaultRule, Faults, SimulatedCluster
 from simcluster.tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 
 
 async def test_a_rule_applies_to_a_number_of_matching_requests(
@@ -155,31 +155,17 @@ async def test_a_backup_is_made_and_restored_over_http(
     await api.create(CONFIG_MAPS, config_map("b"))
     refused = await api.post("/stowage/faults/restore", {"bump": "x"})
     assert (refused.status, "$.bump" in refused.body["message"]) == (400, True)
-    restored = asyncio.Event()
-    simulated_cluster.server.on_restored = _setter(restored)
     answer = await api.post("/stowage/faults/restore", {"bump": 7})
     assert answer.body == {"revision": revision + 7}
-    await asyncio.wait_for(restored.wait(), WAIT_TIMEOUT_S)
-    async with asyncio.timeout(WAIT_TIMEOUT_S):
-        while (names := await _config_maps(api)) is None:
-            await asyncio.sleep(0.01)
-    assert names == ["a"]
 
+    async def has_only_a() -> bool:
+        with suppress(aiohttp.ClientError):  # while the server is away
+            found = (await api.get(CONFIG_MAPS)).body["items"]
+            return [each["metadata"]["name"] for each in found] == ["a"]
+        return False
 
-def _setter(event: asyncio.Event) -> Callable[[], Awaitable[None]]:
-    async def set_it() -> None:
-        event.set()
-
-    return set_it
-
-
-async def _config_maps(api: ApiClient) -> list[str] | None:
-    """Their names; None while the server is away."""
-    try:
-        found = (await api.get(CONFIG_MAPS)).body["items"]
-    except aiohttp.ClientError:
-        return None
-    return [each["metadata"]["name"] for each in found]
+    await wait_until(has_only_a)
+    assert simulated_cluster.store.revision == revision + 7
 
 
 async def test_an_answer_can_be_cut_off_in_the_middle(
