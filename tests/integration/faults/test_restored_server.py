@@ -102,7 +102,6 @@ async def test_a_follower_has_after_a_restore_what_a_new_one_has(
 
 
 async def test_a_follower_of_a_cluster_that_came_back_empty_has_nothing(full: FullCluster) -> None:
-    full.cluster.store.restore(full.cluster.server.back_up())
     empty = full.cluster.server.back_up()
     for collection in (NODES.stored_in, PODS.stored_in):
         empty.objects[collection].clear()  # type: ignore[attr-defined]
