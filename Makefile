@@ -65,7 +65,7 @@ pytest: install
 
 MUTANTS ?= 2000
 
-mutants: install ## Judge MUTANTS= changes of the core and the shell by the tests; hours, for the night
+mutants: install ## Change the code in MUTANTS= places, and list the changes that no test notices; takes hours
 	nice -n 10 $(BIN)/python -m tests.mutation --sample $(MUTANTS) --workers 2
 
 hadolint: install ## Lint the Dockerfile
@@ -109,7 +109,7 @@ audit: install ## Look up known vulnerabilities of everything installed; fails w
 FUZZ_INPUTS ?= 100000
 SEED ?= 1
 
-fuzz: install ## Try FUZZ_INPUTS random inputs on each target from SEED; TARGETS= names some
+fuzz: install ## Try FUZZ_INPUTS= random inputs of SEED= on each target, or on TARGETS=
 	$(BIN)/python -m tests.fuzz $(TARGETS) --inputs $(FUZZ_INPUTS) --seed $(SEED)
 
 bench: install ## Binds per second and cost a pod over the simulated cluster, all workloads

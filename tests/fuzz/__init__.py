@@ -1,6 +1,8 @@
-"""Fuzzing with random invalid inputs: ``python -m tests.fuzz --texts N --objects N --seed S``.
+"""Fuzzing with random invalid inputs: ``python -m tests.fuzz [TARGET...] --inputs N --seed S``.
 
-`texts` and `objects` generate inputs from a seed, so that a failing input can be generated again.
-`trials` checks what must hold for any input. `test_fuzz` runs a few inputs, and every input that
-ever failed.
+`targets` has a class for each target: it makes inputs and states what must hold. Inputs are made
+from a seed, by `texts`, `objects`, `grammar` and `mutations`, so that a failing input can be made
+again. `campaign` runs many inputs and judges time and memory; `shrinking` makes a failing input
+smaller; `trials` checks texts and objects; `http_driver` sends requests without sockets.
+`test_fuzz` runs some inputs of each target, and every input that ever failed.
 """

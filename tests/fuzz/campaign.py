@@ -155,7 +155,7 @@ class Campaign:
 
     def _time(self, given: Any) -> float:
         started = time.process_time()
-        self.target.run(given)
+        self._error_of(given)
         return time.process_time() - started
 
     def _repeat(self, numbers: range) -> None:

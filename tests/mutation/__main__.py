@@ -38,7 +38,8 @@ def main() -> int:
         return _pytest(options.record or SUITES, CoverageRecorder(recorded))
     if not recorded.exists():
         # In a process of its own: what the tests leave behind must not be in the forked ones.
-        subprocess.run([sys.executable, "-m", __package__, "--record"], check=False)
+        recording = [sys.executable, "-m", __package__, "--record", "--folder", str(options.folder)]
+        subprocess.run(recording, check=False)  # exits 1 if a test fails, which then judges nothing
     results = Results(options.folder / "results.jsonl")
     every = every_mutant(options.folder / "mutants.json")
     chosen = sample(every, options.sample, options.seed)

@@ -39,11 +39,12 @@ from tests.support.device_builders import (
 )
 from tests.support.engines import of_type
 
+Choose: TypeAlias = Callable[[int], int]
+WallTime: TypeAlias = Callable[[], float]
+
 BINDING = "DRADeviceBindingConditions=false"
 TAINT = {"key": "broken", "effect": "NoSchedule"}
 FAST = {"consumesCounters": [{"counterSet": "s", "counters": quantities({"memory": "4Gi"})}]}
-Choose: TypeAlias = Callable[[int], int]
-WallTime: TypeAlias = Callable[[], float]
 SHARED = {"allowMultipleAllocations": True, "capacity": quantities({"memory": "8Gi"})}
 
 
@@ -255,7 +256,7 @@ def test_without_a_filter_timeout_a_search_takes_as_long_as_it_takes(
 
 
 def assert_replays_only_with_its_late_checks(journal: Journal, make: MakeEngine[Engine]) -> None:
-    """The time limit passed at one check in a machine's time; the replay's clock stands still."""
+    """Check that the replay, whose clock stands still, depends on the recorded late checks."""
     replay(journal, make)
     last = journal.entries[-1]
     assert isinstance(last, ScheduleCall)

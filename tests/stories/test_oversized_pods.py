@@ -130,7 +130,7 @@ def test_a_pod_of_one_megabyte_is_scheduled() -> None:
     engine.validate()
 
 
-def test_each_label_of_a_node_costs_one_column() -> None:
+def test_a_pod_is_bound_to_nodes_with_thousands_of_labels() -> None:
     engine = default_engine()
     nodes = [NodeSeen(make_node(f"n{n}", labels=LABELS)) for n in range(10)]
     pod = make_pod("p", node_selector={"label-7": "value-7"})

@@ -114,7 +114,7 @@ def _read(body: bytes, type_: type[T]) -> T:
     try:
         return msgspec.json.decode(body or b"{}", type=type_)
     except msgspec.DecodeError as error:
-        raise errors.bad_request(f"{error} (expected seconds, a number)") from error
+        raise errors.bad_request(str(error)) from error
 
 
 async def _soon(work: Callable[[], Awaitable[None]]) -> None:

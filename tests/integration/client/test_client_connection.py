@@ -53,6 +53,18 @@ async def test_an_unknown_certificate_authority_is_not_trusted(tmp_path: Path) -
             await _answer(_kubeconfig(tmp_path, cluster))
 
 
+async def test_a_certificate_with_another_name_is_not_trusted(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    async with _hello_server(authority.server_context()) as address:
+        cluster = {
+            "server": f"https://{address}",
+            "certificate-authority": str(authority.file),
+            "tls-server-name": "other.example",
+        }
+        with pytest.raises(aiohttp.ClientConnectorCertificateError, match=r"other\.example"):
+            await _answer(_kubeconfig(tmp_path, cluster))
+
+
 async def test_a_replaced_certificate_authority_file_is_reread(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     old, new = Authority(tmp_path), Authority(tmp_path / "new")

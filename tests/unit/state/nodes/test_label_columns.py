@@ -46,6 +46,13 @@ def test_a_label_that_no_node_has_gives_an_empty_column_that_is_not_kept(
     assert "absent" not in columns.labels.built()
 
 
+def test_a_label_that_nothing_asks_for_has_no_column(columns: NodeColumns) -> None:
+    labels = {f"label-{number}": "x" for number in range(1_000)}
+    columns.set_node(make_node("n0", labels=labels))
+    columns.labels.column("label-7")
+    assert list(columns.labels.built()) == ["label-7"]
+
+
 @pytest.mark.parametrize(
     ("operator", "values", "want"),
     [
