@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import time
@@ -32,6 +31,7 @@ from stowage.cli.ask.decision_source import UnreadableDecisions
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.recorded_objects import read_recorded
 from stowage.cli.config_file import parse_configuration, print_errors, read_configuration
+from stowage.cli.coroutines import run_coroutine
 from stowage.cli.failures import print_error
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.plugin_discovery import discover_plugins
@@ -169,7 +169,7 @@ def _read(flags: ClusterFlags) -> tuple[ClusterObjects, list[str]]:
         if flags.files:
             return read_files(flags.files), []
         path = str(flags.kubeconfig) if flags.kubeconfig else None
-        return asyncio.run(read_cluster(path, flags.context))
+        return run_coroutine(read_cluster(path, flags.context))
 
 
 def read_files(files: Sequence[Path]) -> ClusterObjects:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -26,6 +25,7 @@ from stowage.cli.ask.flags import (
 )
 from stowage.cli.ask.output import Tables, write_answer
 from stowage.cli.config_file import print_errors
+from stowage.cli.coroutines import run_coroutine
 from stowage.cli.failures import os_error_text, print_error
 from stowage.cli.flag_groups import FlagGroup, Panel, takes_flag_groups
 from stowage.cli.imports import garbage_collection_paused
@@ -107,7 +107,7 @@ def replay(
     _check_usage(changes, until, report)
     console = terminal(stderr=True)
     with _failures_reported(console), garbage_collection_paused():
-        answer, tables = asyncio.run(_answer(find_recording(recording), changes, until, at))
+        answer, tables = run_coroutine(_answer(find_recording(recording), changes, until, at))
         if report is not None:
             write_report(report, tables(answer, True))
         write_answer(answer, output, tables)
