@@ -358,7 +358,8 @@ class VirtualCluster:
 
 def pod_made_again(pod: Pod) -> Pod:
     """The pending pod that a controller makes in place of this one."""
-    meta = replace(pod.metadata, uid=uid_made_again(pod.metadata.uid), resource_version="")
+    uid = uid_made_again(pod.metadata.uid)
+    meta = replace(pod.metadata, uid=uid, resource_version="", deletion_timestamp=None)
     status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
     return Pod(meta, replace(pod.spec, node_name=""), status)
 
