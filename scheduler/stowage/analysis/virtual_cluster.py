@@ -70,8 +70,9 @@ DAEMON_SET = "DaemonSet"
 
 #: Backoffs and gates end within this many seconds; the flush of unschedulable pods comes later.
 _HORIZON_S = 60.0
-_AGAIN = "-again-"
-"""Between the UID of the first pod and how often a controller has made it again."""
+_AGAIN = "#again-"
+"""Between the UID of the first pod and how often a controller has made it again. No name has a #,
+and UIDs may be made of names."""
 
 
 class Preempted(msgspec.Struct, frozen=True, rename="camel"):
