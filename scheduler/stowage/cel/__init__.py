@@ -11,7 +11,7 @@ What it does, in order, is one package each:
 - `checking`: static types against the functions and variables of kube-scheduler's environment
   (`checking.environment`), and validation of constants;
 - `evaluation`: closures planned from the tree, which count the cost as cel-go does;
-- `functions`: the functions, on the values of `values`, with the types of `signatures`.
+- `functions`: its functions, on the values of `values`, with the types of `signatures`.
 
 Expressions are users' input. The cost limit of kube-scheduler (1,000,000) ends an evaluation;
 where the cost of cel-go does not grow with the work (comparisons of lists that contain each other,
