@@ -94,4 +94,5 @@ def test_an_explanation_shows_all_nodes_and_which_one_would_be_taken() -> None:
     explained = explain_pod(loaded, "default/p")
     decision = explained.decision
     assert (decision.chosen, decision.best, decision.first_fit) == ("n1", ("n1", "n2"), True)
+    assert explained.runner_up is None
     assert any("no Score plugin" in note for note in explained.notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -53,9 +53,9 @@ def drain(cluster: VirtualCluster, names: Sequence[str]) -> DrainedPods:
     """
     for name in names:
         cordon(cluster, name)
-    drained = DrainedPods()
+    drained, budgets = DrainedPods(), DisruptionBudgets(cluster)
     for pod in [pod for name in names for pod in cluster.pods.on_node(name)]:
-        _evict(cluster, pod, drained)
+        _evict(cluster, pod, budgets, drained)
     return drained
 
 
@@ -114,10 +114,11 @@ def _free_names(cluster: VirtualCluster, like: str, number: int) -> list[str]:
     return names
 
 
-def _evict(cluster: VirtualCluster, pod: Pod, drained: DrainedPods) -> None:
+def _evict(
+    cluster: VirtualCluster, pod: Pod, budgets: DisruptionBudgets, drained: DrainedPods
+) -> None:
     key = pod.metadata.namespaced_name
-    budgets = budgets_of(cluster, pod)
-    why = kept_by_drain(pod) or refusing_budget(budgets)
+    why = kept_by_drain(pod) or budgets.refusal(pod)
     if why:
         drained.kept[key] = why
         return
@@ -127,8 +128,7 @@ def _evict(cluster: VirtualCluster, pod: Pod, drained: DrainedPods) -> None:
     cluster.run()
     made = cluster.objects.pod(key)
     if made is None or not made.spec.node_name:
-        for budget in budgets:
-            _allow_one_less(cluster, budget)
+        budgets.allow_one_less(pod)
 
 
 def kept_by_drain(pod: Pod) -> str:
@@ -139,51 +139,46 @@ def kept_by_drain(pod: Pod) -> str:
     return "a pod of a DaemonSet" if owner is not None and owner.kind == DAEMON_SET else ""
 
 
-def refusing_budget(budgets: Sequence[PodDisruptionBudget]) -> str:
-    """The budget that allows no disruption, as a sentence; empty if all allow one."""
-    for budget in budgets:
-        if budget.status.disruptions_allowed <= 0:
-            return f"PodDisruptionBudget {budget.metadata.namespaced_name} allows no disruption"
-    return ""
-
-
-def budgets_of(cluster: VirtualCluster, pod: Pod) -> list[PodDisruptionBudget]:
-    """The disruption budgets that count the pod."""
-    meta = pod.metadata
-    return [
-        budget
-        for budget in cluster.objects.of_kind(PodDisruptionBudget)
-        if budget.metadata.namespace == meta.namespace and _covers(budget, pod)
-    ]
-
-
-class ExhaustedBudgets:
-    """The disruption budgets that allow no disruption, as long as no budget changes.
+class DisruptionBudgets:
+    """The disruption budgets of a cluster; nothing else may change them.
 
     Args:
-        budgets: All budgets of the cluster.
+        cluster: The cluster.
     """
 
-    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
-        self._by_namespace: dict[str, list[tuple[Selector, str]]] = {}
-        for budget in budgets:
-            why = refusing_budget([budget])
-            if why:
-                of_namespace = self._by_namespace.setdefault(budget.metadata.namespace, [])
-                of_namespace.append((_selector_of(budget), why))
+    def __init__(self, cluster: VirtualCluster) -> None:
+        self._cluster = cluster
+        self._by_namespace: dict[str, list[_Budget]] = {}
+        for budget in cluster.objects.of_kind(PodDisruptionBudget):
+            of_namespace = self._by_namespace.setdefault(budget.metadata.namespace, [])
+            of_namespace.append(_Budget(budget, _selector_of(budget)))
 
     def refusal(self, pod: Pod) -> str:
-        """As `refusing_budget` for the budgets that count the pod."""
-        meta = pod.metadata
-        for selector, why in self._by_namespace.get(meta.namespace, ()):
-            if selector.matches(meta.labels):
-                return why
+        """The budget that allows no disruption of the pod, as a sentence; empty if all allow it."""
+        for each in self._by_namespace.get(pod.metadata.namespace, ()):
+            if each.budget.status.disruptions_allowed <= 0 and each.counts(pod):
+                key = each.budget.metadata.namespaced_name
+                return f"PodDisruptionBudget {key} allows no disruption"
         return ""
 
+    def allow_one_less(self, pod: Pod) -> None:
+        """Let each budget that counts the pod allow one disruption less."""
+        for each in self._by_namespace.get(pod.metadata.namespace, ()):
+            if each.counts(pod):
+                status = each.budget.status
+                left = replace(status, disruptions_allowed=status.disruptions_allowed - 1)
+                each.budget = replace(each.budget, status=left)
+                self._cluster.put_budget(each.budget)
 
-def _covers(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    """Whether the budget counts the pod."""
-    return _selector_of(budget).matches(pod.metadata.labels)
+
+class _Budget(msgspec.Struct):
+    """A budget, as it is now, with its compiled selector."""
+
+    budget: PodDisruptionBudget
+    selector: Selector
+
+    def counts(self, pod: Pod) -> bool:
+        return self.selector.matches(pod.metadata.labels)
 
 
 def _selector_of(budget: PodDisruptionBudget) -> Selector:
@@ -192,8 +187,3 @@ def _selector_of(budget: PodDisruptionBudget) -> Selector:
         return compile_label_selector(budget.spec.selector)
     except SelectorError:
         return NOTHING
-
-
-def _allow_one_less(cluster: VirtualCluster, budget: PodDisruptionBudget) -> None:
-    status = replace(budget.status, disruptions_allowed=budget.status.disruptions_allowed - 1)
-    cluster.put_budget(replace(budget, status=status))

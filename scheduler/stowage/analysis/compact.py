@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from stowage.analysis.cluster_changes import (
-    ExhaustedBudgets,
+    DisruptionBudgets,
     cordon,
     find_node,
     kept_by_drain,
@@ -18,7 +18,6 @@ from stowage.analysis.what_if import ClusterSummary, Placement, summary_of
 from stowage.api.objects.meta import controller_of
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
-from stowage.api.objects.policy import PodDisruptionBudget
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.snapshot import Snapshot
 
@@ -119,7 +118,7 @@ class _Compaction:
         self._cluster = cluster
         self._avoided = avoided
         self._relocations = Relocations(cluster)
-        self._budgets = ExhaustedBudgets(cluster.objects.of_kind(PodDisruptionBudget))
+        self._budgets = DisruptionBudgets(cluster)
 
     def remove(self, row: int, name: str) -> str:
         """Remove the node if all its pods find a place; why not, and nothing is changed."""

@@ -112,7 +112,9 @@ def _summary(group: DescribedGroup) -> PodGroupSummary:
 
 
 def runner_up(decision: SchedulingExplanation, node: str) -> LostPoints | None:
-    """The best other node, and by what it is behind `node`; None unless both are feasible."""
+    """The best other node, and by what it is behind `node`; None unless both are rated."""
+    if decision.first_fit:
+        return None
     feasible = {each.node: each for each in decision.ranked}
     winner = feasible.pop(node, None)
     if winner is None or not feasible:

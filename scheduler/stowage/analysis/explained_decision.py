@@ -111,20 +111,7 @@ def explain_decision(
             pre_enqueue=status,
             waits_for=_waits_for(framework, [gate.plugin]),
         )
-    state = CycleState(wall_clock=circumstances.wall_clock)
-    if circumstances.barred:
-        state.write(PreemptionBarred(circumstances.barred))
-    request = SchedulingRequest(
-        framework,
-        snapshot,
-        pod,
-        state,
-        TieBreaker(lambda _num_ties: 0),
-        nominated=circumstances.nominated,
-        start=circumstances.start,
-        takes_first=circumstances.takes_first,
-        node_names=circumstances.node_names,
-    )
+    request = _request(framework, snapshot, pod, circumstances)
     result = schedule_pod(request)
     if isinstance(result, Failed):
         plugins = [result.status.plugin] if result.status.plugin else []
@@ -136,6 +123,25 @@ def explain_decision(
     if not isinstance(result, Unschedulable):
         raise TypeError(f"no extender was to be asked, but the outcome is {result}")
     return _unschedulable(request, result)
+
+
+def _request(
+    framework: Framework, snapshot: Snapshot, pod: PodInfo, circumstances: Circumstances
+) -> SchedulingRequest:
+    state = CycleState(wall_clock=circumstances.wall_clock)
+    if circumstances.barred:
+        state.write(PreemptionBarred(circumstances.barred))
+    return SchedulingRequest(
+        framework,
+        snapshot,
+        pod,
+        state,
+        TieBreaker(lambda _num_ties: 0),
+        nominated=circumstances.nominated,
+        start=circumstances.start,
+        takes_first=circumstances.takes_first,
+        node_names=circumstances.node_names,
+    )
 
 
 def _scheduled(request: SchedulingRequest, result: Scheduled) -> SchedulingExplanation:

@@ -70,8 +70,9 @@ DAEMON_SET = "DaemonSet"
 
 #: Backoffs and gates end within this many seconds; the flush of unschedulable pods comes later.
 _HORIZON_S = 60.0
-_AGAIN = "-again-"
-"""Between the UID of the first pod and how often a controller has made it again."""
+_AGAIN = "#again-"
+"""Between the UID of the first pod and how often a controller has made it again. No name has a #,
+and UIDs may be made of names."""
 
 
 class Preempted(msgspec.Struct, frozen=True, rename="camel"):
@@ -358,7 +359,8 @@ class VirtualCluster:
 
 def pod_made_again(pod: Pod) -> Pod:
     """The pending pod that a controller makes in place of this one."""
-    meta = replace(pod.metadata, uid=uid_made_again(pod.metadata.uid), resource_version="")
+    uid = uid_made_again(pod.metadata.uid)
+    meta = replace(pod.metadata, uid=uid, resource_version="", deletion_timestamp=None)
     status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
     return Pod(meta, replace(pod.spec, node_name=""), status)
 

@@ -7,8 +7,9 @@ from rich.markup import escape
 
 
 def print_error(console: Console, error: object) -> None:
-    """Print the reason as one line, however long it is."""
-    console.print(f"[red]error:[/red] {escape(str(error))}", soft_wrap=True)
+    """Print the reason as one line, however long it is, and however many lines it has."""
+    text = " ".join(str(error).split())
+    console.print(f"[red]error:[/red] {escape(text)}", soft_wrap=True)
 
 
 def os_error_text(error: OSError) -> str:

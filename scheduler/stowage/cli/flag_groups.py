@@ -48,6 +48,14 @@ class Panel(NamedTuple):
 class FlagGroup(msgspec.Struct, frozen=True):
     """The values of flags that belong together: a field for each, annotated with its option."""
 
+    def given(self) -> list[str]:
+        """The names of the flags that have another value than their default."""
+        return [
+            _name_of(field)
+            for field in msgspec.structs.fields(self)
+            if getattr(self, field.name) not in (field.default, [])
+        ]
+
 
 class Without:
     """In the annotation of a parameter: the command lacks these flags of the group.
@@ -98,6 +106,15 @@ def _fields(annotation: Any) -> tuple[type[FlagGroup] | None, list[FieldInfo]]:
         return None, []
     fields = msgspec.structs.fields(annotation)
     return annotation, [each for each in fields if each.name not in left_out]
+
+
+def _name_of(field: FieldInfo) -> str:
+    """The name of a field's flag."""
+    _, option = get_args(field.type)
+    # Typer takes the first name for a default until it makes the command.
+    named = (option.default, *option.param_decls)
+    names = [each for each in named if isinstance(each, str) and each.startswith("--")]
+    return names[0] if names else f"--{field.name.replace('_', '-')}"
 
 
 def _flag(field: FieldInfo) -> inspect.Parameter:

@@ -65,7 +65,7 @@ def with_plugin_errors(
     except InvalidFields as invalid:
         more: tuple[ConfigError, ...] = ()
         try:
-            if len(invalid.decoded.profiles) <= MAX_PROFILES:
+            if len(invalid.decoded.profiles) <= MAX_PROFILES:  # more would take long
                 make_frameworks(invalid.decoded, registry())
         except InvalidConfiguration as others:
             more = others.errors

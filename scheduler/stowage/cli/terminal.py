@@ -16,12 +16,13 @@ def terminal(**options: Any) -> Console:
 
     Names, reasons and messages are those of objects, recordings and other programs; an escape
     sequence in one would clear the screen, change the title, or show something else than is there.
-    The styles of the console itself stay.
+    The styles of the console itself stay. Names between colons stay as well: ``file.yaml:100: ...``
+    is a line of a file, and no emoji.
 
     Args:
         **options: Of rich's `Console`.
     """
-    console = Console(highlight=False, **options)
+    console = Console(highlight=False, emoji=False, **options)
     console.push_render_hook(_Escaping())
     return console
 

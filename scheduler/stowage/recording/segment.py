@@ -12,7 +12,8 @@ from stowage.recording.calls import NOT_CALLS, CheckpointPart, End, decode_calls
 from stowage.recording.frames import FrameDecoder, UnreadableRecording
 from stowage.recording.header import Header
 
-MIN_UNIX_S, MAX_UNIX_S = 0.0, 253_402_300_800.0
+#: The years 1970 to 9999, which can be shown.
+_MIN_UNIX_S, _MAX_UNIX_S = 0.0, 253_402_300_800.0
 
 
 class Segment:
@@ -79,5 +80,5 @@ class Segment:
 
     def _check_time(self, now: float) -> None:
         """Check that a call has a time of day: damaged numbers would fail where it is shown."""
-        if not MIN_UNIX_S <= self.header.unix_offset_s + now < MAX_UNIX_S:
-            raise UnreadableRecording(f"a call at {now} s, expected a time before the year 10000")
+        if not _MIN_UNIX_S <= self.header.unix_offset_s + now < _MAX_UNIX_S:
+            raise UnreadableRecording(f"a call at {now} s (expected a time of 1970 to 9999)")

@@ -29,8 +29,9 @@ class SegmentFile:
         self.num_bytes = 0
         self._make_room = make_room
         self._partial = path.with_name(path.name + PARTIAL)
-        self._file = self._partial.open("xb", buffering=0)
-        os.fchmod(self._file.fileno(), 0o640)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        # Others of the machine cannot read it; the umask may forbid more.
+        self._file = os.fdopen(os.open(self._partial, flags, 0o640), "wb", buffering=0)
         self._frames = FrameEncoder()
 
     def write_header(self, data: bytes) -> None:

@@ -76,6 +76,17 @@ def test_a_question_that_fails_leaves_no_answer(tmp_path: Path) -> None:
     assert contents.compacted is None
 
 
+def test_a_line_may_not_name_another_cluster(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = objects(tmp_path)
+    contents = ClusterContents(read_files([Path(file)]), make_frameworks(NO_PROFILES))
+    answer_line(f"explain node n1 --from {file} --config {file}", contents, Console())
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "--from, --config: only after stowage shell, which reads the cluster" in shown.err
+
+
 def test_what_every_answer_needs_is_imported_before_the_first_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,7 +116,7 @@ def test_an_evicted_pod_keeps_the_claims_that_were_made_for_it() -> None:
     assert cluster.evict_pod(bound)
     cluster.run()
     assert nodes_of_pods(cluster) == {"default/a": "n"}
-    assert [each.uid for each in claim_of(cluster, "made").status.reserved_for] == ["uid-a-again-1"]
+    assert [each.uid for each in claim_of(cluster, "made").status.reserved_for] == ["uid-a#again-1"]
 
 
 def test_a_what_if_question_about_pods_with_claims_has_an_answer() -> None:

@@ -113,6 +113,12 @@ def test_a_drain_stops_at_a_disruption_budget() -> None:
     ]
 
 
+def test_a_terminating_pod_is_made_again_as_one_that_stays() -> None:
+    leaving = make_pod("leaving", node="old", owner=REPLICA_SET, terminating=True)
+    cluster = loaded_cluster(make_node("old"), make_node("new"), leaving)
+    assert nodes_of(what_if(cluster, Question(drain=["old"]))) == {"default/leaving": "new"}
+
+
 def test_a_cordoned_node_takes_no_new_pods() -> None:
     cluster = loaded_cluster(make_node("best", cpu="8"), make_node("other"))
     question = Question(cordon=["best"], objects=created(make_pod("p")))

@@ -91,6 +91,13 @@ def test_check_refuses_an_unknown_plugin_with_its_path(tmp_path: Path) -> None:
     assert "NodeResourceFit" in result.stderr
 
 
+def test_the_number_of_a_line_is_printed_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("\n" * 99 + "parallelism: 0\n" + HEADER)
+    result = CliRunner().invoke(app, ["config", "check", str(file)], env={"COLUMNS": "200"})
+    assert "config.yaml:100: parallelism: 0" in result.stderr
+
+
 def test_show_prints_a_configuration_that_loads_to_the_same(tmp_path: Path) -> None:
     source = REPOSITORY / "config/bin-packing.yaml"
     result = CliRunner().invoke(app, ["config", "show", str(source)])

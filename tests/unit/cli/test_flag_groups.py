@@ -56,6 +56,12 @@ def test_a_command_lacks_the_flags_that_its_parameter_leaves_out() -> None:
     assert "No such option: --patience" in _output(_leave, "--patience=1s")
 
 
+def test_a_group_names_the_flags_that_were_given() -> None:
+    assert Ship().given() == []
+    assert Ship(name="Argo", containers=[]).given() == []
+    assert Ship("Vasa", [1], 3.0).given() == ["--name", "--container", "--patience"]
+
+
 def test_the_help_of_run_needs_neither_numpy_nor_the_plugins() -> None:
     script = (
         "import sys; from typer.main import get_command; from stowage.cli.main import app; "

@@ -108,3 +108,27 @@ def test_a_change_that_needs_a_restart_is_refused_with_its_file_and_field(tmp_pa
     other = write(tmp_path / "other.yaml", "LeastAllocated", extenders=[extender])
     with pytest.raises(InvalidConfiguration, match=r"other\.yaml.*extenders.*needs a restart"):
         read_policies([packing(tmp_path)], [], [], [f"1s={other}"])
+
+
+def ended(folder: Path, change: str, cpu: str) -> tuple[float, float]:
+    """When an experiment ends whose pods run for 5 s on nodes with 1 cpu, and how many ran."""
+    policy = read_policies([packing(folder)], [], [], [change])[1]
+    pods = pods_of("pod", cpu, count=2, lifetime="5s", pod_spec={"schedulerName": "stowage"})
+    workload = synthetic_workload(nodes=[nodes_of(2, "1")], pods=[pods])
+    metrics = simulate(workload, policy, 1).metrics
+    return metrics["ended_s"], metrics["bound"]
+
+
+def test_a_change_after_the_last_pod_does_not_prolong_the_experiment(tmp_path: Path) -> None:
+    assert ended(tmp_path, "600s=NodeResourcesFit=2", "1") == (5.0, 2.0)
+    assert ended(tmp_path, "2h=NodeResourcesFit=2", "1") == (5.0, 2.0)
+
+
+def test_pending_pods_wait_for_a_change(tmp_path: Path) -> None:
+    """No node has room for the pods until no plugin filters."""
+    written = configuration_of(fit_profile("MostAllocated", "stowage"))
+    written["profiles"][0]["plugins"]["filter"] = {"disabled": [{"name": "*"}]}
+    unfiltered = tmp_path / "unfiltered.yaml"
+    unfiltered.write_text(yaml.safe_dump(written))
+    assert ended(tmp_path, "2h=NodeResourcesFit=2", "8") == (0.0, 0.0)
+    assert ended(tmp_path, f"2h={unfiltered}", "8") == (7205.0, 2.0)

@@ -124,6 +124,9 @@ def test_a_record_of_the_only_feasible_node_has_the_rejections_of_the_others() -
         "4 nodes were evaluated; b was the only one that passed Filter, so none was scored",
         "the rejections of the other nodes are evaluated against the cluster as it is now",
     )
+    rejected_now = replace(record, node="c")
+    of_another = recorded_answer(moment, moment.history.add(rejected_now), rejected_now).explanation
+    assert of_another.table.nodes == ["c", "a", "d"]
     anew = replace(record, uid="another")
     later = recorded_answer(moment, moment.history.add(anew), anew).explanation
     assert later.decision.reason_counts == {}

@@ -80,6 +80,13 @@ def test_others_of_the_machine_cannot_read_a_recording(tmp_path: Path) -> None:
     recorded = Recorded(tmp_path)
     recorded.recorder.close()
     assert recorded.path.stat().st_mode & 0o777 == 0o640
+    before = os.umask(0o077)
+    try:
+        strict = Recorded(tmp_path / "strict")
+    finally:
+        os.umask(before)
+    strict.recorder.close()
+    assert strict.path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_recording_without_an_end_says_so(tmp_path: Path) -> None:

@@ -45,6 +45,10 @@ def group_template(
     except (InvalidManifest, TypeError) as invalid:
         errors.append(ConfigError(f"{path}.group.template", source.name, f"a PodGroup; {invalid}"))
         return PodGroup()
+    policy = group.spec.scheduling_policy
+    if policy != PodGroupSchedulingPolicy():
+        field = f"{path}.group.template.spec.schedulingPolicy"
+        errors.append(ConfigError(field, policy, "none; size and minCount stand for it"))
     return group
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from stowage.analysis.simulation.pod_ledger import PodLedger
@@ -37,15 +34,12 @@ def simulate(
         ExperimentFailed: A plugin raised, or an object cannot be used.
     """
     timeline = workload.timeline(seed)
-    changes = policy.changes(timeline.scheduler_names)
-    if changes:
-        together = heapq.merge(changes, timeline.happenings, key=lambda each: each.at_s)
-        timeline = replace(timeline, happenings=together)
     posted: list[Event] = []
     choose = tie_breaker(random_stream(seed, "ties"))
     engine = policy.make_engine(timeline.scheduler_names, choose, posted.append)
     engine.journal = journal
-    simulation = Simulation(timeline, engine, posted)
+    changes = policy.changes(timeline.scheduler_names)
+    simulation = Simulation(timeline, engine, posted, changes)
     simulation.run()
     failed = simulation.ledger.finish()
     if sum(failed.values()) + len(simulation.ledger.waits_s) != simulation.ledger.counts["pods"]:

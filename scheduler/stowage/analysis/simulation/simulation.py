@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import cast
@@ -53,6 +54,8 @@ class Simulation:
         timeline: What happens.
         engine: An engine without nodes and pods.
         posted: Events that plugins post; emptied when they are handled.
+        changes: What the engine becomes, in order of time. Without an end, the experiment does not
+            go on for a change, unless pods are pending then.
 
     Attributes:
         ledger: The pods.
@@ -60,12 +63,19 @@ class Simulation:
         ended: The end of the experiment, once it has run.
     """
 
-    def __init__(self, timeline: Timeline, engine: Engine, posted: list[Event]) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        engine: Engine,
+        posted: list[Event],
+        changes: Sequence[PolicyChanges] = (),
+    ) -> None:
         self.ledger = PodLedger()
         self.samples = Samples(timeline.expected_s, self._values)
         self.ended = 0.0
         self._timeline = timeline
         self._posted = posted
+        self._changes = deque(changes)
         self._engine = engine
         self._cluster = VirtualCluster(
             LoadedCluster(ClusterObjects(), engine, {}), 0.0, self._observe
@@ -85,22 +95,35 @@ class Simulation:
             if not pod.spec.node_name:
                 self.ledger.arrive(pod, 0.0, None)
         coming = _Coming(iter(self._timeline.happenings))
-        ends_at = self._timeline.ends_at_s
         while True:
             self._settle()
             due = min(coming.at_s, self._endings[0][0] if self._endings else math.inf)
             deadline = self._engine.next_deadline()
-            limit = self.ended + PATIENCE_S if ends_at is None and due == math.inf else ends_at
-            now = due if deadline is None else min(due, deadline)
-            if now == math.inf or (limit is not None and now > limit):
+            change_at = self._changes[0].at_s if self._changes else math.inf
+            now = min(due, change_at, math.inf if deadline is None else deadline)
+            if now == math.inf or now > self._limit(due, change_at):
                 break
             self.samples.advance(now)
             self._cluster.now = max(self._cluster.now, now)
             if due <= now:
                 self.ended = now
             self._happen(coming, now)
+        ends_at = self._timeline.ends_at_s
         self.ended = self.ended if ends_at is None else ends_at
         self.samples.finish(self.ended)
+
+    def _limit(self, due: float, change_at: float) -> float:
+        """Until when the experiment goes on at most.
+
+        Args:
+            due: When the next pod arrives or ends, or another thing happens outside.
+            change_at: When the engine changes next.
+        """
+        if self._timeline.ends_at_s is not None:
+            return self._timeline.ends_at_s
+        if due < math.inf or (change_at < math.inf and self.ledger.num_pending):
+            return math.inf
+        return self.ended + PATIENCE_S
 
     def _settle(self) -> None:
         """Let the engine work at this time until no pod is ready."""
@@ -121,6 +144,8 @@ class Simulation:
             _, _, record, bound_s = heapq.heappop(self._endings)
             if self.ledger.is_running(record, bound_s):
                 events += self._pod_leaves(record.key)
+        while self._changes and self._changes[0].at_s <= now:
+            events.append(self._changes.popleft().event)
         while coming.at_s <= now:
             happening = coming.take()
             if isinstance(happening, NodeLeaves):
@@ -133,7 +158,7 @@ class Simulation:
 
     def _events_of(
         self,
-        happening: PodArrives | PodLeaves | NodeJoins | PolicyChanges | OutsideEvent,
+        happening: PodArrives | PodLeaves | NodeJoins | OutsideEvent,
         now: float,
     ) -> Sequence[Event]:
         match happening:
@@ -144,8 +169,6 @@ class Simulation:
             case NodeJoins():
                 self._cluster.objects.add(happening.node)
                 return [NodeSeen(happening.node)]
-            case PolicyChanges():
-                return [happening.event]
             case OutsideEvent():
                 return self._adapt(happening)
 

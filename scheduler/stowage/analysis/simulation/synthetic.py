@@ -281,9 +281,7 @@ def _pod_template(
 def _arrivals(source: PodSource, pod: Pod, spec: WorkloadSpec, seed: int) -> Iterator[Happening]:
     """The pods of one source, in order of time."""
     times = _times(source, seed)
-    lifetimes: Iterator[float | None] = repeat(None)
-    if source.lifetime is not None:
-        lifetimes = source.lifetime.numbers(random_stream(seed, "lifetimes", source.name))
+    lifetimes = _lifetimes(source, seed)
     specs = pod_specs(source, pod, seed)
     end = _end_of(source.until, spec)
     meta = pod.metadata
@@ -302,9 +300,7 @@ def _group_arrivals(
     gangs = source.group
     if gangs is None:
         return
-    lifetimes: Iterator[float | None] = repeat(None)
-    if source.lifetime is not None:
-        lifetimes = source.lifetime.numbers(random_stream(seed, "lifetimes", source.name))
+    lifetimes = _lifetimes(source, seed)
     sizes = gangs.size.numbers(random_stream(seed, "groups", source.name))
     specs = pod_specs(source, pod, seed)
     end = _end_of(source.until, spec)
@@ -320,6 +316,14 @@ def _group_arrivals(
             named = replace(meta, name=key, uid=f"{meta.namespace}/{key}")
             member_spec = replace(next(specs), scheduling_group=PodSchedulingGroup(name))
             yield PodArrives(at_s, Pod(named, member_spec, pod.status), lifetime)
+
+
+def _lifetimes(source: PodSource, seed: int) -> Iterator[float | None]:
+    """How long the pods run; None for those that do not end."""
+    if source.lifetime is None:
+        return repeat(None)
+    drawn: Iterator[float] = source.lifetime.numbers(random_stream(seed, "lifetimes", source.name))
+    return drawn
 
 
 def _times(source: PodSource, seed: int) -> Iterator[float]:

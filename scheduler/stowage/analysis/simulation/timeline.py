@@ -65,9 +65,7 @@ class OutsideEvent(msgspec.Struct, frozen=True):
 Adapt: TypeAlias = Callable[[OutsideEvent], Sequence[Event]]
 """Changes the objects of a simulation, and returns the events to show to its engine."""
 
-Happening: TypeAlias = (
-    PodArrives | PodLeaves | NodeJoins | NodeLeaves | PolicyChanges | OutsideEvent
-)
+Happening: TypeAlias = PodArrives | PodLeaves | NodeJoins | NodeLeaves | OutsideEvent
 
 
 class Timeline(msgspec.Struct, frozen=True):

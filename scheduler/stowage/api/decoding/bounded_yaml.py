@@ -13,7 +13,7 @@ from yaml.cyaml import CParser  # type: ignore[attr-defined]
 from yaml.resolver import Resolver
 
 MAX_VALUES = 500_000
-"""Values that a text may have because of aliases; without them it may have any number."""
+"""Values that aliases may add to those that are written, of which there may be any number."""
 
 INVALID = (yaml.YAMLError, ValueError, RecursionError)
 """What `documents` raises: no YAML, an invalid scalar such as the date 2001-99-99, too deep."""
@@ -90,7 +90,7 @@ def documents(text: str | bytes, kind: type[BoundedLoader] = BoundedLoader) -> I
             sizes: dict[int, int] = {}
             num_expanded += _expanded_size(node, sizes)
             num_written += len(sizes)
-            if num_expanded > max(MAX_VALUES, num_written):
+            if num_expanded - num_written > MAX_VALUES:
                 raise yaml.YAMLError(f"its aliases expand to more than {MAX_VALUES:,} values")
             yield Document(loader.construct_document(node), node)
     finally:

@@ -1,4 +1,4 @@
-"""Costs of calls (``k8s.io/apiserver/pkg/cel/functions/cost.go``, ``runtimecost.go`` of cel-go).
+"""Costs of calls (``k8s.io/apiserver/pkg/cel/library/cost.go``, ``runtimecost.go`` of cel-go).
 
 A call costs 1 unless its function or overload says otherwise. Costs are computed with floating
 point numbers, as upstream does; ``3 * 0.1`` rounds up to 1, ``30 * 0.1`` to 3.

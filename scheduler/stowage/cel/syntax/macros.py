@@ -1,7 +1,7 @@
 """Macros: calls that are written as loops, presence tests or bindings in the tree.
 
 The expansions are those of cel-go (``parser/macro.go``, ``ext/comprehensions.go``,
-``ext/bindings.go``, ``ext/lists.go``, ``cel/functions.go``); the cost of an evaluation depends on
+``ext/bindings.go``, ``ext/lists.go``, ``cel/library.go``); the cost of an evaluation depends on
 them.
 """
 

@@ -111,6 +111,9 @@ def _answer_and_exit(arguments: Sequence[str], contents: ClusterContents, writin
                 pipe.write(msgspec.msgpack.encode(contents.compacted))
     except KeyboardInterrupt:
         status = 130
+    except Exception:
+        traceback.print_exc()  # as in `_status`
+        status = 1
     finally:
         os._exit(status)
 

@@ -126,9 +126,14 @@ def read_contents(flags: ClusterFlags, console: Console) -> ClusterContents:
         ApiError: The API server refuses.
         ConfigException: There is no usable kubeconfig.
         OSError: The API server cannot be reached.
+        typer.BadParameter: The flags name a cluster, and the contents are `kept` ones.
     """
     contents = _KEPT.get()
     if contents is not None:
+        given = flags.given()
+        if given:
+            names = ", ".join(given)
+            raise typer.BadParameter(f"{names}: only after stowage shell, which reads the cluster")
         return contents
     gates = parse_feature_gates(flags.feature_gates or ())
     recorded = read_recorded(flags)

@@ -188,21 +188,19 @@ def recorded_answer(moment: Moment, row: DecisionRow, record: Decision | None) -
 def _with_rejections(moment: Moment, recorded: PodExplanation) -> PodExplanation:
     """A record of the only feasible node, with what rejects the other nodes now.
 
-    The record has no rejections. It stays as it is if the pod is gone, or was created anew.
+    The record has no rejections. It stays as it is if the pod is gone, or was created anew. The
+    recorded node counts as feasible, whatever rejects it now.
     """
     try:
         now = explain_pod(moment.loaded, recorded.pod)
     except NotInCluster:
         return recorded
-    rejected = tuple(each for each in now.decision.nodes if each.rejected_by is not None)
+    others = [each for each in now.decision.nodes if each.node != recorded.node]
+    rejected = [each for each in others if each.rejected_by is not None]
     if now.uid != recorded.uid or not rejected:
         return recorded
-    counts = Counter(
-        reason
-        for each in rejected
-        if each.rejected_by is not None
-        for reason in each.rejected_by.reasons
-    )
+    statuses = (each.rejected_by for each in rejected if each.rejected_by is not None)
+    counts = Counter(reason for each in statuses for reason in each.reasons)
     decision = msgspec.structs.replace(
         recorded.decision,
         nodes=(NodeVerdict(recorded.node), *rejected),

@@ -113,7 +113,7 @@ def test_a_pod_without_a_controller_is_lost_with_its_node() -> None:
     nodes = [nodes_of(1, until="30s"), {**nodes_of(1), "name": "later", "from": "40s"}]
     lost = run(nodes=nodes, pods=[pods_of(count=2, controller="")])
     assert (lost.metrics["evicted"], lost.metrics["lost"]) == (2, 2)
-    again = run(nodes=nodes, pods=[pods_of(count=2)])
+    again = run(nodes=nodes, pods=[pods_of("go-again", count=2)])  # also a UID that ends so
     assert (again.metrics["evicted"], again.metrics["lost"]) == (2, 0)
     assert again.metrics["pending_at_end"] == 0
     assert (series(again, "running")[40.0], series(lost, "running")[40.0]) == (2, 0)

@@ -91,6 +91,10 @@ INVALID: dict[str, tuple[dict[str, Any], str]] = {
         pods(group={"size": 2, "template": {"spec": {"priorityClassName": "vip"}}}),
         "spec.pods[0].group.template",
     ),
+    "the policy of a group": (
+        pods(group={"size": 2, "template": {"spec": {"schedulingPolicy": {"basic": {}}}}}),
+        "spec.pods[0].group.template.spec.schedulingPolicy",
+    ),
 }
 
 
