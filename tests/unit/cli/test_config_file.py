@@ -45,6 +45,7 @@ def test_the_bin_packing_file_fills_nodes_one_after_the_other() -> None:
         (HEADER + "kind: KubeSchedulerConfiguration\n", "kind is set twice, again in line 3"),
         (HEADER + "---\n" + HEADER, "a YAML document"),
         (HEADER + "parallelism: none\n", "a whole number"),
+        (HEADER + "#" * 2**18, "at most 262,144 characters; it has 262,"),
     ],
 )
 def test_an_invalid_file_is_refused(tmp_path: Path, text: str, want: str) -> None:
