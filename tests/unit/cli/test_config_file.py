@@ -45,7 +45,6 @@ def test_the_bin_packing_file_fills_nodes_one_after_the_other() -> None:
         (HEADER + "kind: KubeSchedulerConfiguration\n", "kind is set twice, again in line 3"),
         (HEADER + "---\n" + HEADER, "a YAML document"),
         (HEADER + "parallelism: none\n", "a whole number"),
-        (HEADER + "#" * 2**18, "at most 262,144 characters; it has 262,"),
     ],
 )
 def test_an_invalid_file_is_refused(tmp_path: Path, text: str, want: str) -> None:
@@ -119,7 +118,7 @@ def _bomb(field: str) -> str:
         ("parallelism: 2001-99-99", "month must be in 1..12"),
         ('parallelism: "\\ud800"', "invalid Unicode character escape code"),
         ("parallelism: \ud800", "surrogates not allowed"),
-        ("#" + "x" * 2**20, "at most 1,048,576 characters"),
+        ("#" + "x" * 2**18, "at most 262,144 characters; it has 262,145"),
     ],
     ids=range(11),
 )
