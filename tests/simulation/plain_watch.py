@@ -17,6 +17,7 @@ from stowage.operator.client.watch_lines import WatchLines
 from stowage.operator.clock import Clock
 from stowage.operator.configuration.config_map import ConfigMapReference
 from stowage.operator.configuration.live_configuration import LiveConfiguration
+from stowage.operator.configuration.reading import read_at_once
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
 from tests.simulation.server import CONFIG_MAPS, PODS
 
@@ -141,6 +142,18 @@ class PendingPodsWatch:
 
     def _take(self, event_type: str, obj: dict[str, Any]) -> None:
         self._pods.handle_line(msgspec.json.encode({"type": event_type, "object": obj}))
+
+
+class ReaderWithoutThread:
+    """Has the interface of `stowage.operator.configuration.reading.ThreadReader`.
+
+    The moment at which a thread ends does not depend on the seed alone.
+    """
+
+    read = staticmethod(read_at_once)
+
+    async def close(self) -> None:
+        """Nothing is held."""
 
 
 class ConfigMapFollower:

@@ -26,7 +26,11 @@ from tests.simulation.extender_servers import ExtenderServer
 from tests.simulation.kept_files import KeptFiles
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import Network, virtual_connection
-from tests.simulation.plain_watch import ConfigMapFollower, PendingPodsWatch
+from tests.simulation.plain_watch import (
+    ConfigMapFollower,
+    PendingPodsWatch,
+    ReaderWithoutThread,
+)
 from tests.simulation.server import CONFIG_MAPS, EPOCH, wall_time
 
 Recordings: TypeAlias = list[tuple[LoadedConfiguration, CallRecorder | None]]
@@ -162,7 +166,11 @@ class Replica:
             feature_gates=DEFAULT_FEATURE_GATES if self.has_gangs else WITHOUT_GROUPS,
         )
         environment = Environment(
-            self._clock(), PendingPodsWatch, self._watch_config_map, self._extender_client
+            self._clock(),
+            PendingPodsWatch,
+            self._watch_config_map,
+            ReaderWithoutThread,
+            self._extender_client,
         )
         async with AsyncExitStack() as cleanup:
             await Process(options, connection, environment).run(cleanup)

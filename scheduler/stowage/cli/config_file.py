@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 STANDARD_INPUT = Path("-")
-MAX_CHARACTERS = 2**20
+MAX_CHARACTERS = 2**18
+"""A longer text would hold up the engine, which applies a configuration between two cycles."""
 _MAX_ERROR_LENGTH = 500
 
 
@@ -81,7 +82,7 @@ def parse_document(text: str, flag: str, source: str) -> Document:
         InvalidConfiguration: the text is not YAML.
     """
     if len(text) > MAX_CHARACTERS:
-        expected = f"at most {MAX_CHARACTERS:,} characters, as a ConfigMap may hold"
+        expected = f"at most {MAX_CHARACTERS:,} characters; it has {len(text):,}"
         raise InvalidConfiguration([ConfigError(flag, source, expected)])
     try:
         document = _read_yaml(_without_tabs(text))

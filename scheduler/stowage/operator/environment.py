@@ -1,4 +1,4 @@
-"""The replaceable parts of a process: clock, Kopf watches, extender clients."""
+"""The replaceable parts of a process: clock, Kopf watches, reader, extender clients."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Protocol
 
 from stowage.api.config.loading import Extender
 from stowage.operator.clock import Clock
+from stowage.operator.configuration.reading import ConfigurationReader, ThreadReader
 from stowage.operator.extenders.client import ExtenderClient
 from stowage.operator.kopf.config_map_watch import ConfigMapWatch
 from stowage.operator.kopf.pending_pod_watch import PendingPodWatch
@@ -45,12 +46,14 @@ class Environment:
         clock: Time and randomness.
         watch_pending_pods: Makes the watch of pending pods; same arguments as `PendingPodWatch`.
         watch_config_map: Makes the watch of the ConfigMap; same arguments as `ConfigMapWatch`.
+        make_configuration_reader: Makes the reader of the versions of the ConfigMap.
         make_extender_client: Makes the client of an extender.
     """
 
     clock: Clock = field(default_factory=Clock)
     watch_pending_pods: Callable[..., PodWatcher] = PendingPodWatch
     watch_config_map: Callable[..., ConfigMapWatcher] = ConfigMapWatch
+    make_configuration_reader: Callable[[], ConfigurationReader] = ThreadReader
     make_extender_client: Callable[[Extender], ExtenderClient] = ExtenderClient
 
 

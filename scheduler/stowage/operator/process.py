@@ -251,17 +251,15 @@ class Process:
             self._clock,
             self._may_write,
         )
-        self._configuration.follow(options, events)
+        reader = self._environment.make_configuration_reader()
+        self._configuration.follow(options, events, reader.read)
         watch = self._environment.watch_config_map(
-            self._connection,
-            options.reference,
-            self._configuration,
-            self._signals.install,
-            self._clock,
+            self._connection, reference, self._configuration, self._signals.install, self._clock
         )
         try:
             await watch.run()
         finally:
+            await reader.close()
             await events.close(0)
 
     async def _run_leader_election(self, elector: LeaderElector) -> None:

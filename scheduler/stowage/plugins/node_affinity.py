@@ -262,7 +262,7 @@ def named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
     The names are the intersection over the requirements of a term and the union over the terms;
     empty if the requirements of every term contradict each other.
     """
-    names: frozenset[str] | None = None
+    names: set[str] | None = None
     for term in terms:
         allowed: frozenset[str] | None = None
         for requirement in term.match_fields:
@@ -271,8 +271,9 @@ def named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
                 allowed = values if allowed is None else allowed & values
         if allowed is None:
             return None
-        names = allowed if names is None else names | allowed
-    return names
+        names = set() if names is None else names
+        names |= allowed  # in place: there may be thousands of terms
+    return None if names is None else frozenset(names)
 
 
 def _about(node: Node) -> tuple[dict[str, str], str]:

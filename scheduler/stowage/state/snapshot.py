@@ -39,6 +39,7 @@ from stowage.state.what_if.row_changes import RowChanges
 from stowage.state.workloads import Workloads
 
 ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
+_ValueT = TypeVar("_ValueT", bound=np.generic)
 
 _ALL = slice(None)
 
@@ -401,6 +402,15 @@ class NodeView:
     def label_codes(self, key: str) -> Int32Array:
         """``int32[nodes]``: codes in ``snapshot.label_column(key)``, -1 without the label."""
         return self.snapshot.label_codes(key)[self._where]
+
+    def by_label(self, key: str, table: NDArray[_ValueT]) -> NDArray[_ValueT]:
+        """``[nodes]``: the entries of a table over the values of a label; not to be written to.
+
+        Args:
+            key: The label.
+            table: ``[values + 1]``; the last entry is for nodes without the label.
+        """
+        return self.snapshot.label_column(key).entries(table, self._where)
 
     def ports_in_conflict(self, ports: Iterable[HostPort]) -> BoolArray:
         """``bool[nodes]``: where one of these host ports collides with one in use."""

@@ -102,16 +102,23 @@ def _best_positions(scores: ScoreResult, chosen: int) -> list[int]:
 
 
 def _best_in_blocks(total: Int64Array, chosen: int, num_others: int) -> list[int]:
-    """The same in two passes: over the totals, and over the highest totals of blocks of them."""
-    num_blocks = -(-len(total) // _BLOCK)
-    left = np.full((num_blocks, _BLOCK), _LOWEST, dtype=np.int64)
-    left.reshape(-1)[: len(total)] = total
-    highest = left.max(axis=1)
+    """The same in one pass for the highest totals of blocks, and searches of the best blocks."""
+    whole = len(total) - len(total) % _BLOCK
+    highest = total[:whole].reshape(-1, _BLOCK).max(axis=1)
+    if whole < len(total):
+        highest = np.append(highest, total[whole:].max())
+    searched: dict[int, Int64Array] = {}
     found = [chosen]
     for _ in range(num_others):
         block, place = divmod(found[-1], _BLOCK)
-        left[block, place] = _LOWEST
-        highest[block] = left[block].max()
+        left = searched.get(block)
+        if left is None:
+            left = searched[block] = total[block * _BLOCK : (block + 1) * _BLOCK].copy()
+        left[place] = _LOWEST
+        highest[block] = left[left.argmax()]
         best = int(highest.argmax())
-        found.append(best * _BLOCK + int(left[best].argmax()))
+        in_best = searched.get(best)
+        if in_best is None:
+            in_best = total[best * _BLOCK : (best + 1) * _BLOCK]
+        found.append(best * _BLOCK + int(in_best.argmax()))
     return found

@@ -8,7 +8,8 @@
     log, metrics, Event, /readyz?verbose <---------------------- ConfigurationApplied
 
 A version is in force when the engine has applied it. A refused version changes nothing and is
-reported until a valid version replaces it.
+reported until a valid version replaces it. A running scheduler loads versions in a thread, one
+after the other, so a long text does not block the event loop.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from stowage.api.events import ConfigurationChanged, Event
 from stowage.api.instructions import ConfigurationApplied
 from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.configuration.config_map import ConfigMapReference, text_of
+from stowage.operator.configuration.reading import Read, read_at_once
 from stowage.operator.writers.object_events import ObjectEventRecorder
 
 log = structlog.get_logger("stowage.operator.configuration.live_configuration")
@@ -90,16 +92,26 @@ class LiveConfiguration:
         self._select = select
         self._options: ConfigMapOptions | None = None
         self._events: ObjectEventRecorder | None = None
+        self._read: Read = read_at_once
         self._pending: dict[str, LoadedConfiguration] = {}
         self._uid = ""
         self._latest = start.hash
         self._last_version: str | None = None
         self._newest = 0
 
-    def follow(self, options: ConfigMapOptions, events: ObjectEventRecorder) -> None:
-        """Handle versions of this ConfigMap from now on, and record Events about them."""
+    def follow(
+        self, options: ConfigMapOptions, events: ObjectEventRecorder, read: Read = read_at_once
+    ) -> None:
+        """Handle versions of this ConfigMap from now on.
+
+        Args:
+            options: The ConfigMap, and how to load its text.
+            events: Records Events about the versions.
+            read: Runs the loading of a version and passes on the result, in the order of the calls.
+        """
         self._options = options
         self._events = events
+        self._read = read
 
     def handle_event(self, event_type: str | None, config_map: dict[str, Any]) -> None:
         """Handle a watch event, or (`event_type` None) an object of a list."""
@@ -118,12 +130,7 @@ class LiveConfiguration:
         if version == self._last_version:
             return
         self._last_version = version
-        try:
-            loaded = options.load(text_of(config_map, options.reference))
-        except InvalidConfiguration as invalid:
-            self._refuse(Refusal(version, invalid.errors))
-            return
-        self._take_valid(loaded)
+        self._read(lambda: _load(options, config_map, version), self._take)
 
     def handle_missing(self) -> None:
         """Report that the ConfigMap does not exist; the configuration in force stays."""
@@ -131,7 +138,8 @@ class LiveConfiguration:
             return
         self._last_version = ""
         missing = ConfigError("--configmap", str(self._options.reference), "an existing ConfigMap")
-        self._refuse(Refusal("", [missing]))
+        refusal = Refusal("", [missing])
+        self._read(lambda: refusal, self._take)  # after the versions that are still being read
 
     def handle_applied(self, instruction: ConfigurationApplied) -> None:
         """Note that the engine has applied a configuration."""
@@ -176,6 +184,12 @@ class LiveConfiguration:
         """Whether a watch event is older than the newest version, e.g. because it is repeated."""
         return 0 < parse_resource_version(metadata.get("resourceVersion", "")) < self._newest
 
+    def _take(self, outcome: LoadedConfiguration | Refusal) -> None:
+        if isinstance(outcome, Refusal):
+            self._refuse(outcome)
+        else:
+            self._take_valid(outcome)
+
     def _take_valid(self, loaded: LoadedConfiguration) -> None:
         was_refused = self.refusal is not None
         self.refusal = None
@@ -204,6 +218,15 @@ class LiveConfiguration:
     def _record_event(self, *, is_warning: bool, reason: str, note: str) -> None:
         if self._events is not None:
             self._events.record(self._uid, is_warning=is_warning, reason=reason, note=note)
+
+
+def _load(
+    options: ConfigMapOptions, config_map: Mapping[str, Any], version: str
+) -> LoadedConfiguration | Refusal:
+    try:
+        return options.load(text_of(config_map, options.reference))
+    except InvalidConfiguration as invalid:
+        return Refusal(version, invalid.errors)
 
 
 def _applied_note(instruction: ConfigurationApplied) -> str:

@@ -6,8 +6,7 @@ import numpy as np
 
 from stowage.framework.verdict import ACCEPT_ALL, BoolArray, FilterVerdict, Rejection
 from stowage.plugins.inter_pod_affinity.pre_filter import DomainsByKey, FilterState
-from stowage.plugins.inter_pod_affinity.terms import on_nodes
-from stowage.state.snapshot import NodeView
+from stowage.state.snapshot import NodeView, Snapshot
 
 AFFINITY_RULES = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY_RULES = "node(s) didn't match pod anti-affinity rules"
@@ -21,7 +20,9 @@ def required_terms_verdict(state: FilterState, nodes: NodeView) -> FilterVerdict
     else the anti-affinity of placed pods.
     """
     return first_that_applies(
-        _unlike(state, nodes), _within(state.far, nodes), _within(state.kept_away, nodes)
+        _unlike(state, nodes),
+        _within(state.far, nodes),
+        _within(_without(state.kept_away, state.far), nodes),
     )
 
 
@@ -49,16 +50,37 @@ def _unlike(state: FilterState, nodes: NodeView) -> BoolArray | None:
     """Nodes whose domains lack a pod that matches, or that lack a topology label."""
     satisfied: BoolArray | None = None
     for key, domains in state.near.items():
-        codes = nodes.label_codes(key)
-        mask = codes >= 0 if state.first_of_its_kind else on_nodes(domains, codes)
+        wanted = domains
+        if state.first_of_its_kind:
+            wanted = np.arange(len(domains)) < len(domains) - 1
+        if wanted[:-1].all() and _all_have(key, nodes.snapshot):
+            continue
+        mask = nodes.by_label(key, wanted)
         satisfied = mask if satisfied is None else satisfied & mask
     return None if satisfied is None else np.logical_not(satisfied)
+
+
+def _all_have(key: str, snapshot: Snapshot) -> bool:
+    """Whether all nodes have a label; rows without a node have none."""
+    column = snapshot.label_column(key)
+    return len(column.codes) - column.num_absent == snapshot.num_nodes
 
 
 def _within(domains_by_key: DomainsByKey, nodes: NodeView) -> BoolArray | None:
     """Nodes in one of the domains."""
     hit: BoolArray | None = None
     for key, domains in domains_by_key.items():
-        mask = on_nodes(domains, nodes.label_codes(key))
+        mask = nodes.by_label(key, domains)
         hit = mask if hit is None else hit | mask
     return hit
+
+
+def _without(domains_by_key: DomainsByKey, others: DomainsByKey) -> DomainsByKey:
+    """The domains that are not among others: a node in one of those has its reason already."""
+    left = {}
+    for key, domains in domains_by_key.items():
+        other = others.get(key)
+        new = domains if other is None else domains & ~other
+        if new.any():
+            left[key] = new
+    return left

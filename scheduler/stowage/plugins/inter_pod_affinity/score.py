@@ -55,7 +55,7 @@ def affinity_score(state: ScoreState, nodes: NodeView) -> Int64Array:
     """Raw scores, ``int64[nodes]``: the weights of each node's domains over all topology keys."""
     score: Int64Array | None = None
     for key, weights in state.weights.items():
-        part = weights.take(nodes.label_codes(key), mode="wrap")
+        part = nodes.by_label(key, weights)
         score = part if score is None else score + part
     return np.zeros(len(nodes), dtype=np.int64) if score is None else score
 

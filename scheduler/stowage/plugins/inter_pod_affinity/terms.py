@@ -9,7 +9,6 @@ import numpy as np
 
 from stowage.api.values.selectors import NOTHING, Selector
 from stowage.framework.verdict import BoolArray, Int64Array
-from stowage.state.arrays import Int32Array
 from stowage.state.namespaces import Namespaces
 from stowage.state.pods.pod_index import PodCounts
 from stowage.state.pods.pod_info import AffinityTerm
@@ -64,20 +63,6 @@ def matches_itself(
         if not term.selector.matches(labels):
             return False
     return True
-
-
-def on_nodes(by_domain: BoolArray, codes: Int32Array) -> BoolArray:
-    """``bool[nodes]`` from a mask over the domains of a topology key.
-
-    Args:
-        by_domain: ``bool[domains + 1]``; the last entry is for nodes without the label.
-        codes: ``int32[nodes]``, the nodes' domains; -1 for nodes without the label.
-
-    Examples:
-        >>> on_nodes(np.array([True, False, False]), np.array([0, 1, -1])).tolist()
-        [True, False, False]
-    """
-    return by_domain.take(codes, mode="wrap")
 
 
 def present_domains(per_domain: Int64Array) -> BoolArray:

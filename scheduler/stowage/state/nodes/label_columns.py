@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from cachetools import LRUCache
+from numpy.typing import NDArray
 
 from stowage.api.values.selectors import Operator, Requirement, Selector, parse_int64
 from stowage.state.arrays import BoolArray, Int32Array, Int64Array, extended, read_only
@@ -16,6 +17,8 @@ from stowage.state.interning import ABSENT, Interner
 _MEMBERSHIP = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
 _EXCLUSION = (Operator.NOT_IN, Operator.NOT_EQUALS)
 _MAX_TABLES = 256
+
+_ValueT = TypeVar("_ValueT", bound=np.generic)
 
 
 class LabelColumn:
@@ -26,9 +29,20 @@ class LabelColumn:
         codes: ``int32[rows]``, the code of each row's value, `ABSENT` without the label.
         cells: The memory of `codes`, in which reading one element is much faster.
         values: Code -> value; a code without rows is free (None) until it is reused.
+        num_absent: Number of rows without the label.
     """
 
-    __slots__ = ("_codes", "_integers", "_tables", "cells", "codes", "key", "values")
+    __slots__ = (
+        "_codes",
+        "_integers",
+        "_num_out_of_order",
+        "_tables",
+        "cells",
+        "codes",
+        "key",
+        "num_absent",
+        "values",
+    )
 
     def __init__(self, key: str, num_rows: int) -> None:
         self.key = key
@@ -40,6 +54,8 @@ class LabelColumn:
         self._codes: Int32Array = np.full(num_rows, ABSENT, dtype=np.int32)
         self.codes = read_only(self._codes)
         self.cells = self._codes.data
+        self.num_absent = num_rows
+        self._num_out_of_order = 0
 
     @property
     def num_values(self) -> int:
@@ -57,7 +73,31 @@ class LabelColumn:
         self.cells[row] = new
         if old != ABSENT:
             self.values.release(old)
+        self.num_absent += (new == ABSENT) - (old == ABSENT)
+        self._num_out_of_order += (new not in (row, ABSENT)) - (old not in (row, ABSENT))
         return old, new
+
+    def entries(self, table: NDArray[_ValueT], rows: slice | Int64Array) -> NDArray[_ValueT]:
+        """The entry of a table for each of some rows, ``table[codes[rows]]``, not to be written to.
+
+        The code of a host name mostly is its row. The entries then stand in the order of the rows,
+        and copying them takes a fraction of the time of looking them up.
+
+        Args:
+            table: ``[num_values + 1]``; the last entry is for rows without the label.
+            rows: A slice of consecutive rows, or row numbers.
+        """
+        num_values = self.num_values
+        num_holes = self.num_absent - max(0, len(self._codes) - num_values)
+        if self._num_out_of_order or num_holes:
+            return table.take(self.codes[rows], mode="wrap")
+        # Rows from num_values on have no label, so the last entry is theirs.
+        if not isinstance(rows, slice):
+            return table.take(rows, mode="clip")
+        start, stop, _ = rows.indices(len(self._codes))
+        entries = table[start : min(stop, num_values)]
+        rest = stop - max(start, num_values)
+        return entries if rest <= 0 else np.append(entries, np.full(rest, table[-1]))
 
     def table(self, requirement: Requirement) -> BoolArray:
         """Which values meet a requirement; recomputed only when values are added or removed.
@@ -76,6 +116,7 @@ class LabelColumn:
 
     def grow(self, num_rows: int) -> None:
         """Extend the arrays to `num_rows`."""
+        self.num_absent += num_rows - len(self._codes)
         self._codes = extended(self._codes, num_rows, ABSENT)
         self.codes = read_only(self._codes)
         self.cells = self._codes.data

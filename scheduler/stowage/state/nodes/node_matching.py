@@ -27,6 +27,8 @@ from stowage.state.nodes.label_columns import LabelColumn
 from stowage.state.snapshot import NodeView, Snapshot
 
 _SETS = (Operator.IN, Operator.NOT_IN)
+_MANY_TERMS = 16
+"""From this number on, terms are summed up by values and names instead of node by node."""
 
 
 def requirement_mask(nodes: NodeView, requirement: Requirement) -> BoolArray:
@@ -62,23 +64,35 @@ def node_term_mask(nodes: NodeView, term: NodeTerm) -> BoolArray:
 def preferred_terms_weights(nodes: NodeView, terms: Iterable[PreferredTerm]) -> Int64Array:
     """``int64[nodes]``: the sum of the weights of the terms that match each node.
 
-    A term with one requirement about a label costs time by the values that it names, not by the
-    number of nodes: its weight is added per value of the label.
+    A term with one requirement, about a label or the name, costs time by the values that it names,
+    not by the number of nodes: its weight is added per value of the label, or in one row.
     """
+    return _sum_of_weights(nodes, ((each.term, each.weight) for each in terms))
+
+
+def _sum_of_weights(nodes: NodeView, weighted: Iterable[tuple[NodeTerm, int]]) -> Int64Array:
     weights: Int64Array = np.zeros(len(nodes), dtype=np.int64)
     by_key: dict[str, _WeightsByValue] = {}
-    for preferred in terms:
-        term, weight = preferred.term, preferred.weight
-        if len(term.labels) != 1 or term.fields or term.error:
+    by_name: _WeightsByName | None = None
+    for term, weight in weighted:
+        labels, fields = term.labels, term.fields
+        if term.error or len(labels) + len(fields) != 1:
             weights += node_term_mask(nodes, term) * weight
-            continue
-        key = term.labels[0].key
-        of_key = by_key.get(key)
-        if of_key is None:
-            of_key = by_key[key] = _WeightsByValue(nodes.snapshot.label_column(key))
-        of_key.add(term.labels[0], weight)
+        elif labels:
+            key = labels[0].key
+            of_key = by_key.get(key)
+            if of_key is None:
+                of_key = by_key[key] = _WeightsByValue(nodes.snapshot.label_column(key))
+            of_key.add(labels[0], weight)
+        elif fields[0].key == NODE_NAME_FIELD:
+            by_name = by_name or _WeightsByName(nodes.snapshot)
+            by_name.add(fields[0], weight)
+        else:
+            weights += _field_mask(nodes, fields[0]) * weight
     for of_key in by_key.values():
         weights += of_key.total()[nodes.take(of_key.column.codes)]
+    if by_name is not None:
+        weights += nodes.take(by_name.total())
     return weights
 
 
@@ -110,12 +124,40 @@ class _WeightsByValue:
         return self._table + self._everywhere
 
 
+class _WeightsByName:
+    """Sums of weights per row, of requirements that hold for one node or for all others."""
+
+    __slots__ = ("_everywhere", "_snapshot", "_table")
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._everywhere = 0
+        self._table: Int64Array = np.zeros(snapshot.num_rows, dtype=np.int64)
+
+    def add(self, requirement: Requirement, weight: int) -> None:
+        """Add a weight where a requirement, In or NotIn with one name, holds."""
+        if requirement.operator is Operator.NOT_IN:
+            self._everywhere += weight
+            weight = -weight
+        (name,) = requirement.values
+        row = self._snapshot.row_of(name)
+        if row is not None:
+            self._table[row] += weight
+
+    def total(self) -> Int64Array:
+        """``int64[rows]``."""
+        return self._table + self._everywhere
+
+
 def node_terms_mask(nodes: NodeView, terms: NodeTerms) -> BoolArray:
     """``bool[nodes]``: where some term of a node selector matches.
 
     If none matches and ``terms.error`` is not empty, kube-scheduler reports the problem as an
     error instead of a mismatch; the caller does that.
     """
+    if len(terms.terms) >= _MANY_TERMS:
+        some_match: BoolArray = _sum_of_weights(nodes, ((term, 1) for term in terms.terms)) > 0
+        return some_match
     mask = np.zeros(len(nodes), dtype=np.bool_)
     for term in terms.terms:
         mask |= node_term_mask(nodes, term)

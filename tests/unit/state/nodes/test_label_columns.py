@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from stowage.api.values.selectors import Operator, Requirement
 from stowage.state import NodeView
 from stowage.state.cache import ClusterCache
+from stowage.state.nodes.label_columns import LabelColumn
 from stowage.state.nodes.node_columns import NodeColumns
 from tests.support.builders import ZONE, make_node
 
@@ -89,3 +93,27 @@ def test_numbers_are_compared_as_numbers() -> None:
     column = cache.snapshot().label_column("size")
     table = column.table(Requirement("size", Operator.GT, ("7",)))
     assert table[nodes.label_codes("size")].tolist() == [False, True, False]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.integers(1, 8),
+    st.lists(st.tuples(st.integers(0, 11), st.sampled_from([None, "a", "b", "row"]))),
+    st.integers(0, 4),
+)
+def test_entries_of_rows_are_those_of_their_codes(
+    num_named: int, changes: list[tuple[int, str | None]], grown: int
+) -> None:
+    """Whether codes and rows are in the same order, as for host names, or not."""
+    column = LabelColumn("key", 12)
+    for row in range(num_named):
+        column.set(row, f"n{row}")
+    for row, value in changes:
+        column.set(row, f"n{row}" if value == "row" else value)
+    column.grow(12 + grown)
+    table = np.arange(column.num_values + 1) * 10
+    expected = table[column.codes]
+    some = np.flatnonzero(column.codes >= 0)
+    for rows in (slice(None), slice(2, 7), slice(9, 16), some, np.arange(12 + grown)[::-1]):
+        assert column.entries(table, rows).tolist() == expected[rows].tolist()
+    assert column.num_absent == int((column.codes < 0).sum())

@@ -60,6 +60,8 @@ def test_node_selector_terms(
 ) -> None:
     compiled = compile_node_selector(NodeSelector(tuple(terms)))
     assert node_terms_mask(nodes, compiled).tolist() == want
+    many = compile_node_selector(NodeSelector(tuple(terms * 20)))
+    assert node_terms_mask(nodes, many).tolist() == want
 
 
 def test_node_selector_and_required_affinity_must_both_hold(nodes: NodeView) -> None:
