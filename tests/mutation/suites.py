@@ -5,15 +5,32 @@ from __future__ import annotations
 import pytest
 from hypothesis import Phase, settings
 
+from simcluster.tests.support import timeouts
 from tests.mutation.mutants import SOURCE
 
-#: What judges: the suites that need no other process and no network.
+#: Integration tests that start no process: the shell runs in the event loop of the test.
+_IN_PROCESS = (
+    "client",
+    "extensions/test_custom_resources.py",
+    "extensions/test_extender_client.py",
+    "extensions/test_gated_pods.py",
+    "process/test_configmap.py",
+    "process/test_operator_shell.py",
+    "scheduling/test_claims.py",
+    "scheduling/test_preemption.py",
+    "scheduling/test_scheduling.py",
+    "scheduling/test_volumes.py",
+    "security/test_connection_limits.py",
+    "security/test_endpoints_access.py",
+)
+#: What judges: the suites that need no other process and no other machine.
 SUITES = (
     "tests/unit",
     "tests/stories",
     "tests/gangs",
     "tests/properties",
     "tests/conformance",
+    *(f"tests/integration/{tests}" for tests in _IN_PROCESS),
     *(f"{SOURCE}/{room}" for room in ("api", "state", "queue", "framework", "engine", "plugins")),
 )
 PYTEST_FLAGS = (
@@ -27,12 +44,17 @@ PYTEST_FLAGS = (
 )
 
 
-class SameExamples:
-    """A plugin of pytest: Hypothesis tries the same examples each time, and simplifies none."""
+_WAIT_TIMEOUT_S = 15.0
+"""A judged process has little beside it; what waits longer waits for what a mutant has lost."""
+
+
+class FastTests:
+    """A plugin of pytest: the same examples each time, and short waits."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Load the profile before the tests are imported, for their settings inherit from it."""
+        """Set both before the tests are imported: they inherit and copy these settings."""
+        timeouts.WAIT_TIMEOUT_S = _WAIT_TIMEOUT_S
         phases = [Phase.explicit, Phase.generate]
         same = settings(derandomize=True, database=None, phases=phases)
         settings.register_profile("mutation", same)

@@ -8,14 +8,23 @@ import pytest
 from structlog.testing import capture_logs
 
 from stowage.api.events import BindSucceeded, Event, NodeSeen, PendingPodGone, PendingPodSeen
-from stowage.api.instructions import ReportProblem
+from stowage.api.instructions import (
+    BindClaims,
+    ClaimReference,
+    ClaimToBind,
+    PodReference,
+    ReleaseClaims,
+    ReportProblem,
+)
 from stowage.framework.authoring import SUCCESS, CycleState, PodInfo, Status
 from stowage.operator.inbox import Inbox
 from stowage.operator.metrics.scheduler_metrics import Metrics
 from tests.support.builders import make_node, make_pod
+from tests.support.device_builders import allocated, make_claim
 from tests.support.dispatchers import make_dispatcher
 from tests.support.engines import default_engine
-from tests.support.fake_api import FakeApiClient, FakeTime
+from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
+from tests.unit.operator.tasks import let_tasks_run
 
 
 class SlowPreBind:
@@ -76,6 +85,22 @@ async def test_a_pod_is_bound_only_after_its_pre_bind_plugins_have_ended(shell: 
     assert BindSucceeded("uid-p", "n") in await shell.next_events()
     (binding,) = [each for each in shell.client.sent("POST") if each.path.endswith("/binding")]
     assert binding.body["target"]["name"] == "n"
+
+
+async def test_claims_are_written_only_after_those_of_the_attempt_before_are_released(
+    shell: _Shell,
+) -> None:
+    pod, claim = PodReference("default", "p", "uid-p"), make_claim("c", version="3")
+    allocation = allocated(claim, "n", "gpu-0").status.allocation
+    release = ReleaseClaims(pod, (ClaimReference("default", "old", "uid-old", "3"),))
+    shell.client.script("PATCH", SILENCE)
+    shell.dispatcher.dispatch(
+        [release, BindClaims(pod, "n", (ClaimToBind(claim, allocation),), number=1)]
+    )
+    await let_tasks_run()
+    (request,) = shell.client.requests
+    assert request.path.endswith("/resourceclaims/old/status")
+    await shell.dispatcher.close(0.0)
 
 
 async def test_a_problem_is_logged_once_a_minute_and_counted_each_time(shell: _Shell) -> None:
