@@ -23,7 +23,8 @@ from tests.mutation.mutants import Mutant
 from tests.mutation.report import Report, rows_by
 from tests.mutation.results import Outcome, Result, Results
 from tests.mutation.sampling import every_mutant, sample
-from tests.mutation.suites import PYTEST_FLAGS, SUITES, FastTests
+from tests.mutation.short_waits import ShortWaits
+from tests.mutation.suites import PYTEST_FLAGS, SUITES, SameExamples
 
 FIGURES = Path(__file__).with_name("figures.json")
 _ALIVE = (Outcome.SURVIVED, Outcome.NOT_COVERED)
@@ -93,7 +94,7 @@ def _is_to_be_judged(mutant: Mutant, results: Results, *, again: bool) -> bool:
 
 
 def _pytest(tests: Sequence[str], plugin: object) -> int:
-    return int(pytest.main([*PYTEST_FLAGS, *tests], plugins=[FastTests(), plugin]))
+    return int(pytest.main([*PYTEST_FLAGS, *tests], plugins=[SameExamples(), ShortWaits(), plugin]))
 
 
 if __name__ == "__main__":

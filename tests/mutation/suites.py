@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import Phase, settings
 
-from simcluster.tests.support import timeouts
 from tests.mutation.mutants import SOURCE
 
 #: Integration tests that start no process: the shell runs in the event loop of the test.
@@ -44,17 +43,12 @@ PYTEST_FLAGS = (
 )
 
 
-_WAIT_TIMEOUT_S = 15.0
-"""A judged process has little beside it; what waits longer waits for what a mutant has lost."""
-
-
-class FastTests:
-    """A plugin of pytest: the same examples each time, and short waits."""
+class SameExamples:
+    """A plugin of pytest: Hypothesis tries the same examples each time, and simplifies none."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Set both before the tests are imported: they inherit and copy these settings."""
-        timeouts.WAIT_TIMEOUT_S = _WAIT_TIMEOUT_S
+        """Load the profile before the tests are imported, for their settings inherit from it."""
         phases = [Phase.explicit, Phase.generate]
         same = settings(derandomize=True, database=None, phases=phases)
         settings.register_profile("mutation", same)

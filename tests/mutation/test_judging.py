@@ -60,7 +60,7 @@ from tests.mutation import judging, mutants
 from tests.mutation.coverage_map import CoverageMap, CoverageRecorder
 from tests.mutation.judging import Judge
 from tests.mutation.results import Results
-from tests.mutation.suites import FastTests
+from tests.mutation.suites import SameExamples
 
 KEPT = ("steps:swap_op:0", "steps:swap_op:1", "Crew.size:number:0", "unused:number:0")
 judging._CPU_LIMIT_S = 0.5
@@ -76,7 +76,7 @@ else:
         workers=2,
         budget_s=10.0,
     )
-sys.exit(pytest.main([*flags, "-s", "test_crew.py"], plugins=[FastTests(), plugin]))
+sys.exit(pytest.main([*flags, "-s", "test_crew.py"], plugins=[SameExamples(), plugin]))
 """
 
 
