@@ -9,10 +9,14 @@ from tests.mutation.mutants import SOURCE
 
 #: Integration tests that start no process: the shell runs in the event loop of the test.
 _IN_PROCESS = (
+    "analysis/test_bad_clusters.py",
+    "analysis/test_observer.py",
+    "analysis/test_pod_groups.py",
     "client",
     "extensions/test_custom_resources.py",
     "extensions/test_extender_client.py",
     "extensions/test_gated_pods.py",
+    "extensions/test_pod_groups.py",
     "process/test_configmap.py",
     "process/test_operator_shell.py",
     "scheduling/test_claims.py",
