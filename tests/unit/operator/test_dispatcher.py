@@ -43,7 +43,6 @@ from tests.support.engines import default_engine
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
 from tests.unit.operator.tasks import let_tasks_run
 
-
 POD = PodReference("default", "p", "uid-p")
 SELECT = SetSelectedNode("default", "data", "uid-data", "7")
 CLAIM = make_claim("c", version="3")
