@@ -44,7 +44,9 @@ def main() -> int:
     every = every_mutant(options.folder / "mutants.json")
     chosen = sample(every, options.sample, options.seed)
     chosen = [each for each in chosen if each.file.startswith(tuple(options.only))]
-    waiting = [each for each in chosen if _is_to_be_judged(each, results, again=options.again)]
+    equivalent = _equivalents(chosen, results)
+    again = options.again
+    waiting = [each for each in chosen if _is_to_be_judged(each, results, equivalent, again=again)]
     judge = Judge(
         waiting,
         CoverageMap.read(recorded),
@@ -88,9 +90,19 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _is_to_be_judged(mutant: Mutant, results: Results, *, again: bool) -> bool:
+def _equivalents(mutants: Sequence[Mutant], results: Results) -> frozenset[str]:
+    """The keys of the mutants that are listed as equivalent, as far as their change is known."""
+    known = [result for each in mutants if (result := results.get(each)) is not None]
+    return equivalents.keys_of(equivalents.read(), known)
+
+
+def _is_to_be_judged(
+    mutant: Mutant, results: Results, equivalent: frozenset[str], *, again: bool
+) -> bool:
     result = results.get(mutant)
-    return result is None or (again and result.outcome in _ALIVE)
+    if result is None:
+        return True
+    return again and result.outcome in _ALIVE and mutant.key not in equivalent
 
 
 def _pytest(tests: Sequence[str], plugin: object) -> int:

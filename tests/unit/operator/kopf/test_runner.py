@@ -9,6 +9,7 @@ from typing import Any, cast
 import aiohttp
 import pytest
 from aiohttp.test_utils import make_mocked_request
+from kopf._cogs.structs.references import Selector
 
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.outage_log import SilentOutages
@@ -130,5 +131,6 @@ async def test_the_page_of_a_proxy_is_a_connection_error() -> None:
 def test_one_config_map_is_watched_by_its_name() -> None:
     settings = config_map_watching_settings("stowage-config", no_jitter)
     ((resource, selector),) = settings.watching.field_selectors.items()
+    assert isinstance(resource, Selector)
     assert (resource.group, resource.version, resource.any_name) == ("", "v1", "configmaps")
     assert selector == "metadata.name=stowage-config"

@@ -100,8 +100,10 @@ class _FailingClient(ExtenderClient):
 
 def _extenders(inbox: Inbox, client: FakeApiClient) -> ExtenderDispatcher:
     time = FakeTime()
-    verbs = {"filter_verb": "filter", "preempt_verb": "preempt", "bind_verb": "bind"}
-    extenders = Extenders((Extender(url_prefix="http://all", **verbs),))
+    extender = Extender(
+        url_prefix="http://all", filter_verb="filter", preempt_verb="preempt", bind_verb="bind"
+    )
+    extenders = Extenders((extender,))
     binder = Binder(client, lambda: True, time.clock)
     objects = ExtenderObjects(client, time.clock, extenders)
     return ExtenderDispatcher(extenders, inbox, objects, binder, lambda: True, _FailingClient)
