@@ -42,7 +42,7 @@ def main() -> int:
         subprocess.run([sys.executable, "-m", __package__, "--record"], check=False)
     results = Results(options.folder / "results.jsonl")
     every = every_mutant(options.folder / "mutants.json")
-    chosen = sample(every, options.sample, options.seed)
+    chosen = sample(every, options.sample, options.seed)[options.skip :]
     chosen = [each for each in chosen if each.file.startswith(tuple(options.only))]
     equivalent = _equivalents(chosen, results)
     again = options.again
@@ -78,6 +78,7 @@ def _report(results: Sequence[Result], seed: int, num_mutants: int) -> Report:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("--sample", type=int, default=2_000, help="how many mutants to draw")
+    parser.add_argument("--skip", type=int, default=0, help="leave out that many drawn first")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=1, help="processes at a time")
     parser.add_argument("--budget-s", type=float, default=30.0, help="recorded CPU time of tests")
