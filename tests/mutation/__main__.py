@@ -23,6 +23,7 @@ from tests.mutation.mutants import Mutant
 from tests.mutation.report import Report, rows_by
 from tests.mutation.results import Outcome, Result, Results
 from tests.mutation.sampling import every_mutant, sample
+from tests.mutation.short_waits import ShortWaits
 from tests.mutation.suites import PYTEST_FLAGS, SUITES, SameExamples
 
 FIGURES = Path(__file__).with_name("figures.json")
@@ -42,9 +43,11 @@ def main() -> int:
         subprocess.run(recording, check=False)  # exits 1 if a test fails, which then judges nothing
     results = Results(options.folder / "results.jsonl")
     every = every_mutant(options.folder / "mutants.json")
-    chosen = sample(every, options.sample, options.seed)
+    chosen = sample(every, options.sample, options.seed)[options.skip :]
     chosen = [each for each in chosen if each.file.startswith(tuple(options.only))]
-    waiting = [each for each in chosen if _is_to_be_judged(each, results, again=options.again)]
+    equivalent = _equivalents(chosen, results)
+    again = options.again
+    waiting = [each for each in chosen if _is_to_be_judged(each, results, equivalent, again=again)]
     judge = Judge(
         waiting,
         CoverageMap.read(recorded),
@@ -76,6 +79,7 @@ def _report(results: Sequence[Result], seed: int, num_mutants: int) -> Report:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("--sample", type=int, default=2_000, help="how many mutants to draw")
+    parser.add_argument("--skip", type=int, default=0, help="leave out that many drawn first")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=1, help="processes at a time")
     parser.add_argument("--budget-s", type=float, default=30.0, help="recorded CPU time of tests")
@@ -88,13 +92,23 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _is_to_be_judged(mutant: Mutant, results: Results, *, again: bool) -> bool:
+def _equivalents(mutants: Sequence[Mutant], results: Results) -> frozenset[str]:
+    """The keys of the mutants that are listed as equivalent, as far as their change is known."""
+    known = [result for each in mutants if (result := results.get(each)) is not None]
+    return equivalents.keys_of(equivalents.read(), known)
+
+
+def _is_to_be_judged(
+    mutant: Mutant, results: Results, equivalent: frozenset[str], *, again: bool
+) -> bool:
     result = results.get(mutant)
-    return result is None or (again and result.outcome in _ALIVE)
+    if result is None:
+        return True
+    return again and result.outcome in _ALIVE and mutant.key not in equivalent
 
 
 def _pytest(tests: Sequence[str], plugin: object) -> int:
-    return int(pytest.main([*PYTEST_FLAGS, *tests], plugins=[SameExamples(), plugin]))
+    return int(pytest.main([*PYTEST_FLAGS, *tests], plugins=[SameExamples(), ShortWaits(), plugin]))
 
 
 if __name__ == "__main__":

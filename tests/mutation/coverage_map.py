@@ -125,19 +125,36 @@ class CoverageMap:
         with file.open("rb") as lines:
             return cls(msgspec.json.decode(line, type=RecordedTest) for line in lines)
 
-    def tests_of(self, mutant: Mutant) -> list[str]:
+    def tests_of(self, mutant: Mutant, changed: tuple[int, int] | None = None) -> list[str]:
         """The tests that run the changed statement, quickest first.
 
-        The time of a test includes those before it in its file, for tests of one file ask similar
-        questions: the quickest of each file come first.
+        Those that run the changed lines themselves come before all others: a statement may hold a
+        lambda that few tests call. The time of a test includes those before it in its file, for
+        tests of one file ask similar questions: the quickest of each file come first.
+
+        Args:
+            mutant: The mutant.
+            changed: The first and last line that differ; None for those of the statement.
         """
-        first, last = (line - mutant.first_line for line in mutant.lines)
-        changed = (1 << (last + 1)) - (1 << first)
+        statement = _mask(mutant, mutant.lines)
+        lines = statement if changed is None else _mask(mutant, changed)
         recorded = self._ran.get((mutant.file, mutant.function), [])
+        running = [test for test, mask in recorded if mask & lines]
+        known = set(running)
+        others = [test for test, mask in recorded if mask & statement and test not in known]
+        return [*self._in_order(running), *self._in_order(others)]
+
+    def _in_order(self, tests: Iterable[str]) -> list[str]:
         spent: defaultdict[str, float] = defaultdict(float)
         when = {}
-        for test in (test for test, mask in recorded if mask & changed):
+        for test in tests:
             file = test.partition("::")[0]
             spent[file] += self.seconds[test]
             when[test] = spent[file]
         return sorted(when, key=when.__getitem__)
+
+
+def _mask(mutant: Mutant, lines: tuple[int, int]) -> int:
+    """A bit for each of these lines, counted from the first line of the function."""
+    first, last = (line - mutant.first_line for line in lines)
+    return (1 << (last + 1)) - (1 << first)

@@ -30,6 +30,7 @@ import pytest
 from tests.mutation.coverage_map import CoverageMap
 from tests.mutation.mutants import (
     Mutant,
+    changed_lines,
     difference,
     module_of,
     mutated_code,
@@ -129,7 +130,8 @@ class Judge:
         code = mutated_code(source, mutant)
         place = str(Path(mutant.file).resolve()), mutant.function, mutant.first_line
         functions = self._functions.get(place, [])
-        covering = [each for each in self._map.tests_of(mutant) if each in self._items]
+        covering = self._map.tests_of(mutant, changed_lines(before, source))
+        covering = [each for each in covering if each in self._items]
         tests = self._within_budget(each for each in covering if each not in self._unsound)
         if code is None or any(not _fits(each, code) for each in functions):
             self._results.add(Result.of(mutant, change, Outcome.NOT_APPLICABLE))

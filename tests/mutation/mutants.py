@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -206,6 +207,15 @@ def difference(before: str, after: str) -> list[str]:
     compared = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
     changed = list(compared)[2:]  # without the names of the files
     return [f"{line[0]} {line[1:].strip()}" for line in changed if line[0] != "@"]
+
+
+def changed_lines(before: str, after: str) -> tuple[int, int]:
+    """The first and the last line of `before` that differ."""
+    old, new = before.splitlines(), after.splitlines()
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+    ends = zip(reversed(old[same:]), reversed(new[same:]), strict=False)
+    same_end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], ends))
+    return same + 1, max(same + 1, len(old) - same_end)
 
 
 def mutated_code(source: str, mutant: Mutant) -> CodeType | None:

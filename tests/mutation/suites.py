@@ -7,13 +7,33 @@ from hypothesis import Phase, settings
 
 from tests.mutation.mutants import SOURCE
 
-#: What judges: the suites that need no other process and no network.
+#: Integration tests that start no process: the shell runs in the event loop of the test.
+_IN_PROCESS = (
+    "analysis/test_bad_clusters.py",
+    "analysis/test_observer.py",
+    "analysis/test_pod_groups.py",
+    "client",
+    "extensions/test_custom_resources.py",
+    "extensions/test_extender_client.py",
+    "extensions/test_gated_pods.py",
+    "extensions/test_pod_groups.py",
+    "process/test_configmap.py",
+    "process/test_operator_shell.py",
+    "scheduling/test_claims.py",
+    "scheduling/test_preemption.py",
+    "scheduling/test_scheduling.py",
+    "scheduling/test_volumes.py",
+    "security/test_connection_limits.py",
+    "security/test_endpoints_access.py",
+)
+#: What judges: the suites that need no other process and no other machine.
 SUITES = (
     "tests/unit",
     "tests/stories",
     "tests/gangs",
     "tests/properties",
     "tests/conformance",
+    *(f"tests/integration/{tests}" for tests in _IN_PROCESS),
     *(f"{SOURCE}/{room}" for room in ("api", "state", "queue", "framework", "engine", "plugins")),
 )
 PYTEST_FLAGS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.mutation import equivalents, mutants
 from tests.mutation.coverage_map import CoverageMap, RecordedTest, functions_of
 from tests.mutation.mutants import (
     Mutant,
+    changed_lines,
     difference,
     mutants_of,
     mutated_code,
@@ -127,6 +129,35 @@ def test_the_quickest_tests_of_each_file_that_run_the_statement_come_first(file:
     assert tests.tests_of(appended) == ["a::quick", "b::quick", "a::quick too", "a::slow"]
     negated = _changes(file)["- if self.full:", "+ if not self.full:"]
     assert set(tests.tests_of(negated)) == {*tests.tests_of(appended), "b::raises"}
+
+
+def test_tests_that_run_the_changed_line_come_before_those_that_run_its_statement(
+    file: Path,
+) -> None:
+    name = file.as_posix()
+    tests = CoverageMap(
+        [
+            RecordedTest("a::statement", 0.1, {name: {"Ship.load": "2"}}),
+            RecordedTest("b::line", 2.0, {name: {"Ship.load": "6"}}),
+            RecordedTest("c::elsewhere", 0.1, {name: {"Ship.load": "8"}}),
+        ]
+    )
+    negated = _changes(file)["- if self.full:", "+ if not self.full:"]
+    below = negated.lines[0] + 1
+    in_two_lines = replace(negated, lines=(negated.lines[0], below))
+    assert tests.tests_of(in_two_lines, (below, below)) == ["b::line", "a::statement"]
+    assert tests.tests_of(in_two_lines) == ["a::statement", "b::line"]
+
+
+@pytest.mark.parametrize(
+    ("after", "want"),
+    [("a b x d", (3, 3)), ("a b d", (3, 3)), ("a x c d", (2, 2)), ("a x y c d", (2, 2))],
+)
+def test_the_lines_that_differ_are_counted_in_the_text_before(
+    after: str, want: tuple[int, int]
+) -> None:
+    before, after = ("\n".join(text.split()) for text in ("a b c d", after))
+    assert changed_lines(before, after) == want
 
 
 def test_the_last_result_of_a_mutant_counts_after_a_restart(file: Path, tmp_path: Path) -> None:

@@ -346,6 +346,22 @@ def test_a_group_of_the_coscheduling_plugin_is_a_gang_by_its_label() -> None:
     assert driver.take(PatchPodGroupStatus) == []
 
 
+def test_members_go_in_when_the_minimum_of_their_coscheduling_group_is_lowered() -> None:
+    driver = GangDriver()
+    driver.add_nodes("a", cpu="4")
+    driver.handle(PodGroupSeen(make_group(min_count=3), COSCHEDULING_GROUPS))
+    labels = {"scheduling.x-k8s.io/pod-group": "g"}
+    for name in ("p-0", "p-1"):
+        driver.show(make_pod(name, cpu="1", labels=labels))
+    driver.run(3)
+    assert driver.bound() == []
+    driver.handle(PodGroupSeen(make_group(min_count=2), COSCHEDULING_GROUPS))
+    driver.run()
+    assert driver.bound() == ["p-0", "p-1"]
+    counts = driver.engine.state.queue.incoming_counts
+    assert counts["active", "scheduling.k8s.io/PodGroupUpdate"] == 2
+
+
 def _scheduled_one_by_one() -> GangDriver:
     """A driver with an extender that filters: its round trips keep members apart."""
     extender = Extender(url_prefix="http://picky", filter_verb="filter")

@@ -117,6 +117,21 @@ def test_a_score_that_depends_on_all_nodes_changes_on_nodes_that_did_not_change(
 
 
 @pytest.mark.parametrize("reads", list(Reads))
+def test_a_normalised_score_follows_the_nodes_that_changed(reads: Reads) -> None:
+    cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
+    names = [f"n{index}" for index in range(60)]
+    scaled = Normalized("Scaled", {"n1": 10}, PluginTraits(score_reads=reads))
+    framework = framework_of(scaled)
+    first = cluster.info(make_pod("p"))  # keeps the class alive
+    assert _score(framework, cluster, *names).total[:4].tolist() == [0, 100, 0, 0]
+    scaled.scores = {"n1": 10, "n2": 20}
+    cluster.bind(make_pod("other", cpu="1"), "n2")
+    cluster.update_node(make_node("n2", labels={"new": "label"}))
+    assert _score(framework, cluster, *names).total[:4].tolist() == [0, 50, 100, 0]
+    assert first.pod_class is cluster.info(make_pod("q")).pod_class
+
+
+@pytest.mark.parametrize("reads", list(Reads))
 @pytest.mark.parametrize("score", [-1, 101])
 def test_a_score_out_of_range_is_an_error(
     cluster: MirroredCluster, reads: Reads, score: int

@@ -4,18 +4,51 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from stowage.api.events import BindSucceeded, Event, NodeSeen, PendingPodGone, PendingPodSeen
-from stowage.api.instructions import ReportProblem
+from stowage.api.events import (
+    BindFailed,
+    BindSucceeded,
+    ClaimsWritten,
+    Event,
+    EvictionFinished,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+    VolumesWritten,
+)
+from stowage.api.instructions import (
+    BindClaims,
+    BindPod,
+    BindVolumes,
+    ClaimReference,
+    ClaimToBind,
+    EvictPod,
+    Instruction,
+    PodReference,
+    ReleaseClaims,
+    ReportProblem,
+    SetSelectedNode,
+)
 from stowage.framework.authoring import SUCCESS, CycleState, PodInfo, Status
+from stowage.operator.client.api_error import ApiError
 from stowage.operator.inbox import Inbox
 from stowage.operator.metrics.scheduler_metrics import Metrics
 from tests.support.builders import make_node, make_pod
+from tests.support.device_builders import allocated, make_claim
 from tests.support.dispatchers import make_dispatcher
 from tests.support.engines import default_engine
-from tests.support.fake_api import FakeApiClient, FakeTime
+from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
+from tests.unit.operator.tasks import let_tasks_run
+
+POD = PodReference("default", "p", "uid-p")
+SELECT = SetSelectedNode("default", "data", "uid-data", "7")
+CLAIM = make_claim("c", version="3")
+ALLOCATION = allocated(CLAIM, "n", "gpu-0").status.allocation
+VICTIM = PodReference("default", "victim", "uid-victim")
+REFUSED = "403 Forbidden: no right"
 
 
 class SlowPreBind:
@@ -76,6 +109,59 @@ async def test_a_pod_is_bound_only_after_its_pre_bind_plugins_have_ended(shell: 
     assert BindSucceeded("uid-p", "n") in await shell.next_events()
     (binding,) = [each for each in shell.client.sent("POST") if each.path.endswith("/binding")]
     assert binding.body["target"]["name"] == "n"
+
+
+async def test_claims_are_written_only_after_those_of_the_attempt_before_are_released(
+    shell: _Shell,
+) -> None:
+    release = ReleaseClaims(POD, (ClaimReference("default", "old", "uid-old", "3"),))
+    shell.client.script("PATCH", SILENCE)
+    shell.dispatcher.dispatch(
+        [release, BindClaims(POD, "n", (ClaimToBind(CLAIM, ALLOCATION),), number=1)]
+    )
+    await let_tasks_run()
+    (request,) = shell.client.requests
+    assert request.path.endswith("/resourceclaims/old/status")
+    await shell.dispatcher.close(0.0)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "line", "outcome"),
+    [
+        (
+            BindPod(POD, "n"),
+            {"event": "pod not bound", "pod": "default/p", "node": "n"},
+            BindFailed("uid-p", "n", REFUSED),
+        ),
+        (
+            BindVolumes(POD, "n", claims=(SELECT,)),
+            {"event": "volumes not bound", "pod": "default/p"},
+            VolumesWritten("uid-p", error="no right"),
+        ),
+        (
+            BindClaims(POD, "n", (ClaimToBind(CLAIM, ALLOCATION),), number=7),
+            {"event": "claims not written", "pod": "default/p"},
+            ClaimsWritten("uid-p", 7, error="add finalizer to claim default/c: no right"),
+        ),
+        (
+            EvictPod(VICTIM, POD, "s", 1),
+            {"event": "pod not evicted", "pod": "default/victim"},
+            EvictionFinished("uid-p", VICTIM, error=REFUSED),
+        ),
+    ],
+    ids=lambda given: type(given).__name__ if isinstance(given, msgspec.Struct) else "",
+)
+async def test_a_write_that_is_refused_is_logged_and_reported_to_the_engine(
+    shell: _Shell, instruction: Instruction, line: dict[str, str], outcome: Event
+) -> None:
+    for method in ("POST", "PATCH", "DELETE"):
+        shell.client.script(method, ApiError(403, "Forbidden", "no right"))
+    with capture_logs() as logs:
+        shell.dispatcher.dispatch([instruction])
+        await shell.inbox.wait(5.0)
+    assert list(shell.inbox.drain(10)) == [outcome]
+    want = {**line, "error": getattr(outcome, "error", REFUSED), "log_level": "warning"}
+    assert logs == [want]
 
 
 async def test_a_problem_is_logged_once_a_minute_and_counted_each_time(shell: _Shell) -> None:

@@ -8,7 +8,11 @@ from stowage.api.events import QueueingHint
 from stowage.api.objects.pod import ContainerRestartRule, Pod
 from stowage.api.status import Code
 from stowage.framework import NoArgs
-from stowage.plugins.node_declared_features import NodeDeclaredFeatures, after_node_change
+from stowage.plugins.node_declared_features import (
+    NodeDeclaredFeatures,
+    after_node_change,
+    after_pod_update,
+)
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
 from tests.unit.plugins.single_plugin import pre_filter, refused
@@ -79,3 +83,16 @@ def test_only_changed_declared_features_of_a_node_queue_a_pod(cluster: MirroredC
     assert after_node_change(pod, bare, bare) is QueueingHint.SKIP
     assert after_node_change(pod, bare, featured) is QueueingHint.QUEUE
     assert after_node_change(pod, None, featured) is QueueingHint.QUEUE
+
+
+def test_only_changed_required_features_of_the_pod_itself_queue_it(
+    cluster: MirroredCluster,
+) -> None:
+    plain = cluster.info(make_pod("p"))
+    demanding = cluster.info(make_pod("p", host_network=True, host_users=False))
+    other = cluster.info(make_pod("q", host_network=True, host_users=False))
+    assert after_pod_update(plain, demanding, plain) is QueueingHint.QUEUE
+    assert after_pod_update(plain, plain, plain) is QueueingHint.SKIP
+    assert after_pod_update(plain, plain, other) is QueueingHint.SKIP
+    assert after_pod_update(plain, None, demanding) is QueueingHint.SKIP
+    assert after_pod_update(plain, demanding, None) is QueueingHint.SKIP

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from stowage.framework import NoArgs, PlacedMembers
 from stowage.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
+from stowage.plugins.node_resources.args import ResourceSpec, ScoringStrategy
 from stowage.plugins.placement_fragmentation import PlacementFragmentation
 from stowage.plugins.pod_group_pods_count import PodGroupPodsCount
 from stowage.state import ClusterCache, PodInfo
@@ -72,6 +73,19 @@ def test_node_resources_fit_scores_how_full_a_placement_gets(
         cpu = min(sum(pod[0] for pod in pods), cpu_have) * 100 // cpu_have
         memory = min(sum(pod[1] for pod in pods), memory_have) * 100 // memory_have
         assert score == (cpu + memory) // 2
+
+
+def test_members_that_do_not_request_a_resource_add_nothing_to_its_score() -> None:
+    gpu = "example.com/gpu"
+    cache = ClusterCache()
+    cache.update_node(make_node("n", allocatable={gpu: "8"}))
+    members = [make_pod("plain"), make_pod("gpu", requests={gpu: "2"})]
+    row = cache.snapshot().row_of("n") or 0
+    placed = tuple((make_pod_info(pod, cache.classes), row) for pod in members)
+    strategy = ScoringStrategy(resources=(ResourceSpec(gpu, 1),))
+    plugin = NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy))
+    found = [PlacedMembers(np.array([row], dtype=np.int64), placed, 0)]
+    assert plugin.score_placements(cache.snapshot(), found).tolist() == [25]
 
 
 @settings(max_examples=60, deadline=None)

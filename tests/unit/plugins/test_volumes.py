@@ -209,6 +209,13 @@ def test_a_missing_claim_is_rejected_on_every_node_unless_an_earlier_plugin_reje
     assert status.message == missing
 
 
+def test_limits_refuse_a_claim_that_was_not_made_for_the_ephemeral_volume() -> None:
+    cluster = MirroredCluster([make_node("n0")])
+    cluster.update_storage(make_claim("p-tmp", owner_uid="someone-else"))
+    with pytest.raises(ValueError, match=r"default/p-tmp was not created for pod default/p "):
+        refused(LIMITS, cluster, make_pod("p", volumes=(ephemeral_volume("tmp"),)))
+
+
 def test_a_volume_that_two_pods_share_counts_once() -> None:
     cluster = MirroredCluster([make_node("n0"), make_node("n1")])
     cluster.update_storage(

@@ -93,6 +93,16 @@ def test_an_update_of_an_assumed_pod_without_a_node_keeps_its_node(
     cache.validate()
 
 
+def test_an_older_version_of_an_assumed_pod_is_ignored(cache: ClusterCache) -> None:
+    cache.assume_pod(info(cache, resource_version="10"), "n1")
+    change = cache.update_pod(info(cache, labels={"app": "old"}, resource_version="9"))
+    assert change.ignored
+    assert change.actions == 0
+    pod = cache.get_pod("uid-p")
+    assert pod is not None
+    assert (pod.node_name, pod.labels) == ("n1", {})
+
+
 def test_a_pod_without_a_node_that_is_not_assumed_is_refused(cache: ClusterCache) -> None:
     with pytest.raises(ValueError, match="has no node and is not assumed"):
         cache.update_pod(info(cache))

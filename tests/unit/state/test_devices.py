@@ -196,6 +196,20 @@ def test_validation_counts_devices_in_flight() -> None:
         cache.validate()
 
 
+def test_validation_counts_the_shares_of_devices() -> None:
+    cache = ClusterCache()
+    claim = make_claim("a")
+    cache.update_device_object(
+        allocated(claim, "n", "gpu-0", share_id="s", consumed_capacity={"memory": "2Gi"})
+    )
+    shares = cache.snapshot().devices.allocated.shares
+    ((device, number),) = shares.items()
+    cache.validate()
+    shares[device] = number + 1
+    with pytest.raises(InvariantViolation, match="shared devices"):
+        cache.validate()
+
+
 def test_validation_finds_a_device_that_two_claims_get() -> None:
     cache = ClusterCache()
     for name in ("c", "d"):

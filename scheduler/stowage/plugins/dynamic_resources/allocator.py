@@ -98,7 +98,7 @@ class NodeSearch:
 
     Args:
         devices: Slices, classes and allocated devices.
-        claims: The claims to allocate, in order.
+        claims: The claims to allocate, in order; at least one.
         names: ``namespace/name`` of the claims, for messages.
         available: The free counters of pools by name. kube-scheduler computes them once per
             attempt, for the first pool of a name that is asked; pass the same dictionary for all
@@ -144,8 +144,8 @@ class NodeSearch:
         self._pools, self._node, self._labels = pools, node_name, labels
         for claim in range(len(self._claims)):
             self._prepare(claim)
-        if not self._claims or self._allocate_request(0, 0) is not _Outcome.DONE:
-            return None if self._claims else Solution((), ())
+        if self._allocate_request(0, 0) is not _Outcome.DONE:
+            return None
         taken = tuple(tuple(each) for each in self._results)
         return Solution(taken, tuple(tuple(each) for each in self._chosen))
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
+from structlog.testing import capture_logs
 
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.serving.delegated_access import (
@@ -102,15 +103,22 @@ async def test_a_refusal_is_cached() -> None:
 
 async def test_a_failed_token_review_is_401_and_not_cached() -> None:
     access_check = _Access(ApiError(503), ALICE, ALLOWED)
-    assert _status(await access_check.refusal("/metrics", "t1"))["code"] == 401
+    with capture_logs() as logs:
+        assert _status(await access_check.refusal("/metrics", "t1"))["code"] == 401
+    assert [line["event"] for line in logs] == ["token not reviewed"]
     assert await access_check.refusal("/metrics", "t1") is None
 
 
 async def test_a_failed_access_review_is_an_internal_error() -> None:
-    response = await _Access(ApiError(503, "Unavailable", "try later")).refusal("/metrics")
+    with capture_logs() as logs:
+        response = await _Access(ApiError(503, "Unavailable", "try later")).refusal("/metrics")
     assert response is not None
     assert response.status == 500
     assert response.text == 'Internal Server Error: "/metrics": 503 Unavailable: try later\n'
+    (line,) = logs
+    assert (line["event"], line["log_level"]) == ("access not reviewed", "warning")
+    assert (line["user"], line["path"]) == ("system:anonymous", "/metrics")
+    assert line["error"] == "503 Unavailable: try later"
 
 
 async def test_a_trailing_star_allows_all_paths_with_the_prefix() -> None:

@@ -14,7 +14,7 @@ from stowage.operator.client.api_error import ApiError
 from stowage.operator.watch.cache_comparer import CacheComparer
 from stowage.state.pods.pod_class import PodClasses
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
-from tests.support.fake_api import FakeApiClient, FakeTime
+from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
 
 CLASSES = PodClasses()
 
@@ -90,3 +90,14 @@ async def test_a_pod_being_bound_is_not_redundant() -> None:
 async def test_a_failed_comparison_is_logged() -> None:
     lines = await _compared(_State([], [], []), ApiError(503))
     assert lines[-1]["event"] == "cache not compared"
+
+
+async def test_a_comparison_runs_in_the_background_and_only_once_at_a_time() -> None:
+    client = FakeApiClient(get=[SILENCE])
+    comparer = CacheComparer(client, _State([], [], []), FakeTime().clock)
+    with capture_logs() as lines:
+        comparer.start()
+        comparer.start()
+        await client.has_sent(1)
+    assert [line["event"] for line in lines] == ["Dump of scheduling queue"]
+    assert len(client.requests) == 1

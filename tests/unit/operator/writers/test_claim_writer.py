@@ -107,6 +107,15 @@ async def test_after_a_conflict_the_claim_is_read_and_written_again() -> None:
     assert client.requests[2].body["metadata"]["resourceVersion"] == "9"
 
 
+async def test_a_write_that_is_repeated_is_logged_with_the_reason() -> None:
+    client = FakeApiClient(patch=[CONFLICT, PROTECTED, RESERVED], get=[json_of(CLAIM, "9")])
+    with capture_logs() as logs:
+        await write(client)
+    (line,) = logs
+    assert (line["event"], line["claim"]) == ("writing again", "default/c")
+    assert line["error"] == "409 Conflict: the object has been modified"
+
+
 async def test_a_claim_that_others_keep_changing_is_given_up() -> None:
     client = FakeApiClient(patch=[CONFLICT], get=[json_of(CLAIM, "9")])
     written = await write(client)
@@ -256,6 +265,20 @@ async def test_the_claim_for_extended_resources_is_created_and_named_in_the_pod(
             }
         ],
     }
+
+
+async def test_the_name_of_the_claim_is_written_again_when_the_api_server_asks_to_wait() -> None:
+    created = json_of(make_claim("p-extended-resources-x"), "4")
+    busy = ApiError(429, "TooManyRequests", "later", retry_after=7.0)
+    client, time = FakeApiClient(post=[created], patch=[PROTECTED, RESERVED, busy, {}]), FakeTime()
+    writer = ClaimWriter(client, lambda: True, time.clock, lambda _status: None)
+    extended = ExtendedClaimToBind(CLAIM.spec, ALLOCATION, (MAPPING,))
+    written = await writer.write(BindClaims(POD, "n", (), extended))
+    assert written.error == ""
+    assert [each.path for each in client.requests[-2:]] == [
+        "/api/v1/namespaces/default/pods/p/status"
+    ] * 2
+    assert time.slept == [7.0]
 
 
 async def test_a_created_claim_is_reported_if_it_cannot_be_allocated() -> None:

@@ -77,7 +77,9 @@ async def test_a_condition_that_arrives_during_a_request_is_written_after_it() -
     "fault", [TimeoutError(), ApiError(503), ApiError(409, "Conflict", "modified since")]
 )
 async def test_a_request_is_repeated_after_a_passing_fault(fault: Exception) -> None:
-    assert len(await _Run(fault, {}).write(WAITING)) == 2
+    run = _Run(fault, fault, {})
+    assert len(await run.write(WAITING)) == 3
+    assert run.time.slept == [0.2, 0.4]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage.api.instructions import ClearNomination, PatchPodStatus, PodReference
@@ -170,6 +171,17 @@ async def test_no_patch_is_sent_for_a_forgotten_pod_or_without_the_lease() -> No
     _writer(client, may_write=False).patch(REFUSED)
     await let_tasks_run()
     assert client.requests == []
+
+
+async def test_a_patch_that_is_refused_is_logged_and_not_sent_again() -> None:
+    client = FakeApiClient(patch=[ApiError(403, "Forbidden", "no right")])
+    with capture_logs() as logs:
+        _writer(client).patch(REFUSED)
+        await let_tasks_run()
+    (line,) = logs
+    assert (line["event"], line["log_level"]) == ("pod status not written", "warning")
+    assert (line["pod"], line["error"]) == ("default/p", "403 Forbidden: no right")
+    assert len(client.requests) == 1
 
 
 async def test_a_patch_is_retried_as_long_as_the_api_server_is_away() -> None:

@@ -5,18 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from stowage.api.config.extenders import Extenders
 from stowage.api.config.types import Extender
-from stowage.api.events import BindFailed, BindSucceeded, EvictionFinished, VolumesWritten
+from stowage.api.events import (
+    BindFailed,
+    BindSucceeded,
+    ClaimsWritten,
+    EvictionFinished,
+    ExtendersAnswered,
+    VictimsReviewed,
+    VolumesWritten,
+)
 from stowage.api.instructions import (
     BindByExtender,
+    BindClaims,
     BindPod,
     BindVolumes,
     BindVolumeToClaim,
+    ClaimToBind,
+    ConsultExtenders,
+    ConsultOnVictims,
     EvictPod,
     Instruction,
     PodReference,
+    VictimsOnNode,
 )
 from stowage.api.objects.meta import ObjectReference
 from stowage.operator.extenders.client import ExtenderClient
@@ -24,6 +38,7 @@ from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.writers.binder import Binder
+from tests.support.device_builders import allocated, make_claim
 from tests.support.dispatchers import make_dispatcher
 from tests.support.engines import default_engine
 from tests.support.fake_api import FakeApiClient, FakeTime
@@ -70,21 +85,58 @@ async def test_volume_writes_are_reported_as_failed() -> None:
     assert (outcome.uid, "unforeseen" in outcome.error) == ("uid-p", True)
 
 
+async def test_claim_writes_are_reported_as_failed() -> None:
+    claim = make_claim("c", version="3")
+    allocation = allocated(claim, "n", "gpu-0").status.allocation
+    write = BindClaims(POD, "n", (ClaimToBind(claim, allocation),), number=7)
+    outcome = await _outcome(write, FakeApiClient(patch=[FAULT]))
+    assert outcome == ClaimsWritten("uid-p", 7, error="RuntimeError('unforeseen')")
+
+
 class _FailingClient(ExtenderClient):
     async def send(self, *_given: Any) -> bytes:
         raise FAULT
+
+
+def _extenders(inbox: Inbox, client: FakeApiClient) -> ExtenderDispatcher:
+    time = FakeTime()
+    extender = Extender(
+        url_prefix="http://all", filter_verb="filter", preempt_verb="preempt", bind_verb="bind"
+    )
+    extenders = Extenders((extender,))
+    binder = Binder(client, lambda: True, time.clock)
+    objects = ExtenderObjects(client, time.clock, extenders)
+    return ExtenderDispatcher(extenders, inbox, objects, binder, lambda: True, _FailingClient)
 
 
 @pytest.mark.parametrize(("node_name", "answer"), [("", NOT_BOUND), ("n", BOUND)])
 async def test_a_binding_by_an_extender_is_read_back_from_the_pod(
     node_name: str, answer: object
 ) -> None:
-    inbox, client, time = Inbox(), FakeApiClient(get=[_pod_on(node_name)]), FakeTime()
-    extenders = Extenders((Extender(url_prefix="http://binder", bind_verb="bind"),))
-    binder = Binder(client, lambda: True, time.clock)
-    objects = ExtenderObjects(client, time.clock, extenders)
-    dispatcher = ExtenderDispatcher(extenders, inbox, objects, binder, lambda: True, _FailingClient)
+    inbox = Inbox()
+    dispatcher = _extenders(inbox, FakeApiClient(get=[_pod_on(node_name)]))
     dispatcher.bind(BindByExtender(POD, "n", 0))
     await inbox.wait(5.0)
     assert list(inbox.drain(10)) == [answer]
+    await dispatcher.close(0)
+
+
+async def test_questions_to_extenders_are_answered_with_the_error_and_logged() -> None:
+    inbox = Inbox()
+    dispatcher = _extenders(inbox, FakeApiClient(get=[FAULT]))
+    victims = {"n": VictimsOnNode((OTHER,))}
+    with capture_logs() as logs:
+        dispatcher.evaluate(ConsultExtenders(POD, 7, ("n",), (0,)))
+        await inbox.wait(5.0)
+        (answer,) = inbox.drain(10)
+        dispatcher.review(ConsultOnVictims(POD, 8, victims, (0,)))
+        await inbox.wait(5.0)
+        (review,) = inbox.drain(10)
+    text = "RuntimeError('unforeseen')"
+    assert answer == ExtendersAnswered("uid-p", 7, error=f"consultation: {text}")
+    assert review == VictimsReviewed("uid-p", 8, error=f"review: {text}")
+    assert [(line["event"], line["pod"], line["log_level"]) for line in logs] == [
+        ("consultation failed", "default/p", "error"),
+        ("review failed", "default/p", "error"),
+    ]
     await dispatcher.close(0)

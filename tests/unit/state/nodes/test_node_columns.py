@@ -131,6 +131,19 @@ def test_a_row_without_a_node_object_and_pods_is_reused(columns: NodeColumns) ->
     assert columns.set_node(make_node("m")) == row
 
 
+def test_a_row_that_storage_objects_hold_is_reused_after_the_last_has_released_it(
+    columns: NodeColumns,
+) -> None:
+    row = columns.hold("n")
+    assert columns.hold("n") == row
+    columns.release(row)
+    assert columns.is_held(row)
+    assert columns.row_of("n") == row
+    columns.release(row)
+    assert not columns.is_held(row)
+    assert columns.row_of("n") is None
+
+
 def test_columns_grow_with_the_cluster(columns: NodeColumns) -> None:
     rows = [columns.set_node(make_node(f"n{index}", cpu=str(index))) for index in range(200)]
     assert columns.num_rows == len(columns.exists) == len(columns.names)

@@ -1,0 +1,54 @@
+"""What keeps a connection from being opened is named together with the file that was read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stowage.operator.client.connection import connect, kubernetes_config
+
+NOT_IN_A_POD = "Service host/port is not set."
+
+
+@pytest.fixture
+def default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The default kubeconfig, which does not exist yet."""
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    path = tmp_path / "default"
+    monkeypatch.setattr(kubernetes_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(path))
+    return path
+
+
+def _broken(path: Path) -> Path:
+    path.write_text("kind: Config\n")
+    return path
+
+
+@pytest.fixture
+def broken_default(default: Path) -> Path:
+    return _broken(default)
+
+
+async def _problem(kubeconfig: str | None = None) -> str:
+    with pytest.raises(kubernetes_config.ConfigException) as caught:
+        await connect(kubeconfig)
+    return str(caught.value)
+
+
+@pytest.mark.usefixtures("default")
+async def test_without_a_kubeconfig_and_outside_of_a_cluster_all_sources_are_named() -> None:
+    assert await _problem() == (
+        "there is no kubeconfig (--kubeconfig, $KUBECONFIG or ~/.kube/config), and this is not "
+        f"a pod of a cluster: {NOT_IN_A_POD}"
+    )
+
+
+async def test_a_default_kubeconfig_that_cannot_be_used_is_named(broken_default: Path) -> None:
+    assert (await _problem()).startswith(f"the kubeconfig {broken_default} cannot be used: ")
+
+
+@pytest.mark.usefixtures("broken_default")
+async def test_the_kubeconfig_of_the_option_is_named_and_not_the_default(tmp_path: Path) -> None:
+    own = _broken(tmp_path / "own")
+    assert (await _problem(str(own))).startswith(f"the kubeconfig {own} cannot be used: ")
