@@ -272,7 +272,8 @@ class Process:
         await elector.renew()
 
     def _may_write(self) -> bool:
-        return self._elector is None or self._elector.may_write()
+        is_leader = self._elector is None or self._elector.may_write()
+        return is_leader and not self._restored.is_set()
 
     def _is_standby(self) -> bool:
         return self._cache_sync.is_complete() and not self._may_write()
