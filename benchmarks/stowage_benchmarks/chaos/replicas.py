@@ -18,7 +18,7 @@ from simcluster.harness.processes import ChildProcess, ChildProcesses
 from stowage_benchmarks.chaos import replica as chaos_replica
 from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
 from stowage_benchmarks.chaos.replays import RECORDINGS
-from stowage_benchmarks.process_cost import address_space_bytes, memory_mib
+from stowage_benchmarks.process_cost import address_space_bytes, cpu_wait_s, memory_mib
 
 CONFIG_MAP = "default/stowage"
 DECISIONS = "decisions"
@@ -178,6 +178,14 @@ class Replicas:
         return max(
             (life.memory[-1][1] for life in self._current.values() if life.memory), default=0.0
         )
+
+    def cpu_waits(self) -> dict[int, float]:
+        """Seconds that each process, the API server among them, has waited for a CPU, by PID."""
+        waits: dict[int, float] = {}
+        for child in self._processes.children:
+            with suppress(OSError):
+                waits[child.pid] = cpu_wait_s(child.pid)
+        return waits
 
     @property
     def running(self) -> list[str]:
