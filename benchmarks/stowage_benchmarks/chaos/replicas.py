@@ -246,13 +246,14 @@ async def limit_for(life: Life, seconds: float, kind: int, room: int) -> bool:
     with suppress(OSError):
         if kind == resource.RLIMIT_AS:
             has = address_space_bytes(pid)
-        before = resource.prlimit(pid, kind)
-        resource.prlimit(pid, kind, (has + room, before[1]))
+        # Inherited by the process; its own may be that of another fault.
+        normal = resource.getrlimit(kind)
+        resource.prlimit(pid, kind, (has + room, normal[1]))
         try:
             await asyncio.sleep(seconds)
         finally:
             if life.child.exit_status is None:
-                resource.prlimit(pid, kind, before)
+                resource.prlimit(pid, kind, normal)
         return True
     return False
 

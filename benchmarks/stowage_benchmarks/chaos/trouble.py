@@ -252,10 +252,10 @@ class Trouble:
         return condition()
 
     async def _stop_leader(self, step: Step) -> bool:
-        leader = await self._leader()
-        if not (leader and self._replicas.can_be_stopped(leader)):
-            return False
         async with self._isolation:
+            leader = await self._leader()
+            if not (leader and self._replicas.can_be_stopped(leader)):
+                return False
             self._ledger.disturbed(time.monotonic(), step.kind)
             await self._replicas.stop_for(leader, step.seconds)
         return True
@@ -307,11 +307,11 @@ class Trouble:
 
     async def _cut_off(self, step: Step) -> bool:
         """Cut the leader off from the server, in one direction."""
-        leader = await self._leader()
-        if not leader:
-            return False
         direction = TO_SERVER if step.kind == kinds.CUT_REQUESTS else TO_REPLICA
         async with self._isolation:
+            leader = await self._leader()
+            if not leader:
+                return False
             self._ledger.disturbed(time.monotonic(), step.kind)
             await self._ways.cut_for(leader, direction, step.seconds)
         return True
