@@ -44,6 +44,15 @@ def memory_mib(pid: int) -> float:
     return sum(_status_mib("VmRSS", each) for each in _family(pid))
 
 
+def cpu_wait_s(pid: int) -> float:
+    """Seconds that the main thread of a process could have run and had no CPU, since its start.
+
+    Raises:
+        OSError: there is no such process, or the kernel does not count it.
+    """
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+
+
 def address_space_bytes(pid: int) -> int:
     """Size of the address space of a process, which RLIMIT_AS limits.
 

@@ -61,7 +61,11 @@ class GangLedger:
         if not line.group:
             return
         gang = self.by_name.setdefault(line.group, SeenGang())
-        if line.node and line.uid not in gang.bound:
+        if line.is_restored:
+            # It is as it was in the backup, which says whether it is bound.
+            gang.bound.discard(line.uid)
+            gang.gone.discard(line.uid)
+        if line.node and line.change != "DELETED" and line.uid not in gang.bound:
             gang.bound.add(line.uid)
             counts["members of gangs bound"] += 1
         if line.change == "DELETED" or line.phase in _FINISHED:

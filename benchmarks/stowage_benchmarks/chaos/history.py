@@ -19,15 +19,24 @@ from simcluster import SimulatedCluster
 from simcluster.auth.rbac import Decision
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
-from simcluster.kinds.resources import LEASES, NODES, POD_GROUPS, PODS, RESOURCE_CLAIMS
+from simcluster.kinds.resources import EVENTS, LEASES, NODES, POD_GROUPS, PODS, RESOURCE_CLAIMS
 from simcluster.store.store import Change
 from stowage.api.values.quantity import quantity_milli_value
+from stowage.operator.lease import LEASE_API, LeaderElectionOptions
 
 Json: TypeAlias = dict[str, Any]
 
-LEASE_NAMESPACE = "kube-system"
+_ELECTION = LeaderElectionOptions(identity="")
+OWN_LEASE = {
+    "apiVersion": LEASE_API,
+    "kind": "Lease",
+    "namespace": _ELECTION.lease_namespace,
+    "name": _ELECTION.lease_name,
+}
+"""The Lease of the replicas, as an Event refers to it."""
 _FLUSH_INTERVAL_S = 0.05
 _author: ContextVar[str] = ContextVar("author", default="")
+_arrived_at: ContextVar[float] = ContextVar("arrived_at", default=0.0)
 
 
 class PodChange(msgspec.Struct, tag="pod", omit_defaults=True):
@@ -76,9 +85,12 @@ class LeaseChange(msgspec.Struct, tag="lease", omit_defaults=True):
 class WriteArrived(msgspec.Struct, tag="write", omit_defaults=True):
     """A write request of a replica reached the API server; its outcome is not part of the line.
 
+    An Event is a line only if it is stored, because the request does not say what it is about.
+
     Attributes:
         verb: As in a rule of RBAC.
-        resource: With its subresource, as in ``pods/binding``; never leases, nor Events on them.
+        resource: With its subresource, as in ``pods/binding``; never leases, nor Events on the
+            Lease of the replicas: that it was lost is written after that, and without it.
     """
 
     at: float
@@ -121,6 +133,8 @@ class GroupChange(msgspec.Struct, tag="group", omit_defaults=True):
 Line: TypeAlias = PodChange | GroupChange | ClaimChange | NodeChange | LeaseChange | WriteArrived
 
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+#: Events are deleted by the server, when they are old.
+_EVENT_WRITES = {"ADDED": "create", "MODIFIED": "patch"}
 
 _DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
@@ -144,6 +158,7 @@ class HistoryWriter:
         store.subscribe(RESOURCE_CLAIMS.stored_in, self._on_claim)
         store.subscribe(NODES.stored_in, self._on_node)
         store.subscribe(LEASES.stored_in, self._on_lease)
+        store.subscribe(EVENTS.stored_in, self._on_event)
         cluster.server.access.audit = self._on_request
 
     async def run(self) -> None:
@@ -161,14 +176,20 @@ class HistoryWriter:
     def _on_request(self, user: User, attributes: Attributes, decision: Decision) -> None:
         # What the store does from here on in this request's task is this user's work.
         _author.set(user.name if user.name.startswith("replica-") else "")
+        _arrived_at.set(time.monotonic())
         verb, resource, name = attributes.verb, attributes.resource, attributes.name
         if not _author.get() or not decision.is_allowed or verb not in _WRITES:
             return
-        # The Event on the Lease that it was lost is written after that, and without it.
-        is_of_lease = resource == "events" and attributes.namespace == LEASE_NAMESPACE
-        if resource != "leases" and not is_of_lease:
+        if resource not in ("leases", "events"):
             parts = (resource, attributes.subresource) if attributes.subresource else (resource,)
-            self._add(WriteArrived(time.monotonic(), user.name, verb, "/".join(parts), name))
+            self._add(WriteArrived(_arrived_at.get(), user.name, verb, "/".join(parts), name))
+
+    def _on_event(self, change: Change) -> None:
+        about, verb = change.current.obj.get("involvedObject", {}), _EVENT_WRITES.get(change.type)
+        is_of_lease = OWN_LEASE.items() <= about.items()
+        if _author.get() and verb is not None and not is_of_lease:
+            name = change.current.name
+            self._add(WriteArrived(_arrived_at.get(), _author.get(), verb, "events", name))
 
     def _on_pod(self, change: Change) -> None:
         pod = change.current.obj

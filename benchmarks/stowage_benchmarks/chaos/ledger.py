@@ -62,12 +62,15 @@ class Disturbance:
         was_taken_over: Whether the lease has changed hands since.
         recovered_at: The first binding after that; None while there is none.
         limit_s: So long it may take; None where other faults may be in the way.
+        waited_s: So long the processes on its way waited for a CPU, which does not count: others
+            use the machine, too.
     """
 
     at: float
     kind: str
     holder: str
     limit_s: float | None = None
+    waited_s: float = 0.0
     was_taken_over: bool = False
     recovered_at: float | None = None
 
@@ -80,7 +83,10 @@ class Disturbance:
         if self.recovered_at is None:
             return f"no replica bound a pod {after}"
         took_s = self.recovered_at - self.at
-        return f"no pod was bound for {took_s:.2f} s {after}" if took_s > limit_s else ""
+        if took_s <= limit_s + self.waited_s:
+            return ""
+        waited = f", {self.waited_s:.2f} s of them without a CPU" if self.waited_s else ""
+        return f"no pod was bound for {took_s:.2f} s{waited} {after}"
 
 
 @dataclass(slots=True)

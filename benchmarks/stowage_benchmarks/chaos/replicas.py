@@ -18,7 +18,7 @@ from simcluster.harness.processes import ChildProcess, ChildProcesses
 from stowage_benchmarks.chaos import replica as chaos_replica
 from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
 from stowage_benchmarks.chaos.replays import RECORDINGS
-from stowage_benchmarks.process_cost import address_space_bytes, memory_mib
+from stowage_benchmarks.process_cost import address_space_bytes, cpu_wait_s, memory_mib
 
 CONFIG_MAP = "default/stowage"
 DECISIONS = "decisions"
@@ -179,6 +179,14 @@ class Replicas:
             (life.memory[-1][1] for life in self._current.values() if life.memory), default=0.0
         )
 
+    def cpu_waits(self) -> dict[int, float]:
+        """Seconds that each process, the API server among them, has waited for a CPU, by PID."""
+        waits: dict[int, float] = {}
+        for child in self._processes.children:
+            with suppress(OSError):
+                waits[child.pid] = cpu_wait_s(child.pid)
+        return waits
+
     @property
     def running(self) -> list[str]:
         """Names of the replicas that run."""
@@ -238,13 +246,14 @@ async def limit_for(life: Life, seconds: float, kind: int, room: int) -> bool:
     with suppress(OSError):
         if kind == resource.RLIMIT_AS:
             has = address_space_bytes(pid)
-        before = resource.prlimit(pid, kind)
-        resource.prlimit(pid, kind, (has + room, before[1]))
+        # Inherited by the process; its own may be that of another fault.
+        normal = resource.getrlimit(kind)
+        resource.prlimit(pid, kind, (has + room, normal[1]))
         try:
             await asyncio.sleep(seconds)
         finally:
             if life.child.exit_status is None:
-                resource.prlimit(pid, kind, before)
+                resource.prlimit(pid, kind, normal)
         return True
     return False
 

@@ -2,9 +2,11 @@
 
 import os
 
-from stowage_benchmarks.process_cost import cpu_seconds, memory_mib, peak_memory_mib
+from stowage_benchmarks.process_cost import cpu_seconds, cpu_wait_s, memory_mib, peak_memory_mib
 
 
 def test_the_time_and_memory_of_a_process_are_measured() -> None:
     assert cpu_seconds(os.getpid()) > 0
+    waited_s = cpu_wait_s(os.getpid())
+    assert 0 <= waited_s <= cpu_wait_s(os.getpid())
     assert 1 < memory_mib(os.getpid()) <= peak_memory_mib(os.getpid())

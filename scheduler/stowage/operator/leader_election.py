@@ -27,13 +27,13 @@ import structlog
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.outage_log import REPEAT_AFTER_S, plain_message
-from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.clock import Clock
 from stowage.operator.lease import (
     RELEASED_DURATION_S,
     LeaderElectionOptions,
     LeaseClient,
     held_spec,
+    version_of,
 )
 from stowage.operator.writers.object_events import ObjectEventRecorder
 
@@ -118,7 +118,7 @@ class LeaderElector:
     @property
     def lease_version(self) -> int:
         """The resource version of the Lease as last read or written; 0 before."""
-        return parse_resource_version(self._lease.get("metadata", {}).get("resourceVersion", ""))
+        return version_of(self._lease)
 
     @property
     def has_run_out(self) -> bool:
@@ -265,7 +265,7 @@ class LeaderElector:
         return self._renewed_at + self._options.renew_deadline_s - self._clock.monotonic()
 
     async def _try_once(self) -> bool:
-        lease = await self._leases.get()
+        lease = await self._read()
         if lease is None:
             if self._clock.monotonic() < self._held_by_other_until:
                 return False
@@ -276,6 +276,15 @@ class LeaderElector:
             return False
         self._observe(await self._leases.update(lease, self._held_spec(lease["spec"])))
         return True
+
+    async def _read(self) -> dict[str, Any] | None:
+        """The Lease; one that is older than it was seen before is read again.
+
+        A proxy may answer once from the past, and this process would end for nothing.
+        """
+        lease = await self._leases.get()
+        is_older = lease is not None and 0 < version_of(lease) < self.lease_version
+        return await self._leases.get() if is_older else lease
 
     def _held_spec(self, previous: dict[str, Any]) -> dict[str, Any]:
         return held_spec(previous, self._options, self._clock.timestamp_micro())

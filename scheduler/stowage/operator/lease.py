@@ -11,6 +11,7 @@ import msgspec
 
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.resource_version import parse_resource_version
 
 LEASE_API = "coordination.k8s.io/v1"
 
@@ -152,6 +153,11 @@ def held_spec(previous: dict[str, Any], options: LeaderElectionOptions, now: str
         "renewTime": now,
         "leaseTransitions": transitions if is_renewal or not previous else transitions + 1,
     }
+
+
+def version_of(lease: dict[str, Any]) -> int:
+    """The resource version of a Lease; 0 if it has none."""
+    return parse_resource_version(lease.get("metadata", {}).get("resourceVersion", ""))
 
 
 def _exact_timeout(seconds: float) -> aiohttp.ClientTimeout:

@@ -59,6 +59,7 @@ from stowage.operator.watch.custom_resources import CustomResourceWatch
 from stowage.operator.watch.pending_pods import PendingPods
 from stowage.operator.watch.pod_groups import PodGroupWatch
 from stowage.operator.watch.reflector import Reflector
+from stowage.operator.watch.restore import Restore
 from stowage.operator.writers.binder import Binder
 from stowage.operator.writers.claim_releaser import ClaimReleaser
 from stowage.operator.writers.claim_writer import ClaimWriter
@@ -112,7 +113,7 @@ class Process:
         self._connection = connection
         self._connections = [connection]
         self._stop = options.stop or asyncio.Event()
-        self._restored = asyncio.Event()
+        self._restore = Restore()
         self._has_synced_once = False
         self._inbox = Inbox()
         self._decisions = KeptDecisions(options.decision_log, clock.unix_nanoseconds)
@@ -216,7 +217,7 @@ class Process:
     def _start_background(self) -> list[asyncio.Task[None]]:
         jobs: list[tuple[str, Coroutine[Any, Any, None]]] = [
             ("credentials", self._connection.keep_fresh()),
-            ("restore", self._until_restored()),
+            ("restore", self._restore.until_noted()),
             ("pending pods", self._when_to_list(self._pending_pod_watch.run)),
             ("custom resources", self._custom_resources.run()),
             *((f"{it.kind} reflector", self._when_to_list(it.run)) for it in self._reflectors),
@@ -229,14 +230,6 @@ class Process:
         if self._options.config_map is not None:
             jobs.append(("configuration", self._run_config_map_watch(self._options.config_map)))
         return [asyncio.create_task(job, name=name) for name, job in jobs]
-
-    async def _until_restored(self) -> None:
-        """Return, which ends the process, when the API server was set back to an earlier state.
-
-        Queue, assumed pods and writes in flight are of a past that the server does not know.
-        """
-        await self._restored.wait()
-        log.error("the API server was set back to an earlier state")
 
     def _when_to_list(self, run: _Job) -> Coroutine[Any, Any, None]:
         return run() if self._elector is None else self._elector.after_first_attempt(run)
@@ -270,7 +263,8 @@ class Process:
         await elector.renew()
 
     def _may_write(self) -> bool:
-        return self._elector is None or self._elector.may_write()
+        is_leader = self._elector is None or self._elector.may_write()
+        return is_leader and not self._restore.is_noted
 
     def _is_standby(self) -> bool:
         return self._cache_sync.is_complete() and not self._may_write()
@@ -346,11 +340,9 @@ class Process:
         return start_recording(options, self._options.configuration, self._clock)
 
     def _make_reflectors(self) -> list[Reflector[Any]]:
-        on_restored = self._restored.set
+        client, inbox, clock, note = self._client, self._inbox, self._clock, self._restore.note
         return [
-            Reflector(
-                kind, self._client, self._inbox, self._clock, self._raw_objects(kind), on_restored
-            )
+            Reflector(kind, client, inbox, clock, self._raw_objects(kind), note)
             for kind in REFLECTED_KINDS
         ]
 
@@ -411,7 +403,7 @@ class Process:
         # Not the client that needs the Lease: the Event that it was lost is written without it.
         lease = OwnObject(LEASE_API, "Lease", options.lease_namespace, options.lease_name)
         events = ObjectEventRecorder(self._client, lease, "LeaderElection", self._clock)
-        observers = ElectionObservers(self._reconnect, self._restored.set)
+        observers = ElectionObservers(self._reconnect, self._restore.note)
         return LeaderElector(self._client, options, self._clock, observers, events)
 
     def _reconnect(self, unresponsive_since: float | None) -> None:

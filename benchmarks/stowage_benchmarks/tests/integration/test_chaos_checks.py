@@ -198,5 +198,7 @@ async def test_a_replica_is_limited_for_a_while(kind: int, tmp_path: Path) -> No
         while (now := resource.prlimit(child.pid, kind)) == before:  # noqa: ASYNC110 - the kernel
             await asyncio.sleep(0.01)
         assert 0 < now[0] < 2**40
+        overlapping = asyncio.create_task(chaos_replicas.limit_for(life, 0.6, kind, 1))
         assert await limiting
+        assert await overlapping
         assert resource.prlimit(child.pid, kind) == before

@@ -13,7 +13,7 @@ from simcluster.auth.users import MASTERS
 from simcluster.tests.support.api_client import LEASES, PODS, ApiClient, pod
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from stowage_benchmarks.chaos.history import (
-    LEASE_NAMESPACE,
+    OWN_LEASE,
     HistoryReader,
     HistoryWriter,
     LeaseChange,
@@ -24,12 +24,7 @@ from stowage_benchmarks.chaos.history import (
 )
 
 REPLICA = "replica-a"
-EVENTS_OF_LEASE = f"/api/v1/namespaces/{LEASE_NAMESPACE}/events"
-EVENT = {
-    "metadata": {"name": "e"},
-    "involvedObject": {"namespace": LEASE_NAMESPACE},
-    "reason": "LeaderElection",
-}
+EVENTS = "/apis/events.k8s.io/v1/namespaces/kube-system/events"
 LEASE = {"metadata": {"name": "stowage"}, "spec": {"holderIdentity": "a1"}}
 
 
@@ -51,8 +46,6 @@ async def _history(file: Path, rule: FaultRule | None) -> list[Line]:
             ApiClient(cluster.url, "token-of-a") as replica,
         ):
             await replica.post(LEASES, LEASE)
-            # An Event on the Lease needs no Lease, so it is not in the history.
-            assert (await replica.post(EVENTS_OF_LEASE, EVENT)).status == 201
             await admin.post(PODS, pod("p"))
             if rule is not None:
                 cluster.faults.add(rule)
@@ -97,6 +90,50 @@ async def test_each_change_has_its_author(tmp_path: Path) -> None:
     assert (bound.change, bound.by, bound.node) == ("MODIFIED", REPLICA, "n1")
     assert gone
     assert all(isinstance(line, PodChange) and line.by == "" for line in gone)
+
+
+async def test_only_events_on_the_lease_of_the_replicas_are_left_out(tmp_path: Path) -> None:
+    options = ClusterOptions(
+        token="admin", users={"token-of-a": User(REPLICA, (MASTERS,))}, rbac=True
+    )
+    cluster = SimulatedCluster([], options)
+    writer = HistoryWriter(cluster, tmp_path / "history")
+    about = {
+        "on-lease": OWN_LEASE,
+        "on-other-lease": {**OWN_LEASE, "name": "other"},
+        "on-pod": {"apiVersion": "v1", "kind": "Pod", "namespace": "kube-system", "name": "p"},
+    }
+    async with cluster:
+        writing = asyncio.create_task(writer.run())
+        async with (
+            ApiClient(cluster.url, "admin") as admin,
+            ApiClient(cluster.url, "token-of-a") as replica,
+        ):
+            for name, regarding in about.items():
+                created = await replica.post(EVENTS, _event(name, regarding))
+                assert created.status == 201, created
+            await admin.post(EVENTS, _event("by-admin", about["on-pod"]))
+            await admin.post(PODS, pod("last"))
+            lines = await _lines_until(tmp_path / "history", "last")
+        writing.cancel()
+    written = [line for line in lines if isinstance(line, WriteArrived)]
+    assert [(line.by, line.verb, line.resource, line.name) for line in written] == [
+        (REPLICA, "create", "events", "on-other-lease"),
+        (REPLICA, "create", "events", "on-pod"),
+    ]
+
+
+def _event(name: str, regarding: dict[str, str]) -> dict[str, object]:
+    return {
+        "metadata": {"name": name},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "stowage",
+        "reportingInstance": "stowage-a",
+        "action": "LeaderElection",
+        "reason": "LeaderElection",
+        "regarding": regarding,
+        "type": "Normal",
+    }
 
 
 async def test_a_binding_whose_answer_was_lost_is_in_the_history(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from stowage_benchmarks.chaos.ledger import LATE_S, Ledger
 from stowage_benchmarks.chaos.plan import KILL_LEADER
 from stowage_benchmarks.chaos.pods import WITH_VOLUME
 from stowage_benchmarks.chaos.result import final_violations
+from stowage_benchmarks.chaos.trouble import waited_in_turn_s
 
 A, B = "replica-a", "replica-b"
 
@@ -154,6 +155,23 @@ def test_a_leader_must_be_replaced_within_the_limit(
         ledger.take([LeaseChange(6.0, B, "b1"), bound("2", bound_at, by=B)])
     assert ended.lateness == sentence
     assert list(final_violations(ledger, ClusterState([], []), ())) == [sentence] * bool(sentence)
+
+
+def test_time_without_a_cpu_does_not_count_in_a_takeover(ledger: Ledger) -> None:
+    ledger.take([LeaseChange(0.0, A, "a1"), bound("1", 1.0)])
+    ended = ledger.disturbed(2.0, KILL_LEADER, limit_s=5.0)
+    ledger.take([LeaseChange(6.0, B, "b1"), bound("2", 9.0, by=B)])
+    ended.waited_s = 2.0
+    assert ended.lateness == ""
+    ended.waited_s = 1.5
+    told = "no pod was bound for 7.00 s, 1.50 s of them without a CPU"
+    assert ended.lateness == f"{told} after: {KILL_LEADER}"
+
+
+def test_the_two_processes_that_waited_longest_for_a_cpu_count() -> None:
+    before, after = {1: 10.0, 2: 20.0, 3: 30.0, 4: 9.0}, {1: 11.0, 2: 20.5, 3: 30.1, 5: 7.0}
+    assert waited_in_turn_s(before, after) == pytest.approx(1.5)
+    assert waited_in_turn_s(before, {}) == 0.0
 
 
 def test_a_recovery_without_a_limit_is_never_late(ledger: Ledger) -> None:

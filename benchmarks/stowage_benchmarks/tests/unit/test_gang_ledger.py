@@ -58,6 +58,17 @@ def test_a_member_that_has_gone_counts_as_bound_and_may_hold_the_others() -> Non
     assert ledger.gangs.held() == {"c"}
 
 
+def test_members_are_bound_after_a_restore_as_they_were_in_the_backup() -> None:
+    ledger = _taken(_group(2), _member("a", "n1"), _member("b"), _member("b", "n2"))
+    ledger.take(
+        _member("b", "n2" * (change == "DELETED"), change, is_restored=True)
+        for change in ("DELETED", "ADDED")
+    )
+    assert list(ledger.gangs.torn()) == ["gang g is left with 1 of at least 2 members"]
+    ledger.take([_member("a", change="DELETED")])
+    assert ledger.gangs.held() == {"b"}
+
+
 def test_a_group_ends_with_its_last_member() -> None:
     ledger = _taken(_group(1), _member("a", "n1"))
     assert ledger.gangs.ended() == []

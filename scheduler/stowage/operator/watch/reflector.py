@@ -54,8 +54,9 @@ from stowage.operator.watch.invalid_objects import invalid_object_event
 from stowage.operator.watch.list_age import (
     ListAge,
     StaleListError,
+    ask_whether_reached,
+    doubt_stale_lists,
     is_from_the_future,
-    restored_question,
 )
 from stowage.operator.watch.stale_events import StaleEventFilter
 
@@ -242,9 +243,11 @@ class Reflector(Generic[T]):
     async def _catch_up(self) -> None:
         """List if that is needed, or make sure that the watch can resume."""
         if not self._resource_version or self._num_refreshes_listed < self._num_refreshes:
+            await doubt_stale_lists(self._age, self._client, self._kind.path)
             await self._list()
         elif self._may_be_restored:
-            await self._ask_whether_restored()
+            await ask_whether_reached(self._client, self._kind.path, self._resource_version)
+            self._may_be_restored = False
 
     async def _wait_until_served(self) -> None:
         """Report that there are no objects, and look again later: the API may be added."""
@@ -346,18 +349,6 @@ class Reflector(Generic[T]):
             log.warning("believes an old list", kind=self.kind, resource_version=resource_version)
             self._is_restored = True
             self._on_restored()
-
-    async def _ask_whether_restored(self) -> None:
-        """Ask whether the server has reached the version from which the watch is to resume.
-
-        Without the field selector, for which the server may read many objects to find one.
-
-        Raises:
-            ApiError: it has not.
-        """
-        params = restored_question(self._resource_version)
-        await self._client.get(self._kind.path, params, self._client.timeouts.list_timeout)
-        self._may_be_restored = False
 
     def report_all_gone(self) -> None:
         """Report that every object is gone, because the kind is not served any more."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from stowage.api.reflected_kinds import NODES
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.watch.list_age import MAX_STALE_LISTS
+from stowage.operator.watch.list_age import MAX_STALE_LISTS, STALE_LISTS_BEFORE_QUESTION
 from stowage.operator.watch.reflector import Reflector
 from tests.support.fake_api import FakeApiClient
 from tests.unit.operator.watch.scripted_reflector import (
@@ -102,6 +102,45 @@ async def test_a_server_that_lags_behind_another_one_was_not_restored() -> None:
     )
     assert await run.arrived() == ["+a", "+b", "-a"]
     assert told == []
+
+
+async def test_a_restored_server_is_asked_when_a_new_leader_finds_its_lists_too_old() -> None:
+    """The list of a new leader comes before the watch would have resumed with a question."""
+    back = list_json(version=5)
+    run, told = _restored_run(
+        [list_json(node_json("a")), back, back, back], [watch_line("ERROR", GONE)], TOO_LARGE
+    )
+    assert await run.arrived() == ["+a", "-a"]
+    assert told == ["restored"]
+    assert [each.method for each in run.client.requests] == [
+        *("GET", "WATCH", "GET", "GET"),
+        *("ASK", "GET", "WATCH"),
+    ]
+
+
+async def test_versions_of_a_kind_that_has_a_store_of_its_own_are_not_compared() -> None:
+    """Leases may be in another etcd than nodes: with a higher revision, which nodes never reach."""
+    run, told = _restored_run([list_json(node_json("a"))], [EndOfScript()], TOO_LARGE)
+    run.reflector.refresh(at_least=1000)
+    assert await run.arrived() == ["+a"]
+    assert told == []
+    assert run.watched_from() == ["10"]
+    asked = [each.params["resourceVersion"] for each in run.requests("ASK")]
+    assert asked == ["1000"]
+    assert len(run.requests("GET")) == STALE_LISTS_BEFORE_QUESTION + 1
+
+
+async def test_a_list_from_the_past_is_not_believed_because_another_store_counts_on_its_own() -> (
+    None
+):
+    """The refused version is that of the Lease; versions of nodes still only grow."""
+    first = [list_json(node_json("a"))] * (STALE_LISTS_BEFORE_QUESTION + 1)
+    past, now = list_json(version=5), list_json(node_json("a"), version=12)
+    run, told = _restored_run([*first, past, now], [watch_line("ERROR", GONE)], TOO_LARGE)
+    run.reflector.refresh(at_least=1000)
+    assert await run.arrived() == ["+a"]
+    assert told == []
+    assert run.watched_from() == ["10", "12"]
 
 
 async def test_an_old_list_of_a_server_that_was_not_restored_is_ignored() -> None:
