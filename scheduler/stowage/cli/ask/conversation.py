@@ -29,7 +29,7 @@ from stowage.cli.ask import capacity, compact, explain, what_if
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.source import ClusterContents, failures_reported, kept, read_contents
 from stowage.cli.failures import print_error
-from stowage.cli.plain_help import PlainGroup
+from stowage.cli.plain_help import PlainCommand, PlainGroup
 from stowage.cli.terminal import terminal
 
 PROMPT = "stowage> "
@@ -45,7 +45,7 @@ _COMMANDS: Mapping[str, Callable[..., None]] = {
     "compact": compact.compact_command,
 }
 for _name, _command in _COMMANDS.items():
-    _questions.command(_name)(_command)
+    _questions.command(_name, cls=PlainCommand)(_command)
 _ASK = typer.main.get_command(_questions)
 
 
