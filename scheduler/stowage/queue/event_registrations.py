@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -147,7 +148,7 @@ class EventRegistrations:
                 self.events_of((scheduler_name, plugin))
 
     def registered_for(self, event: ClusterEvent) -> dict[PluginKey, tuple[Registration, ...]]:
-        """The plugins that registered the event, each with the matching registrations."""
+        """The plugins that registered the event, by name, each with the matching registrations."""
         kind = (event.resource, event.action)
         known = self._by_event.get(kind)
         if known is None:
@@ -158,9 +159,11 @@ class EventRegistrations:
         return known
 
     def _find_registered(self, event: ClusterEvent) -> dict[PluginKey, tuple[Registration, ...]]:
+        # Sorted, because unschedulable pods move in this order. Two texts of one configuration may
+        # list the plugins differently, and a recording has the effective configuration only.
         found = {
             key: tuple(each for each in registered if each.event.matches(event))
-            for key, registered in self._registered.items()
+            for key, registered in sorted(self._registered.items(), key=itemgetter(0))
         }
         return {key: matching for key, matching in found.items() if matching}
 

@@ -10,10 +10,17 @@ import yaml
 from typer.testing import CliRunner
 
 from stowage.api.config.loading import API_VERSION, KIND, configuration_hash, load_configuration
+from stowage.api.events import NodeSeen, PendingPodSeen
+from stowage.api.instructions import BindPod
+from stowage.api.objects.node import Taint
+from stowage.api.objects.pod import Toleration
 from stowage.cli.effective import effective_builtins
 from stowage.cli.main import app
 from stowage.cli.profiles import make_frameworks
+from stowage.engine import Engine, Journal, make_engine, replay
 from stowage.plugins import in_tree_registry
+from tests.support.builders import make_node, make_pod
+from tests.support.engines import of_type
 
 REPOSITORY = Path(__file__).parents[3]
 SAMPLES = sorted((REPOSITORY / "config").glob("*.yaml"))
@@ -44,6 +51,31 @@ def test_the_effective_configuration_has_the_same_plugins_order_and_weights() ->
         names = [plugin.name for plugin in loaded.profile.plugins[point]]
         assert names == [plugin.name for plugin in plugins]
     assert loaded.profile.weights == written.profile.weights
+
+
+def engine_of(builtins: Any, choose: Any, **parts: Any) -> Engine:
+    return make_engine(make_frameworks(load_configuration(builtins)), choose, **parts)
+
+
+def test_what_an_event_moves_is_scheduled_in_the_same_order_under_the_effective_configuration() -> (
+    None
+):
+    """A recording has only the effective one, and it lists the plugins by extension point."""
+    journal = Journal()
+    engine = engine_of(None, lambda _num_ties: 0, journal=journal)
+    taint = Taint("dedicated", "infra", "NoSchedule")
+    full, tainted = make_node("full", cpu="1"), make_node("tainted", cpu="8", taints=[taint])
+    engine.handle([NodeSeen(full), NodeSeen(tainted)], 0.0)
+    tolerant = {"tolerations": [Toleration("dedicated", "Exists")]}
+    pods = [
+        make_pod("large", cpu="9", scheduler_name="stowage", **tolerant),
+        make_pod("repelled", cpu="2", scheduler_name="stowage"),
+    ]
+    engine.handle(map(PendingPodSeen, pods), 0.0)
+    engine.schedule(0.0, 2)
+    engine.handle([NodeSeen(make_node("new", cpu="16"))], 10.0)
+    assert len(of_type(BindPod, engine.schedule(10.0, 2))) == 2
+    replay(journal, lambda choose, _wall_clock: engine_of(effective(None), choose))
 
 
 def test_equivalent_configurations_have_the_same_hash() -> None:
