@@ -9,8 +9,8 @@ recording do, but not the decisions about them.
   earlier configuration, and the state of its volume PreBind.
 - Plugins hold what they reserved, and have no method to export or import it.
 - A pod in flight is requeued by the events since it was popped, with their old and new objects.
-- The order of pods with equal sort keys depends on when they entered five queues and the cache's
-  rows, and ties between nodes depend on the order of the rows.
+- The order of pods with equal sort keys depends on when each entered the queue, or returned to it,
+  and ties between nodes depend on the order of the cache's rows.
 
 A checkpoint without one of these replays to another state, and a checkpoint with all of them is a
 second copy of every data structure. So a bounded journal only shows the last calls, and only a

@@ -47,7 +47,8 @@ Invariants, checked by `SchedulingQueue.validate`:
 - A pod is in exactly one state.
 - No event is lost for a pod. Either the pod is unschedulable and the hints of the plugins that
   rejected it run at once, or it is in flight and they run when its rejection is known.
-- The same calls give the same order in every run: no code iterates over a set.
+- The same calls give the same order in every run: no code iterates over a set. Nor does the order
+  depend on the order in which a configuration lists its plugins.
 - An event costs time in proportion to the groups of pods that the plugins registered for it
   rejected, and to the pods it moves. A pop or an add costs O(log n). A group holds the pods of one
   class that the same plugins reject; a hint that reads only the class runs once per group.

@@ -29,13 +29,13 @@ class ActiveQueue:
 
     def put(self, queued: QueuedPod, sort_key: SortKey) -> None:
         """Add a pod, or move an active one to its new sort key."""
-        self._heap.push(queued.uid, sort_key, queued)
+        self._heap.push(queued.uid, sort_key, queued, queued.turn)
 
     def put_all(
         self, uids: Sequence[str], sort_keys: Sequence[SortKey], pods: Sequence[QueuedPod]
     ) -> None:
         """Add pods; the three sequences have the same order."""
-        self._heap.push_all(uids, sort_keys, pods)
+        self._heap.push_all(uids, sort_keys, pods, [each.turn for each in pods])
 
     def pop(self) -> QueuedPod | None:
         """Remove and return the first pod; None if the queue is empty."""

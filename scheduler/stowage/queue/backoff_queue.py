@@ -87,9 +87,9 @@ class BackoffQueue:
         # A pod stays in its heap: an update does not change why it failed.
         may_pop_early = self._pops_early and queued.was_rejected and not queued.info.group
         if queued.uid in self._failed or not (may_pop_early or queued.uid in self._rejected):
-            self._failed.push(queued.uid, (expires_at,), queued)
+            self._failed.push(queued.uid, (expires_at,), queued, queued.turn)
         else:
-            self._rejected.push(queued.uid, (expires_at, sort_key), queued)
+            self._rejected.push(queued.uid, (expires_at, sort_key), queued, queued.turn)
 
     def can_pop_early(self) -> bool:
         """Whether `pop_early` would return a pod."""

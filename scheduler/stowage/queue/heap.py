@@ -17,13 +17,13 @@ _FEW = 8
 _MIN_GARBAGE = 64
 
 
-# (sort key, number, uid, member). Numbers are unique, so members are never compared. Creating a
-# plain tuple takes a quarter of the time of a named tuple, and bulks create many.
-_Entry: TypeAlias = tuple[SortKey, int, str, T]
+# (sort key, turn, number, uid, member). Numbers are unique, so members are never compared. Creating
+# a plain tuple takes a quarter of the time of a named tuple, and bulks create many.
+_Entry: TypeAlias = tuple[SortKey, int, int, str, T]
 
 
 class KeyedHeap(Generic[T]):
-    """Members by UID, smallest sort key first, first in, first out among equal keys.
+    """Members by UID, smallest sort key first; among equal keys smallest turn, then first in.
 
     Removal only deletes the member; its heap entry is garbage and skipped when it becomes the
     first. There are never more than ``members + 64`` garbage entries, so memory is proportional to
@@ -45,41 +45,45 @@ class KeyedHeap(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """All members, in no particular order."""
-        return (member for _, _, _, member in self._members.values())
+        return (entry[4] for entry in self._members.values())
 
     def in_order(self) -> list[T]:
         """All members in the order in which `pop` would return them; O(n log n)."""
-        return [member for _, _, _, member in sorted(self._members.values())]
+        return [entry[4] for entry in sorted(self._members.values())]
 
     def get(self, uid: str) -> T | None:
         """The member with this UID, if any."""
         found = self._members.get(uid)
-        return None if found is None else found[3]
+        return None if found is None else found[4]
 
-    def push(self, uid: str, sort_key: SortKey, member: T) -> None:
+    def push(self, uid: str, sort_key: SortKey, member: T, turn: int = 0) -> None:
         """Add a member or replace the one with that UID; with an equal key it keeps its turn."""
         known = self._members.get(uid)
-        if known is not None and known[0] == sort_key:
-            self._members[uid] = (sort_key, known[1], uid, member)
+        if known is not None and known[0] == sort_key and known[1] == turn:
+            self._members[uid] = (sort_key, turn, known[2], uid, member)
             return
         number = self._next_number
         self._next_number = number + 1
-        entry = self._members[uid] = (sort_key, number, uid, member)
+        entry = self._members[uid] = (sort_key, turn, number, uid, member)
         heapq.heappush(self._entries, entry)
         if known is not None:
             self._drop_garbage()
 
     def push_all(
-        self, uids: Sequence[str], sort_keys: Sequence[SortKey], members: Sequence[T]
+        self,
+        uids: Sequence[str],
+        sort_keys: Sequence[SortKey],
+        members: Sequence[T],
+        turns: Sequence[int],
     ) -> None:
         """`push` many members; O(1) each if they outnumber the present ones."""
         if not self._members.keys().isdisjoint(uids):
-            for uid, sort_key, member in zip(uids, sort_keys, members, strict=True):
-                self.push(uid, sort_key, member)
+            for each in zip(uids, sort_keys, members, turns, strict=True):
+                self.push(*each)
             return
         numbers = range(self._next_number, self._next_number + len(uids))
         self._next_number = numbers.stop
-        added = list(zip(sort_keys, numbers, uids, members, strict=True))
+        added = list(zip(sort_keys, turns, numbers, uids, members, strict=True))
         self._members.update(zip(uids, added, strict=True))
         entries = self._entries
         if len(added) * _FEW < len(entries):
@@ -92,21 +96,21 @@ class KeyedHeap(Generic[T]):
     def peek(self) -> tuple[SortKey, T] | None:
         """The first member and its sort key, without removing it."""
         while self._entries:
-            _, number, uid, _ = self._entries[0]
+            _, _, number, uid, _ = self._entries[0]
             found = self._members.get(uid)
-            if found is not None and found[1] == number:
-                return found[0], found[3]
+            if found is not None and found[2] == number:
+                return found[0], found[4]
             heapq.heappop(self._entries)
         return None
 
     def pop(self) -> T | None:
         """Remove and return the first member; None when empty."""
         while self._entries:
-            _, number, uid, _ = heapq.heappop(self._entries)
+            _, _, number, uid, _ = heapq.heappop(self._entries)
             found = self._members.get(uid)
-            if found is not None and found[1] == number:
+            if found is not None and found[2] == number:
                 del self._members[uid]
-                return found[3]
+                return found[4]
         return None
 
     def remove(self, uid: str) -> T | None:
@@ -115,7 +119,7 @@ class KeyedHeap(Generic[T]):
         if found is None:
             return None
         self._drop_garbage()
-        return found[3]
+        return found[4]
 
     def inconsistencies(self) -> Iterator[str]:
         """Violated invariants, as text."""
@@ -123,8 +127,8 @@ class KeyedHeap(Generic[T]):
         for child in range(1, len(entries)):
             if entries[child] < entries[(child - 1) // 2]:
                 yield f"entry {child} is smaller than its parent"
-        present = {number for _, number, _, _ in entries}
-        for uid, (_, number, _, _) in self._members.items():
+        present = {entry[2] for entry in entries}
+        for uid, (_, _, number, _, _) in self._members.items():
             if number not in present:
                 yield f"member {uid} has no entry"
         if len(entries) > 2 * len(self._members) + _MIN_GARBAGE:

@@ -41,6 +41,8 @@ class QueuedPod(msgspec.Struct, eq=False):
     Attributes:
         info: The newest version of the pod.
         queued_at: When it entered the queue, or returned to it, in seconds.
+        turn: The number of that entry, counted by the queue. Attempts of one call end at the same
+            time, and an event moves pods class by class: this keeps equal pods first in, first out.
         initial_attempt_at: When it first became active; None before.
         attempts: Number of scheduling attempts.
         unschedulable_count: Number of rejected attempts; determines the backoff.
@@ -60,6 +62,7 @@ class QueuedPod(msgspec.Struct, eq=False):
 
     info: PodInfo
     queued_at: float
+    turn: int = 0
     initial_attempt_at: float | None = None
     attempts: int = 0
     unschedulable_count: int = 0

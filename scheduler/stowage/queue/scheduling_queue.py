@@ -51,6 +51,7 @@ class SchedulingQueue:
         self.nominator = Nominator()
         self.hint_durations = HintDurations()
         self._in_flight = InFlightPods()
+        self._next_turn = 0
         self._apply(rules)
 
     def _apply(self, rules: QueueRules) -> None:
@@ -288,6 +289,7 @@ class SchedulingQueue:
         if is_error:
             rejected_by = pending = ()
         queued.fail_attempt(now, rejected_by, pending)
+        queued.turn = self._turn()
         self._registrations.register_unknown(queued.scheduler_name, (*rejected_by, *pending))
         strategy = self._moves.strategy_after_attempt(queued, flight)
         self._in_flight.end(queued.uid)
@@ -395,10 +397,15 @@ class SchedulingQueue:
         return dropped
 
     def _add(self, info: PodInfo, label: str, now: float) -> QueueState:
-        state = self._waiting.enter_active(QueuedPod(info, queued_at=now), label, now)
+        queued = QueuedPod(info, queued_at=now, turn=self._turn())
+        state = self._waiting.enter_active(queued, label, now)
         if state is not QueueState.UNSCHEDULABLE:
             self.nominator.nominate(info)
         return state
+
+    def _turn(self) -> int:
+        self._next_turn += 1
+        return self._next_turn
 
     def _update_in_flight(self, flight: InFlightPod, info: PodInfo) -> None:
         old = flight.newest

@@ -30,6 +30,15 @@ def test_an_event_concerns_only_plugins_that_registered_for_it() -> None:
     assert list(registrations.registered_for(POD_DELETE)) == [(PROFILE, "Ports")]
 
 
+def test_plugins_have_the_same_order_whichever_was_registered_first() -> None:
+    there = [("Fit", NODE_ADD, None), ("Affinity", NODE_ADD, None), ("Ports", NODE_ADD, None)]
+    for registered in (there, there[::-1]):
+        registrations, _ = _registrations(*registered)
+        registrations.register_unknown(PROFILE, ["Stranger", "Custom"])
+        names = [name for _, name in registrations.registered_for(NODE_ADD)]
+        assert names == ["Affinity", "Custom", "Fit", "Ports", "Stranger"]
+
+
 def test_a_plugin_without_registrations_waits_for_every_event() -> None:
     registrations, _ = _registrations(("Fit", NODE_ADD, None))
     assert list(registrations.registered_for(POD_DELETE)) == []

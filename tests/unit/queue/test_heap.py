@@ -12,7 +12,7 @@ class _OpenHeap(KeyedHeap[str]):
 
     def damage(self) -> None:
         self._entries.reverse()
-        self._members["d"] = ((4,), 99, "d", "d")
+        self._members["d"] = ((4,), 0, 99, "d", "d")
 
 
 def _heap(*members: tuple[str, int]) -> _OpenHeap:
@@ -35,6 +35,15 @@ def test_members_are_popped_smallest_key_first() -> None:
 
 def test_equal_keys_are_popped_in_order_of_insertion() -> None:
     assert _drain(_heap(("x", 1), ("b", 1), ("m", 1), ("a", 1))) == ["x", "b", "m", "a"]
+
+
+def test_equal_keys_are_popped_in_order_of_their_turns() -> None:
+    heap = _heap()
+    for uid, turn in (("x", 3), ("b", 1), ("m", 2), ("a", 2)):
+        heap.push(uid, (1,), uid, turn)
+    heap.push("b", (1,), "b", 4)
+    assert heap.in_order() == ["m", "a", "x", "b"]
+    assert _drain(heap) == ["m", "a", "x", "b"]
 
 
 def test_in_order_lists_the_members_without_removing_them() -> None:
@@ -102,12 +111,14 @@ def test_problems_names_a_member_without_entry_and_a_disorder() -> None:
 
 
 def test_adding_many_members_at_once_equals_adding_them_one_by_one() -> None:
-    added = [(f"m{number}", ((number * 7) % 10,), f"m{number}") for number in range(30)]
+    added = [
+        (f"m{number}", ((number * 7) % 10,), f"m{number}", 30 - number) for number in range(30)
+    ]
     for known in (0, 3, 500):
         one_by_one = _heap(*((f"k{number}", number % 10) for number in range(known)))
         at_once = _heap(*((f"k{number}", number % 10) for number in range(known)))
-        for uid, key, member in added:
-            one_by_one.push(uid, key, member)
+        for each in added:
+            one_by_one.push(*each)
         at_once.push_all(*map(list, zip(*added, strict=True)))
         assert list(at_once.inconsistencies()) == []
         assert _drain(at_once) == _drain(one_by_one)
@@ -115,6 +126,6 @@ def test_adding_many_members_at_once_equals_adding_them_one_by_one() -> None:
 
 def test_adding_many_members_replaces_existing_ones() -> None:
     heap = _heap(("a", 1), ("b", 2))
-    heap.push_all(["b", "c"], [(0,), (3,)], ["b", "c"])
+    heap.push_all(["b", "c"], [(0,), (3,)], ["b", "c"], [0, 0])
     assert list(heap.inconsistencies()) == []
     assert _drain(heap) == ["b", "a", "c"]

@@ -46,6 +46,17 @@ def test_hints_run_in_the_order_of_rejections() -> None:
     assert hint.asked == names
 
 
+def test_pods_of_several_classes_that_failed_at_the_same_time_keep_their_order() -> None:
+    """The attempts of one call of the engine have the same time."""
+    for moved_at in (0.5, 60.0):
+        queue = make_queue()
+        for name, cpu in (("a", "1"), ("b", "2"), ("c", "1"), ("d", "2")):
+            by = ["NodeResourcesFit"] if cpu == "1" else ["DynamicResources", "NodeResourcesFit"]
+            reject(queue, pending(name, cpu=cpu), by=by)
+        assert queue.move_on_event(NODE_ADD, None, None, moved_at) == 4
+        assert pop_names(queue, moved_at) == ["a", "b", "c", "d"]
+
+
 def test_an_event_moves_a_pod_to_backoff_or_to_active_after_its_backoff() -> None:
     queue = make_queue()
     reject(queue, pending("early"), now=0.0)
