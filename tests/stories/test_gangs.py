@@ -383,7 +383,7 @@ def _answer(driver: GangDriver) -> None:
 def test_members_that_need_extenders_wait_for_each_other_at_permit() -> None:
     driver = _scheduled_one_by_one()
     _answer(driver)
-    assert [each.pod.name for each in driver.engine.waiting_pods()] == ["p-1"]
+    assert [each.pod.name for each in driver.engine.waiting_pods()] == ["p-0"]
     assert driver.bound() == []
     driver.schedule(1)
     _answer(driver)
@@ -393,13 +393,13 @@ def test_members_that_need_extenders_wait_for_each_other_at_permit() -> None:
 def test_a_member_whose_companions_do_not_come_gives_its_place_back_after_five_minutes() -> None:
     driver = _scheduled_one_by_one()
     _answer(driver)
-    driver.delete("p-0")
+    driver.delete("p-1")
     driver.advance(299.0)
     assert driver.engine.cache_counts()["assumed_pods"] == 1
     driver.advance(1.0)
     assert driver.engine.cache_counts()["assumed_pods"] == 0
     text = "rejected due to timeout after waiting 5m0s at plugin GangScheduling"
-    assert text in _messages(driver)["p-1"]
+    assert text in _messages(driver)["p-0"]
 
 
 def test_without_gang_scheduling_whatever_fits_is_bound_even_without_the_group() -> None:
