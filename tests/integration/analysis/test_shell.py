@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,9 @@ from rich.console import Console
 
 from stowage.analysis.compact import CompactAnswer
 from stowage.api.config.loading import load_configuration
+from stowage.cli.ask import conversation
 from stowage.cli.ask.conversation import answer_line
+from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.source import ClusterContents, read_files
 from stowage.cli.profiles import make_frameworks
 from tests.integration.analysis.test_capacity import POD, objects
@@ -55,6 +58,42 @@ def test_a_cluster_that_cannot_be_read_ends_the_shell(tmp_path: Path) -> None:
     done = run_stowage("shell", "--from", str(tmp_path / "none.json"), stdin="exit\n")
     assert (done.returncode, done.stdout) == (1, "")
     assert "none.json" in done.stderr
+
+
+def _interrupted(*_arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("problem", ["no cluster", "an interrupt"])
+def test_a_reload_that_fails_keeps_the_cluster_that_was_read_before(
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    file = Path(objects(tmp_path))
+
+    def lines() -> Iterator[str]:
+        with monkeypatch.context() as broken:
+            if problem == "no cluster":
+                file.rename(tmp_path / "away")
+            else:
+                broken.setattr(conversation, "read_contents", _interrupted)
+            yield "reload"
+            yield "explain node n1"
+        if problem == "no cluster":
+            (tmp_path / "away").rename(file)
+        yield "reload"
+        yield "exit"
+
+    told = lines()
+    monkeypatch.setattr("builtins.input", lambda _prompt: next(told))
+    conversation.converse(ClusterFlags(files=[file]))
+    shown = capfd.readouterr()
+    assert "n1: 0 pods" in shown.out
+    assert shown.err.count("3 nodes, 0 pods") == 2
+    assert shown.err.count("answers are about the one that was read before") == 1
+    assert shown.err.count(f"{file}: No such file") == (problem == "no cluster")
 
 
 def test_the_answer_of_compact_is_kept_for_the_next_time(

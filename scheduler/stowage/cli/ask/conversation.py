@@ -66,7 +66,7 @@ def converse(flags: ClusterFlags) -> None:
         if line in _EXITS:
             return
         if line == _RELOAD:
-            contents = _loaded(flags, console)
+            contents = _reloaded(flags, console) or contents
         elif line:
             answer_line(line, contents, console)
 
@@ -79,6 +79,18 @@ def _loaded(flags: ClusterFlags, console: Console) -> ClusterContents:
     text = ", ".join(f"{counts.get(kind, 0)} {kind.lower()}s" for kind in ("Node", "Pod"))
     console.print(f"{text}; ask: explain, what-if, capacity, compact; reload; exit")
     return contents
+
+
+def _reloaded(flags: ClusterFlags, console: Console) -> ClusterContents | None:
+    """The cluster as it is now; None if it cannot be read, or an interrupt ends the reading."""
+    try:
+        return _loaded(flags, console)
+    except typer.Exit:
+        pass  # the reason is printed
+    except KeyboardInterrupt:
+        console.print()
+    console.print("the cluster is not read again; answers are about the one that was read before")
+    return None
 
 
 def answer_line(line: str, contents: ClusterContents, console: Console) -> None:
