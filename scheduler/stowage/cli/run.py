@@ -146,12 +146,20 @@ def _failures_reported(
         raise typer.Exit(1) from invalid
     except cannot_start as error:
         if log_failure is not None:
-            log_failure("cannot run", [str(error) or repr(error)])
+            log_failure("cannot run", [_reason(error)])
         else:
             console = _console()
             console.print("cannot run:", style="red", end=" ")
-            console.print(str(error), markup=False)
+            console.print(_reason(error), markup=False)
         raise typer.Exit(1) from error
+
+
+def _reason(error: Exception) -> str:
+    # Imported late: it imports Rich.
+    from stowage.cli.failures import os_error_text  # noqa: PLC0415
+
+    text = os_error_text(error) if isinstance(error, OSError) else str(error)
+    return text or repr(error)
 
 
 def _console() -> Console:

@@ -260,8 +260,27 @@ def _difference(recorded: Sequence[Instruction], replayed: Sequence[Instruction]
     """The first instruction that differs, with its pod; empty if all are equal."""
     for number, (one, other) in enumerate(zip_longest(recorded, replayed)):
         if one != other:
-            return f"instruction {number}{_pod_of(one or other)}: recorded {one}, replayed {other}"
+            first, second = _shown(one, other), _shown(other, one)
+            return (
+                f"instruction {number}{_pod_of(one or other)}: recorded {first}, replayed {second}"
+            )
     return ""
+
+
+def _shown(one: Instruction | None, other: Instruction | None) -> str:
+    """An instruction as text: of two of one kind only what differs, the pod before all else."""
+    if one is None or type(one) is not type(other):
+        return repr(one)
+    differing = [
+        field for field in one.__struct_fields__ if getattr(one, field) != getattr(other, field)
+    ]
+    shown = [each for each in differing if each == "pod"] or differing
+    text = ", ".join(f"{field}={_text(getattr(one, field))}" for field in shown)
+    return f"{type(one).__name__}({text})"
+
+
+def _text(value: object) -> str:
+    return value.key if isinstance(value, PodReference) else repr(value)
 
 
 def _pod_of(instruction: Instruction | None) -> str:

@@ -206,4 +206,4 @@ async def test_a_folder_that_cannot_be_made_is_named(watched: AuditedCluster) ->
     process = await start(str(file / "folder"), "--kubeconfig", watched.kubeconfig())
     status, messages = await ended(process)
     assert status == 1
-    assert f"{file}/folder" in messages
+    assert f"error: {file}/folder: Not a directory" in messages

@@ -133,8 +133,17 @@ def test_an_observed_pod_is_asked_about_before_it_got_its_node(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("--from", "{r}", "--until", "missing"), 1, "no pod default/missing up to this time"),
-        (("--from", "{r}", "--at", "1970-01-01T00:00:00Z"), 1, "it has no calls up to this time"),
+        (("--from", "{r}", "--until", "missing"), 1, "has no pod default/missing\n"),
+        (
+            ("--from", "{r}", "--until", "missing", "--at", "1970-01-12T13:46:45Z"),
+            1,
+            "has no pod default/missing up to 1970-01-12T13:46:45.000000Z\n",
+        ),
+        (
+            ("--from", "{r}", "--at", "1970-01-01T00:00:00Z"),
+            1,
+            "it begins at 1970-01-12T13:46:40.000000Z, expected a later --at",
+        ),
         (("--from", "{r}", "--from", "{r}"), 1, "expected no other --from beside a recording"),
         (("--from", "{d}/empty"), 1, "expected a recording (*.recording) in this folder"),
         (("--from", "{d}/pod.json", "--until", "p"), 2, "--at and --until need a recording"),

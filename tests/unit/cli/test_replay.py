@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import load_configuration, to_builtins
 from stowage.api.events import NodeSeen, PendingPodSeen
-from stowage.api.instructions import BindPod
+from stowage.api.instructions import AttemptResult, BindPod
 from stowage.cli.main import app
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import Journal, make_engine
@@ -105,9 +105,24 @@ def test_a_differing_instruction_is_named(tmp_path: Path) -> None:
     entries[-1] = replace(last, instructions=changed)
     status, out, err = run(write(tmp_path / "r", entries))
     assert (status, out) == (1, "")
-    assert "call 4 (schedule at 101.000000 s) differs: instruction" in err
-    assert "about pod default/first: recorded BindPod" in err
-    assert "node_name='elsewhere'" in err
+    assert "1970-01-12T13:48:21.000000Z: call 4 (schedule at 101.000000 s) differs: in" in err
+    difference = "recorded BindPod(node_name='elsewhere'), replayed BindPod(node_name='b')"
+    assert f"about pod default/first: {difference}\n" in err
+
+
+def test_another_pod_than_the_recorded_one_is_named_without_its_whole_attempt(
+    tmp_path: Path,
+) -> None:
+    entries = recorded_calls()
+    first, *others = entries[2].instructions
+    assert isinstance(first, AttemptResult)
+    changed = replace(first, pod=replace(first.pod, name="another", uid="uid-another"))
+    entries[2] = replace(entries[2], instructions=(changed, *others))
+    err = run(write(tmp_path / "r", entries))[2]
+    difference = (
+        "recorded AttemptResult(pod=default/another), replayed AttemptResult(pod=default/first)"
+    )
+    assert difference in err
 
 
 def test_a_tie_that_does_not_occur_is_named(tmp_path: Path) -> None:
@@ -159,7 +174,17 @@ def test_damage_and_unknown_entries_are_named(tmp_path: Path) -> None:
 def test_a_pod_without_an_attempt_is_named(tmp_path: Path) -> None:
     status, out, err = run(write(tmp_path / "r", recorded_calls()), "--until", "missing")
     assert (status, out) == (1, "")
-    assert "no attempt of pod default/missing" in err
+    assert "has no attempt of pod default/missing\n" in err
+    at = ("--at", "1970-01-12T13:46:41Z")
+    status, _, err = run(tmp_path / "r", "--until", "first", *at)
+    assert (status, "of pod default/first up to 1970-01-12T13:46:41.000000Z\n" in err) == (1, True)
+
+
+def test_a_time_before_the_recording_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "r", recorded_calls())
+    status, out, err = run(path, "--at", "1970-01-12T13:46:39Z")
+    assert (status, out) == (1, "")
+    assert f"error: {path}: it begins at 1970-01-12T13:46:40.000000Z, expected a later --at" in err
 
 
 def test_a_time_that_is_none_is_a_usage_error(tmp_path: Path) -> None:

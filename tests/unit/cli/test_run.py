@@ -139,6 +139,15 @@ def test_a_missing_kubeconfig_is_refused(started: list[RunOptions]) -> None:
     assert started == []
 
 
+def test_a_folder_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_options: RunOptions) -> int:
+        raise PermissionError(13, "Permission denied", "/recordings")
+
+    monkeypatch.setattr(composition, "run_scheduler", fail)
+    monkeypatch.setattr(composition, "set_up_logging", lambda *_flags: None)
+    assert run("--record=/recordings") == (1, "cannot run: /recordings: Permission denied\n")
+
+
 def test_a_scheduler_name_names_the_only_profile() -> None:
     configuration = effective_configuration(None, "mine", {})
     assert [profile.scheduler_name for profile in configuration.profiles] == ["mine"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +58,33 @@ def read_recorded(flags: ClusterFlags) -> RecordedObjects | None:
     if len(files) > 1:
         raise UnreadableRecording(f"{named[0]}: expected no other --from beside a recording")
     path = find_recording(named[0])
-    with Recording(path) as recording:
-        offset = recording.header.unix_offset_s
-    ends_at = None if flags.at is None else flags.at.timestamp() - offset
+    ends_at = engine_time(path, flags.at)
     num_calls = None
     if flags.until is not None:
         num_calls = _calls_before(path, pod_key(flags.until), ends_at)
     return _followed(path, num_calls, ends_at)
+
+
+def engine_time(path: Path, at: datetime | None) -> float | None:
+    """A time on the clock of the recorded calls; None for no time.
+
+    Raises:
+        UnreadableRecording: The recording begins later.
+    """
+    if at is None:
+        return None
+    with Recording(path) as recording:
+        now = at.timestamp() - recording.header.unix_offset_s
+        first = next(recording.calls(), None)
+        if first is not None and first.now > now:
+            begins = recording.header.time_of_day(first.now)
+            raise UnreadableRecording(f"{path}: it begins at {begins}, expected a later --at")
+        return now
+
+
+def up_to(recording: Recording, ends_at: float | None) -> str:
+    """The end of a sentence about the calls up to a time; empty for all calls."""
+    return "" if ends_at is None else f" up to {recording.header.time_of_day(ends_at)}"
 
 
 def _followed(path: Path, num_calls: int | None, ends_at: float | None) -> RecordedObjects:
@@ -81,7 +102,7 @@ def _followed(path: Path, num_calls: int | None, ends_at: float | None) -> Recor
                 if isinstance(event, ConfigurationChanged):
                     configuration = event.configuration
         if now is None:
-            raise UnreadableRecording(f"{path}: it has no calls up to this time")
+            raise UnreadableRecording(f"{path}: expected a recording with calls: it has none")
         as_of = f"the cluster as of {recording.header.time_of_day(now)}, from a recording"
         gates = FeatureGates(recording.header.feature_gates)
         unix_s = recording.header.unix_offset_s + now
@@ -129,6 +150,6 @@ def _calls_before(path: Path, key: str, ends_at: float | None) -> int | None:
             if ends_at is not None and entry.now > ends_at:
                 break
             last.add(number, entry)
-    if not last.is_known:
-        raise NotInCluster(f"the recording has no pod {key} up to this time")
+        if not last.is_known:
+            raise NotInCluster(f"the recording has no pod {key}{up_to(recording, ends_at)}")
     return last.placed if last.attempted is None else last.attempted

@@ -32,7 +32,7 @@ from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.recorded_objects import read_recorded
 from stowage.cli.config_file import parse_configuration, print_errors, read_configuration
 from stowage.cli.coroutines import run_coroutine
-from stowage.cli.failures import print_error
+from stowage.cli.failures import os_error_text, print_error
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.plugin_discovery import discover_plugins
 from stowage.cli.profiles import make_frameworks
@@ -261,6 +261,7 @@ def failures_reported(console: Console) -> Iterator[None]:
         # The reader of the answer, such as head, has enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ApiError, *LOST_ANSWER_ERRORS) as error:
-        text = str(error) or "the API server does not answer"
+        text = os_error_text(error) if isinstance(error, OSError) else str(error)
+        text = text or "the API server does not answer"
         print_error(console, text)
         raise typer.Exit(1) from error

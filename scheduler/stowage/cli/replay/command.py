@@ -24,6 +24,7 @@ from stowage.cli.ask.flags import (
     split_lists,
 )
 from stowage.cli.ask.output import Tables, write_answer
+from stowage.cli.ask.recorded_objects import engine_time
 from stowage.cli.config_file import print_errors
 from stowage.cli.coroutines import run_coroutine
 from stowage.cli.failures import os_error_text, print_error
@@ -126,8 +127,9 @@ def _check_usage(changes: Changes, until: str | None, report: Path | None) -> No
 async def _answer(
     path: Path, changes: Changes, until: str | None, at: datetime | None
 ) -> tuple[msgspec.Struct, Tables]:
+    ends_at = engine_time(path, at)
     with Recording(path) as recording:
-        ends_at, header = _engine_time(recording, at), recording.header
+        header = recording.header
     if until is not None and not header.is_repeatable:
         found = "begins with a checkpoint" if header.checkpoint else "has no decisions to explain"
         raise NotInCluster(
@@ -147,10 +149,6 @@ def _explain(path: Path, key: str, ends_at: float | None) -> PodExplanation:
         attempt = last_attempt(recording, key, ends_at)
     with Recording(path) as recording:
         return Repetition(recording).explain(key, attempt)
-
-
-def _engine_time(recording: Recording, at: datetime | None) -> float | None:
-    return None if at is None else at.timestamp() - recording.header.unix_offset_s
 
 
 @contextmanager

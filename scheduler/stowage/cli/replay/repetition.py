@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import msgspec
@@ -12,9 +13,10 @@ from stowage.analysis.explanation import PodExplanation
 from stowage.analysis.followed_objects import FollowedObjects
 from stowage.analysis.loaded_cluster import LoadedCluster
 from stowage.api.instructions import AttemptResult
+from stowage.cli.ask.recorded_objects import up_to
 from stowage.cli.replay.engines import make_recorded_engine
 from stowage.cli.replay.report import Counts, ReplayReport
-from stowage.engine import Replay
+from stowage.engine import Replay, ReplayDiverged
 from stowage.engine.journal import Entry, HandleCall, ScheduleCall
 from stowage.recording.reader import Recording
 
@@ -65,7 +67,8 @@ class Repetition:
             if number < attempt.call:
                 self._repeat(entry)
             elif isinstance(entry, ScheduleCall):
-                self._replay.repeat_until_attempt(entry, key)
+                with self._time_named(entry):
+                    self._replay.repeat_until_attempt(entry, key)
                 return self._explanation(key, attempt.result, entry.now)
         raise NotInCluster(f"the recording ends before the attempt of pod {key}")
 
@@ -81,11 +84,21 @@ class Repetition:
         return msgspec.structs.replace(explain_pod(cluster, key), basis=basis)
 
     def _repeat(self, entry: Entry) -> None:
-        self._replay.repeat(entry)
+        with self._time_named(entry):
+            self._replay.repeat(entry)
         self._counts.add(entry)
         if isinstance(entry, HandleCall):
             for event in entry.events:
                 self._followed.follow(event)
+
+    @contextmanager
+    def _time_named(self, entry: Entry) -> Iterator[None]:
+        """Begin the message of a difference with the time of day, which --at takes."""
+        try:
+            yield
+        except ReplayDiverged as difference:
+            at = self._recording.header.time_of_day(entry.now)
+            raise ReplayDiverged(f"{at}: {difference}") from difference
 
     def _report(self) -> ReplayReport:
         return ReplayReport.of(self._recording, self._counts, self._replay.engine)
@@ -111,5 +124,5 @@ def last_attempt(recording: Recording, key: str, ends_at: float | None) -> Attem
             if isinstance(each, AttemptResult) and each.pod.key == key:
                 found = Attempt(number, each)
     if found is None:
-        raise NotInCluster(f"the recording has no attempt of pod {key} up to this time")
+        raise NotInCluster(f"the recording has no attempt of pod {key}{up_to(recording, ends_at)}")
     return found

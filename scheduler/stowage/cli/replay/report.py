@@ -107,8 +107,8 @@ def report_tables(report: ReplayReport, _wide: bool) -> list[RenderableType]:
     table = plain_table("", "", show_header=False)
     for name, value in (
         ("recorded by", f"Stowage {report.stowage}"),
-        ("from", report.started),
-        ("to", report.ended),
+        ("from", report.started or "none"),
+        ("to", report.ended or "none"),
         ("calls", f"{report.calls} with {report.events} events"),
         ("attempts", attempts or "none"),
         ("pods bound", str(report.bound)),
