@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
+from tests.openb.__main__ import main
 from tests.openb.published import differences, folder, published_trace, run
+
+
+def test_an_unknown_trace_is_a_usage_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["openb", "default", "nope"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "nope: expected one of default, gpushare40, multigpu30" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(folder() is None, reason="the data are not at hand")

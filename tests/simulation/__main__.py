@@ -19,7 +19,8 @@ from tests.simulation.report import EMPHASES, Batch, Report, code_version
 from tests.simulation.run import Outcome, simulate
 
 FILES_EVERY = 16
-"""One life in so many is recorded, and its decisions are logged: checking files takes time."""
+"""One life in so many is recorded, and its decisions are logged: checking files takes time. A life
+with files is another one than without: `--files-every` changes the lives, not only the checks."""
 
 SEEDS_PER_BATCH = 50
 
@@ -78,7 +79,7 @@ def main() -> int:
     whole = Ran("", ())
     with ProcessPoolExecutor(options.processes, initializer=_start_worker) as pool:
         batches = [
-            pool.submit(_run_batch, name, seeds, options.trace)
+            pool.submit(_run_batch, name, seeds, options.trace, options.files_every)
             for name, seeds in _batches(options, report, code)
         ]
         for done in as_completed(batches):
@@ -117,12 +118,23 @@ def _options() -> argparse.Namespace:
         help="the kinds of lives; each seed is run with each of them",
     )
     parser.add_argument(
+        "--files-every",
+        type=int,
+        default=FILES_EVERY,
+        metavar="N",
+        help="record the lives of seeds that are multiples of N, and log their decisions; another "
+        "N than %(default)s makes other lives of some seeds",
+    )
+    parser.add_argument(
         "--report",
         type=Path,
         help="a file outside the repository: seeds that it has for this commit are left out, the "
         "others are added to it",
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.files_every < 1:
+        parser.error(f"--files-every: {options.files_every} (expected 1 or more)")
+    return options
 
 
 def _batches(
@@ -147,11 +159,11 @@ def _start_worker() -> None:
     gc.freeze()
 
 
-def _run_batch(emphasis: str, seeds: Sequence[int], with_trace: bool) -> Ran:
+def _run_batch(emphasis: str, seeds: Sequence[int], with_trace: bool, files_every: int) -> Ran:
     started = time.process_time()
     ran = Ran(emphasis, seeds)
     for seed in seeds:
-        if seed % FILES_EVERY == 0:
+        if seed % files_every == 0:
             ran.num_with_files += 1
             with tempfile.TemporaryDirectory() as folder:
                 outcome = simulate(seed, EMPHASES[emphasis], files=Path(folder))
