@@ -1,6 +1,6 @@
 """``python -m stowage.cli`` is ``stowage``."""
 
-from stowage.cli.main import app
+from stowage.cli.program import main
 
 if __name__ == "__main__":
-    app(prog_name="stowage")
+    main("stowage")

@@ -6,8 +6,6 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from stowage.cli.lean_libraries import lean_client
-
 
 @contextmanager
 def garbage_collection_paused() -> Iterator[None]:
@@ -23,5 +21,8 @@ def garbage_collection_paused() -> Iterator[None]:
 @contextmanager
 def fast_imports() -> Iterator[None]:
     """Import what answers questions: without garbage collection, and the client without models."""
+    # Imported late: the program starts with this module.
+    from stowage.cli.lean_libraries import lean_client  # noqa: PLC0415
+
     with garbage_collection_paused(), lean_client():
         yield

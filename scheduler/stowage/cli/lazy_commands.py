@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, ClassVar, NamedTuple
 
 import typer
@@ -36,6 +35,9 @@ ENTRY_POINT_GROUP = "stowage.commands"
 
 def installed_commands(panel: str) -> dict[str, CommandSource]:
     """The commands of other installed distributions, by name; reads their metadata only."""
+    # Imported late: it reads the metadata of every distribution.
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
     points = entry_points(group=ENTRY_POINT_GROUP)
     return {point.name: CommandSource(point.module, panel) for point in points}
 
@@ -45,29 +47,48 @@ class LazyGroup(PlainGroup):
 
     Attributes:
         sources: Name -> source, in the order of the help.
+        installed_panel: Panel of the commands of other installed distributions, which are looked up
+            when the command is none of `sources`; None if the group has no such commands.
         distributions: Name of a command that may be missing -> the distribution that has it.
     """
 
     sources: ClassVar[Mapping[str, CommandSource]] = {}
+    installed_panel: ClassVar[str | None] = None
     distributions: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         # Typer uses only the names, to list commands and to suggest a command after a typo.
         self.commands: Any = dict.fromkeys(self.sources)
+        self._installed: Mapping[str, CommandSource] | None = None
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Typer's signature
         """The command of that name, or None."""
-        if cmd_name in self.sources and self.commands[cmd_name] is None:
-            self.commands[cmd_name] = _loaded(cmd_name, self.sources[cmd_name])
+        source = self.sources.get(cmd_name) or self._find_installed().get(cmd_name)
+        if source is not None and self.commands[cmd_name] is None:
+            self.commands[cmd_name] = _loaded(cmd_name, source)
         return self.commands.get(cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all commands, also of those of other distributions."""
+        self._find_installed()
+        return super().list_commands(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the arguments name; a missing distribution is named in the error."""
         name = args[0]
-        if name in self.distributions and name not in self.sources:
+        if name in self.distributions and name not in self._find_installed():
             ctx.fail(f"'{name}' needs the package {self.distributions[name]}: it is not installed.")
         return super().resolve_command(ctx, args)
+
+    def _find_installed(self) -> Mapping[str, CommandSource]:
+        """The commands of other installed distributions, looked up once."""
+        if self._installed is None:
+            panel = self.installed_panel
+            self._installed = {} if panel is None else installed_commands(panel)
+            for name in self._installed:
+                self.commands.setdefault(name)
+        return self._installed
 
 
 class FileGroup(LazyGroup):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from stowage.cli.lazy_commands import CommandSource, LazyGroup, installed_commands
+from stowage.cli.lazy_commands import CommandSource, LazyGroup
 from stowage.cli.standard_streams import open_standard_streams
 from stowage.cli.version import print_version
 
@@ -48,6 +48,7 @@ _DISTRIBUTIONS = {
 
 class _Commands(LazyGroup):
     distributions = _DISTRIBUTIONS
+    installed_panel = _TRY
     sources = {  # noqa: RUF012 - declared as a ClassVar where it is read
         "run": CommandSource("stowage.cli.run", _SCHEDULE),
         "config": CommandSource("stowage.cli.config", _SCHEDULE),
@@ -62,23 +63,23 @@ class _Commands(LazyGroup):
         "simulate": CommandSource("stowage.cli.simulate", _TRY),
         "tune": CommandSource("stowage.cli.tune", _TRY),
         "console": CommandSource("stowage.cli.console", _ASK),
-        **installed_commands(_TRY),
     }
 
-
-def _epilog() -> str:
-    examples = [
-        f"  {purpose}:\n    {command_line}"
-        for name, (purpose, command_line) in _EXAMPLES.items()
-        if name in _Commands.sources
-    ]
-    return "\n".join(["Examples:", *examples])
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write an example of each command."""
+        names = self.list_commands(ctx)
+        examples = [
+            f"  {purpose}:\n    {command_line}"
+            for name, (purpose, command_line) in _EXAMPLES.items()
+            if name in names
+        ]
+        self.epilog = "\n".join(["Examples:", *examples])
+        super().format_epilog(ctx, formatter)
 
 
 app = typer.Typer(
     name="stowage",
     cls=_Commands,
-    epilog=_epilog(),
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -36,6 +36,8 @@ class EventMoves:
     ) -> int:
         """Move the unschedulable pods that the event may help; returns how many."""
         event, unschedulable = object_event.event, self._waiting.unschedulable
+        if not len(unschedulable):
+            return 0
         if event.is_wildcard:
             groups = unschedulable.groups()
         else:

@@ -227,7 +227,7 @@ class LabelColumns:
             before = old.get(key)
             if before is None:
                 self._key_counts[key] += 1
-            if before != value:
+            if before != value and self._columns:
                 self._set(key, row, value)
 
     def grow(self, num_rows: int) -> None:
