@@ -18,13 +18,14 @@ class DomainSums:
     costs time by the number of those nodes, not by the number of domains.
     """
 
-    __slots__ = ("_few", "_gathered", "_snapshot", "_totals")
+    __slots__ = ("_few", "_gathered", "_shared", "_snapshot", "_totals")
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._totals: dict[str, Int64Array] = {}
         self._gathered: dict[str, tuple[list[int], list[int]]] = {}
         self._few: dict[str, list[FewDomains]] = {}
+        self._shared: dict[str, bool] = {}
 
     def add(self, key: str, weight: int, counts: PodCounts | TermCounts) -> None:
         """Add ``weight`` times the pods of each domain of a key, unless there are none."""
@@ -34,22 +35,17 @@ class DomainSums:
             if pods.any():
                 self._few.setdefault(key, []).append((codes, pods * weight))
             return
-        pods = counts.per_domain(key)
-        # Counts are not negative; argmax takes a third of the time of any().
-        if not len(pods) or not pods[pods.argmax()]:
+        if not counts.total:
             return
-        total = self._totals.get(key)
-        if total is None:
-            total = self._totals[key] = np.zeros(len(pods) + 1, dtype=np.int64)
-            np.multiply(pods, weight, out=total[:-1])
-        else:
-            total[:-1] += pods * weight
+        pods = counts.per_domain_or_none(key)
+        # Counts are not negative; argmax takes a third of the time of any().
+        if pods[pods.argmax()]:
+            self._add(key, pods if weight == 1 else pods * weight, is_shared=weight == 1)
 
     def add_weighted(self, key: str, amounts: Int64Array) -> None:
         """Add ``int64[domains]``, of either sign, unless it is empty."""
         if len(amounts):
-            total = self._total(key)
-            total[:-1] += amounts
+            self._add(key, np.append(amounts, 0))
 
     def add_carried(self, carried: ExistingTerm, weight: int) -> None:
         """Add the placed pods that have a term, with a weight."""
@@ -83,15 +79,17 @@ class DomainSums:
         return found
 
     def totals(self) -> dict[str, Int64Array]:
-        """Topology key -> ``int64[domains + 1]``; the last entry, no domain, is 0.
+        """Topology key -> ``int64[domains + 1]``, not to be written to; the last, no domain, is 0.
 
         Keys of which no domain has any pod are left out.
         """
         self._find_domains()
         for key, parts in self._few.items():
-            total = self._total(key)
+            num_domains = self._snapshot.label_column(key).num_values
+            total = np.zeros(num_domains + 1, dtype=np.int64)
             for codes, amounts in parts:
                 total[codes] += amounts
+            self._add(key, total)
         self._few.clear()
         return self._totals
 
@@ -111,9 +109,14 @@ class DomainSums:
             self._few.setdefault(key, []).append((own.astype(np.int64), sums))
         self._gathered.clear()
 
-    def _total(self, key: str) -> Int64Array:
+    def _add(self, key: str, amounts: Int64Array, *, is_shared: bool = False) -> None:
+        """Add ``int64[domains + 1]``, which stays as it is if `is_shared`."""
         total = self._totals.get(key)
         if total is None:
-            num_domains = self._snapshot.label_column(key).num_values
-            total = self._totals[key] = np.zeros(num_domains + 1, dtype=np.int64)
-        return total
+            self._totals[key] = amounts
+            self._shared[key] = is_shared
+        elif self._shared[key]:
+            self._totals[key] = total + amounts
+            self._shared[key] = False
+        else:
+            total += amounts

@@ -11,6 +11,7 @@ from stowage.state.arrays import Int64Array, extended, read_only
 from stowage.state.nodes.label_columns import LabelColumn, LabelColumns
 
 NO_DOMAINS: Int64Array = read_only(np.empty(0, dtype=np.int64))
+_ONLY_NONE: Int64Array = read_only(np.zeros(1, dtype=np.int64))
 FewDomains: TypeAlias = tuple[Int64Array, Int64Array]
 """Codes of domains, distinct, and the numbers of their pods; all other domains have none."""
 
@@ -63,7 +64,7 @@ class _DomainCounts:
     def __init__(self, column: LabelColumn, per_node: Int64Array) -> None:
         self.column = column
         self.per_node = per_node
-        self.counts = _summed(column, per_node)
+        self.counts = extended(_summed(column, per_node), column.num_values + 1)
         self._cells = self.counts.data
         self._occupied: _Occupied | None = None
 
@@ -86,7 +87,7 @@ class _DomainCounts:
 
     def label_changed(self, row: int, old: int, new: int) -> None:
         """Move the pods of a row from one domain to another; either may be absent."""
-        if new >= len(self.counts):
+        if new + 1 >= len(self.counts):
             self.counts = extended(self.counts, 2 * new + 1)
             self._cells = self.counts.data
             self._occupied = None
@@ -167,6 +168,13 @@ class PodCounts:
         if domain is None:
             return NO_DOMAINS
         return read_only(domain.counts[: domain.column.num_values])
+
+    def per_domain_or_none(self, topology_key: str) -> Int64Array:
+        """``int64[values + 1]``: `per_domain` and a last entry, no domain, which is 0."""
+        domain = self._domain(topology_key)
+        if domain is None:
+            return _ONLY_NONE
+        return read_only(domain.counts[: domain.column.num_values + 1])
 
     def few_domains(self, topology_key: str) -> FewDomains | None:
         """`per_domain`, without most of the domains that have no pods.

@@ -67,6 +67,10 @@ class TermCounts:
         """``int64[values]``; see `PodCounts.per_domain`."""
         return self._columns().per_domain(topology_key)
 
+    def per_domain_or_none(self, topology_key: str) -> Int64Array:
+        """``int64[values + 1]``; see `PodCounts.per_domain_or_none`."""
+        return self._columns().per_domain_or_none(topology_key)
+
     def few_domains(self, topology_key: str) -> FewDomains | None:
         """See `PodCounts.few_domains`; None while few rows have any, see `few`."""
         return None if self._counts is None else self._counts.few_domains(topology_key)
