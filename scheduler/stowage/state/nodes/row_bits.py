@@ -117,6 +117,7 @@ class _LabelBits:
 
     def __init__(self, column: LabelColumn, num_rows: int) -> None:
         self._column = column
+        self._is_by_row = column.is_by_row
         self._num_rows = num_rows
         self._present: int | None = None
         self._kept: dict[int, int] = {}
@@ -126,11 +127,11 @@ class _LabelBits:
 
     def any_of(self, values: tuple[str, ...]) -> int:
         """The rows that have one of the values."""
-        bits, code_of = 0, self._column.values.get
+        bits, code_of, is_by_row = 0, self._column.values.get, self._is_by_row
         for value in values:
             code = code_of(value)
             if code != ABSENT:
-                bits |= self._of_code(code)
+                bits |= 1 << code if is_by_row else self._of_code(code)
         return bits
 
     def present(self) -> int:
@@ -158,8 +159,6 @@ class _LabelBits:
         return bits
 
     def _of_code(self, code: int) -> int:
-        if self._column.is_by_row:
-            return 1 << code
         bits = self._kept.get(code)
         if bits is not None:
             return bits
