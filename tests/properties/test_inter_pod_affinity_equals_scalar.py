@@ -14,8 +14,11 @@ from stowage.plugins.inter_pod_affinity import (
     InterPodAffinity,
     InterPodAffinityArgs,
     InterPodAffinityPriority,
+    domain_sums,
     score,
 )
+from stowage.state import snapshot as snapshots
+from stowage.state.pods import pod_counts
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 from tests.support.generators.random_cluster import RandomCluster
@@ -25,6 +28,7 @@ from tests.support.mirrored_cluster import (
     verdicts_by_node,
     without_pods_of_node,
 )
+from tests.support.plugins.shared_scores import check_shared_scores
 from tests.support.scalar import inter_pod_affinity as twin
 from tests.support.scalar.cluster import PlainCluster
 from tests.support.scalar.legacy_scores import affinity_points
@@ -48,6 +52,28 @@ def test_verdicts_and_scores_equal_the_twins(seed: int, args: InterPodAffinityAr
 def test_scores_by_many_terms_equal_the_twins(seed: int, args: InterPodAffinityArgs) -> None:
     """Few terms already take the way of those that are too many to count the pods of each."""
     with patch.object(score, "_MANY_TERMS", 0):
+        _check_a_life(seed, args)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1), arguments)
+def test_scores_in_few_of_many_domains_equal_the_twins(
+    seed: int, args: InterPodAffinityArgs
+) -> None:
+    """Any number of domains already counts as many, and any part of them as few."""
+    with (
+        patch.object(domain_sums, "MANY_DOMAINS", 0),
+        patch.object(pod_counts, "MANY_DOMAINS", 0),
+        patch.object(pod_counts, "_SHARE", 1),
+    ):
+        _check_a_life(seed, args)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1), arguments)
+def test_scores_by_domain_equal_the_twins(seed: int, args: InterPodAffinityArgs) -> None:
+    """Labels with many values for the number of nodes count as having few."""
+    with patch.object(snapshots, "_NODES_A_VALUE", 0):
         _check_a_life(seed, args)
 
 
@@ -107,6 +133,7 @@ def _check_score(cluster: MirroredCluster, plugin: InterPodAffinity, pod: Pod, s
     wanted = [twin.score(expected, cluster.plain.nodes[name]) for name in view.names]
     assert raw.tolist() == wanted
     assert plugin.normalize_score(state, info, view, raw).tolist() == twin.normalized(wanted)
+    check_shared_scores(plugin, state, info, view, raw)
     _check_priority_of_1_12(InterPodAffinityPriority(plugin.args), info, view, wanted)
 
 

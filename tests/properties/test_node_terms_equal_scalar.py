@@ -75,7 +75,7 @@ def test_terms_equal_their_scalar_twins(
     assert mask == [any(term.matches(*each) for term in required.terms) for each in about]
 
     preferred = compile_preferred_terms(
-        PreferredSchedulingTerm(weight, term) for weight, term in enumerate(some, start=-1)
+        PreferredSchedulingTerm(weight, term) for weight, term in enumerate(some * times, start=-1)
     )
     weights = preferred_terms_weights(view, preferred).tolist()
     assert weights == [preferred_terms_score(preferred, *each) for each in about]

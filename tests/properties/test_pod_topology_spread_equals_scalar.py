@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from unittest.mock import patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from stowage.plugins.pod_topology_spread import (
     PodTopologySpread,
     PodTopologySpreadArgs,
 )
+from stowage.state import snapshot as snapshots
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 from tests.support.builders import HOSTNAME, ZONE
@@ -24,6 +26,7 @@ from tests.support.mirrored_cluster import (
     verdicts_by_node,
     without_pods_of_node,
 )
+from tests.support.plugins.shared_scores import check_shared_scores
 from tests.support.scalar import pod_topology_spread as twin
 from tests.support.scalar.cluster import PlainCluster
 
@@ -47,9 +50,19 @@ arguments = st.one_of(
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.integers(0, 2**32 - 1), arguments)
-def test_verdicts_and_scores_equal_the_twins(seed: int, args: PodTopologySpreadArgs) -> None:
-    """One plugin and one cache see all changes; the twin starts afresh each time."""
+@given(st.integers(0, 2**32 - 1), arguments, st.sampled_from((0, 8)))
+def test_verdicts_and_scores_equal_the_twins(
+    seed: int, args: PodTopologySpreadArgs, nodes_a_value: int
+) -> None:
+    """One plugin and one cache see all changes; the twin starts afresh each time.
+
+    Labels have many values for the number of nodes, or count as having few.
+    """
+    with patch.object(snapshots, "_NODES_A_VALUE", nodes_a_value):
+        _check_a_life(seed, args)
+
+
+def _check_a_life(seed: int, args: PodTopologySpreadArgs) -> None:
     world = RandomCluster(seed, spread=True)
     plugin, cluster = PodTopologySpread(args), world.cluster
     pending = [world.pending_pod(f"pending-{index}") for index in range(3)]
@@ -115,3 +128,4 @@ def _check_score(
         return
     raw = plugin.score(state, info, view)
     assert (raw.tolist(), plugin.normalize_score(state, info, view, raw).tolist()) == expected
+    check_shared_scores(plugin, state, info, view, raw)

@@ -42,6 +42,8 @@ ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
 _ValueT = TypeVar("_ValueT", bound=np.generic)
 
 _ALL = slice(None)
+#: With at least so many nodes to a value, computing by value costs less than by node.
+_NODES_A_VALUE = 8
 
 
 class LastAsked:
@@ -268,6 +270,11 @@ class Snapshot:
         """``int32[rows]``: codes in `label_column`, -1 without the label."""
         return self._columns.labels.column(key).codes
 
+    def all_have_label(self, key: str) -> bool:
+        """Whether all nodes have a label; rows without a node have none."""
+        column = self._columns.labels.column(key)
+        return len(column.codes) - column.num_absent == self.num_nodes
+
     def image(self, name: str) -> ImageState | None:
         """Size and spread of an image by its name as nodes report it; None if no node has it."""
         return self._columns.images.get(name)
@@ -402,6 +409,31 @@ class NodeView:
     def label_codes(self, key: str) -> Int32Array:
         """``int32[nodes]``: codes in ``snapshot.label_column(key)``, -1 without the label."""
         return self.snapshot.label_codes(key)[self._where]
+
+    def codes_present(self, key: str) -> NDArray[np.intp]:
+        """The codes of a label's values on these nodes, ascending; rows without a node are none.
+
+        The last one is ``num_values`` if a node lacks the label.
+        """
+        column = self.snapshot.label_column(key)
+        if len(self) == self.snapshot.num_nodes and self.snapshot.all_have_label(key):
+            return column.codes_in_use()
+        present = np.zeros(column.num_values + 1, dtype=np.bool_)
+        present[self.label_codes(key)] = True
+        return np.flatnonzero(present)
+
+    def has_few_values(self, key: str) -> bool:
+        """Whether a label has few values for the number of these nodes."""
+        return self.snapshot.label_column(key).num_values * _NODES_A_VALUE <= len(self)
+
+    def positions_of(self, rows: Int64Array) -> tuple[Int64Array, BoolArray]:
+        """Where some rows stand among these nodes, and which of them do; the nodes must ascend."""
+        own = self.rows
+        if isinstance(self._where, slice):
+            positions = rows - int(own[0])
+            return positions, (positions >= 0) & (positions < len(own))
+        positions = np.minimum(np.searchsorted(own, rows), len(own) - 1)
+        return positions, own[positions] == rows
 
     def by_label(self, key: str, table: NDArray[_ValueT]) -> NDArray[_ValueT]:
         """``[nodes]``: the entries of a table over the values of a label; not to be written to.

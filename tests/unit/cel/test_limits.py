@@ -73,6 +73,21 @@ def test_a_regular_expression_is_matched_in_linear_time() -> None:
 
 
 @pytest.mark.parametrize(
+    "call",
+    [
+        "'a'.matches('[0-9]+') == false",
+        "'a'.find('[0-9]+') == ''",
+        f"'{'a' * 300}'.findAll('a') != []",
+    ],
+)
+def test_searches_end_before_cel_go_would_end_them(call: str) -> None:
+    """cel-go charges a search by the lengths of its arguments, and not by what it finds."""
+    assert compile_selector(f"lists.range(60).all(i, {call})").matches(DEVICE)
+    with pytest.raises(CelRuntimeError, match="actual cost limit exceeded"):
+        compile_selector(f"lists.range(25000).all(i, {call})").matches(DEVICE)
+
+
+@pytest.mark.parametrize(
     "expression",
     [
         "(" * 300 + "true" + ")" * 300,

@@ -153,7 +153,11 @@ def _compile_term(term: NodeSelectorTerm, path: str) -> NodeTerm:
     fields = _compile_fields(term.match_fields, f"{path}.matchFields", errors)
     if errors:
         return NodeTerm(error=joined_errors(errors))
-    return NodeTerm(tuple(sorted(set(labels))), tuple(sorted(set(fields))))
+    return NodeTerm(_distinct(labels), _distinct(fields))
+
+
+def _distinct(requirements: list[Requirement]) -> tuple[Requirement, ...]:
+    return tuple(sorted(set(requirements)) if len(requirements) > 1 else requirements)
 
 
 def _compile_all(

@@ -19,8 +19,10 @@ _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
 _OPTIONS.max_mem = 8 << 20
 
-_WORK = 1_000
+_COMPILE_WORK = 1_000
 """Work of a pattern that is not constant: cel-go does not charge the time to compile it."""
+_SEARCH_WORK = 5
+"""Work of a search: it takes microseconds, of which cel-go charges one for a short text."""
 _ANY_BYTE = re.compile(r"(?:[^\\]|\\[^C])*?\\C")
 
 
@@ -47,26 +49,29 @@ def precompiled(candidate: Overload, pattern: str) -> Overload:
     """
     regex, operation = compiled_regex(pattern), _OPERATIONS[candidate.function]
 
-    def implementation(text: str, _pattern: str, *limit: int) -> Any:
-        return operation(regex, text, *limit)
+    def implementation(work: Work, text: str, _pattern: str, *limit: int) -> Any:
+        return operation(work, regex, text, *limit)
 
-    return replace(candidate, implementation=implementation, needs_frame=False)
+    return replace(candidate, implementation=implementation, needs_frame=True)
 
 
-def _matches(regex: Any, text: str) -> bool:
+def _matches(work: Work, regex: Any, text: str) -> bool:
+    work.charge_work(_SEARCH_WORK)
     return regex.search(text) is not None
 
 
-def _find(regex: Any, text: str) -> str:
+def _find(work: Work, regex: Any, text: str) -> str:
+    work.charge_work(_SEARCH_WORK)
     match = regex.search(text)
     return match.group() if match else ""
 
 
-def _find_all(regex: Any, text: str, limit: int = -1) -> list[str]:
+def _find_all(work: Work, regex: Any, text: str, limit: int = -1) -> list[str]:
     """All matches from the left; an empty match right after another match does not count."""
     found: list[str] = []
     position, last_end = 0, -1
     while position <= len(text) and (limit < 0 or len(found) < limit):
+        work.charge_work(_SEARCH_WORK)
         match = regex.search(text, position)
         if match is None:
             break
@@ -89,8 +94,8 @@ def _compiling(function: str) -> Callable[..., Any]:
     operation = _OPERATIONS[function]
 
     def implementation(work: Work, text: str, pattern: str, *limit: int) -> Any:
-        work.charge_work(_WORK)
-        return operation(compiled_regex(pattern), text, *limit)
+        work.charge_work(_COMPILE_WORK)
+        return operation(work, compiled_regex(pattern), text, *limit)
 
     return implementation
 

@@ -10,13 +10,12 @@ from stowage.api.decisions import BestNodes
 from stowage.engine.scheduling.feasible_nodes import FeasibleNodes
 from stowage.engine.scheduling.request import SchedulingRequest
 from stowage.framework import BrokenTie, Draw, PluginFailed, ScoreResult
+from stowage.framework.runtime.score_result import BLOCK, MANY_NODES
 from stowage.framework.verdict import Int64Array
 
 #: Number of nodes whose scores are recorded.
 NUM_RECORDED = 10
 _LOWEST = np.iinfo(np.int64).min
-#: From here on the totals are searched in blocks of this size.
-_MANY_NODES, _BLOCK = 10_000, 256
 
 
 def prioritize_nodes(request: SchedulingRequest, found: FeasibleNodes) -> ScoreResult:
@@ -90,8 +89,8 @@ def _best_positions(scores: ScoreResult, chosen: int) -> list[int]:
         others = [position for position in tied[:NUM_RECORDED].tolist() if position != chosen]
         return [chosen, *others[: NUM_RECORDED - 1]]
     num_others = min(NUM_RECORDED, len(total)) - 1
-    if len(total) > _MANY_NODES:
-        return _best_in_blocks(total, chosen, num_others)
+    if len(total) > MANY_NODES:
+        return _best_in_blocks(total, scores.highest_of_blocks().copy(), chosen, num_others)
     left = total.copy()
     found = [chosen]
     # Nine passes over the totals cost less than one partition of them.
@@ -101,24 +100,29 @@ def _best_positions(scores: ScoreResult, chosen: int) -> list[int]:
     return found
 
 
-def _best_in_blocks(total: Int64Array, chosen: int, num_others: int) -> list[int]:
-    """The same in one pass for the highest totals of blocks, and searches of the best blocks."""
-    whole = len(total) - len(total) % _BLOCK
-    highest = total[:whole].reshape(-1, _BLOCK).max(axis=1)
-    if whole < len(total):
-        highest = np.append(highest, total[whole:].max())
+def _best_in_blocks(
+    total: Int64Array, highest: Int64Array, chosen: int, num_others: int
+) -> list[int]:
+    """The same by searches of the best blocks.
+
+    Args:
+        total: The totals.
+        highest: The highest total of each block; it is written to.
+        chosen: The position of the chosen node.
+        num_others: How many others to find.
+    """
     searched: dict[int, Int64Array] = {}
     found = [chosen]
     for _ in range(num_others):
-        block, place = divmod(found[-1], _BLOCK)
+        block, place = divmod(found[-1], BLOCK)
         left = searched.get(block)
         if left is None:
-            left = searched[block] = total[block * _BLOCK : (block + 1) * _BLOCK].copy()
+            left = searched[block] = total[block * BLOCK : (block + 1) * BLOCK].copy()
         left[place] = _LOWEST
         highest[block] = left[left.argmax()]
         best = int(highest.argmax())
         in_best = searched.get(best)
         if in_best is None:
-            in_best = total[best * _BLOCK : (best + 1) * _BLOCK]
-        found.append(best * _BLOCK + int(in_best.argmax()))
+            in_best = total[best * BLOCK : (best + 1) * BLOCK]
+        found.append(best * BLOCK + int(in_best.argmax()))
     return found

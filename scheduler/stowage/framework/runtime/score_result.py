@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+import numpy as np
 
 from stowage.api.config.extenders import EXTENDER_PLUGIN
 from stowage.api.decisions import RawAndNormalized
+from stowage.framework.shared_scores import Picked
 from stowage.framework.verdict import Int64Array, UInt8Array
+
+#: From here on the totals are searched in blocks of this size.
+MANY_NODES, BLOCK = 10_000, 256
+#: More blocks than these take longer to search one by one.
+_FEW_BLOCKS = 12
 
 
 class PluginScores(msgspec.Struct, frozen=True):
@@ -23,6 +30,11 @@ class PluginScores(msgspec.Struct, frozen=True):
     def weighted(self) -> Int64Array:
         """``normalized * weight``."""
         return self.normalized * self.weight
+
+    def picked(self, positions: Int64Array) -> Picked:
+        """Raw and normalised scores of the nodes at some positions."""
+        raw, normalized = self.raw.take(positions), self.normalized.take(positions)
+        return tuple(raw.tolist()), tuple(normalized.tolist())
 
 
 class NodeScores(msgspec.Struct, frozen=True):
@@ -52,7 +64,7 @@ class ScoreResult:
             cycle.
     """
 
-    __slots__ = ("_explain", "_per_plugin", "_tied", "pick", "rows", "total")
+    __slots__ = ("_explain", "_highest", "_per_plugin", "_tied", "pick", "rows", "total")
 
     def __init__(
         self,
@@ -67,12 +79,40 @@ class ScoreResult:
         self._explain = explain
         self._per_plugin: tuple[PluginScores, ...] | None = None
         self._tied: Int64Array | None = None
+        self._highest: Int64Array | None = None
 
     def tied(self) -> Int64Array:
         """The positions in `rows` of the nodes with the highest total."""
         if self._tied is None:
-            self._tied = (self.total == self.total[self.total.argmax()]).nonzero()[0]
+            self._tied = self._find_tied()
         return self._tied
+
+    def highest_of_blocks(self) -> Int64Array:
+        """``int64[blocks]``: the highest total of each `BLOCK` positions; the last may be short."""
+        if self._highest is None:
+            total = self.total
+            whole = len(total) - len(total) % BLOCK
+            highest = total[:whole].reshape(-1, BLOCK).max(axis=1)
+            if whole < len(total):
+                highest = np.append(highest, total[whole:].max())
+            self._highest = highest
+        return self._highest
+
+    def _find_tied(self) -> Int64Array:
+        total = self.total
+        if len(total) > MANY_NODES:
+            highest = self.highest_of_blocks()
+            best = highest[highest.argmax()]
+            blocks = (highest == best).nonzero()[0]
+            if len(blocks) <= _FEW_BLOCKS:
+                return np.concatenate(
+                    [
+                        (total[begin : begin + BLOCK] == best).nonzero()[0] + begin
+                        for begin in (blocks * BLOCK).tolist()
+                    ]
+                )
+            return (total == best).nonzero()[0]
+        return (total == total[total.argmax()]).nonzero()[0]
 
     def per_plugin(self) -> tuple[PluginScores, ...]:
         """The scores of every Score plugin that took part, in order.

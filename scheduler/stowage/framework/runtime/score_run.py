@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,6 +24,7 @@ from stowage.framework.runtime.class_cache import (
 from stowage.framework.runtime.score_result import NodeScores, PluginScores, ScoreResult
 from stowage.framework.runtime.weighted_plugin import WeightedPlugin
 from stowage.framework.scores import any_out_of_range, out_of_range, uniform_score
+from stowage.framework.shared_scores import Picked, SharedScores
 from stowage.framework.verdict import Int64Array, UInt8Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
@@ -86,6 +88,17 @@ class ActiveScorers(msgspec.Struct, frozen=True, eq=False):
     weights: tuple[tuple[str, int], ...]
 
 
+class _Shared(NamedTuple):
+    """One plugin's scores of the feasible nodes, and its distinct scores normalised."""
+
+    raw: SharedScores
+    normalized: Int64Array
+
+    def picked(self, positions: Int64Array) -> Picked:
+        """Raw and normalised scores of the nodes at some positions."""
+        return self.raw.picked(positions, self.normalized)
+
+
 class ScoreRun:
     """Runs the Score plugins of one profile.
 
@@ -132,7 +145,7 @@ class ScoreRun:
         answers = self._answers(active.kept, state, pod, snapshot)
         _refuse_invalid(answers, active.kept, rows)
         total = view.copied(answers.total)
-        computed: dict[str, PluginScores] = {}
+        computed: dict[str, PluginScores | _Shared] = {}
         for scorer in active.kept.normalizing:
             kept = answers.raw[scorer.name]
             if kept.constant is None:
@@ -142,8 +155,15 @@ class ScoreRun:
             elif kept.constant:
                 total += kept.constant
         for scorer in active.cluster:
-            computed[scorer.name] = scores = _score(scorer, state, pod, view)
-            total += scores.weighted
+            shared = scorer.shared(state, pod, view)
+            if isinstance(shared, np.ndarray):
+                scores = _normalized(scorer, state, pod, view, shared)
+                computed[scorer.name] = scores
+                total += scores.weighted
+            else:
+                normalized = scorer.normalized(state, pod, view, shared.distinct)
+                shared.add_to(total, normalized * scorer.weight)
+                computed[scorer.name] = _Shared(shared, normalized)
         return ScoreResult(rows, total, explain, partial(_pick, active, computed, answers, rows))
 
     def _active(self, state: CycleState) -> ActiveScorers:
@@ -211,7 +231,7 @@ def _normalized(
 
 def _pick(
     active: ActiveScorers,
-    computed: Mapping[str, PluginScores],
+    computed: Mapping[str, PluginScores | _Shared],
     answers: ScoreAnswers | None,
     rows: Int64Array,
     positions: Int64Array,
@@ -225,10 +245,7 @@ def _pick(
         rows: The feasible rows.
         positions: The nodes, as indices in `rows`.
     """
-    others = {
-        name: (_picked(scores.raw, positions), _picked(scores.normalized, positions))
-        for name, scores in computed.items()
-    }
+    others = {name: scores.picked(positions) for name, scores in computed.items()}
     if answers is None:
         return NodeScores(active.weights, (), _NO_SCORES, others)
     for name, kept in answers.raw.items():
@@ -236,10 +253,6 @@ def _pick(
             others[name] = ((int(kept.scores[rows[positions[0]]]),), (kept.normalized,))
     plain = answers.plain.take(rows.take(positions), axis=1)
     return NodeScores(active.weights, active.kept.plain_names, plain, others)
-
-
-def _picked(scores: Int64Array, positions: Int64Array) -> tuple[int, ...]:
-    return tuple(scores.take(positions).tolist())
 
 
 def _score_again(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import NormalizeScorePlugin, ScorePlugin
 from stowage.framework.failure import PluginFailed, failed
 from stowage.framework.implements import implements
 from stowage.framework.scores import MAX_NODE_SCORE, any_out_of_range, out_of_range
+from stowage.framework.shared_scores import SharedScorePlugin, SharedScores
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
@@ -23,6 +26,7 @@ class WeightedPlugin:
     """
 
     __slots__ = (
+        "_ask",
         "_normalize",
         "_plugin",
         "name",
@@ -40,6 +44,21 @@ class WeightedPlugin:
             plugin.normalize_score if implements(plugin, NormalizeScorePlugin) else None
         )
         self.normalizes = self._normalize is not None
+        self._ask = plugin.shared_scores if implements(plugin, SharedScorePlugin) else plugin.score
+
+    def shared(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> SharedScores | Int64Array:
+        """`raw`, or the same scores by the distinct ones.
+
+        Raises:
+            PluginFailed: The plugin raised.
+        """
+        ask: Callable[..., SharedScores | Int64Array] = self._ask
+        if state.timings is not None:
+            ask = state.timings.of_plugin(self.name, "Score", ask)
+        try:
+            return ask(state, pod, nodes)
+        except Exception as error:
+            raise self._failed(error) from error
 
     def raw(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
         """The plugin's raw scores, ``int64[len(nodes)]``.

@@ -5,60 +5,96 @@ from __future__ import annotations
 import numpy as np
 
 from stowage.framework.verdict import Int64Array
+from stowage.state.pods.pod_counts import MANY_DOMAINS, FewDomains, PodCounts
 from stowage.state.pods.pod_index import ExistingTerm
+from stowage.state.pods.term_counts import TermCounts
 from stowage.state.snapshot import Snapshot
 
 
 class DomainSums:
     """Weighted numbers of pods per domain, one sum per topology key.
 
-    Terms of pods on few nodes are collected and added in one step: each costs time by the number
-    of those nodes, not by the number of domains.
+    Terms of pods on few nodes, or in few of many domains, are collected and added in one step: each
+    costs time by the number of those nodes, not by the number of domains.
     """
 
-    __slots__ = ("_gathered", "_snapshot", "_totals")
+    __slots__ = ("_few", "_gathered", "_shared", "_snapshot", "_totals")
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._totals: dict[str, Int64Array] = {}
         self._gathered: dict[str, tuple[list[int], list[int]]] = {}
+        self._few: dict[str, list[FewDomains]] = {}
+        self._shared: dict[str, bool] = {}
 
-    def add(self, key: str, weight: int, pods: Int64Array) -> None:
-        """Add ``weight * pods`` for ``int64[domains]`` pods, unless there are none."""
-        # Counts are not negative; argmax takes a third of the time of any().
-        if not len(pods) or not pods[pods.argmax()]:
+    def add(self, key: str, weight: int, counts: PodCounts | TermCounts) -> None:
+        """Add ``weight`` times the pods of each domain of a key, unless there are none."""
+        few = counts.few_domains(key)
+        if few is not None:
+            codes, pods = few
+            if pods.any():
+                self._few.setdefault(key, []).append((codes, pods * weight))
             return
-        total = self._totals.get(key)
-        if total is None:
-            total = self._totals[key] = np.zeros(len(pods) + 1, dtype=np.int64)
-            np.multiply(pods, weight, out=total[:-1])
-        else:
-            total[:-1] += pods * weight
+        if not counts.total:
+            return
+        pods = counts.per_domain_or_none(key)
+        # Counts are not negative; argmax takes a third of the time of any().
+        if pods[pods.argmax()]:
+            self._add(key, pods if weight == 1 else pods * weight, is_shared=weight == 1)
 
     def add_weighted(self, key: str, amounts: Int64Array) -> None:
         """Add ``int64[domains]``, of either sign, unless it is empty."""
-        if not len(amounts):
-            return
-        total = self._totals.get(key)
-        if total is None:
-            total = self._totals[key] = np.zeros(len(amounts) + 1, dtype=np.int64)
-        total[:-1] += amounts
+        if len(amounts):
+            self._add(key, np.append(amounts, 0))
 
     def add_carried(self, carried: ExistingTerm, weight: int) -> None:
         """Add the placed pods that have a term, with a weight."""
         key, few = carried.term.topology_key, carried.counts.few
         if few is None:
-            self.add(key, weight, carried.counts.per_domain(key))
+            self.add(key, weight, carried.counts)
             return
         rows, weights = self._gathered.setdefault(key, ([], []))
         rows.extend(few)
         weights.extend([weight * count for count in few.values()] if weight != 1 else few.values())
 
+    def few(self) -> dict[str, FewDomains]:
+        """The keys of which only few of many domains have pods, with the sums of these domains.
+
+        Those keys are then left out of `totals`.
+        """
+        self._find_domains()
+        found = {}
+        for key in self._few.keys() - self._totals.keys():
+            if self._snapshot.label_column(key).num_values < MANY_DOMAINS:
+                continue
+            parts = self._few.pop(key)
+            codes, amounts = parts[0]
+            if len(parts) > 1:
+                codes, places = np.unique(
+                    np.concatenate([codes for codes, _ in parts]), return_inverse=True
+                )
+                amounts = np.zeros(len(codes), dtype=np.int64)
+                np.add.at(amounts, places, np.concatenate([amounts for _, amounts in parts]))
+            found[key] = codes, amounts
+        return found
+
     def totals(self) -> dict[str, Int64Array]:
-        """Topology key -> ``int64[domains + 1]``; the last entry, no domain, is 0.
+        """Topology key -> ``int64[domains + 1]``, not to be written to; the last, no domain, is 0.
 
         Keys of which no domain has any pod are left out.
         """
+        self._find_domains()
+        for key, parts in self._few.items():
+            num_domains = self._snapshot.label_column(key).num_values
+            total = np.zeros(num_domains + 1, dtype=np.int64)
+            for codes, amounts in parts:
+                total[codes] += amounts
+            self._add(key, total)
+        self._few.clear()
+        return self._totals
+
+    def _find_domains(self) -> None:
+        """Add what was gathered by row to the domains of the rows."""
         for key, (rows, weights) in self._gathered.items():
             column = self._snapshot.label_column(key)
             codes = column.codes[np.array(rows, dtype=np.int64)]
@@ -67,9 +103,20 @@ class DomainSums:
             inside = (codes >= 0) & (amounts != 0)
             if not inside.any():
                 continue
-            total = self._totals.get(key)
-            if total is None:
-                total = self._totals[key] = np.zeros(column.num_values + 1, dtype=np.int64)
-            np.add.at(total, codes[inside], amounts[inside])
+            own, places = np.unique(codes[inside], return_inverse=True)
+            sums = np.zeros(len(own), dtype=np.int64)
+            np.add.at(sums, places, amounts[inside])
+            self._few.setdefault(key, []).append((own.astype(np.int64), sums))
         self._gathered.clear()
-        return self._totals
+
+    def _add(self, key: str, amounts: Int64Array, *, is_shared: bool = False) -> None:
+        """Add ``int64[domains + 1]``, which stays as it is if `is_shared`."""
+        total = self._totals.get(key)
+        if total is None:
+            self._totals[key] = amounts
+            self._shared[key] = is_shared
+        elif self._shared[key]:
+            self._totals[key] = total + amounts
+            self._shared[key] = False
+        else:
+            total += amounts

@@ -6,7 +6,7 @@ import numpy as np
 
 from stowage.framework.verdict import ACCEPT_ALL, BoolArray, FilterVerdict, Rejection
 from stowage.plugins.inter_pod_affinity.pre_filter import DomainsByKey, FilterState
-from stowage.state.snapshot import NodeView, Snapshot
+from stowage.state.snapshot import NodeView
 
 AFFINITY_RULES = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY_RULES = "node(s) didn't match pod anti-affinity rules"
@@ -53,17 +53,11 @@ def _unlike(state: FilterState, nodes: NodeView) -> BoolArray | None:
         wanted = domains
         if state.first_of_its_kind:
             wanted = np.arange(len(domains)) < len(domains) - 1
-        if wanted[:-1].all() and _all_have(key, nodes.snapshot):
+        if wanted[:-1].all() and nodes.snapshot.all_have_label(key):
             continue
         mask = nodes.by_label(key, wanted)
         satisfied = mask if satisfied is None else satisfied & mask
     return None if satisfied is None else np.logical_not(satisfied)
-
-
-def _all_have(key: str, snapshot: Snapshot) -> bool:
-    """Whether all nodes have a label; rows without a node have none."""
-    column = snapshot.label_column(key)
-    return len(column.codes) - column.num_absent == snapshot.num_nodes
 
 
 def _within(domains_by_key: DomainsByKey, nodes: NodeView) -> BoolArray | None:

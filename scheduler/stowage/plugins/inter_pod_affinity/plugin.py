@@ -12,6 +12,7 @@ from stowage.framework import (
     PluginTraits,
     PreFilterResult,
 )
+from stowage.framework.shared_scores import SharedScores
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.filter import required_terms_verdict
@@ -26,6 +27,7 @@ from stowage.plugins.inter_pod_affinity.score import (
     ScoreState,
     affinity_score,
     normalized_between_extremes,
+    shared_affinity_scores,
     sum_preferred_terms,
 )
 from stowage.state.pods.pod_info import PodInfo
@@ -85,6 +87,13 @@ class InterPodAffinity:
         """``int64[nodes]``, positive for attraction, negative for repulsion."""
         del pod
         return affinity_score(state.read(ScoreState), nodes)
+
+    def shared_scores(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView
+    ) -> SharedScores | Int64Array:
+        """`score` by the distinct scores."""
+        del pod
+        return shared_affinity_scores(state.read(ScoreState), nodes)
 
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array

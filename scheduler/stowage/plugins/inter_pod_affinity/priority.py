@@ -37,7 +37,7 @@ class InterPodAffinityPriority:
         summed = sum_preferred_terms(self.args, pod, nodes.snapshot)
         if summed is None:
             return SKIP
-        state.write(_PriorityState(summed.weights))
+        state.write(_PriorityState(summed.weights, summed.few))
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:

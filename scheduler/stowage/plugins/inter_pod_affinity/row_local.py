@@ -62,7 +62,7 @@ def _far(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None
         return None
     sums, by_key = DomainSums(snapshot), _by_key(terms)
     for term in terms:
-        sums.add(term.topology_key, 1, matched_pods(term, snapshot).per_domain(term.topology_key))
+        sums.add(term.topology_key, 1, matched_pods(term, snapshot))
 
     def num_matched(key: str, pod_class: PodClass) -> int:
         return sum(

@@ -8,6 +8,12 @@ import msgspec
 import numpy as np
 
 from stowage.framework.scores import MAX_NODE_SCORE, MAX_POINTS, POINT
+from stowage.framework.shared_scores import (
+    DomainScores,
+    FewScores,
+    SharedScores,
+    close_scores,
+)
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.domain_sums import DomainSums
@@ -15,6 +21,7 @@ from stowage.plugins.inter_pod_affinity.terms import matched_pods, meant_namespa
 from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
 from stowage.state.pods.label_groups import WeightedQuery
 from stowage.state.pods.pod_class import PodClass
+from stowage.state.pods.pod_counts import FewDomains
 from stowage.state.pods.pod_index import PodIndex
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
@@ -30,9 +37,12 @@ class ScoreState(msgspec.Struct, frozen=True):
         weights: Topology key -> ``int64[domains + 1]``, the sum of the weights of the pod's terms
             that match pods of the domain, and of their terms that match the pod; the last entry,
             no domain, is 0.
+        few: The same of the keys of which few of many domains have any weight; keys of `weights`
+            are not among them.
     """
 
     weights: dict[str, Int64Array]
+    few: dict[str, FewDomains]
 
 
 def sum_preferred_terms(
@@ -47,8 +57,10 @@ def sum_preferred_terms(
     )
     if args.ignore_preferred_terms_of_existing_pods and not preferences:
         return None
-    weights = _weighted_counts(args, pod, snapshot).totals()
-    return ScoreState(weights) if weights else None
+    sums = _weighted_counts(args, pod, snapshot)
+    few = sums.few()
+    weights = sums.totals()
+    return ScoreState(weights, few) if weights or few else None
 
 
 def affinity_score(state: ScoreState, nodes: NodeView) -> Int64Array:
@@ -57,7 +69,26 @@ def affinity_score(state: ScoreState, nodes: NodeView) -> Int64Array:
     for key, weights in state.weights.items():
         part = nodes.by_label(key, weights)
         score = part if score is None else score + part
+    for key, (codes, amounts) in state.few.items():
+        table = np.zeros(nodes.snapshot.label_column(key).num_values + 1, dtype=np.int64)
+        table[codes] = amounts
+        part = nodes.by_label(key, table)
+        score = part if score is None else score + part
     return np.zeros(len(nodes), dtype=np.int64) if score is None else score
+
+
+def shared_affinity_scores(state: ScoreState, nodes: NodeView) -> SharedScores | Int64Array:
+    """`affinity_score` by the distinct scores: those of the domains if there is one key."""
+    if len(state.weights) + len(state.few) == 1:
+        for key, weights in state.weights.items():
+            if nodes.has_few_values(key):
+                return DomainScores(weights, nodes.codes_present(key), nodes.label_codes(key))
+        for key, (codes, amounts) in state.few.items():
+            if nodes.snapshot.label_column(key).is_by_row:
+                positions, are_here = nodes.positions_of(codes)
+                if np.count_nonzero(are_here) < len(nodes):
+                    return FewScores(positions[are_here], amounts[are_here], 0)
+    return close_scores(affinity_score(state, nodes))
 
 
 def normalized_between_extremes(scores: Int64Array) -> Int64Array:
@@ -133,8 +164,7 @@ def _weighted_counts(args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapsho
         _add_many(sums, own, snapshot, snapshot.pods)
     else:
         for weight, term in own:
-            per_domain = matched_pods(term, snapshot).per_domain(term.topology_key)
-            sums.add(term.topology_key, weight, per_domain)
+            sums.add(term.topology_key, weight, matched_pods(term, snapshot))
     matching = snapshot.pods.existing_terms_matching
     for kind, sign in ((TermKind.PREFERRED_AFFINITY, 1), (TermKind.PREFERRED_ANTI_AFFINITY, -1)):
         for carried in matching(kind, pod):

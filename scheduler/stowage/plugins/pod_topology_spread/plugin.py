@@ -12,6 +12,7 @@ from stowage.framework import (
     PluginTraits,
     PreFilterResult,
 )
+from stowage.framework.shared_scores import SharedScores
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.pod_topology_spread.args import (
     DO_NOT_SCHEDULE,
@@ -26,6 +27,7 @@ from stowage.plugins.pod_topology_spread.score import (
     ScoreState,
     normalized_reversed,
     prepare_score,
+    shared_spread_scores,
     spread_score,
 )
 from stowage.state.pods.pod_info import PodInfo
@@ -82,6 +84,12 @@ class PodTopologySpread:
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
         """``int64[nodes]``: grows with the matching pods in the node's domains."""
         return spread_score(state.read(ScoreState), self._eligible, pod, nodes)
+
+    def shared_scores(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView
+    ) -> SharedScores | Int64Array:
+        """`score` by the distinct scores."""
+        return shared_spread_scores(state.read(ScoreState), self._eligible, pod, nodes)
 
     def normalize_score(
         self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowage.framework.scores import MAX_NODE_SCORE
+from stowage.framework.shared_scores import DomainScores, SharedScores, close_scores
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.plugins.pod_topology_spread.args import HOSTNAME_KEY
 from stowage.plugins.pod_topology_spread.constraints import Constraints, SpreadConstraint
 from stowage.plugins.pod_topology_spread.counts import matching_pods
 from stowage.plugins.pod_topology_spread.eligibility import EligibleDomains, EligibleNodes
-from stowage.state.arrays import Int32Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
 
@@ -40,6 +40,8 @@ def prepare_score(constraints: Constraints, all_keys: bool, nodes: NodeView) -> 
     ignored: BoolArray | None = None
     if all_keys:
         for constraint in constraints:
+            if nodes.snapshot.all_have_label(constraint.topology_key):
+                continue
             missing = nodes.label_codes(constraint.topology_key) < 0
             ignored = missing if ignored is None else ignored | missing
         if ignored is not None and not ignored.any():
@@ -66,6 +68,21 @@ def spread_score(
     if state.ignored is not None:
         total[state.ignored] = 0.0
     return _rounded(total)
+
+
+def shared_spread_scores(
+    state: ScoreState, eligible: EligibleNodes, pod: PodInfo, nodes: NodeView
+) -> SharedScores | Int64Array:
+    """`spread_score` by the distinct scores: those of the domains if there is one constraint."""
+    if state.ignored is not None:
+        return spread_score(state, eligible, pod, nodes)
+    key = state.constraints[0].topology_key
+    if len(state.constraints) > 1 or key == HOSTNAME_KEY or not nodes.has_few_values(key):
+        return close_scores(spread_score(state, eligible, pod, nodes))
+    domains = eligible.of(pod, state.constraints, nodes.snapshot, all_keys=state.all_keys)[0]
+    present = nodes.codes_present(key)
+    by_domain = _by_domain(state.constraints[0], domains, present, pod, nodes)
+    return DomainScores(_rounded(by_domain), present, nodes.label_codes(key))
 
 
 def topology_normalizing_weight(num_domains: int) -> float:
@@ -133,25 +150,35 @@ def _domain_part(
     pod: PodInfo,
     nodes: NodeView,
 ) -> Float64Array:
-    codes = nodes.label_codes(constraint.topology_key)
-    weight = topology_normalizing_weight(_num_domains(codes, constraint, state, nodes))
+    present = _present(constraint, state, nodes)
+    by_domain = _by_domain(constraint, domains, present, pod, nodes)
+    return by_domain.take(nodes.label_codes(constraint.topology_key), mode="wrap")
+
+
+def _by_domain(
+    constraint: SpreadConstraint,
+    domains: EligibleDomains,
+    present: NDArray[np.intp],
+    pod: PodInfo,
+    nodes: NodeView,
+) -> Float64Array:
+    """``float64[domains + 1]``; the last entry, no domain, is 0."""
+    shared = nodes.snapshot.label_column(constraint.topology_key).values.get("")
+    num_domains = len(present)
+    if shared >= 0 and num_domains and present[-1] == domains.length and shared in present:
+        num_domains -= 1  # Nodes without the label are in the domain "".
+    weight = topology_normalizing_weight(num_domains)
     counts = domains.count(matching_pods(constraint, pod, nodes.snapshot))
     by_domain = np.zeros(domains.length + 1, dtype=np.float64)
     by_domain[:-1] = counts * weight + (constraint.max_skew - 1)
-    return by_domain.take(codes, mode="wrap")
+    return by_domain
 
 
-def _num_domains(
-    codes: Int32Array, constraint: SpreadConstraint, state: ScoreState, nodes: NodeView
-) -> int:
-    """Number of domains of the scored nodes; nodes without the label are in the domain ``""``."""
-    if state.ignored is not None:
-        codes = codes[~state.ignored]
-    elif not state.all_keys:
-        shared = nodes.snapshot.label_column(constraint.topology_key).values.get("")
-        if shared >= 0:
-            codes = np.where(codes < 0, np.int32(shared), codes)
-    return int(np.count_nonzero(np.bincount(codes + 1)))
+def _present(constraint: SpreadConstraint, state: ScoreState, nodes: NodeView) -> NDArray[np.intp]:
+    """The codes of the domains of the nodes that are not ignored; see `NodeView.codes_present`."""
+    if state.ignored is None:
+        return nodes.codes_present(constraint.topology_key)
+    return np.unique(nodes.label_codes(constraint.topology_key)[~state.ignored])
 
 
 def _rounded(values: Float64Array) -> Int64Array:

@@ -34,6 +34,7 @@ class LabelColumn:
 
     __slots__ = (
         "_codes",
+        "_in_use",
         "_integers",
         "_num_out_of_order",
         "_tables",
@@ -56,11 +57,27 @@ class LabelColumn:
         self.cells = self._codes.data
         self.num_absent = num_rows
         self._num_out_of_order = 0
+        self._in_use: tuple[int, NDArray[np.intp]] = (-1, np.empty(0, dtype=np.intp))
 
     @property
     def num_values(self) -> int:
         """Number of codes, including free ones."""
         return len(self.values)
+
+    @property
+    def is_by_row(self) -> bool:
+        """Whether the code of each row below `num_values` is the row, and no other row has any."""
+        num_holes = self.num_absent - max(0, len(self._codes) - self.num_values)
+        return not (self._num_out_of_order or num_holes)
+
+    def codes_in_use(self) -> NDArray[np.intp]:
+        """The codes that some row has, ascending; not to be written to."""
+        version, codes = self._in_use
+        if version != self.values.version:
+            in_use = [code for code, value in enumerate(self.values.values) if value is not None]
+            codes = np.array(in_use, dtype=np.intp)
+            self._in_use = (self.values.version, codes)
+        return codes
 
     def value(self, code: int) -> str | None:
         """The value of a code; None for `ABSENT` and free codes."""
@@ -88,8 +105,7 @@ class LabelColumn:
             rows: A slice of consecutive rows, or row numbers.
         """
         num_values = self.num_values
-        num_holes = self.num_absent - max(0, len(self._codes) - num_values)
-        if self._num_out_of_order or num_holes:
+        if not self.is_by_row:
             return table.take(self.codes[rows], mode="wrap")
         # Rows from num_values on have no label, so the last entry is theirs.
         if not isinstance(rows, slice):

@@ -24,6 +24,7 @@ from stowage.api.values.tolerations import tolerated
 from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.interning import ABSENT
 from stowage.state.nodes.label_columns import LabelColumn
+from stowage.state.nodes.row_bits import SumsOfWeights, TermBits
 from stowage.state.snapshot import NodeView, Snapshot
 
 _SETS = (Operator.IN, Operator.NOT_IN)
@@ -65,18 +66,23 @@ def preferred_terms_weights(nodes: NodeView, terms: Iterable[PreferredTerm]) -> 
     """``int64[nodes]``: the sum of the weights of the terms that match each node.
 
     A term with one requirement, about a label or the name, costs time by the values that it names,
-    not by the number of nodes: its weight is added per value of the label, or in one row.
+    not by the number of nodes: its weight is added per value of the label, or in one row. Many
+    terms with several requirements are combined as sets of rows, see `TermBits`.
     """
-    return _sum_of_weights(nodes, ((each.term, each.weight) for each in terms))
+    return _sum_of_weights(nodes, [(each.term, each.weight) for each in terms])
 
 
-def _sum_of_weights(nodes: NodeView, weighted: Iterable[tuple[NodeTerm, int]]) -> Int64Array:
+def _sum_of_weights(nodes: NodeView, weighted: Sequence[tuple[NodeTerm, int]]) -> Int64Array:
+    bits = TermBits(nodes.snapshot) if len(weighted) >= _MANY_TERMS else None
+    of_bits = SumsOfWeights(bits) if bits else None
     weights: Int64Array = np.zeros(len(nodes), dtype=np.int64)
     by_key: dict[str, _WeightsByValue] = {}
     by_name: _WeightsByName | None = None
     for term, weight in weighted:
         labels, fields = term.labels, term.fields
-        if term.error or len(labels) + len(fields) != 1:
+        if len(labels) + len(fields) != 1 and bits is not None and of_bits is not None:
+            of_bits.add(bits.of(term), weight)
+        elif term.error or len(labels) + len(fields) != 1:
             weights += node_term_mask(nodes, term) * weight
         elif labels:
             key = labels[0].key
@@ -93,6 +99,8 @@ def _sum_of_weights(nodes: NodeView, weighted: Iterable[tuple[NodeTerm, int]]) -
         weights += of_key.total()[nodes.take(of_key.column.codes)]
     if by_name is not None:
         weights += nodes.take(by_name.total())
+    if of_bits is not None:
+        weights += nodes.take(of_bits.total(nodes.snapshot.num_rows))
     return weights
 
 
@@ -156,7 +164,7 @@ def node_terms_mask(nodes: NodeView, terms: NodeTerms) -> BoolArray:
     error instead of a mismatch; the caller does that.
     """
     if len(terms.terms) >= _MANY_TERMS:
-        some_match: BoolArray = _sum_of_weights(nodes, ((term, 1) for term in terms.terms)) > 0
+        some_match: BoolArray = _sum_of_weights(nodes, [(term, 1) for term in terms.terms]) > 0
         return some_match
     mask = np.zeros(len(nodes), dtype=np.bool_)
     for term in terms.terms:

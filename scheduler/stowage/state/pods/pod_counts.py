@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -10,35 +11,93 @@ from stowage.state.arrays import Int64Array, extended, read_only
 from stowage.state.nodes.label_columns import LabelColumn, LabelColumns
 
 NO_DOMAINS: Int64Array = read_only(np.empty(0, dtype=np.int64))
+_ONLY_NONE: Int64Array = read_only(np.zeros(1, dtype=np.int64))
+FewDomains: TypeAlias = tuple[Int64Array, Int64Array]
+"""Codes of domains, distinct, and the numbers of their pods; all other domains have none."""
+
+#: Domains are many from here on, and few of them are at most one in so many.
+MANY_DOMAINS, _SHARE = 1024, 16
+
+
+class _Occupied:
+    """The domains that have, or had, a pod, while these are few of many.
+
+    Args:
+        counts: ``int64[domains]``.
+    """
+
+    __slots__ = ("_buffer", "_known", "_length")
+
+    def __init__(self, counts: Int64Array) -> None:
+        codes = np.flatnonzero(counts)
+        self._buffer: Int64Array = np.empty(len(counts) // _SHARE, dtype=np.int64)
+        self._known = bytearray(len(counts))
+        self._length = 0
+        for code in codes[: len(self._buffer) + 1].tolist():
+            self.note(code)
+
+    @property
+    def codes(self) -> Int64Array | None:
+        """``int64[]``; None if they are not few."""
+        if self._length > len(self._buffer):
+            return None
+        return self._buffer[: self._length]
+
+    def note(self, code: int) -> None:
+        """Take note of a domain to which pods are added."""
+        if self._length > len(self._buffer):
+            return
+        if code >= len(self._known):
+            self._length = len(self._buffer) + 1  # A new domain: the counts were extended.
+        elif not self._known[code]:
+            self._known[code] = 1
+            if self._length < len(self._buffer):
+                self._buffer[self._length] = code
+            self._length += 1
 
 
 class _DomainCounts:
     """The counts of a `PodCounts`, summed per value of a label."""
 
-    __slots__ = ("_cells", "column", "counts", "per_node")
+    __slots__ = ("_cells", "_occupied", "column", "counts", "per_node")
 
     def __init__(self, column: LabelColumn, per_node: Int64Array) -> None:
         self.column = column
         self.per_node = per_node
-        self.counts = _summed(column, per_node)
+        self.counts = extended(_summed(column, per_node), column.num_values + 1)
         self._cells = self.counts.data
+        self._occupied: _Occupied | None = None
+
+    def few(self) -> FewDomains | None:
+        """The domains with pods; None unless these are few of many."""
+        if len(self.counts) < MANY_DOMAINS:
+            return None
+        if self._occupied is None:
+            self._occupied = _Occupied(self.counts)
+        codes = self._occupied.codes
+        return None if codes is None else (codes, self.counts[codes])
 
     def add(self, row: int, delta: int) -> None:
         """Add `delta` pods on a row."""
         code = self.column.cells[row]
         if code >= 0:
             self._cells[code] += delta
+            if self._occupied is not None:
+                self._occupied.note(code)
 
     def label_changed(self, row: int, old: int, new: int) -> None:
         """Move the pods of a row from one domain to another; either may be absent."""
-        if new >= len(self.counts):
+        if new + 1 >= len(self.counts):
             self.counts = extended(self.counts, 2 * new + 1)
             self._cells = self.counts.data
+            self._occupied = None
         num_pods = self.per_node[row]
         if old >= 0:
             self.counts[old] -= num_pods
         if new >= 0:
             self.counts[new] += num_pods
+            if self._occupied is not None and num_pods:
+                self._occupied.note(new)
 
 
 class DomainTracking:
@@ -105,15 +164,38 @@ class PodCounts:
         Its length is ``label_column(topology_key).num_values``. Nodes without the label, and rows
         without a node object, are left out.
         """
+        domain = self._domain(topology_key)
+        if domain is None:
+            return NO_DOMAINS
+        return read_only(domain.counts[: domain.column.num_values])
+
+    def per_domain_or_none(self, topology_key: str) -> Int64Array:
+        """``int64[values + 1]``: `per_domain` and a last entry, no domain, which is 0."""
+        domain = self._domain(topology_key)
+        if domain is None:
+            return _ONLY_NONE
+        return read_only(domain.counts[: domain.column.num_values + 1])
+
+    def few_domains(self, topology_key: str) -> FewDomains | None:
+        """`per_domain`, without most of the domains that have no pods.
+
+        None unless few of many domains have pods, and for counts that are not kept up to date.
+        """
+        if self._tracking is None:
+            return None
+        domain = self._domain(topology_key)
+        return None if domain is None else domain.few()
+
+    def _domain(self, topology_key: str) -> _DomainCounts | None:
         domain = self._domains.get(topology_key)
         if domain is None:
             column = self._labels.column(topology_key)
             if not column.num_values:
-                return NO_DOMAINS
+                return None
             domain = self._domains[topology_key] = _DomainCounts(column, self._per_node)
             if self._tracking is not None:
                 self._tracking.track(domain)
-        return read_only(domain.counts[: domain.column.num_values])
+        return domain
 
     def known_domains(self) -> Collection[str]:
         """The topology keys requested so far."""

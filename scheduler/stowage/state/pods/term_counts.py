@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from stowage.state.arrays import Int64Array
 from stowage.state.nodes.label_columns import LabelColumns
-from stowage.state.pods.pod_counts import DomainTracking, PodCounts
+from stowage.state.pods.pod_counts import DomainTracking, FewDomains, PodCounts
 from stowage.state.sparse_column import SparseColumn
 
 
@@ -66,6 +66,14 @@ class TermCounts:
     def per_domain(self, topology_key: str) -> Int64Array:
         """``int64[values]``; see `PodCounts.per_domain`."""
         return self._columns().per_domain(topology_key)
+
+    def per_domain_or_none(self, topology_key: str) -> Int64Array:
+        """``int64[values + 1]``; see `PodCounts.per_domain_or_none`."""
+        return self._columns().per_domain_or_none(topology_key)
+
+    def few_domains(self, topology_key: str) -> FewDomains | None:
+        """See `PodCounts.few_domains`; None while few rows have any, see `few`."""
+        return None if self._counts is None else self._counts.few_domains(topology_key)
 
     def known_domains(self) -> Collection[str]:
         """The topology keys whose domain counts are kept."""
