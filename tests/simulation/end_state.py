@@ -194,6 +194,8 @@ def _overlooked_pods(
     server: ModelServer, pods: list[Pod], waiting: list[Pod], extenders: Sequence[Json]
 ) -> Iterator[str]:
     """Pods that a fresh engine, shown all objects, would bind or preempt for."""
+    if not waiting:
+        return
     fresh_engine = FreshEngine(server, extenders)
     seen: list[Event] = [
         NodeSeen(decoded(Node, node)) for node in server.collection(NODES).values()

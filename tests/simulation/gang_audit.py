@@ -144,33 +144,29 @@ def group_differences(
     }
     for (source, name), version in sorted(known.items() ^ there.items()):
         yield f"the engine differs from the server in the group {name} of {source}: {version}"
-    for key in _keys(server) | set(groups.keys()):
+    there_by_key = _members_by_key(server, scheduler_names)
+    for key in there_by_key.keys() | set(groups.keys()):
         members = groups.members(key)
-        pending, placed = _members(server, key, scheduler_names)
+        pending, placed = there_by_key[key]
         if set(members.assigned) != placed or set(members.unscheduled) != pending:
             has = sorted(members.unscheduled), sorted(members.assigned)
             true = sorted(pending), sorted(placed)
             yield f"the engine has members {has} of group {key}, there are {true}"
 
 
-def _keys(server: ModelServer) -> set[str]:
-    named = [group_of(pod) for pod in server.collection(PODS).values()]
-    return {"/".join(each[1]) for each in named if each is not None}
-
-
-def _members(
-    server: ModelServer, key: str, scheduler_names: Collection[str]
-) -> tuple[set[str], set[str]]:
-    """The UIDs of the pending and of the placed members of a group."""
-    pending: set[str] = set()
-    placed: set[str] = set()
+def _members_by_key(
+    server: ModelServer, scheduler_names: Collection[str]
+) -> defaultdict[str, tuple[set[str], set[str]]]:
+    """The UIDs of the pending and of the placed members of each group that a pod names."""
+    members: defaultdict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     for stored in server.collection(PODS).values():
         named = group_of(stored)
-        if named is None or "/".join(named[1]) != key:
+        if named is None:
             continue
+        pending, placed = members["/".join(named[1])]
         pod = decoded(Pod, stored)
         if is_placed(pod):
             placed.add(pod.metadata.uid)
         elif not pod.spec.node_name and pod.spec.scheduler_name in scheduler_names:
             pending.add(pod.metadata.uid)
-    return pending, placed
+    return members

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
 from collections import defaultdict
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
+from heapq import heappop, heappush
 from typing import Any
 from weakref import ref
 
@@ -64,7 +64,14 @@ class ProcessTimer(ProcessHandle, asyncio.TimerHandle):
         loop: asyncio.AbstractEventLoop,
         context: Context | None,
     ) -> None:
-        super().__init__(callback, args, loop, context)
+        # As in ProcessHandle, without another call.
+        self._context = copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
         self._when = when
         self._scheduled = True
 
@@ -167,7 +174,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Set a timer; timers of one instant fire in the order in which they were set."""
         timer = ProcessTimer(when, callback, args, self, context)
         self._num_timers += 1
-        heapq.heappush(self._timers, (when, self._num_timers, timer))
+        heappush(self._timers, (when, self._num_timers, timer))
         return timer
 
     async def sleep_until(self, when: float) -> None:
@@ -193,14 +200,23 @@ class VirtualLoop(asyncio.BaseEventLoop):
         ready = self._ready  # type: ignore[attr-defined]
         if not ready:
             self._jump()
+        not_running = self._not_running
         for _ in range(len(ready)):
             handle = ready.popleft()
             if handle._cancelled:  # noqa: SLF001 - half a million times in a seed
                 continue
-            if self._not_running and handle.process in self._not_running:
+            context = handle._context  # noqa: SLF001
+            if not_running and context.get(PROCESS, "") in not_running:
                 self._keep(handle)
-            else:
-                handle._run()  # noqa: SLF001
+                continue
+            try:
+                context.run(handle._callback, *handle._args)  # noqa: SLF001
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001 - as Handle does
+                self.call_exception_handler(
+                    {"message": f"Exception in callback {handle!r}", "exception": error}
+                )
 
     def _keep(self, handle: ProcessHandle) -> None:
         """Keep a callback of a process that does not run."""
@@ -211,12 +227,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Move the clock to the next timer and ready all that are due."""
         timers, ready = self._timers, self._ready  # type: ignore[attr-defined]
         while timers and timers[0][2]._cancelled:  # noqa: SLF001
-            heapq.heappop(timers)
+            heappop(timers)
         if not timers:
             raise NothingLeftToDo
-        self._now = max(self._now, timers[0][0])
-        while timers and timers[0][0] <= self._now:
-            handle = heapq.heappop(timers)[2]
+        now = self._now = max(self._now, timers[0][0])
+        while timers and timers[0][0] <= now:
+            handle = heappop(timers)[2]
             if not handle._cancelled:  # noqa: SLF001
                 ready.append(handle)
 

@@ -37,7 +37,8 @@ class WatchStream:
         self._path = path
         self._matches = field_matcher(query.get("fieldSelector", ""))
         self._silence_s = silence_s
-        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._chunks: deque[bytes | None] = deque()
+        self._reader: asyncio.Future[None] | None = None
         self._arrives_at = 0.0
         self._has_ended = False
         self._held = b""
@@ -79,7 +80,7 @@ class WatchStream:
         if not self._has_ended:
             self._has_ended = True
             if at_once:
-                self._chunks.put_nowait(None)
+                self._arrive(None)
             else:
                 self._send(None, 0.0)
             self.close()
@@ -93,8 +94,21 @@ class WatchStream:
 
     async def readany(self) -> bytes:
         """The next chunk, when it has arrived; empty at the end."""
-        async with asyncio.timeout(self._silence_s):
-            return await self._chunks.get() or b""
+        if not self._chunks:
+            loop = self._network.loop
+            self._reader = loop.create_future()
+            silent = loop.call_later(self._silence_s, _end_silence, self._reader)
+            try:
+                await self._reader
+            finally:
+                silent.cancel()
+        return self._chunks.popleft() or b""
+
+    def _arrive(self, chunk: bytes | None) -> None:
+        """Let a chunk arrive at the client."""
+        self._chunks.append(chunk)
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
 
     def _release(self) -> None:
         """Send the held-back events."""
@@ -112,4 +126,10 @@ class WatchStream:
         at_earliest = self._arrives_at + 1e-6
         self._arrives_at = max(at_earliest, loop.time() + self._network.delay() + late_s)
         delay_s = self._arrives_at - loop.time()
-        loop.call_outside(delay_s, self._chunks.put_nowait, chunk)
+        loop.call_outside(delay_s, self._arrive, chunk)
+
+
+def _end_silence(reader: asyncio.Future[None]) -> None:
+    """End a read after the read timeout of the client."""
+    if not reader.done():
+        reader.set_exception(TimeoutError())
