@@ -73,11 +73,56 @@ def test_scores_are_normalised_over_feasible_nodes_only() -> None:
     assert (total[25], total[50]) == (50, 100)
 
 
-def test_equal_raw_scores_of_all_nodes_are_normalised_only_once(cluster: MirroredCluster) -> None:
+def test_equal_raw_scores_of_all_nodes_are_normalised_only_once() -> None:
+    names = [f"n{index}" for index in range(60)]
+    cluster = MirroredCluster([make_node(name) for name in names])
+    normalized: list[int] = []
+
+    class Even(Normalized):
+        def normalize_score(
+            self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+        ) -> Int64Array:
+            normalized.append(len(scores))
+            return super().normalize_score(state, pod, nodes, scores)
+
     framework = framework_of(
-        Normalized("A", dict.fromkeys(NODES, 7), PluginTraits(score_reads=Reads.NODE))
+        Even("A", dict.fromkeys(names, 7), PluginTraits(score_reads=Reads.NODE)), weights={"A": 2}
     )
-    assert _score(framework, cluster).total.tolist() == [100, 100, 100]
+    first = cluster.info(make_pod("p"))  # keeps the class alive
+    for _ in range(3):
+        assert _score(framework, cluster, *names).total.tolist() == [200] * 60
+    assert normalized == [1]
+    assert first.pod_class is cluster.info(make_pod("q")).pod_class
+
+
+@pytest.mark.parametrize("num_nodes", [3, 60])
+def test_the_scores_of_picked_nodes_equal_those_of_all_plugins(num_nodes: int) -> None:
+    names = [f"n{index}" for index in range(num_nodes)]
+    cluster = MirroredCluster([make_node(name) for name in names])
+    framework = framework_of(
+        Rates("Plain", {"n1": 4, "n2": 9}, PluginTraits(score_reads=Reads.NODE)),
+        Rates("Usage", {"n0": 6, "n2": 8}, PluginTraits(score_reads=Reads.USAGE)),
+        Rates("Asked", {"n0": 5, "n1": 1}, PluginTraits(score_reads=Reads.CLUSTER)),
+        Normalized("Even", dict.fromkeys(names, 7), PluginTraits(score_reads=Reads.NODE)),
+        Normalized("Wide", {"n2": 300, "n1": 150}, PluginTraits(score_reads=Reads.NODE)),
+        weights={"Asked": 3},
+    )
+    result = _score(framework, cluster, *names)
+    positions = np.array([1, 2], dtype=np.int64)
+    picked = result.pick(positions)
+    expected = {
+        each.plugin: (each.raw[positions].tolist(), each.normalized[positions].tolist())
+        for each in result.per_plugin()
+    }
+    plain = dict(zip(picked.plain_plugins, picked.plain.tolist(), strict=True))
+    found = {name: (scores, scores) for name, scores in plain.items()}
+    for name, (raw, normalized) in picked.others.items():
+        repeat = len(positions) // len(raw)
+        found[name] = list(raw) * repeat, list(normalized) * repeat
+    assert found == expected
+    assert picked.weights == tuple(
+        (name, 3 if name == "Asked" else 1) for name in ("Plain", "Usage", "Asked", "Even", "Wide")
+    )
 
 
 def test_for_a_second_pod_of_the_class_only_changed_nodes_are_scored() -> None:
