@@ -185,3 +185,14 @@ def test_cached_matches_include_new_terms(cache: ClusterCache) -> None:
         assert len(found) == [1, 1, 2][number]
     cache.remove_pod("uid-p0")
     assert len(cache.snapshot().pods.existing_terms_matching(which, asking(cache))) == 1
+
+
+def test_a_term_that_comes_as_another_goes_is_found(cache: ClusterCache) -> None:
+    which, rules = TermKind.REQUIRED_AFFINITY, PodAffinity((NEAR_A,))
+    place(cache, "p1", "n1", affinity=Affinity(pod_affinity=rules))
+    assert len(cache.snapshot().pods.existing_terms_matching(which, asking(cache))) == 1
+    other = affinity_term(HOSTNAME, label_selector({"app": "a"}))
+    place(cache, "p2", "n1", affinity=Affinity(pod_affinity=PodAffinity((other,))))
+    cache.remove_pod("uid-p1")
+    (found,) = cache.snapshot().pods.existing_terms_matching(which, asking(cache))
+    assert found.term.topology_key == HOSTNAME
