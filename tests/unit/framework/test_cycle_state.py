@@ -40,7 +40,8 @@ def test_what_pre_filter_left_is_taken_over_as_it_was() -> None:
     second = CycleState()
     second.take_over(prepared)
     assert second.read(list) == ["written"]
-    assert (second.skip_filter, second.uncached_scores) == ({"A"}, {"B"})
+    assert second.skip_filter == {"A"}
+    assert second.uncached_scores == frozenset({"B"})
     assert prepared.skip_score is None
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from stowage.api.config.extenders import EXTENDER_PLUGIN
 from stowage.api.status import Code
 from stowage.framework import (
     CycleState,
@@ -213,3 +214,31 @@ def test_without_a_cache_every_node_is_scored_in_each_cycle() -> None:
         _score(framework, cluster, *names)
     assert plugin.asked == [60, 60]
     assert first.pod_class is cluster.info(make_pod("q")).pod_class
+
+
+def test_the_scores_of_extenders_come_last_and_have_a_weight_of_one(
+    cluster: MirroredCluster,
+) -> None:
+    result = _score(framework_of(Rates("A", {"n1": 4}), weights={"A": 2}), cluster)
+    extended = result.with_extender_scores(np.array([3, 0, 30], dtype=np.int64))
+    assert extended.total.tolist() == [3, 8, 30]
+    assert [(each.plugin, each.weighted.tolist()) for each in extended.per_plugin()] == [
+        ("A", [0, 8, 0]),
+        (EXTENDER_PLUGIN, [3, 0, 30]),
+    ]
+    picked = extended.pick(np.array([2], dtype=np.int64))
+    assert picked.weights == (("A", 2), (EXTENDER_PLUGIN, 1))
+    assert picked.others[EXTENDER_PLUGIN] == ((30,), (30,))
+
+
+def test_the_error_of_a_normalisation_has_the_name_of_its_plugin(
+    cluster: MirroredCluster,
+) -> None:
+    class Divides(Rates):
+        def normalize_score(
+            self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+        ) -> Int64Array:
+            raise ZeroDivisionError("no spread")
+
+    with pytest.raises(PluginFailed, match='plugin "A" failed with: no spread'):
+        _score(framework_of(Divides("A", {})), cluster)

@@ -46,13 +46,13 @@ def test_objects_are_returned_as_the_api_server_showed_them() -> None:
 
 def test_the_volumes_of_a_claim_are_those_given_to_it_and_the_free_ones_of_its_class() -> None:
     storage = Storage()
-    for name, fields in (
-        ("given", {"given_to": "c"}),
-        ("free", {}),
-        ("given elsewhere", {"given_to": "d"}),
-        ("given in another class", {"given_to": "c", "class_name": "other"}),
-        ("free in another class", {"class_name": "other"}),
+    for name, claim, class_name in (
+        ("given", "c", "waits"),
+        ("free", "", "waits"),
+        ("given elsewhere", "d", "waits"),
+        ("given in another class", "c", "other"),
+        ("free in another class", "", "other"),
     ):
-        storage.put(make_volume(name, **fields))
+        storage.put(make_volume(name, class_name, given_to=claim))
     found = storage.volumes_for(make_claim("c"))
     assert [volume.metadata.name for volume in found] == ["given", "free"]
