@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -17,7 +18,9 @@ from stowage.api.objects.device import (
     ResourceSlice,
 )
 from stowage.state import ClusterCache, InvariantViolation
+from stowage.state.devices.device_info import compile_slice
 from stowage.state.devices.devices import ClaimAllocation
+from stowage.state.devices.features import ALL_FEATURES
 from tests.support.builders import make_node
 from tests.support.device_builders import (
     allocated,
@@ -335,3 +338,26 @@ def test_a_device_of_another_driver_is_another_device() -> None:
         reserved = ClaimAllocation(f"uid-{name}", f"default/{name}", allocation)
         cache.snapshot().devices.begin(reserved, "uid-p")
     cache.validate()
+
+
+def test_a_class_counts_shared_devices_on_each_node_that_may_use_them() -> None:
+    cache = ClusterCache()
+    for name in ("a", "b"):
+        cache.update_node(make_node(name))
+    cache.update_device_object(make_class("gpu"))
+    assert cache.snapshot().devices.of_class("gpu").total.dtype == np.int64
+    devices = [device("x", nodeName="a"), device("y", allNodes=True), device("z", allNodes=True)]
+    cache.update_device_object(make_slice("", devices, name="s", perDeviceNodeSelection=True))
+    cache.update_device_object(allocated(make_claim("c"), "", "y"))
+    snapshot = cache.snapshot()
+    found = snapshot.devices.of_class("gpu")
+    rows = [snapshot.row_of(name) for name in ("a", "b")]
+    assert [found.total[row] for row in rows] == [3, 2]
+    assert [found.used[row] for row in rows] == [1, 1]
+
+
+def test_without_binding_conditions_only_devices_that_have_them_are_left_out() -> None:
+    bound = device("x", bindingConditions=["ready"], bindingFailureConditions=["failed"])
+    features = replace(ALL_FEATURES, binding_conditions=False)
+    compiled = compile_slice(make_slice("n", [bound, "y", "z"]), features)
+    assert [each.id.device for each in compiled.devices] == ["y", "z"]
