@@ -298,7 +298,7 @@ CHANGES: dict[str, Callable[[ClusterCache], object]] = {
 }
 
 
-@pytest.mark.parametrize(("first", "second"), permutations(CHANGES, 2))
+@pytest.mark.parametrize(("first", "second"), list(permutations(CHANGES, 2)))
 def test_a_snapshot_is_replaced_after_any_two_changes(
     cache: ClusterCache, first: str, second: str
 ) -> None:
