@@ -204,18 +204,6 @@ def test_the_error_of_a_plugin_has_its_name_and_message(
     assert caught.value.status.message == 'plugin "Raises" failed with: the disk is on fire'
 
 
-def test_without_a_cache_every_node_is_scored_in_each_cycle() -> None:
-    names = [f"n{index}" for index in range(60)]
-    cluster = MirroredCluster([make_node(name) for name in names])
-    plugin = Rates("Node", {}, PluginTraits(score_reads=Reads.NODE))
-    framework = framework_of(plugin, class_cache_size=0)
-    first = cluster.info(make_pod("p"))  # keeps the class alive
-    for _ in range(2):
-        _score(framework, cluster, *names)
-    assert plugin.asked == [60, 60]
-    assert first.pod_class is cluster.info(make_pod("q")).pod_class
-
-
 def test_the_scores_of_extenders_come_last_and_have_a_weight_of_one(
     cluster: MirroredCluster,
 ) -> None:

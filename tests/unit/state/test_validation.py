@@ -276,11 +276,11 @@ BROKEN: dict[str, tuple[Break, str]] = {
     ),
     "users of a claim, too many": (
         lambda cache: cache.state.volume_use.add_pod(_pod_with("other")(cache), 40),
-        "users of claims: .* on row 40",
+        "users of claims: .* on row 40: expected 0, found 1",
     ),
     "users of a claim, too few": (
         lambda cache: cache.state.volume_use.remove_pod(_pod_with("c0")(cache), ROW),
-        "users of claims: .* on row 0",
+        "users of claims: .* on row 0: expected 1, found 0",
     ),
     "an attachment": (
         lambda cache: cache.state.volume_use.add_attachment(AttachedVolume(DRIVER, "x"), ROW),
