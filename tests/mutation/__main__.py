@@ -48,17 +48,13 @@ def main() -> int:
     equivalent = _equivalents(chosen, results)
     again = options.again
     waiting = [each for each in chosen if _is_to_be_judged(each, results, equivalent, again=again)]
-    judge = Judge(
-        waiting,
-        CoverageMap.read(recorded),
-        results,
-        workers=options.workers,
-        budget_s=options.budget_s,
-    )
-    if waiting and not options.report and (code := _pytest(SUITES, judge)):
-        return code
-    known = [result for each in chosen if (result := results.get(each)) is not None]
-    found = _report(known, options.seed, len(every))
+    if waiting and not options.report:
+        known = CoverageMap.read(recorded)
+        judge = Judge(waiting, known, results, workers=options.workers, budget_s=options.budget_s)
+        if code := _pytest(known.files_of(waiting) or SUITES, judge):
+            return code
+    judged = [result for each in chosen if (result := results.get(each)) is not None]
+    found = _report(judged, options.seed, len(every))
     print("\n".join(found.lines()))  # noqa: T201
     if options.write:
         FIGURES.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")

@@ -125,6 +125,12 @@ class CoverageMap:
         with file.open("rb") as lines:
             return cls(msgspec.json.decode(line, type=RecordedTest) for line in lines)
 
+    def files_of(self, mutants: Iterable[Mutant]) -> list[str]:
+        """The files of the tests that run any line of the functions of these mutants."""
+        functions = {(each.file, each.function) for each in mutants}
+        running = {test for place in functions for test, _ in self._ran.get(place, [])}
+        return sorted({test.partition("::")[0] for test in running})
+
     def tests_of(self, mutant: Mutant, changed: tuple[int, int] | None = None) -> list[str]:
         """The tests that run the changed statement, quickest first.
 

@@ -1,9 +1,10 @@
 """Judges mutants: loads all tests once, then forks a process for each mutant.
 
 The process takes the mutant's code object into the loaded function and runs the tests that cover
-it, quickest first, until one fails. A test has a limit of CPU time, for a mutant may loop for ever,
-and one of waiting, for a mutant may wait for ever. A test that failed must pass without the mutant,
-in a process of its own, before its judgement counts.
+it until one fails: those first that killed another mutant of the same function, then quick ones
+before slow ones. A test has a limit of CPU time, for a mutant may loop for ever, and one of
+waiting, for a mutant may wait for ever. A test that failed must pass without the mutant, in a
+process of its own, before its judgement counts.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ class Judge:
         workers: int,
         budget_s: float,
     ) -> None:
-        self._waiting = deque(mutants)
+        # File by file, for a file is parsed once for all its mutants in a row.
+        self._waiting = deque(sorted(mutants, key=lambda each: (each.file, each.lines)))
         self._map = coverage_map
         self._results = results
         self._workers = workers
@@ -87,6 +89,7 @@ class Judge:
         self._running: dict[int, Trial] = {}
         self._sound: set[str] = set()
         self._unsound: set[str] = set()
+        self._killers: dict[tuple[str, str], list[str]] = defaultdict(list)
         self._suspended: dict[str, list[Trial]] = defaultdict(list)
         self._failed = False
 
@@ -132,6 +135,8 @@ class Judge:
         functions = self._functions.get(place, [])
         covering = self._map.tests_of(mutant, changed_lines(before, source))
         covering = [each for each in covering if each in self._items]
+        killers = self._killers[mutant.file, mutant.function]
+        covering = sorted(covering, key=lambda each: each not in killers)  # a stable order
         tests = self._within_budget(each for each in covering if each not in self._unsound)
         if code is None or any(not _fits(each, code) for each in functions):
             self._results.add(Result.of(mutant, change, Outcome.NOT_APPLICABLE))
@@ -262,6 +267,8 @@ class Judge:
 
     def _record(self, trial: Trial, outcome: Outcome, killer: str | None = None) -> None:
         seconds = time.monotonic() - trial.started
+        if killer is not None and outcome is Outcome.KILLED:
+            self._killers[trial.mutant.file, trial.mutant.function].append(killer)
         self._results.add(
             Result.of(
                 trial.mutant,

@@ -110,7 +110,6 @@ def diagnose_filter(
     absent = num_nodes - filtered.num_evaluated
     if failed_nomination is not None:
         row, status = failed_nomination
-        plugins.add(status.plugin)
         outcome = msgspec.structs.replace(outcome, plugins=outcome.plugins | {status.plugin})
         if not _was_asked(filtered, row):
             counts.update(status.reasons)

@@ -168,6 +168,8 @@ def test_a_node_has_resources_and_pods(cluster: MirroredCluster) -> None:
             named = {"cpu", "example.com/none"} & set(node.allocatable)
             seen[node.name] = (node.allocatable["cpu"], node.requested["cpu"], pods, named)
             assert node.allocatable.get("example.com/none") is None
+            with pytest.raises(KeyError, match=r"example\.com/none"):
+                node.requested["example.com/none"]
 
     assert _refusal_on_b(cluster, Looks()).is_success
     assert seen == {"a": (4000, 0, [], {"cpu"}), "b": (4000, 1000, ["r"], {"cpu"})}

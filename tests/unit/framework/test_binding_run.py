@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from stowage.api.instructions import BindPod
 from stowage.api.status import SKIP, SUCCESS, Code, Status, error, unschedulable
-from stowage.framework import CycleState, PluginFailed, PluginTraits
+from stowage.framework import CycleState, Framework, PluginFailed, PluginTraits
+from stowage.framework.extension_points import ReservePlan
 from stowage.framework.runtime.binding_run import MAX_PERMIT_WAIT_S
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 from tests.support.builders import make_pod
@@ -103,6 +106,101 @@ def test_a_rejection_by_permit_wins_over_waiting(pod: PodInfo) -> None:
     outcome = framework.run_permit(STATE, pod, "n0")
     assert (outcome.status.plugin, outcome.status.message) == ("B", "no")
     assert outcome.timeouts == {}
+
+
+@dataclass
+class Witness:
+    """Notes what it is given from Reserve to PostBind."""
+
+    name: str = "Witness"
+    given: dict[str, tuple[CycleState, PodInfo, str]] = field(default_factory=dict)
+    traits: PluginTraits = NO_TRAITS
+
+    def reserve(self, *given: Any) -> Status:
+        self.given["reserve"] = given
+        return SUCCESS
+
+    def unreserve(self, *given: Any) -> None:
+        self.given["unreserve"] = given
+
+    def permit(self, *given: Any) -> tuple[Status, float]:
+        self.given["permit"] = given
+        return SUCCESS, 0.0
+
+    def pre_bind_pre_flight(self, *given: Any) -> Status:
+        self.given["pre-flight"] = given
+        return SUCCESS
+
+    async def pre_bind(self, *given: Any) -> Status:
+        self.given["pre-bind"] = given
+        return SUCCESS
+
+    def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> BindPod:
+        self.given["bind"] = state, pod, node_name
+        return BindPod(pod.reference, node_name)
+
+    def post_bind(self, *given: Any) -> None:
+        self.given["post-bind"] = given
+
+
+def test_each_point_is_given_the_state_of_the_cycle_the_pod_and_its_node(pod: PodInfo) -> None:
+    witness = Witness()
+    framework = framework_of(witness)
+    framework.run_reserve(STATE, pod, "n0")
+    framework.run_unreserve(STATE, pod, "n0")
+    framework.run_permit(STATE, pod, "n0")
+    plan = framework.plan_pre_bind(STATE, pod, "n0")
+    asyncio.run(framework.run_pre_bind(STATE, pod, "n0", plan.plugins))
+    framework.run_bind(STATE, pod, "n0")
+    framework.run_post_bind(STATE, pod, "n0")
+    points = ("reserve", "unreserve", "permit", "pre-flight", "pre-bind", "bind", "post-bind")
+    assert witness.given == dict.fromkeys(points, (STATE, pod, "n0"))
+
+
+def _pre_bind(framework: Framework, pod: PodInfo) -> Status:
+    return asyncio.run(framework.run_pre_bind(STATE, pod, "n0", ("A",)))
+
+
+#: What runs each point, and how kube-scheduler words its failure.
+_POINTS: dict[str, Callable[[Framework, PodInfo], Status]] = {
+    'running Permit plugin "A"': lambda run, pod: run.run_permit(STATE, pod, "n0").status,
+    'running PreBindPreFlight "A"': lambda run, pod: run.plan_pre_bind(STATE, pod, "n0").status,
+    'running PreBind plugin "A"': _pre_bind,
+}
+
+
+@pytest.mark.parametrize("doing", _POINTS)
+@pytest.mark.parametrize(
+    ("plugin", "cause"),
+    [(Recorder("A", breaks=True), "record failed"), (Recorder("A", status=error("lost")), "lost")],
+    ids=["raises", "answers an error"],
+)
+def test_a_failure_names_the_point_and_the_plugin(
+    pod: PodInfo, doing: str, plugin: Recorder, cause: str
+) -> None:
+    status = _POINTS[doing](framework_of(plugin), pod)
+    assert status == Status(Code.ERROR, (f"{doing}: {cause}",), "A")
+
+
+def test_a_bind_plugin_that_raises_is_named(pod: PodInfo) -> None:
+    class Torn(Recorder):
+        def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> BindPod | None:
+            raise RuntimeError("no ink")
+
+    with pytest.raises(PluginFailed) as caught:
+        framework_of(Torn("A")).run_bind(STATE, pod, "n0")
+    assert caught.value.status == Status(Code.ERROR, ('running Bind plugin "A": no ink',), "A")
+
+
+def test_the_plan_of_a_reserve_plugin_is_kept_by_its_name(pod: PodInfo) -> None:
+    plan = ReservePlan(annotations={"a": "b"})
+
+    class Plans(Recorder):
+        def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Any:
+            return plan
+
+    outcome = framework_of(Recorder("A"), Plans("B")).run_reserve(STATE, pod, "n0")
+    assert (outcome.status, outcome.plans) == (SUCCESS, {"B": plan})
 
 
 def test_error_messages_equal_those_of_kube_scheduler(pod: PodInfo) -> None:

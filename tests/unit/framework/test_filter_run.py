@@ -7,22 +7,27 @@ from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.status import Code
 from stowage.framework import (
     CycleState,
+    FilterVerdict,
     Framework,
     PluginFailed,
     PluginTraits,
     PreFilterOutcome,
+    PreFilterResult,
     Reads,
     build_profile,
     diagnose_filter,
 )
+from stowage.framework.runtime.nominated_pods import NominatedPods
+from stowage.framework.runtime.row_filter import RowFilter
 from stowage.framework.verdict import Int64Array
 from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
-from stowage.state import PodInfo
+from stowage.state import NodeView, PodInfo, Snapshot
+from stowage.state.what_if.row_local import RowWhatIf
 from stowage.state.what_if.snapshot import WhatIfSnapshot
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
-from tests.support.plugins.small_plugins import Raises, Refuses, framework_of
+from tests.support.plugins.small_plugins import FixedPreFilter, Raises, Refuses, framework_of
 
 NODES = ("n0", "n1", "n2", "n3")
 
@@ -191,3 +196,109 @@ def test_a_pods_own_nomination_is_not_counted() -> None:
 
 def _default_framework() -> Framework:
     return Framework(build_profile(KubeSchedulerProfile(), in_tree_registry()))
+
+
+def test_a_node_without_nominated_pods_keeps_its_own_status() -> None:
+    cluster = MirroredCluster([make_node("n0", cpu="4"), make_node("n1", cpu="1")])
+    framework = _default_framework()
+    pod = cluster.info(make_pod("p", cpu="1500m"))
+    nominated = Nominator()
+    nominated.nominate(cluster.info(make_pod("other", cpu="1", priority=9)), "n0")
+    state, snapshot = CycleState(), cluster.snapshot()
+    framework.run_pre_filter(state, pod, snapshot)
+    result = framework.run_filter(state, pod, snapshot, nominated=nominated)
+    assert _names(cluster, result.rows) == ["n0"]
+    behind = snapshot.row_of("n1")
+    assert behind is not None
+    assert result.status(behind).reasons == ("Insufficient cpu",)
+
+
+def test_each_filter_plugin_counts_the_nodes_it_was_asked_about(
+    cluster: MirroredCluster, pod: PodInfo
+) -> None:
+    framework, snapshot = (
+        framework_of(Refuses("A", {"n1"}), Refuses("B", {"n2"})),
+        cluster.snapshot(),
+    )
+    framework.run_filter(CycleState(), pod, snapshot)
+    state = CycleState()
+    state.skip_filter.add("B")
+    framework.run_filter(state, pod, snapshot, frozenset({"n1", "n3"}))
+    assert framework.evaluations.totals() == {("A", "Filter"): 4 + 2, ("B", "Filter"): 4}
+
+
+@pytest.mark.parametrize(("counts_all", "asked"), [(False, ["n1"]), (True, ["n0", "n1"])])
+def test_a_plugin_is_asked_one_by_one_only_about_nodes_that_none_rejected_unless_all_count(
+    cluster: MirroredCluster, pod: PodInfo, *, counts_all: bool, asked: list[str]
+) -> None:
+    seen: list[str] = []
+
+    class Slow(Refuses):
+        def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+            seen.extend(nodes.names)
+            return super().filter(state, pod, nodes)
+
+    quick = Refuses("Quick", {"n0"}, "by Quick", traits=PluginTraits(filters_what_ifs=True))
+    plugins = [quick, Slow("Slow", {"n0", "n1"}, "by Slow")]
+    snapshot = cluster.snapshot()
+    rows = np.array([snapshot.row_of("n0"), snapshot.row_of("n1")], dtype=np.int64)
+    what_if = RowWhatIf(snapshot, rows, pod.pod_class.host_ports)
+    filters = RowFilter(plugins, CycleState(), pod, counts_all=counts_all)
+    verdicts = filters.judge(what_if, np.arange(2))
+    assert seen == asked
+    assert verdicts.feasible().tolist() == [False, False]
+    reasons, _ = verdicts.count_reasons(np.ones(2, dtype=np.bool_))
+    assert reasons == {"by Quick": 1, "by Slow": 2 if counts_all else 1}
+
+
+def test_a_plugin_that_is_asked_one_by_one_prepares_for_the_pod_and_each_node(
+    cluster: MirroredCluster, pod: PodInfo
+) -> None:
+    class Prepares(Refuses):
+        def pre_filter(
+            self, state: CycleState, pod: PodInfo, snapshot: Snapshot
+        ) -> PreFilterResult:
+            state.write((pod.name, len(snapshot.pods_on("n0")), len(snapshot.pods_on("n1"))))
+            return PreFilterResult()
+
+        def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+            prepared.append((*nodes.names, *state.read(tuple)))
+            return super().filter(state, pod, nodes)
+
+    prepared: list[tuple[object, ...]] = []
+    for name in ("n0", "n1"):
+        cluster.bind(make_pod(f"on-{name}"), name)
+    snapshot = cluster.snapshot()
+    rows = np.array([snapshot.row_of("n0"), snapshot.row_of("n1")], dtype=np.int64)
+    what_if = RowWhatIf(snapshot, rows, pod.pod_class.host_ports)
+    what_if.remove(what_if.ranked.present)
+    verdicts = RowFilter([Prepares("A", {"n1"})], CycleState(), pod).judge(what_if, np.arange(2))
+    assert prepared == [("n0", "p", 0, 1), ("n1", "p", 1, 0)]
+    assert verdicts.feasible().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("ran_pre_filter", [False, True])
+def test_a_pod_that_gets_the_rejection_of_another_is_counted_as_if_it_was_evaluated(
+    *, ran_pre_filter: bool
+) -> None:
+    framework = framework_of(FixedPreFilter("A"), Refuses("B", ()), Refuses("C", ()))
+    framework.count_refusal(frozenset({"C"}), 7, ran_pre_filter=ran_pre_filter)
+    pre_filtered = {} if ran_pre_filter else {("A", "PreFilter"): 1}
+    assert framework.evaluations.totals() == {**pre_filtered, ("B", "Filter"): 7}
+
+
+def test_a_pod_is_filtered_beside_any_number_of_nominated_pods() -> None:
+    cluster = MirroredCluster([make_node(f"n{index}") for index in range(3)])
+    snapshot, pod = cluster.snapshot(), cluster.info(make_pod("p", priority=5))
+    nominated, kept = Nominator(), NominatedPods()
+    for number in range(200):
+        other = cluster.info(make_pod(f"other-{number}", cpu="1m", priority=number % 10))
+        nominated.nominate(other, f"n{number % 3}")
+        expected = [0] * snapshot.num_rows
+        for index in range(number + 1):
+            row = snapshot.row_of(f"n{index % 3}")
+            if index % 10 >= pod.priority and row is not None:
+                expected[row] += 1
+        beside = kept.beside(pod, nominated, snapshot)
+        assert beside.sum(lambda _class, _terminating: 1, snapshot.num_rows).tolist() == expected
+    assert list(kept.problems(nominated, snapshot)) == []

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from stowage.api.status import SUCCESS, Code, error, unresolvable, unschedulable
+from stowage.api.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
 from stowage.framework import CycleState, Diagnosis, PostFilterOutcome
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
@@ -41,7 +41,7 @@ def test_an_unresolvable_post_filter_rejection_ends_the_run() -> None:
 
 def test_an_error_ends_the_run_and_keeps_the_nomination() -> None:
     outcome = _run(FixedPostFilter("A", error("not found")), FixedPostFilter("B", SUCCESS, "n0"))
-    assert (outcome.status.code, outcome.status.message) == (Code.ERROR, "not found")
+    assert outcome.status == Status(Code.ERROR, ("not found",), "A")
     assert outcome.nominated_node_name is None
 
 

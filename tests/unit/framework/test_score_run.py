@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from stowage.api.config.extenders import EXTENDER_PLUGIN
 from stowage.api.status import Code
 from stowage.framework import (
     CycleState,
@@ -73,11 +74,56 @@ def test_scores_are_normalised_over_feasible_nodes_only() -> None:
     assert (total[25], total[50]) == (50, 100)
 
 
-def test_equal_raw_scores_of_all_nodes_are_normalised_only_once(cluster: MirroredCluster) -> None:
+def test_equal_raw_scores_of_all_nodes_are_normalised_only_once() -> None:
+    names = [f"n{index}" for index in range(60)]
+    cluster = MirroredCluster([make_node(name) for name in names])
+    normalized: list[int] = []
+
+    class Even(Normalized):
+        def normalize_score(
+            self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+        ) -> Int64Array:
+            normalized.append(len(scores))
+            return super().normalize_score(state, pod, nodes, scores)
+
     framework = framework_of(
-        Normalized("A", dict.fromkeys(NODES, 7), PluginTraits(score_reads=Reads.NODE))
+        Even("A", dict.fromkeys(names, 7), PluginTraits(score_reads=Reads.NODE)), weights={"A": 2}
     )
-    assert _score(framework, cluster).total.tolist() == [100, 100, 100]
+    first = cluster.info(make_pod("p"))  # keeps the class alive
+    for _ in range(3):
+        assert _score(framework, cluster, *names).total.tolist() == [200] * 60
+    assert normalized == [1]
+    assert first.pod_class is cluster.info(make_pod("q")).pod_class
+
+
+@pytest.mark.parametrize("num_nodes", [3, 60])
+def test_the_scores_of_picked_nodes_equal_those_of_all_plugins(num_nodes: int) -> None:
+    names = [f"n{index}" for index in range(num_nodes)]
+    cluster = MirroredCluster([make_node(name) for name in names])
+    framework = framework_of(
+        Rates("Plain", {"n1": 4, "n2": 9}, PluginTraits(score_reads=Reads.NODE)),
+        Rates("Usage", {"n0": 6, "n2": 8}, PluginTraits(score_reads=Reads.USAGE)),
+        Rates("Asked", {"n0": 5, "n1": 1}, PluginTraits(score_reads=Reads.CLUSTER)),
+        Normalized("Even", dict.fromkeys(names, 7), PluginTraits(score_reads=Reads.NODE)),
+        Normalized("Wide", {"n2": 300, "n1": 150}, PluginTraits(score_reads=Reads.NODE)),
+        weights={"Asked": 3},
+    )
+    result = _score(framework, cluster, *names)
+    positions = np.array([1, 2], dtype=np.int64)
+    picked = result.pick(positions)
+    expected = {
+        each.plugin: (each.raw[positions].tolist(), each.normalized[positions].tolist())
+        for each in result.per_plugin()
+    }
+    plain = dict(zip(picked.plain_plugins, picked.plain.tolist(), strict=True))
+    found = {name: (scores, scores) for name, scores in plain.items()}
+    for name, (raw, normalized) in picked.others.items():
+        repeat = len(positions) // len(raw)
+        found[name] = list(raw) * repeat, list(normalized) * repeat
+    assert found == expected
+    assert picked.weights == tuple(
+        (name, 3 if name == "Asked" else 1) for name in ("Plain", "Usage", "Asked", "Even", "Wide")
+    )
 
 
 def test_for_a_second_pod_of_the_class_only_changed_nodes_are_scored() -> None:
@@ -156,3 +202,31 @@ def test_the_error_of_a_plugin_has_its_name_and_message(
     with pytest.raises(PluginFailed) as caught:
         _score(framework_of(Raises(traits=PluginTraits(score_reads=reads))), cluster)
     assert caught.value.status.message == 'plugin "Raises" failed with: the disk is on fire'
+
+
+def test_the_scores_of_extenders_come_last_and_have_a_weight_of_one(
+    cluster: MirroredCluster,
+) -> None:
+    result = _score(framework_of(Rates("A", {"n1": 4}), weights={"A": 2}), cluster)
+    extended = result.with_extender_scores(np.array([3, 0, 30], dtype=np.int64))
+    assert extended.total.tolist() == [3, 8, 30]
+    assert [(each.plugin, each.weighted.tolist()) for each in extended.per_plugin()] == [
+        ("A", [0, 8, 0]),
+        (EXTENDER_PLUGIN, [3, 0, 30]),
+    ]
+    picked = extended.pick(np.array([2], dtype=np.int64))
+    assert picked.weights == (("A", 2), (EXTENDER_PLUGIN, 1))
+    assert picked.others[EXTENDER_PLUGIN] == ((30,), (30,))
+
+
+def test_the_error_of_a_normalisation_has_the_name_of_its_plugin(
+    cluster: MirroredCluster,
+) -> None:
+    class Divides(Rates):
+        def normalize_score(
+            self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+        ) -> Int64Array:
+            raise ZeroDivisionError("no spread")
+
+    with pytest.raises(PluginFailed, match='plugin "A" failed with: no spread'):
+        _score(framework_of(Divides("A", {})), cluster)

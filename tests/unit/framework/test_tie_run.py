@@ -13,7 +13,7 @@ from stowage.api.config.types import TieBreakingType
 from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework import BrokenTie, CycleState, Draw, PluginFailed, PluginTraits, TiePolicy
 from stowage.framework.extension_points import ScorePlugin
-from stowage.framework.runtime.tie_run import TieRun
+from stowage.framework.runtime.tie_run import NodeKeys, TieRun, node_key
 from stowage.framework.tie_policy import Narrowing
 from stowage.framework.verdict import Int64Array
 from stowage.state import NodeView, PodInfo
@@ -177,3 +177,38 @@ def test_a_plugin_that_fails_fails_the_attempt(plugin: ScorePlugin) -> None:
     cluster = MirroredCluster([make_node(name) for name in NAMES])
     with pytest.raises(PluginFailed, match=f'plugin "{plugin.name}" failed'):
         run(TiePolicy(plugins=(plugin,)), cluster, NAMES, Draw(unasked))
+
+
+def test_a_last_resort_says_how_far_plugins_narrowed_the_tie() -> None:
+    cluster = MirroredCluster([make_node(name) for name in NAMES])
+    policy = TiePolicy("FixedOrder", plugins=(Rates("A", {"n1": 5, "n2": 5, "n3": 1}),))
+    _, tie = run(policy, cluster, ["n1", "n2", "n3"], Draw(unasked))
+    assert tie == BrokenTie(3, (Narrowing("A", 2),), "FixedOrder")
+
+
+class PrefersItsName:
+    """Scores the node with the pod's name, and says so only when it normalises."""
+
+    name = "PrefersItsName"
+    traits = PluginTraits()
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        return np.array([len(pod.name)] * len(nodes), dtype=np.int64)
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        return np.array([50 * (name == pod.name) for name in nodes.names]) + scores
+
+
+def test_a_plugin_of_a_policy_scores_and_normalises_for_the_pod() -> None:
+    cluster = MirroredCluster([make_node(name) for name in ("o", "p", "q")])
+    policy = TiePolicy(plugins=(PrefersItsName(),))
+    assert run(policy, cluster, ["o", "p", "q"], Draw(unasked))[0] == "p"
+
+
+def test_the_number_of_a_node_is_exactly_that_of_the_seed_and_its_name() -> None:
+    snapshot = MirroredCluster([make_node(name) for name in NAMES]).snapshot()
+    keys = NodeKeys(7).of(snapshot)
+    found = {name: int(keys[snapshot.row_of(name) or 0]) for name in NAMES}
+    assert found == {name: node_key(7, name) for name in NAMES}

@@ -8,7 +8,8 @@ from itertools import count
 import pytest
 
 from stowage.api.status import SKIP, SUCCESS, Status, unschedulable
-from stowage.framework import CycleState, PluginTraits, Timings
+from stowage.framework import CycleState, PluginTraits, PreFilterOutcome, Timings
+from stowage.framework.timings import code_of
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 from tests.support.builders import make_pod
 from tests.support.plugins.small_plugins import framework_of
@@ -89,12 +90,21 @@ def test_a_plugin_that_raises_counts_as_an_error() -> None:
     assert observed.plugins == [("P", "Filter", "Error", 1.0)]
 
 
+def test_an_extension_point_is_timed_with_the_status_in_its_outcome() -> None:
+    observed = RecordedDurations()
+    outcome = PreFilterOutcome(unschedulable("no"))
+    timed = _timings(observed).of_point("PreFilter", "test", lambda: outcome, code_of)
+    assert timed() is outcome
+    assert observed.points == [("PreFilter", "Unschedulable", "test", 1.0)]
+
+
 class PreBindWork:
     name = "PreBindWork"
+    pre_flight = SUCCESS
     traits = PluginTraits()
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        return SUCCESS
+        return self.pre_flight
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         return unschedulable("no seal")
@@ -110,3 +120,11 @@ def test_pre_bind_is_timed_with_its_status_although_it_is_a_coroutine() -> None:
         ("PreBindPreFlight", "Success", "test", 1.0),
         ("PreBind", "Unschedulable", "test", 1.0),
     ]
+
+
+def test_a_pre_flight_after_which_no_plugin_has_work_counts_as_skip() -> None:
+    observed, plugin = RecordedDurations(), PreBindWork()
+    plugin.pre_flight = SKIP
+    pod = make_pod_info(make_pod("p"), ClusterCache().classes)
+    framework_of(plugin).plan_pre_bind(CycleState(_timings(observed)), pod, "n0")
+    assert observed.points == [("PreBindPreFlight", "Skip", "test", 1.0)]

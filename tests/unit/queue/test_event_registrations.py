@@ -1,8 +1,19 @@
 from __future__ import annotations
 
+from itertools import count
+
+import pytest
+
 from stowage.api.events import ClusterEvent
 from stowage.queue import QueuedPod, Registrations
-from stowage.queue.event_registrations import EventRegistrations, Hint, ObjectEvent, Requeue
+from stowage.queue.event_registrations import (
+    EventRegistrations,
+    Hint,
+    ObjectEvent,
+    Registration,
+    Requeue,
+)
+from stowage.queue.hint_durations import HintDurations
 from stowage.queue.queue_events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
 from tests.unit.queue.scenario import NODE_ADD, POD_DELETE, PROFILE, Hints, broken, pending, skip
 
@@ -125,3 +136,33 @@ def test_a_hint_that_raises_counts_as_queue_and_is_reported() -> None:
             "ZeroDivisionError('division by zero'); expected QUEUE or SKIP, took QUEUE"
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("per_class", "per_demand", "expected"),
+    [(False, False, (False, False)), (True, False, (True, False)), (False, True, (True, True))],
+)
+def test_hints_answer_per_class_or_demand_only_if_all_of_them_do(
+    per_class: bool, per_demand: bool, expected: tuple[bool, bool]
+) -> None:
+    own = Registration(NODE_ADD, skip(), per_class, per_demand)
+    always = Registration(NODE_ADD, skip(), per_class=True, per_demand=True)
+    registrations = EventRegistrations(
+        {(PROFILE, "Own"): [own], (PROFILE, "Plain"): [(NODE_ADD, None), always]}, []
+    )
+    hints = registrations.hint_functions(_rejected("Own", "Plain").rejector_plugins, NODE_ADD)
+    assert [each.plugin for each in hints.all] == ["Own", "Plain", "Plain"]
+    assert (hints.per_class, hints.per_demand) == expected
+
+
+def test_the_duration_of_a_hint_is_observed_with_its_event_and_answer() -> None:
+    observed: list[tuple[str, str, str, float]] = []
+    durations, seconds = HintDurations(), count()
+    durations.follow(lambda: float(next(seconds)), lambda *each: observed.append(each))
+    by_plugin: Registrations = {
+        (PROFILE, "Fit"): [(NODE_ADD, skip())],
+        (PROFILE, "Ports"): [(NODE_ADD, broken)],
+    }
+    registrations = EventRegistrations(by_plugin, [], durations)
+    registrations.strategy_for(_rejected("Fit", "Ports"), ObjectEvent(NODE_ADD))
+    assert observed == [("Fit", "NodeAdd", "QueueSkip", 1.0), ("Ports", "NodeAdd", "Error", 1.0)]

@@ -129,3 +129,11 @@ def test_adding_many_members_replaces_existing_ones() -> None:
     heap.push_all(["b", "c"], [(0,), (3,)], ["b", "c"], [0, 0])
     assert list(heap.inconsistencies()) == []
     assert _drain(heap) == ["b", "a", "c"]
+
+
+def test_members_pushed_after_a_bulk_follow_it_among_equal_keys() -> None:
+    heap = _heap(("a", 1))
+    heap.push_all(["b", "c"], [(1,), (1,)], ["b", "c"])
+    heap.push_all(["d", "e"], [(1,), (1,)], ["d", "e"])
+    heap.push("f", (1,), "f")
+    assert _drain(heap) == ["a", "b", "c", "d", "e", "f"]

@@ -96,3 +96,20 @@ def test_problems_names_a_pod_whose_events_begin_out_of_order() -> None:
     assert flight is not None
     flight.first_event = 5
     assert list(pods.inconsistencies()) == [f"in-flight pod {uid} begins at event 5, out of order"]
+
+
+def test_problems_names_events_that_are_kept_for_no_pod() -> None:
+    class Hoarding(InFlightPods):
+        def _trim(self) -> None:
+            """Drop nothing."""
+
+    pods = Hoarding()
+    first = _start(pods, "first")
+    for number in range(250):
+        pods.record(_event(number))
+    _start(pods, "second")
+    for number in range(100):
+        pods.record(_event(number))
+    assert list(pods.inconsistencies()) == []
+    pods.end(first)
+    assert list(pods.inconsistencies()) == ["350 events kept of which 100 are needed"]

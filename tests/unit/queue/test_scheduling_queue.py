@@ -174,14 +174,15 @@ def test_incoming_pods_are_counted_by_queue_and_event() -> None:
     queue = make_queue()
     fail(queue, pending("failed"))
     reject(queue, pending("rejected"), now=20.0)
+    reject(queue, pending("also"), now=20.0)
     queue.move_on_event(NODE_ADD, None, None, 20.0)
     queue.flush(40.0)
     assert queue.incoming_counts == {
-        ("active", "UnschedulablePodAdd"): 2,
+        ("active", "UnschedulablePodAdd"): 3,
         ("backoff", "ScheduleAttemptFailure"): 1,
-        ("unschedulable", "ScheduleAttemptFailure"): 1,
-        ("backoff", "NodeAdd"): 1,
-        ("active", "BackoffComplete"): 2,
+        ("unschedulable", "ScheduleAttemptFailure"): 2,
+        ("backoff", "NodeAdd"): 2,
+        ("active", "BackoffComplete"): 3,
     }
 
 

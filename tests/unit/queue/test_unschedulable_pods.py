@@ -147,3 +147,17 @@ def test_problems_names_an_index_that_differs_from_a_recount() -> None:
         "pod default/a is not listed under the plugins that reject it",
         "the index from plugins to pods differs from a recount",
     ]
+
+
+def test_problems_names_a_pod_whose_deadline_is_not_listed() -> None:
+    class Open(UnschedulablePods):
+        def damage(self) -> None:
+            self._due.clear()
+
+    waiting = Open(max_in_unschedulable_s=300.0)
+    waiting.put(_rejected("a", "Fit"))
+    waiting.damage()
+    assert list(waiting.inconsistencies()) == [
+        "pod default/a has no deadline, or one without a reason",
+        "deadlines without pods are kept",
+    ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import msgspec
 import pytest
 
+from stowage.api.decoding.errors import InvalidObject
 from stowage.api.events import ActionType
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.node import Node
@@ -279,3 +281,45 @@ def test_custom_objects_outdate_a_snapshot_only_if_they_change() -> None:
         step()
         outdated.append(not snapshot.is_current)
     assert outdated == [True, False, False, True, False]
+
+
+#: Each changes what a snapshot shows.
+CHANGES: dict[str, Callable[[ClusterCache], object]] = {
+    "a node changes": lambda cache: cache.update_node(make_node("n1", cpu="9")),
+    "a node goes": lambda cache: cache.remove_node("n2"),
+    "a pod is assumed": lambda cache: cache.assume_pod(info(cache), "n1"),
+    "a pod changes": lambda cache: cache.update_pod(info(cache, "placed", node="n1", cpu="2")),
+    "a pod goes": lambda cache: cache.remove_pod("uid-placed"),
+    "devices are taken": lambda cache: cache.begin_allocations([], "uid-p"),
+    "devices are given up": lambda cache: cache.give_up_allocations([], "uid-p"),
+    "devices are written": lambda cache: cache.end_allocations([]),
+    "an eviction begins": lambda cache: cache.note_eviction(info(cache, "placed")),
+    "an eviction is given up": lambda cache: cache.forget_eviction(info(cache, "placed")),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), list(permutations(CHANGES, 2)))
+def test_a_snapshot_is_replaced_after_any_two_changes(
+    cache: ClusterCache, first: str, second: str
+) -> None:
+    cache.update_pod(info(cache, "placed", node="n1"))
+    before = cache.snapshot()
+    assert cache.snapshot() is before
+    for change in (first, second):
+        CHANGES[change](cache)
+    assert cache.snapshot() is not before
+
+
+def test_a_node_without_a_name_is_refused_as_a_node(cache: ClusterCache) -> None:
+    with pytest.raises(InvalidObject) as caught:
+        cache.update_node(make_node(""))
+    assert (caught.value.kind, caught.value.field) == ("Node", "metadata.name")
+    assert cache.counts()["nodes"] == 2
+
+
+def test_the_update_of_an_assumed_pod_has_both_versions(cache: ClusterCache) -> None:
+    assumed = cache.assume_pod(info(cache, resource_version="1"), "n1")
+    change = cache.update_pod(info(cache, resource_version="2", labels={"a": "b"}))
+    assert (change.old, change.actions) == (assumed, ActionType.UPDATE_POD_LABEL)
+    assert change.new is not None
+    assert (change.new.labels, change.new.node_name) == ({"a": "b"}, "n1")

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from stowage.api.decoding.errors import InvalidObject
-from stowage.api.objects.device import DeviceClass, ResourceClaim, ResourceSlice
+from stowage.api.decoding.errors import QUANTITY_EXPECTATION, InvalidObject
+from stowage.api.objects.device import (
+    AllocationResult,
+    DeviceAllocationResult,
+    DeviceClass,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
+    ResourceSlice,
+)
 from stowage.state import ClusterCache, InvariantViolation
+from stowage.state.devices.device_info import compile_slice
 from stowage.state.devices.devices import ClaimAllocation
+from stowage.state.devices.features import ALL_FEATURES
 from tests.support.builders import make_node
 from tests.support.device_builders import (
     allocated,
@@ -216,3 +226,138 @@ def test_validation_finds_a_device_that_two_claims_get() -> None:
         cache.snapshot().devices.begin(_in_flight(name), "uid-p")
     with pytest.raises(InvariantViolation, match=r"device .*gpu-0"):
         cache.validate()
+
+
+def test_a_claim_with_an_invalid_quantity_is_refused_with_what_was_expected() -> None:
+    share: dict[str, Any] = {"share_id": "s", "consumed_capacity": {"memory": "many"}}
+    with pytest.raises(InvalidObject) as caught:
+        ClusterCache().update_device_object(allocated(make_claim("a"), "n", "gpu-0", **share))
+    assert (caught.value.value, caught.value.expectation) == ("many", QUANTITY_EXPECTATION)
+
+
+def _with_node() -> tuple[ClusterCache, int]:
+    cache = ClusterCache()
+    cache.update_node(make_node("n"))
+    row = cache.snapshot().row_of("n")
+    assert row is not None
+    return cache, row
+
+
+def test_a_class_counts_its_devices_and_an_unknown_one_has_none() -> None:
+    cache, row = _with_node()
+    cache.update_device_object(make_class("gpu", 'device.driver == "gpu.example.com"'))
+    cache.update_device_object(make_slice("n", ["gpu-0", "gpu-1", "gpu-2"]))
+    cache.update_device_object(allocated(make_claim("c"), "n", "gpu-1"))
+    known, unknown = (cache.snapshot().devices.of_class(name) for name in ("gpu", "gone"))
+    assert (known.total[row], known.used[row]) == (3, 1)
+    assert (unknown.total[row], unknown.used[row]) == (0, 0)
+    assert len(unknown.total) == len(unknown.used) == cache.snapshot().num_rows
+
+
+def test_pools_are_tried_by_name_and_those_with_binding_conditions_last() -> None:
+    bound = device("x", bindingConditions=["ready"], bindingFailureConditions=["failed"])
+    slices = [
+        make_slice(
+            "n", [each], name=name, pool={"name": name, "generation": 1, "resourceSliceCount": 1}
+        )
+        for name, each in (("a", bound), ("c", device("y")), ("b", device("z")))
+    ]
+    assert [name for name, _, _ in pools(*slices)] == ["b", "c", "a"]
+
+
+def test_a_slice_that_is_deleted_leaves_nothing_behind() -> None:
+    cache, row = _with_node()
+    counters = [{"name": "set", "counters": quantities({"slots": "2"})}]
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 2}
+    cache.update_device_object(make_slice("n", [], name="a", pool=pool, sharedCounters=counters))
+    cache.update_device_object(part("b", 1, 2, "x"))
+    slices = cache.snapshot().devices.slices
+    assert [each.is_usable for each in slices.pools_of(row)] == [True]
+    cache.remove_device_object(ResourceSlice, "a")
+    assert [(each.is_incomplete, each.counter_sets) for each in slices.pools_of(row)] == [
+        (True, {})
+    ]
+    cache.remove_device_object(ResourceSlice, "b")
+    assert slices.pools_of(row) == ()
+    cache.validate()
+
+
+def _with_counters(name: str, driver: str) -> ResourceSlice:
+    counters = [{"name": "set", "counters": quantities({"slots": "2"})}]
+    return make_slice("n", [], name=name, driver=driver, sharedCounters=counters)
+
+
+def test_counters_are_ambiguous_while_pools_of_one_name_have_several_drivers() -> None:
+    cache, _ = _with_node()
+    slices = cache.snapshot().devices.slices
+    for name, driver in (("a", "one.example.com"), ("b", "two.example.com")):
+        assert not slices.has_ambiguous_counters
+        cache.update_device_object(_with_counters(name, driver))
+    assert slices.has_ambiguous_counters
+    cache.update_device_object(_with_counters("c", "one.example.com"))
+    cache.remove_device_object(ResourceSlice, "a")
+    assert slices.has_ambiguous_counters, "another slice of the driver has counters"
+    cache.remove_device_object(ResourceSlice, "c")
+    assert not slices.has_ambiguous_counters
+
+
+def test_a_node_is_simple_again_once_no_slice_of_its_pool_is_shared() -> None:
+    cache, row = _with_node()
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    slices = cache.snapshot().devices.slices
+    cache.update_device_object(part("own", 1, 1, "x"))
+    assert slices.are_simple()[row]
+    for name in ("all", "more"):
+        cache.update_device_object(make_slice("", [name], name=name, pool=pool, allNodes=True))
+        assert not slices.are_simple()[row]
+    for name in ("all", "more"):
+        assert not slices.are_simple()[row]
+        cache.remove_device_object(ResourceSlice, name)
+    assert slices.are_simple()[row]
+
+
+def test_only_the_rows_of_a_pool_without_shared_slices_change_with_it() -> None:
+    cache, row = _with_node()
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    cache.update_device_object(part("own", 1, 1, "x"))
+    cache.update_device_object(make_slice("", ["y"], name="all", pool=pool, allNodes=True))
+    cache.remove_device_object(ResourceSlice, "all")
+    changes = cache.snapshot().devices.slices.changes
+    before = changes.generation
+    cache.update_device_object(allocated(make_claim("c"), "p", "x"))
+    changed = changes.since(before)
+    assert changed is not None
+    assert changed.tolist() == [row]
+
+
+def test_a_device_of_another_driver_is_another_device() -> None:
+    cache = ClusterCache()
+    for name, driver in (("c", "one.example.com"), ("d", "two.example.com")):
+        result = DeviceRequestAllocationResult("r", driver, "n", "gpu-0")
+        allocation = AllocationResult(DeviceAllocationResult((result,)))
+        reserved = ClaimAllocation(f"uid-{name}", f"default/{name}", allocation)
+        cache.snapshot().devices.begin(reserved, "uid-p")
+    cache.validate()
+
+
+def test_a_class_counts_shared_devices_on_each_node_that_may_use_them() -> None:
+    cache = ClusterCache()
+    for name in ("a", "b"):
+        cache.update_node(make_node(name))
+    cache.update_device_object(make_class("gpu"))
+    assert cache.snapshot().devices.of_class("gpu").total.dtype == np.int64
+    devices = [device("x", nodeName="a"), device("y", allNodes=True), device("z", allNodes=True)]
+    cache.update_device_object(make_slice("", devices, name="s", perDeviceNodeSelection=True))
+    cache.update_device_object(allocated(make_claim("c"), "", "y"))
+    snapshot = cache.snapshot()
+    found = snapshot.devices.of_class("gpu")
+    rows = [snapshot.row_of(name) for name in ("a", "b")]
+    assert [found.total[row] for row in rows] == [3, 2]
+    assert [found.used[row] for row in rows] == [1, 1]
+
+
+def test_without_binding_conditions_only_devices_that_have_them_are_left_out() -> None:
+    bound = device("x", bindingConditions=["ready"], bindingFailureConditions=["failed"])
+    features = replace(ALL_FEATURES, binding_conditions=False)
+    compiled = compile_slice(make_slice("n", [bound, "y", "z"]), features)
+    assert [each.id.device for each in compiled.devices] == ["y", "z"]

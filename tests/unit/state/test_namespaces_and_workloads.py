@@ -55,3 +55,22 @@ def test_workloads_are_kept_by_kind_and_namespace() -> None:
     assert workloads.remove("Service", "red", "web")
     assert not workloads.remove("Service", "red", "web")
     assert workloads.generation == 3
+
+
+class _OpenNamespaces(Namespaces):
+    @property
+    def num_rows(self) -> int:
+        return len(self._names)
+
+
+def test_namespaces_that_come_and_go_need_no_more_room() -> None:
+    namespaces = _OpenNamespaces()
+    namespaces.update(make_namespace("stays", labels={"team": "x"}))
+    before = namespaces.num_rows
+    for number in range(10 * before):
+        name = f"ns{number}"
+        namespaces.update(make_namespace(name, labels={"team": "x"}))
+        assert namespaces.matching(TEAM_X) == {"stays", name}
+        namespaces.remove(name)
+    assert namespaces.matching(TEAM_X) == {"stays"}
+    assert namespaces.num_rows == before

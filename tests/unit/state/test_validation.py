@@ -17,6 +17,7 @@ from stowage.api.values.csi_migration import AttachedVolume
 from stowage.api.values.selectors import compile_label_selector
 from stowage.state import ClusterCache, InvariantViolation, PodInfo, make_pod_info
 from stowage.state.cluster_state import ClusterState
+from stowage.state.pods import validation as pods_validation
 from stowage.state.pods.affinity_terms import TermKind
 from tests.support.builders import (
     ZONE,
@@ -158,6 +159,20 @@ def _count_on_row(cache: _OpenCache) -> None:
     next(iter(cache.state.pods.kept_counts().values())).add(ROW, 1)
 
 
+def _count_more(cache: _OpenCache) -> None:
+    next(iter(cache.state.pods.kept_counts().values())).total += 1
+
+
+def _term_of_no_pod(cache: _OpenCache) -> None:
+    affinity = Affinity(pod_affinity=PodAffinity((affinity_term("other", WEB),), ()))
+    pod = cache.info(make_pod(affinity=affinity))
+    cache.state.pods.add(pod, ROW)
+    (term,) = pod.pod_class.required_affinity_terms
+    existing = cache.state.pods.existing_term(TermKind.REQUIRED_AFFINITY, term)
+    assert existing is not None
+    existing.counts.add(ROW, -1)
+
+
 def _count_and_uncount(cache: _OpenCache) -> None:
     """The rows are wrong, their sum is right."""
     for counts in cache.state.pods.kept_counts().values():
@@ -239,6 +254,7 @@ BROKEN: dict[str, tuple[Break, str]] = {
     ),
     "the order of pods": (_unmarked_order, "order of the pods on node n0"),
     "a count on a row": (_count_on_row, "pods matching .* on row 0"),
+    "the sum of all counts": (_count_more, "pods matching .* in all"),
     "a count on two rows": (_count_and_uncount, "pods matching .* on row 0"),
     "a count on a row without a node": (
         lambda cache: next(iter(cache.state.pods.kept_counts().values())).add(40, 1),
@@ -252,6 +268,7 @@ BROKEN: dict[str, tuple[Break, str]] = {
         _term(TermKind.PREFERRED_ANTI_AFFINITY, 40, 1),
         "pods with .* on row 40",
     ),
+    "a term that no pod has": (_term_of_no_pod, "pods with .* exist"),
     "a term that is not listed": (_forget_term, "pods with .* on row 0"),
     "a resource that no node has": (
         _node_becomes(lambda node: _status(allocatable=_without(node, UNUSED))(node)),
@@ -259,11 +276,11 @@ BROKEN: dict[str, tuple[Break, str]] = {
     ),
     "users of a claim, too many": (
         lambda cache: cache.state.volume_use.add_pod(_pod_with("other")(cache), 40),
-        "users of claims: .* on row 40",
+        "users of claims: .* on row 40: expected 0, found 1",
     ),
     "users of a claim, too few": (
         lambda cache: cache.state.volume_use.remove_pod(_pod_with("c0")(cache), ROW),
-        "users of claims: .* on row 0",
+        "users of claims: .* on row 0: expected 1, found 0",
     ),
     "an attachment": (
         lambda cache: cache.state.volume_use.add_attachment(AttachedVolume(DRIVER, "x"), ROW),
@@ -314,6 +331,19 @@ BROKEN: dict[str, tuple[Break, str]] = {
 
 @pytest.mark.parametrize("what", BROKEN)
 def test_validation_finds(what: str, cache: _OpenCache) -> None:
+    break_, subject = BROKEN[what]
+    break_(cache)
+    with pytest.raises(InvariantViolation, match=subject):
+        cache.validate()
+
+
+@pytest.mark.parametrize(
+    "what", ["a count on a row without a node", "a term on a row without pods"]
+)
+def test_validation_looks_at_each_of_many_portions(
+    what: str, cache: _OpenCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pods_validation, "_ROWS_AT_ONCE", 1)
     break_, subject = BROKEN[what]
     break_(cache)
     with pytest.raises(InvariantViolation, match=subject):

@@ -90,3 +90,16 @@ def test_a_toleration_is_evaluated_once_per_distinct_set_of_taints() -> None:
     assert counts.tolist() == [0, 1, 2, 1, 0]
     soft_counts = untolerated_taint_counts(snapshot, (), ("PreferNoSchedule",))[nodes.taint_set]
     assert soft_counts.tolist() == [0, 0, 0, 0, 1]
+
+
+def test_a_toleration_without_a_key_tolerates_every_taint() -> None:
+    cache = ClusterCache()
+    cache.update_node(make_node("n", taints=[Taint("gpu", "yes", "NoSchedule")]))
+    snapshot = cache.snapshot()
+    for everything in (Toleration("", "Exists"), Toleration("", "Exists", effect="NoSchedule")):
+        tolerations = (Toleration("old", "Exists"), everything)
+        counts = untolerated_taint_counts(snapshot, tolerations, ("NoSchedule",))
+        assert counts[snapshot.view(slice(0, 1)).taint_set].tolist() == [0]
+    (code,) = snapshot.view(slice(0, 1)).taint_set.tolist()
+    other = (Toleration("old", "Exists"),)
+    assert untolerated_taint_counts(snapshot, other, ("NoSchedule",))[code] == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
 
 import numpy as np
@@ -13,7 +14,7 @@ from stowage.state import ClusterCache, PodInfo, make_pod_info
 from stowage.state.cluster_state import ClusterState
 from stowage.state.pods import pod_index
 from stowage.state.pods.pod_index import PodIndex
-from tests.support.builders import make_pod
+from tests.support.builders import ZONE, make_node, make_pod
 
 NUM_ROWS = 64
 
@@ -131,3 +132,40 @@ def test_fewer_selectors_are_kept_if_each_matches_very_many_groups(
         index.remove(pods.pop(), 0)
     for counts in index.kept_counts().values():
         assert counts.total == len(pods)
+
+
+@pytest.mark.parametrize("num_pods", [20, 400])
+def test_weights_of_queries_add_up_as_in_a_recount_of_all_pods(num_pods: int) -> None:
+    rng, cache, state = Random(num_pods), ClusterCache(), ClusterState()
+    index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS)
+    zones = [f"z{row % 5}" for row in range(NUM_ROWS)]
+    for row, zone in enumerate(zones):
+        assert state.columns.set_node(make_node(f"n{row}", zone=zone)) == row
+    column = state.columns.labels.column(ZONE)
+    codes = dict(zip(zones, column.codes.tolist(), strict=False))
+    placed = [(_pod(cache, rng, number), rng.randrange(NUM_ROWS)) for number in range(num_pods)]
+    for pod, row in placed:
+        index.add(pod, row)
+    for _ in range(30):
+        queries = [
+            (
+                _selector(rng),
+                rng.choice((None, frozenset(("ns1",)), frozenset(("ns1", "ns2")))),
+                weight,
+            )
+            for weight in rng.sample(range(1, 100), 3)
+        ]
+        want = dict.fromkeys(codes, 0)
+        for (pod, row), (selector, namespaces, weight) in product(placed, queries):
+            is_inside = namespaces is None or pod.namespace in namespaces
+            if is_inside and selector.matches(pod.labels):
+                want[zones[row]] += weight
+        sums = index.weigh_matching(ZONE, queries)
+        found = {zone: int(sums[code]) if len(sums) else 0 for zone, code in codes.items()}
+        assert found == want
+
+
+def test_label_groups_of_no_pods_weigh_nothing() -> None:
+    state = ClusterState()
+    index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS)
+    assert index.weigh_matching(ZONE, [(EVERYTHING, None, 5)]).tolist() == []

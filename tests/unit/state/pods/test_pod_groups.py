@@ -101,3 +101,12 @@ def test_validation_finds_a_member_that_is_not_on_a_node() -> None:
     cache.pod_groups.see_assigned(_member(cache, "ghost", node="n"))
     with pytest.raises(InvariantViolation, match="members of pod group default/g"):
         cache.validate()
+
+
+def test_validation_finds_a_member_in_two_places() -> None:
+    cache = ClusterCache()
+    pod = _member(cache, "p", node="n")
+    cache.update_pod(pod)
+    cache.pod_groups.members(KEY).unscheduled[pod.uid] = None
+    with pytest.raises(InvariantViolation, match="each pod in one place"):
+        cache.validate()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.api.values.selectors import selector_from_labels
 from stowage.state import ClusterCache, PodCounts, PodIndex, PodInfo, TermKind, make_pod_info
 from stowage.state.cluster_state import ClusterState
+from stowage.state.pods.pod_counts import DomainTracking
 from stowage.state.pods.term_counts import TermCounts
 from tests.support.builders import (
     HOSTNAME,
@@ -185,3 +187,31 @@ def test_cached_matches_include_new_terms(cache: ClusterCache) -> None:
         assert len(found) == [1, 1, 2][number]
     cache.remove_pod("uid-p0")
     assert len(cache.snapshot().pods.existing_terms_matching(which, asking(cache))) == 1
+
+
+def test_a_term_that_comes_as_another_goes_is_found(cache: ClusterCache) -> None:
+    which, rules = TermKind.REQUIRED_AFFINITY, PodAffinity((NEAR_A,))
+    place(cache, "p1", "n1", affinity=Affinity(pod_affinity=rules))
+    assert len(cache.snapshot().pods.existing_terms_matching(which, asking(cache))) == 1
+    other = affinity_term(HOSTNAME, label_selector({"app": "a"}))
+    place(cache, "p2", "n1", affinity=Affinity(pod_affinity=PodAffinity((other,))))
+    cache.remove_pod("uid-p1")
+    (found,) = cache.snapshot().pods.existing_terms_matching(which, asking(cache))
+    assert found.term.topology_key == HOSTNAME
+
+
+def test_counts_that_were_dropped_follow_no_node_any_more() -> None:
+    state = ClusterState()
+    tracking = DomainTracking(state.columns.labels)
+    state.columns.set_node(make_node("n0", zone="x"))
+    column = state.columns.labels.column(ZONE)
+    per_node = np.ones(state.columns.num_rows, dtype=np.int64)
+    kept, dropped = (PodCounts(state.columns.labels, per_node.copy(), tracking) for _ in range(2))
+    assert kept.per_domain(ZONE).tolist() == dropped.per_domain(ZONE).tolist() == [1]
+    dropped.dropped()
+    for number in range(1, 200):
+        kept.grow(max(state.columns.num_rows, number + 1))
+        state.columns.set_node(make_node(f"n{number}", zone="x"))
+    assert column.num_values == 1
+    assert kept.per_domain(ZONE).tolist() == [len(per_node)]
+    assert dropped.known_domains() == {}.keys()

@@ -235,3 +235,32 @@ def test_the_error_for_an_invalid_selector_names_it(classes: PodClasses) -> None
         ".labelSelector"
     )
     assert "Near" in caught.value.value
+
+
+def test_a_container_status_as_its_spec_requests_leaves_the_class_as_it_is(
+    classes: PodClasses,
+) -> None:
+    init = Container(name="init", resources=ResourceRequirements({"cpu": "2"}))
+    pod = make_pod(cpu="1", init_containers=(init,))
+    status = ContainerStatus("init", {"cpu": "2"}, ResourceRequirements({"cpu": "2"}))
+    running = msgspec.structs.replace(
+        pod, status=PodStatus("Running", init_container_statuses=(status,))
+    )
+    assert class_of(running, classes) is class_of(pod, classes)
+
+
+def test_running_pods_of_a_daemon_set_keep_their_pod_affinity(classes: PodClasses) -> None:
+    rules = PodAffinity((affinity_term(HOSTNAME, label_selector({"app": "a"})),))
+
+    def daemon(node: str, **rest: PodAffinity) -> PodClass:
+        term = NodeSelectorTerm(
+            match_fields=(NodeSelectorRequirement("metadata.name", "In", (node,)),)
+        )
+        affinity = Affinity(NodeAffinity(NodeSelector((term,))), **rest)
+        pod = make_pod(f"d-{node}", node=node, affinity=affinity, phase="Running")
+        return class_of(pod, classes)
+
+    first, second = (daemon(node, pod_anti_affinity=rules) for node in ("a", "b"))
+    assert first is second
+    assert len(first.required_anti_affinity_terms) == 1
+    assert daemon("a") is not first

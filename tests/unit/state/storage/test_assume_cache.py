@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowage.api.objects.volume import PersistentVolume
-from stowage.state.storage.assume_cache import AssumeCache
+from stowage.state.storage.assume_cache import AssumeCache, Assumption
 from tests.support.volume_builders import make_volume
 
 Change = tuple[PersistentVolume | None, PersistentVolume | None]
@@ -73,3 +73,16 @@ def test_only_known_objects_of_the_current_version_can_be_assumed() -> None:
     cache.put(make_volume("d", version="3"))
     with pytest.raises(ValueError, match=r"out of sync \(stored: 3, assume: 2\)"):
         cache.assume(make_volume("d", version="2"), "u1")
+
+
+def test_what_is_written_cannot_be_given_up() -> None:
+    cache, _ = _cache()
+    first, given = make_volume("d", version="1"), make_volume("d", version="1", given_to="c")
+    cache.put(first)
+    cache.assume(given, "u1")
+    cache.mark_written("d", "u2")
+    assert cache.assumption("d") == Assumption(given, "u1")
+    cache.mark_written("d", "u1")
+    cache.restore("d", "u1")
+    assert cache.get("d") is given
+    assert cache.assumption("d") == Assumption(given, "")

@@ -1,0 +1,58 @@
+"""Storage objects by kind, and the look-ups between them."""
+
+from __future__ import annotations
+
+import pytest
+
+from stowage.api.objects.volume import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    StorageObject,
+)
+from stowage.state.storage.objects import Storage
+from tests.support.volume_builders import make_capacity, make_claim, make_class, make_volume
+
+OBJECTS: tuple[StorageObject, ...] = (
+    make_class("fast"),
+    make_volume("v", version="3"),
+    make_claim("c", version="3"),
+    make_capacity("s", "1Gi", None),
+)
+
+
+@pytest.mark.parametrize("obj", OBJECTS, ids=lambda each: type(each).__name__)
+def test_an_object_that_is_known_already_is_no_news(obj: StorageObject) -> None:
+    storage = Storage()
+    assert storage.put(obj) == (None, True)
+    assert storage.put(obj) == (obj, False)
+    assert storage.drop(type(obj), obj.metadata.namespaced_name) is obj
+    assert storage.drop(type(obj), obj.metadata.namespaced_name) is None
+
+
+def test_objects_are_returned_as_the_api_server_showed_them() -> None:
+    storage = Storage()
+    for obj in OBJECTS:
+        storage.put(obj)
+    storage.assume([make_volume("v", version="3", given_to="c")], [], "u1")
+    for kind, name, obj in (
+        (StorageClass, "fast", OBJECTS[0]),
+        (PersistentVolume, "v", OBJECTS[1]),
+        (PersistentVolumeClaim, "default/c", OBJECTS[2]),
+    ):
+        assert storage.get_api_object(kind, name) is obj
+        assert storage.get_api_object(kind, "gone") is None
+
+
+def test_the_volumes_of_a_claim_are_those_given_to_it_and_the_free_ones_of_its_class() -> None:
+    storage = Storage()
+    for name, claim, class_name in (
+        ("given", "c", "waits"),
+        ("free", "", "waits"),
+        ("given elsewhere", "d", "waits"),
+        ("given in another class", "c", "other"),
+        ("free in another class", "", "other"),
+    ):
+        storage.put(make_volume(name, class_name, given_to=claim))
+    found = storage.volumes_for(make_claim("c"))
+    assert [volume.metadata.name for volume in found] == ["given", "free"]
