@@ -141,6 +141,8 @@ def test_every_pod_and_node_can_be_listed() -> None:
     engine.schedule(1.0, 1)
     assert sorted(pod.name for pod in engine.pods()) == ["p0", "p1", "p2", "waiting"]
     assert sorted(engine.node_names()) == ["n0", "n1", "n2", "n3", "n4"]
+    engine.handle([NodeGone("n4")], 1.0)
+    assert sorted(engine.node_names()) == ["n0", "n1", "n2", "n3"]
     assert engine.unschedulable_counts() == {("default-scheduler", "NodeResourcesFit"): 1}
 
 

@@ -40,3 +40,11 @@ def test_pods_are_found_by_the_objects_that_they_wait_for_last() -> None:
     waits.end("q")
     assert waits.pods_awaiting(CLAIM, "default/c") == []
     assert waits.pods_awaiting(NODE, "n") == ["p"]
+
+
+def test_the_deadline_of_a_wait_that_has_ended_is_not_the_next_one() -> None:
+    waits = ObjectWaits()
+    waits.start("p", 5.0)
+    waits.start("q", 9.0)
+    waits.end("p")
+    assert waits.next_deadline() == 9.0
