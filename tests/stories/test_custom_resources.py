@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from stowage.api.events import CustomObjectGone, CustomObjectSeen, CustomResourceGone
 from stowage.api.instructions import BindPod, PatchPodStatus
+from stowage.framework.authoring import (
+    SUCCESS,
+    ActionType,
+    ClusterEvent,
+    CycleState,
+    EventRegistration,
+    PluginTraits,
+    PodInfo,
+    PreFilterResult,
+    QueueingHint,
+    Snapshot,
+    unresolvable,
+)
 from tests.stories.plugin_driver import PluginDriver
 from tests.support.engines import of_type
 from tests.support.plugins.opening_hours import HARBOURS, OpeningHours
@@ -81,3 +95,39 @@ def test_objects_of_a_resource_that_is_no_longer_served_are_gone(driver: PluginD
 def test_the_engine_names_the_resources_to_watch(driver: PluginDriver) -> None:
     assert driver.engine.custom_resources() == {HARBOURS}
     assert PluginDriver().engine.custom_resources() == frozenset()
+
+
+def test_the_end_of_a_resource_is_the_deletion_of_each_of_its_objects() -> None:
+    waits = WaitsForTheEnd()
+    driver = PluginDriver(waits)
+    driver.add_nodes("n")
+    driver.handle(_seen("north", is_open=False, version=1))
+    driver.create_pods("p")
+    assert of_type(BindPod, driver.schedule()) == []
+    waits.ended = True
+    driver.handle(CustomResourceGone(HARBOURS))
+    assert waits.deleted == ["north"]
+    assert _bound(driver) == ["p"]
+
+
+class WaitsForTheEnd:
+    """Rejects pods until an object is deleted."""
+
+    name = "WaitsForTheEnd"
+    traits = PluginTraits()
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.deleted: list[str] = []
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        return PreFilterResult(SUCCESS if self.ended else unresolvable("not yet"))
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        event = ClusterEvent(HARBOURS, ActionType.DELETE)
+        return (EventRegistration(event, self.after_deletion),)
+
+    def after_deletion(self, _pod: PodInfo, old: Any, new: Any) -> QueueingHint:
+        assert new is None
+        self.deleted.append(old["metadata"]["name"])
+        return QueueingHint.QUEUE

@@ -261,9 +261,11 @@ def assert_replays_only_with_its_late_checks(journal: Journal, make: MakeEngine[
     last = journal.entries[-1]
     assert isinstance(last, ScheduleCall)
     num_checks = len(last.late_checks)
-    changed = Journal()
-    for entry in journal.entries[:-1]:
-        changed.record(entry)
-    changed.record(replace(last, late_checks=() if num_checks else (0,)))
-    with pytest.raises(ReplayDiverged):
-        replay(changed, make)
+    never_made = (*last.late_checks, 10_000_000)
+    for late_checks in (() if num_checks else (0,), never_made):
+        changed = Journal()
+        for entry in journal.entries[:-1]:
+            changed.record(entry)
+        changed.record(replace(last, late_checks=late_checks))
+        with pytest.raises(ReplayDiverged):
+            replay(changed, make)

@@ -13,12 +13,14 @@ from stowage.api.events import (
     NodeSeen,
     PendingPodGone,
     PendingPodSeen,
+    PodGroupSeen,
 )
-from stowage.api.instructions import AttemptResult, BindPod
+from stowage.api.instructions import AttemptResult, BindPod, PodGroupAttemptResult
 from stowage.engine import Engine, Journal, make_engine, replay
 from stowage.engine.journal import ScheduleCall
 from stowage.framework import Framework, Timings, build_profile
 from stowage.plugins import in_tree_registry
+from tests.stories.gang_driver import make_group, make_member
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 
@@ -139,6 +141,8 @@ def test_every_pod_and_node_can_be_listed() -> None:
     engine.schedule(1.0, 1)
     assert sorted(pod.name for pod in engine.pods()) == ["p0", "p1", "p2", "waiting"]
     assert sorted(engine.node_names()) == ["n0", "n1", "n2", "n3", "n4"]
+    engine.handle([NodeGone("n4")], 1.0)
+    assert sorted(engine.node_names()) == ["n0", "n1", "n2", "n3"]
     assert engine.unschedulable_counts() == {("default-scheduler", "NodeResourcesFit"): 1}
 
 
@@ -193,3 +197,11 @@ def test_a_fast_cycle_has_no_steps() -> None:
     engine.handle([PendingPodSeen(make_pod("p"))], 0.0)
     (attempt,) = of_type(AttemptResult, engine.schedule(0.0, 1))
     assert (attempt.result, attempt.steps) == ("scheduled", ())
+
+
+def test_the_result_of_a_group_has_the_duration_of_its_algorithm() -> None:
+    engine, _ = _slow_engine(0.125)
+    engine.handle([PodGroupSeen(make_group(min_count=1)), PendingPodSeen(make_member("m"))], 0.0)
+    (result,) = of_type(PodGroupAttemptResult, engine.schedule(0.0, 1))
+    assert result.result == "scheduled"
+    assert 0.0 < result.algorithm_duration_s < result.duration_s < 5.0

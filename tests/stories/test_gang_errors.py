@@ -23,15 +23,22 @@ from tests.stories.gang_driver import GangDriver, make_group
 
 @dataclass
 class Stops:
-    """Raises, or answers a status, about one pod at one extension point."""
+    """Raises, or answers a status, about one pod at one extension point.
+
+    The first `passes` times it lets the pod pass.
+    """
 
     point: str
     answer: Status | None = None
     pod: str = "p-1"
+    passes: int = 0
     name: str = "Stops"
 
     def _about(self, point: str, pod: PodInfo) -> Status:
         if point != self.point or pod.name != self.pod:
+            return SUCCESS
+        if self.passes:
+            self.passes -= 1
             return SUCCESS
         if self.answer is None:
             raise RuntimeError("the disk is on fire")
@@ -104,6 +111,13 @@ def test_a_rejected_member_has_its_own_reason_when_the_others_are_bound(point: s
     assert _messages(driver) == {"p-1": "0/1 nodes are available: 1 not today."}
     results = {each.pod.name: each.result for each in driver.take(AttemptResult)}
     assert results == {"p-0": "scheduled", "p-1": "unschedulable", "p-2": "scheduled"}
+
+
+def test_a_member_that_permit_rejects_at_last_is_tried_again_for_those_who_wait_for_it() -> None:
+    driver = _attempted(Stops("permit", unschedulable("not today"), pod="p-0", passes=1))
+    results = [each.result for each in driver.take(AttemptResult) if each.pod.name == "p-0"]
+    assert results == ["scheduled", "unschedulable", "unschedulable"]
+    assert [each.pod.name for each in driver.engine.waiting_pods()] == ["p-1"]
 
 
 def test_an_error_about_a_member_that_its_gang_does_not_need_is_an_error_of_all() -> None:

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from stowage.api.config.feature_gates import parse_feature_gates
-from stowage.api.instructions import PatchPodStatus
+from stowage.api.events import DeviceObjectSeen
+from stowage.api.instructions import BindClaims, PatchPodStatus
 from stowage.api.objects.node import Taint
+from stowage.api.objects.pod import PodSchedulingGroup
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support.builders import make_pod
+from tests.support.device_builders import make_claim, make_class, make_slice, pod_with_claims
 
 BARRED = "preemption: not eligible due to placement-based pod group scheduling limitation"
 
@@ -176,3 +179,21 @@ def test_with_the_gate_set_to_false_a_topology_key_is_ignored() -> None:
     _gang(driver, 4)
     driver.run()
     assert _racks(driver) == {"r1", "r2"}
+
+
+def test_members_that_are_placed_again_in_the_best_domain_take_different_devices() -> None:
+    driver = GangDriver()
+    for rack, cpu in (("r1", "4"), ("r2", "2")):
+        driver.add_nodes(rack, cpu=cpu, labels={"rack": rack})
+    objects = [make_class(), *(make_slice(name, ["gpu-0", "gpu-1"]) for name in ("r1", "r2"))]
+    objects += [make_claim(f"c{number}") for number in range(2)]
+    driver.handle(*map(DeviceObjectSeen, objects))
+    driver.show_group(make_group(min_count=2, topology="rack"))
+    for number in range(2):
+        group = PodSchedulingGroup("g")
+        pod = pod_with_claims(f"p{number}", f"c{number}", scheduling_group=group, cpu="1")
+        driver.show(pod)
+    driver.run()
+    allocations = [claim.allocation for each in driver.take(BindClaims) for claim in each.claims]
+    taken = [(r.pool, r.device) for each in allocations if each for r in each.devices.results]
+    assert taken == [("r2", "gpu-0"), ("r2", "gpu-1")]

@@ -16,7 +16,7 @@ from stowage.api.objects.policy import (
     PodDisruptionBudgetStatus,
 )
 from tests.stories.gang_driver import GangDriver, make_group, make_member
-from tests.support.builders import label_selector, make_pod
+from tests.support.builders import HOSTNAME, label_selector, make_pod
 
 ON = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"])
 
@@ -49,6 +49,7 @@ def test_room_for_the_whole_gang_is_made_at_once() -> None:
     assert {each.victim.name for each in evictions} == {"low-0", "low-1", "low-2"}
     assert {(each.preemptor.name, each.preemptor_kind) for each in evictions} == {("g", POD_GROUP)}
     notes = [each for each in driver.take(EmitEvent) if each.reason == "Preempted"]
+    assert {each.pod.name for each in notes} == {"low-0", "low-1", "low-2"}
     assert {each.note for each in notes} == {"Preempted by podgroup uid-g on node cluster"}
     assert {each.related for each in notes} == {PodReference("default", "g", "uid-g")}
     driver.run(15)
@@ -189,3 +190,21 @@ def test_a_failed_eviction_is_reported_and_the_group_tries_again() -> None:
     driver.handle(EvictionFinished("uid-g", eviction.victim, error="forbidden"))
     driver.run(3)
     assert len(refused) == 2
+
+
+def test_victims_are_sought_with_the_first_of_equally_good_nodes() -> None:
+    """Both nodes are equally good for ``p-0``; only on the first one it leaves room for ``p-1``."""
+    driver = GangDriver(gates=ON)
+    driver.add_nodes("a", "b", cpu="2")
+    _low(driver, "low-a", cpu="2")
+    _low(driver, "low-b", cpu="2", node="b")
+    driver.show_group(make_group(min_count=2, priority=100))
+    driver.create_members("p-0", priority=100)
+    selector = {HOSTNAME: "b"}
+    driver.create_members("p-1", priority=100, cpu="2", node_selector=selector)
+    driver.run(15)
+    assert sorted(driver.evicted) == ["low-a", "low-b"]
+    assert {name: driver.node_of(name) for name in driver.bound("p-0", "p-1")} == {
+        "p-0": "a",
+        "p-1": "b",
+    }

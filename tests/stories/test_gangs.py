@@ -434,6 +434,12 @@ def test_members_with_different_scheduler_names_all_fail() -> None:
     messages = list(_messages(driver).values())
     assert len(messages) == 2
     assert all(each.startswith(text) for each in messages)
+    results = driver.take(AttemptResult)
+    assert {each.pod.name: (each.result, each.attempts) for each in results} == {
+        "p-0": ("error", 1),
+        "p-1": ("error", 1),
+    }
+    assert {each.message for each in results} == set(messages)
     assert driver.condition() == ("", "", "")
 
 

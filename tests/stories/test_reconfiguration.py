@@ -12,6 +12,7 @@ from stowage.api.events import (
     AssignedPodSeen,
     BindFailed,
     BindSucceeded,
+    DeviceObjectSeen,
     NodeSeen,
     PendingPodSeen,
     PreBindFinished,
@@ -19,6 +20,7 @@ from stowage.api.events import (
 )
 from stowage.api.instructions import (
     AttemptResult,
+    BindClaims,
     BindPod,
     ConfigurationApplied,
     Instruction,
@@ -30,6 +32,7 @@ from stowage.api.status import Code
 from stowage.engine import Engine, Journal, replay
 from stowage.framework.authoring import SUCCESS, WAIT, CycleState, PodInfo, Status
 from tests.support.builders import make_node, make_pod
+from tests.support.device_builders import make_claim, make_class, make_slice, pod_with_claims
 from tests.support.engines import (
     change_to,
     configurable_engine,
@@ -91,9 +94,14 @@ def test_every_attempt_names_its_configuration() -> None:
     (before,) = of_type(AttemptResult, schedule_one(engine, "before"))
     change = change_to(PACKING)
     engine.handle([change], 1.0)
-    (after,) = of_type(AttemptResult, schedule_one(engine, "after", 1.0))
+    instructions = schedule_one(engine, "after", 1.0)
+    (after,) = of_type(AttemptResult, instructions)
+    (bind,) = of_type(BindPod, instructions)
+    refused = engine.handle([BindFailed(bind.pod.uid, bind.node_name, "no")], 1.0)
+    (binding,) = of_type(AttemptResult, refused)
     assert before.configuration == change_to(SPREADING).hash
     assert after.configuration == change.hash
+    assert (binding.result, binding.configuration) == ("error", change.hash)
     assert len(before.configuration) == 12
 
 
@@ -256,3 +264,14 @@ def test_a_replay_applies_the_same_configurations() -> None:
 
     replay(journal, rebuild)
     assert replayed[0].dump() == engine.dump()
+
+
+def test_the_plugins_of_a_new_configuration_read_the_claims_of_the_cluster() -> None:
+    engine = configurable_engine(SPREADING)
+    engine.handle(two_nodes(), 0.0)
+    objects = (make_class(), make_slice("small", ["gpu-0"]), make_claim("c"))
+    engine.handle([*map(DeviceObjectSeen, objects), change_to(PACKING)], 0.0)
+    pod = pod_with_claims("p", "c")
+    engine.handle([PendingPodSeen(pod)], 0.0)
+    (writes,) = of_type(BindClaims, engine.schedule(0.0, 1))
+    assert writes.node_name == "small"

@@ -37,7 +37,6 @@ class CycleState:
         skip_score: Names of plugins whose PreScore returned Skip.
         pods_to_activate: UIDs of pods to move to the active queue if this cycle succeeds, in
             order; see `activate`.
-        is_group_attempt: Whether all members of the pod's group are attempted together.
         group_to_allow: The group, ``namespace/name``, and the plugin of `allow_group`; None if no
             plugin asked for it.
         uncached_scores: Names of plugins whose scores of this pod are not kept, whatever their
@@ -55,7 +54,6 @@ class CycleState:
         "_instructions",
         "_slots",
         "group_to_allow",
-        "is_group_attempt",
         "marks",
         "pods_to_activate",
         "skip_filter",
@@ -85,7 +83,6 @@ class CycleState:
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
         self.pods_to_activate: dict[str, None] = {}
-        self.is_group_attempt = False
         self.group_to_allow: tuple[str, str] | None = None
 
     def mark(self, step: str) -> None:

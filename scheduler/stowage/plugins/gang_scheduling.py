@@ -89,9 +89,8 @@ class GangScheduling:
             return SUCCESS, 0.0
         members = groups.members(pod.group_key)
         if members.num_scheduled < min_count:
-            if not state.is_group_attempt:
-                for uid in members.unscheduled:
-                    state.activate(uid)
+            for uid in members.unscheduled:
+                state.activate(uid)
             return _WAIT, known.permit_timeout_s or PERMIT_TIMEOUT_S
         state.allow_group(pod.group_key, self.name)
         return SUCCESS, 0.0

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from stowage.api.events import Event, NodeSeen, PendingPodSeen
-from stowage.api.instructions import Instruction, PodReference
+from stowage.api.instructions import Instruction, PodReference, ReportProblem
 from stowage.engine import Engine, Journal, replay
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 
 T = TypeVar("T")
 
+_EVENTS = frozenset(kind.__name__ for kind in get_args(Event))
+
 
 class EngineDriver:
     """An engine, the virtual time and every instruction the engine has returned.
 
-    The engine's invariants are checked after every call with an event or an instruction.
+    The engine's invariants are checked after every call with an event or an instruction. No handler
+    of an event may raise: the engine would report it under the event's name, and go on.
     Subclasses override `carry_out` to act on instructions.
 
     Args:
@@ -98,6 +101,8 @@ class EngineDriver:
 
     def _record(self, instructions: list[Instruction]) -> None:
         self.engine.validate()
+        problems = of_type(ReportProblem, instructions)
+        assert [each for each in problems if each.subject in _EVENTS] == []
         self.instructions += instructions
         self.carry_out(instructions)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stowage.api.events import NodeSeen, PendingPodSeen
+from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodSeen
 from stowage.engine import Engine
 from stowage.engine.state.bindings import BindingCycle, BindingPhase
 from stowage.engine.state.preemptions import OngoingPreemption
@@ -85,10 +85,37 @@ def _reject_otherwise(engine: Engine) -> None:
     large.unschedulable_plugins = {"NodeName"}
 
 
+def _gate_for_nothing(engine: Engine) -> None:
+    engine.schedule(0.0, 1)
+    running = make_pod("running", cpu="2", priority=-1, node="n0")
+    preemptor = make_pod("gated", cpu="2", priority=9)
+    engine.handle([AssignedPodSeen(running), PendingPodSeen(preemptor)], 0.0)
+    engine.schedule(0.0, 1)
+    engine.state.queue.activate(("uid-gated",), 0.0)  # the gate holds it
+    engine.validate()
+    (preemption,) = engine.state.preemptions
+    engine.state.preemptions.end(preemption)
+
+
+def _preempt_while_bound(engine: Engine) -> None:
+    placed = _cycle(engine).info
+    ongoing = OngoingPreemption(placed.reference, placed.scheduler_name, "n0", 0.0, placed)
+    ongoing.unanswered.add("uid-victim")
+    engine.state.preemptions.start(ongoing)
+
+
 BROKEN: dict[str, tuple[Break, str]] = {
     "a pod listed under other plugins": (_reject_otherwise, "scheduling queue: .*large"),
     "a permit wait that is not there": (_wait_for_permit, "bindings: .*expected a permit wait"),
     "a preemption without a victim": (_preempt_for_nothing, "preemptions: .* waits for nothing"),
+    "a gated preemptor without a preemption": (
+        _gate_for_nothing,
+        "preemptions: .*gated is gated and waits for no eviction",
+    ),
+    "a preemptor that is bound too early": (
+        _preempt_while_bound,
+        "preemptions: .*placed is being bound before its last victim goes",
+    ),
     "a pod being bound that is on no node": (_leave_the_cache, "placed being bound: .*absent"),
     "a pod being bound that is queued": (_queue_again, "placed being bound: .*queued"),
     "a pod in flight that nobody decides about": (_pop, "pods in flight"),

@@ -7,7 +7,13 @@ from stowage.api.objects.pod import Affinity, Pod, PreferredSchedulingTerm
 from stowage.api.objects.pod import NodeAffinity as Rules
 from stowage.api.status import Code, unresolvable
 from stowage.framework import CycleState
-from stowage.plugins.node_affinity import NodeAffinity, NodeAffinityArgs, named_nodes
+from stowage.plugins.node_affinity import (
+    REASON_ENFORCED,
+    REASON_POD,
+    NodeAffinity,
+    NodeAffinityArgs,
+    named_nodes,
+)
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.unit.plugins.single_plugin import pre_filter, refused
@@ -150,3 +156,15 @@ def test_invalid_added_affinity_is_an_error_of_the_profile() -> None:
     (error,) = NodeAffinityArgs(added_affinity=_rules(wrong)).validate()
     assert error.path == "addedAffinity"
     assert 'Unsupported value: "Like"' in str(error.value)
+
+
+def test_the_pods_own_affinity_is_unresolvable_where_the_added_one_matches(
+    cluster: MirroredCluster,
+) -> None:
+    plugin = _plugin(_rules(_labels(_in("zone", "a"))))
+    pod = _pod(_labels(_in("disk", "ssd")))
+    found = refused(plugin, cluster, pod)
+    assert {name: (each.code, each.message) for name, each in found.items()} == {
+        "n1": (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, REASON_POD),
+        "n2": (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, REASON_ENFORCED),
+    }

@@ -14,6 +14,7 @@ from stowage.plugins.node_prefer_avoid_pods import (
     ANNOTATION,
     AvoidanceRequests,
     NodePreferAvoidPods,
+    avoided_controllers,
 )
 from tests.support.builders import make_node, make_pod, owned_by
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
@@ -145,3 +146,10 @@ def test_annotations_are_not_shared_between_clusters() -> None:
     assert scores(one, plugin, owned(*WEB)) == [0]
     assert scores(other, plugin, owned(*WEB)) == [100]
     assert scores(one, plugin, owned(*WEB)) == [0]
+
+
+def test_what_an_annotation_does_not_say_of_a_controller_is_empty() -> None:
+    """``GetAvoidPodsFromNodeAnnotations`` of 1.12 decodes into empty strings."""
+    entry = {"podSignature": {"podController": {"name": "web"}}}
+    node = annotated("n", json.dumps({"preferAvoidPods": [entry, None, {}]}))
+    assert avoided_controllers(node) == {("", "")}

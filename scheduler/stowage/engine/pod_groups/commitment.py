@@ -121,12 +121,8 @@ def _failure_in_group(
     if outcome.result is GroupResult.UNSCHEDULABLE and member.cycle is not None:
         text = f"{UNSCHEDULABLE_TEXT}, {member.permit.message}"
         return Failure(text, rejected_by=rejected_by)
+    # What helps one member may help the others: their events move it too.
     failure = own_failure(member)
-    return failure if failure.is_error else _widened(failure, rejected_by)
-
-
-def _widened(failure: Failure, rejected_by: frozenset[str]) -> Failure:
-    """The failure, with the events of all members: what helps one may help the others."""
     return replace(failure, rejected_by=failure.rejected_by | rejected_by)
 
 

@@ -126,7 +126,6 @@ def _try_member(
     """Try a member after others, which have reserved devices for claims that it may share."""
     started = state.timer()
     cycle_state = state.new_cycle_state(attempt.info.uid)
-    cycle_state.is_group_attempt = True
     if reserved and attempt.info.spec.resource_claims:
         cycle_state.write(CompanionClaims(dict(reserved)))
     outcome = _choose(state, attempt, cycle_state, how, before)

@@ -73,7 +73,7 @@ def _far(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None
     return _hit(sums.totals(), by_key, nodes, changes, (("far", terms), num_matched))
 
 
-def _kept_away(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None:
+def _kept_away(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray:
     """Nodes in a domain with a pod that has an anti-affinity term matching the pod."""
     snapshot = nodes.snapshot
     sums, labels = DomainSums(snapshot), snapshot.namespaces.labels(pod.namespace)
@@ -93,8 +93,7 @@ def _kept_away(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray 
 
     added = {term.topology_key for term in changes.terms_added(_KEEP_AWAY)}
     query = ("kept away", pod.pod_class.namespaced_labels, tuple(labels.items()))
-    hit = _hit(totals, added | totals.keys(), nodes, changes, (query, num_carried))
-    return hit if hit.any() else None
+    return _hit(totals, added | totals.keys(), nodes, changes, (query, num_carried))
 
 
 def _hit(
@@ -156,7 +155,10 @@ def _change_of_all(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> Int64A
 
 
 def _in_domain(counts: PodCounts, key: str, nodes: NodeView, change: Int64Array) -> Int64Array:
-    """``int64[nodes]``: the count in each node's domain with its own change; 0 without a domain."""
-    codes = nodes.label_codes(key)
+    """``int64[nodes]``: the count in each node's domain with its own change.
+
+    A node without the label has its own change only.
+    """
     per_domain = np.append(counts.per_domain(key), 0)
-    return np.where(codes >= 0, per_domain.take(codes, mode="wrap") + change, 0)
+    total: Int64Array = per_domain.take(nodes.label_codes(key), mode="wrap") + change
+    return total

@@ -11,6 +11,7 @@ from stowage.api.objects.pod import Affinity, Pod, PodAffinity
 from stowage.api.status import unschedulable
 from stowage.engine.scheduling import (
     RefusalCache,
+    Scheduled,
     SchedulingOutcome,
     SchedulingRequest,
     TieBreaker,
@@ -190,3 +191,11 @@ def test_a_result_with_preemption_is_not_reused() -> None:
     assert first.preemption is not None
     assert first.preemption.chosen is not None
     assert not len(nodes.refusals)
+
+
+def test_a_refusal_from_before_a_change_is_not_reused_once_another_class_is_refused() -> None:
+    nodes = FullNodes()
+    assert isinstance(nodes.schedule(_large("a")), Unschedulable)
+    nodes.cluster.update_node(make_node("n3", cpu="2"))
+    assert isinstance(nodes.schedule(make_pod("huge", requests={"cpu": "9"})), Unschedulable)
+    assert isinstance(nodes.schedule(_large("b")), Scheduled)

@@ -1,0 +1,165 @@
+"""Claims of pods: what is scored, given back, shared and moved by events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from stowage.api.events import QueueingHint
+from stowage.api.instructions import DeallocateClaim
+from stowage.api.objects.device import ResourceClaim
+from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from stowage.engine.scheduling import Failed
+from stowage.framework import CycleState
+from stowage.plugins.dynamic_resources.companions import are_in_flight
+from stowage.plugins.dynamic_resources.hints import ClaimHints
+from stowage.state import make_pod_info
+from stowage.state.devices.devices import ClaimAllocation
+from tests.support.builders import make_node, make_pod
+from tests.support.device_builders import (
+    allocated,
+    device,
+    make_claim,
+    make_class,
+    make_slice,
+    pod_with_claims,
+    request,
+)
+from tests.unit.plugins.test_dynamic_resources import cluster_of, framework_for, schedule
+
+SMALL = 'device.attributes["gpu.example.com"].model == "small"'
+
+
+def _either(*classes: str) -> dict[str, Any]:
+    """A request for a device of the first of these classes that has one."""
+    alternatives = [
+        {"name": name, "deviceClassName": name, "allocationMode": "ExactCount", "count": 1}
+        for name in classes
+    ]
+    return {"name": "r", "firstAvailable": alternatives}
+
+
+def test_the_alternative_of_an_allocated_claim_counts_beside_that_of_a_new_one() -> None:
+    written = allocated(make_claim("old", _either("any", "small")), "a", "gpu-1")
+    allocation = written.status.allocation
+    assert allocation is not None
+    (result,) = allocation.devices.results
+    devices = replace(allocation.devices, results=(replace(result, request="r/any"),))
+    status = replace(written.status, allocation=replace(allocation, devices=devices))
+    cache = cluster_of(
+        make_node("a"),
+        make_class("any"),
+        make_class("small", SMALL),
+        make_slice("a", [device("gpu-0", model="small"), device("gpu-1", model="big")]),
+        replace(written, status=status),
+        make_claim("new", _either("small", "any")),
+    )
+    state, snapshot = CycleState(), cache.snapshot()
+    framework = framework_for(cache)
+    info = make_pod_info(pod_with_claims("p", "old", "new"), cache.classes)
+    framework.run_pre_filter(state, info, snapshot)
+    rows = framework.run_filter(state, info, snapshot).rows
+    (scores,) = framework.run_score(state, info, snapshot, rows).per_plugin()
+    assert scores.raw.tolist() == [8 + 8]
+
+
+def test_of_several_unavailable_claims_the_first_by_name_is_given_back() -> None:
+    claims = [allocated(make_claim(name), node, "gpu-0") for name, node in (("d", "a"), ("c", "b"))]
+    located = [
+        replace(claim, status=replace(claim.status, allocation=replace(given, node_selector=where)))
+        for claim in claims
+        if (given := claim.status.allocation) is not None
+        for where in [_only_on("nowhere")]
+    ]
+    cache, state = cluster_of(make_node("a"), make_node("b"), make_class(), *located), CycleState()
+    schedule(cache, pod_with_claims("p", "d", "c"), state)
+    (given_back,) = state.take_instructions()
+    assert isinstance(given_back, DeallocateClaim)
+    assert given_back.claim.name == "c"
+
+
+def _only_on(name: str) -> NodeSelector:
+    field = NodeSelectorRequirement("metadata.name", "In", (name,))
+    return NodeSelector((NodeSelectorTerm(match_fields=(field,)),))
+
+
+def test_a_request_that_is_neither_exact_nor_a_list_is_an_error_with_its_name() -> None:
+    cache = cluster_of(make_node("a"), make_class(), make_claim("c", {"name": "r"}))
+    outcome = schedule(cache, pod_with_claims("p", "c"))
+    assert isinstance(outcome, Failed)
+    text = "resource claim default/c, request r: unknown request type"
+    assert text in outcome.status.message
+
+
+def test_too_many_devices_of_an_extended_resource_are_refused_with_the_name_of_their_claim() -> (
+    None
+):
+    resource = "example.com/gpu"
+    cache = cluster_of(make_node("a"), make_class(resource=resource), make_slice("a", ["gpu-0"]))
+    outcome = schedule(cache, make_pod("p", requests={resource: "33"}))
+    assert "default/<extended-resources>" in str(outcome)
+
+
+def test_requests_with_other_tolerations_select_other_devices() -> None:
+    taint = {"key": "old", "value": "", "effect": "NoSchedule"}
+    tolerant = request("r0", tolerations=[{"key": "old", "operator": "Exists"}])
+    cache = cluster_of(
+        make_node("a"),
+        make_class(),
+        make_slice("a", [device("gpu-0", taints=[taint]), device("gpu-1")]),
+        make_claim("c", tolerant, request("r1")),
+    )
+    assert getattr(schedule(cache, pod_with_claims("p", "c")), "node_name", "") == "a"
+
+
+def test_one_device_does_not_serve_two_different_requests() -> None:
+    selector = {"cel": {"expression": SMALL}}
+    cache = cluster_of(
+        make_node("a"),
+        make_class(),
+        make_slice("a", [device("gpu-0", model="small")]),
+        make_claim("c", request("r0", selectors=[selector]), request("r1")),
+    )
+    assert getattr(schedule(cache, pod_with_claims("p", "c")), "node_name", "") == ""
+
+
+def _given(claim: ResourceClaim) -> ClaimAllocation:
+    assert claim.status.allocation is not None
+    return ClaimAllocation(claim.metadata.uid, "default/c", claim.status.allocation)
+
+
+def test_companions_hold_what_is_in_flight_with_the_same_devices() -> None:
+    cache = cluster_of(make_node("a"), make_class(), make_slice("a", ["gpu-0", "gpu-1"]))
+    devices = cache.snapshot().devices
+    reserved = _given(allocated(make_claim("c"), "a", "gpu-0"))
+    other = _given(allocated(make_claim("c"), "a", "gpu-1"))
+    assert not are_in_flight([reserved], devices)
+    devices.begin(reserved, "uid-p")
+    assert are_in_flight([reserved], devices)
+    assert not are_in_flight([other], devices)
+
+
+FREE, TAKEN = make_claim("other"), allocated(make_claim("other"), "a", "gpu-0")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "want"),
+    [
+        (TAKEN, FREE, QueueingHint.QUEUE),
+        (FREE, TAKEN, QueueingHint.SKIP),
+        (FREE, FREE, QueueingHint.SKIP),
+        (None, FREE, QueueingHint.SKIP),
+        (None, make_claim("own"), QueueingHint.QUEUE),
+        (make_claim("own"), make_claim("own"), QueueingHint.SKIP),
+        (make_claim("own"), allocated(make_claim("own"), "a", "gpu-1"), QueueingHint.QUEUE),
+    ],
+)
+def test_a_claim_moves_the_pods_that_name_it_and_those_that_may_get_its_freed_devices(
+    old: ResourceClaim | None, new: ResourceClaim, want: QueueingHint
+) -> None:
+    cache = cluster_of(make_node("a"), make_class(), make_claim("own"))
+    hints = ClaimHints(lambda: cache.snapshot().devices)
+    pod = make_pod_info(pod_with_claims("p", "own"), cache.classes)
+    assert hints.after_claim_change(pod, old, new) is want
