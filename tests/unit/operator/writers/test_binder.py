@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from stowage.api.events import BindFailed, BindSucceeded
 from stowage.api.instructions import BindPod, PodReference
@@ -17,6 +18,7 @@ from tests.support.fake_api import FakeApiClient, FakeTime
 INSTRUCTION = BindPod(PodReference("default", "p", "u1"), "n1")
 SUCCEEDED = BindSucceeded("u1", "n1")
 ALREADY_ASSIGNED = ApiError(409, "Conflict", "pod p is already assigned to node")
+FORBIDDEN = ApiError(403, "Forbidden", "no right")
 UNREACHABLE = aiohttp.ClientConnectorError(Mock(), OSError(111, "refused"))
 
 
@@ -127,6 +129,17 @@ async def test_the_pod_is_read_until_the_api_server_answers() -> None:
     )
     assert await _bind(client) == SUCCEEDED
     assert len(client.sent("GET")) == 4
+
+
+async def test_each_repetition_is_logged_with_its_reason() -> None:
+    client = FakeApiClient(post=[ApiError(503, "Busy", "later"), {}], get=[FORBIDDEN, _pod()])
+    with capture_logs() as logs:
+        assert await _bind(client) == SUCCEEDED
+    line = {"pod": "default/p", "log_level": "info"}
+    assert logs == [
+        line | {"event": "reading back again", "error": "403 Forbidden: no right"},
+        line | {"event": "binding again", "error": "503 Busy: later"},
+    ]
 
 
 OTHER_ANSWERS = {
