@@ -117,6 +117,12 @@ def test_big_decisions_stay_within_the_memory_bound() -> None:
     assert len(store) < 6_000
 
 
+def test_decisions_are_dropped_only_beyond_the_memory_bound() -> None:
+    size = size_of(attempt(1))
+    assert len(_store(3, max_bytes=3 * size)) == 3
+    assert len(_store(3, max_bytes=3 * size - 1)) == 2
+
+
 def test_usual_decisions_are_all_kept() -> None:
     """10,000 decisions with ten nodes and six plugins need less than the bound."""
     names = tuple(f"ip-10-0-0-{index}.eu-central-1.compute.internal" for index in range(10))

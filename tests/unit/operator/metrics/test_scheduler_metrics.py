@@ -60,6 +60,19 @@ def test_a_scheduled_attempt_counts_when_the_pod_is_bound() -> None:
     assert samples[("scheduler_scheduling_algorithm_duration_seconds_count", frozenset())] == 1
 
 
+def test_an_attempt_whose_binding_fails_lasts_until_the_failure() -> None:
+    time = FakeTime()
+    metrics = Metrics(time.monotonic)
+    metrics.observe_attempt(AttemptResult(POD, "scheduled", "stowage", 1, duration_s=0.25))
+    time.now += 1.0
+    metrics.observe_attempt(AttemptResult(POD, "error", "stowage", 1))
+    samples, labels = _samples(metrics), frozenset({"error", "stowage"})
+    assert samples["scheduler_scheduling_attempt_duration_seconds_sum", labels] == 1.25
+    algorithm = "scheduler_scheduling_algorithm_duration_seconds"
+    assert samples[f"{algorithm}_count", frozenset()] == 1
+    assert samples[f"{algorithm}_sum", frozenset()] == 0.25
+
+
 def test_a_refused_attempt_counts_at_once() -> None:
     metrics = Metrics(FakeTime().monotonic)
     metrics.observe_attempt(AttemptResult(POD, "unschedulable", "stowage", 2))
