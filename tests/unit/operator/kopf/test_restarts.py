@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import kopf
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from stowage.operator.client.connection import Connection
@@ -48,9 +49,7 @@ class _Kopfs:
         spec = WatchSpec(
             "pods", pod_watching_settings("", no_jitter), self._take, _pass_on, namespace
         )
-        clock = self.time.clock.__class__(
-            monotonic=self.time.monotonic, jitter=no_jitter, sleep=self._sleep
-        )
+        clock = replace(self.time.clock, sleep=self._sleep)
         connection = cast("Connection", self.connection)
         self.runner = KopfRunner(connection, spec, self._after_start, clock)
         monkeypatch.setattr(kopf, "spawn_tasks", self._spawn)

@@ -94,6 +94,14 @@ async def test_reviews_are_cached_for_ten_seconds() -> None:
     assert len(access_check.reviews) == 4
 
 
+async def test_each_token_is_reviewed_for_itself() -> None:
+    bob = {"status": {"authenticated": True, "user": {"username": "bob"}}}
+    access_check = _Access(ALICE, ALLOWED, bob, REFUSED, UNAUTHENTICATED)
+    assert await access_check.refusal("/metrics", "of-alice") is None
+    assert _status(await access_check.refusal("/metrics", "of-bob"))["code"] == 403
+    assert _status(await access_check.refusal("/metrics", "of-nobody"))["code"] == 401
+
+
 async def test_a_refusal_is_cached() -> None:
     access_check = _Access(REFUSED)
     for _ in range(2):

@@ -106,6 +106,12 @@ async def test_an_object_replaced_between_two_lists_is_gone_and_seen_again() -> 
     assert await run.arrived() == ["+a", "-a", "+a"]
 
 
+async def test_the_deletion_of_an_object_that_was_never_seen_is_passed_on() -> None:
+    removed = watch_line("DELETED", node_json("a", version=11))
+    run = ScriptedReflector([list_json()], [[removed]])
+    assert await run.arrived() == ["-a"]
+
+
 async def test_a_bookmark_only_advances_the_version() -> None:
     bookmark = {"metadata": {"resourceVersion": "99"}}
     run = ScriptedReflector([list_json()], [[watch_line("BOOKMARK", bookmark)]])
