@@ -11,6 +11,7 @@ import pytest
 from stowage.api.decoding.decode import decode_watch_event
 from stowage.api.events import ObjectInvalid, PendingPodGone, PendingPodSeen
 from stowage.api.objects.pod import Pod
+from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.inbox import Inbox
 from stowage.operator.kopf.pending_pod_watch import HandledLines
 from stowage.operator.kopf.settings import NoMemory, pod_watching_settings
@@ -176,3 +177,9 @@ def test_kopf_posts_no_events_and_retries_for_ever() -> None:
     assert dict(settings.watching.field_selectors.items())
     delays = iter(settings.networking.error_backoffs)  # type: ignore[arg-type]
     assert [next(delays) for _ in range(8)] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+
+
+def test_kopf_waits_between_retries_no_longer_than_the_other_watches() -> None:
+    settings = pod_watching_settings("", no_jitter, Timeouts(max_backoff_s=1.5))
+    delays = iter(settings.networking.error_backoffs)  # type: ignore[arg-type]
+    assert [next(delays) for _ in range(4)] == [0.5, 1.0, 1.5, 1.5]
