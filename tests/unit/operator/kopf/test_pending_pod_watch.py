@@ -92,7 +92,7 @@ async def test_a_pod_that_is_gone_is_not_decoded(monkeypatch: pytest.MonkeyPatch
     watch = _Watch(_Body(ADDED, DELETED))
     watch.pods.handle_line(ADDED.strip())
     monkeypatch.setattr(pending_pods, "decode_watch_event", None)
-    assert watch.pods.handle_line(DELETED.strip()) == ("DELETED", "8")
+    assert watch.pods.handle_line(DELETED.strip()) == "8"
     assert watch.inbox.drain(limit=10)[1:] == [PendingPodGone("", "a", "a")]
 
 
