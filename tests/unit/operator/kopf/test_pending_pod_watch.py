@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any, cast
 
 import aiohttp
 import pytest
+from aiohttp.test_utils import make_mocked_request
 
 from stowage.api.decoding.decode import decode_watch_event
 from stowage.api.events import ObjectInvalid, PendingPodGone, PendingPodSeen
 from stowage.api.objects.pod import Pod
+from stowage.operator.client.connection import Connection
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.inbox import Inbox
+from stowage.operator.kopf import pending_pod_watch
 from stowage.operator.kopf.pending_pod_watch import HandledLines
+from stowage.operator.kopf.runner import WatchSpec
 from stowage.operator.kopf.settings import NoMemory, pod_watching_settings
 from stowage.operator.watch import pending_pods
 from stowage.operator.watch.pending_pods import PendingPods
@@ -160,6 +165,39 @@ async def test_a_line_may_arrive_in_several_chunks() -> None:
 def test_other_attributes_are_those_of_the_wrapped_body() -> None:
     body = _Body(ADDED)
     assert _Watch(body).content.total_bytes == body.total_bytes
+
+
+async def test_kopf_reads_a_list_without_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs: list[WatchSpec] = []
+    monkeypatch.setattr(
+        pending_pod_watch, "KopfRunner", lambda _connection, spec, *_rest: specs.append(spec)
+    )
+    inbox = Inbox()
+    connection = cast("Connection", SimpleNamespace(timeouts=Timeouts()))
+    pods = PendingPods(inbox, ["stowage"])
+    pending_pod_watch.PendingPodWatch(connection, pods, ["stowage"], lambda: None, FakeTime().clock)
+    (spec,) = specs
+    items = [{"metadata": {"name": "a", "uid": "a"}, "spec": {"schedulerName": "stowage"}}]
+    body = _ListBody(json.dumps({"metadata": {"resourceVersion": "9"}, "items": items}).encode())
+
+    async def answer(_request: Any) -> Any:
+        return SimpleNamespace(ok=True, content=body)
+
+    request = make_mocked_request("GET", "/api/v1/pods")
+    content = (await spec.middleware(cast("Any", request), answer)).content
+    passed = json.loads(await content.read())
+    assert (passed["metadata"]["resourceVersion"], passed["items"]) == ("9", [])
+    assert content.total_bytes == body.total_bytes
+    assert len(inbox) == 1
+
+
+class _ListBody:
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self.total_bytes = len(text)
+
+    async def read(self) -> bytes:
+        return self._text
 
 
 async def test_kopf_keeps_no_memory_of_a_pod() -> None:

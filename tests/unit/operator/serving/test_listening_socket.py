@@ -48,6 +48,17 @@ def test_an_unspecified_address_is_ipv4_on_a_host_without_ipv6(
         assert _reachable(listening) == ["127.0.0.1"]
 
 
+@pytest.mark.parametrize("has_ipv6", [True, False])
+def test_processes_may_share_a_port(has_ipv6: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not has_ipv6:
+        monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    with listening_socket("0.0.0.0", 0, is_shared=True) as first:
+        port = first.getsockname()[1]
+        listening_socket("0.0.0.0", port, is_shared=True).close()
+        with pytest.raises(OSError, match="in use"):
+            listening_socket("0.0.0.0", port)
+
+
 @CAN_IPV6
 def test_a_port_in_use_by_ipv4_only_is_refused() -> None:
     with (
