@@ -123,6 +123,14 @@ def test_an_invalid_pod_is_reported_and_its_deletion_is_seen(watch: _Watch) -> N
     assert watch.arrived() == ["!a spec.priority", "-a"]
 
 
+def test_the_deletion_of_a_pod_is_seen_although_the_pod_is_invalid(watch: _Watch) -> None:
+    watch.listed("a")
+    pod = _pod("a", 11, schedulerName="stowage", priority="high")
+    for line in ({"object": pod, "type": "DELETED"}, {"object": pod, "type": "MODIFIED"}):
+        watch.pods.handle_line(msgspec.json.encode(line))
+    assert watch.arrived() == ["+a", "-a"]
+
+
 def test_a_pod_that_is_invalid_in_a_later_list_is_reported_and_not_gone(watch: _Watch) -> None:
     watch.listed("a", "b")
     items = [_pod("a", 20, schedulerName="stowage", priority="high")]
