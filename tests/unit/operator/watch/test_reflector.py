@@ -154,8 +154,13 @@ async def test_delays_grow_up_to_a_maximum_while_the_api_server_is_away() -> Non
     assert run.time.slept[-1] == 30.0
 
 
-async def test_each_pause_is_a_line_for_debugging() -> None:
-    run = ScriptedReflector([ApiError(503), ApiError(503), list_json()], [])
+@pytest.mark.parametrize(
+    ("lists", "watches"),
+    [([ApiError(503), ApiError(503), list_json()], []), ([list_json()], [[], []])],
+    ids=["after failures", "after watches that end at once"],
+)
+async def test_each_pause_is_a_line_for_debugging(lists: list[Any], watches: list[Any]) -> None:
+    run = ScriptedReflector(lists, watches)
     with capture_logs() as logs:
         await run.arrived()
     pauses = [line for line in logs if line["event"] == "reflector waits"]
