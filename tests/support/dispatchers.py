@@ -13,6 +13,7 @@ from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.extenders.objects import ExtenderObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.metrics.scheduler_metrics import Metrics
+from stowage.operator.tracing.attempt_traces import AttemptTraces
 from stowage.operator.writers.binder import Binder
 from stowage.operator.writers.claim_releaser import ClaimReleaser
 from stowage.operator.writers.claim_writer import ClaimWriter
@@ -32,6 +33,7 @@ def make_dispatcher(
     client: FakeApiClient,
     time: FakeTime,
     metrics: Metrics | None = None,
+    traces: AttemptTraces | None = None,
 ) -> Dispatcher:
     """A dispatcher that leads, has no extenders, and gives PreBind plugins a minute."""
     ids = DecisionIds("p")
@@ -52,4 +54,4 @@ def make_dispatcher(
         decisions=DecisionRecorder(ids, time.clock.unix_nanoseconds, ()),
         configuration_applied=lambda _applied: None,
     )
-    return Dispatcher(inbox, writers, metrics or Metrics(real_time.monotonic))
+    return Dispatcher(inbox, writers, metrics or Metrics(real_time.monotonic), traces)

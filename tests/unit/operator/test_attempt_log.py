@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from stowage.api.decisions import BestNodes
@@ -31,9 +32,43 @@ def logged(attempt: AttemptResult, verbosity: int) -> list[dict[str, object]]:
     return [dict(line) for line in lines]
 
 
-def test_an_attempt_is_one_line() -> None:
-    (line,) = logged(ATTEMPT, 9)
-    assert (line["event"], line["node"], line["decision"]) == ("scheduled", "a", "id-1")
+def test_a_scheduled_attempt_is_one_line() -> None:
+    attempt = replace(ATTEMPT, evaluated_nodes=9, feasible_nodes=4, configuration="hash")
+    assert logged(attempt, 9) == [
+        {
+            "event": "scheduled",
+            "log_level": "info",
+            "pod": "default/p",
+            "node": "a",
+            "evaluated_nodes": 9,
+            "feasible_nodes": 4,
+            "attempts": 1,
+            "configuration": "hash",
+            "decision": "id-1",
+        }
+    ]
+
+
+def test_an_attempt_that_fails_is_one_line_with_the_reason() -> None:
+    attempt = replace(
+        ATTEMPT,
+        result="unschedulable",
+        message="no node",
+        unschedulable_plugins=("Fit",),
+        configuration="hash",
+    )
+    assert logged(attempt, 9) == [
+        {
+            "event": "unschedulable",
+            "log_level": "info",
+            "pod": "default/p",
+            "message": "no node",
+            "plugins": ("Fit",),
+            "attempts": 1,
+            "configuration": "hash",
+            "decision": "id-1",
+        }
+    ]
 
 
 def test_a_slow_attempt_has_a_line_with_its_steps() -> None:

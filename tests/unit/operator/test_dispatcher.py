@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import msgspec
 import pytest
@@ -20,6 +21,8 @@ from stowage.api.events import (
     VolumesWritten,
 )
 from stowage.api.instructions import (
+    AttemptResult,
+    BindByExtender,
     BindClaims,
     BindPod,
     BindVolumes,
@@ -27,15 +30,22 @@ from stowage.api.instructions import (
     ClaimToBind,
     EvictPod,
     Instruction,
+    PatchPodStatus,
+    PodBound,
     PodReference,
+    PreemptionAttempted,
+    PreemptionFinished,
     ReleaseClaims,
     ReportProblem,
     SetSelectedNode,
 )
 from stowage.framework.authoring import SUCCESS, CycleState, PodInfo, Status
 from stowage.operator.client.api_error import ApiError
+from stowage.operator.extenders.dispatcher import ExtenderDispatcher
 from stowage.operator.inbox import Inbox
 from stowage.operator.metrics.scheduler_metrics import Metrics
+from stowage.operator.tracing.attempt_traces import AttemptTraces, Job
+from stowage.operator.writers.worker_pool import WorkerPool
 from tests.support.builders import make_node, make_pod
 from tests.support.device_builders import allocated, make_claim
 from tests.support.dispatchers import make_dispatcher
@@ -183,3 +193,88 @@ async def test_deleting_a_pod_cancels_its_pre_bind_plugins(shell: _Shell) -> Non
     assert len(shell.inbox) == 0
     assert shell.client.sent("POST") == []
     shell.engine.validate()
+
+
+@pytest.mark.parametrize(
+    ("is_error", "event", "level"),
+    [(False, "preempted", "info"), (True, "preemption failed", "warning")],
+)
+async def test_the_end_of_a_preemption_is_logged(
+    is_error: bool, event: str, level: str, shell: _Shell
+) -> None:
+    with capture_logs() as logs:
+        shell.dispatcher.dispatch([PreemptionFinished(POD, "n", is_error, 0.5)])
+    assert logs == [{"event": event, "log_level": level, "pod": "default/p", "node": "n"}]
+
+
+async def test_the_beginning_of_a_preemption_is_logged_if_it_has_victims(shell: _Shell) -> None:
+    with capture_logs() as logs:
+        shell.dispatcher.dispatch([PreemptionAttempted(POD), PreemptionAttempted(POD, "n", 3)])
+    line = {"event": "preempting", "log_level": "info", "pod": "default/p"}
+    assert logs == [line | {"node": "n", "victims": 3}]
+
+
+async def test_only_bindings_evictions_and_events_may_end_after_the_signal_to_stop(
+    shell: _Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graces: dict[str, float] = {}
+
+    async def close(pool: WorkerPool[object], grace_s: float, **_options: bool) -> None:
+        graces[pool.name] = grace_s
+
+    monkeypatch.setattr(WorkerPool, "close", close)
+    await shell.dispatcher.close(2.0)
+    assert graces == {
+        "bindings": 2.0,
+        "extender bindings": 2.0,
+        "evictions": 2.0,
+        "events": 2.0,
+        "pre-binds": 0,
+        "volume writes": 0,
+        "claim writes": 0,
+        "claim releases": 0,
+        "reads": 0,
+        "consultations": 0,
+        "victim reviews": 0,
+        "pod-status": 0,
+        "pod-group-status": 0,
+    }
+
+
+async def test_a_pod_that_an_extender_binds_has_no_status_written(
+    shell: _Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It could arrive after the binding and mark a bound pod unschedulable."""
+    bound: list[BindByExtender] = []
+    monkeypatch.setattr(ExtenderDispatcher, "bind", lambda _self, given: bound.append(given))
+    bind = BindByExtender(POD, "n", 0)
+    shell.dispatcher.dispatch([PatchPodStatus(POD, "Unschedulable", "no node"), bind])
+    await let_tasks_run()
+    assert bound == [bind]
+    assert shell.client.requests == []
+
+
+class _Traces(AttemptTraces):
+    """Notes which traces end."""
+
+    def __init__(self) -> None:
+        self.ended: list[object] = []
+
+    def within(self, work: Callable[[Job], Awaitable[None]]) -> Callable[[Job], Awaitable[None]]:
+        return work
+
+    def attempt_ended(self, attempt: AttemptResult) -> None:
+        self.ended.append(attempt)
+
+    def pod_bound(self, bound: PodBound) -> None:
+        self.ended.append(bound)
+
+
+async def test_the_traces_hear_of_attempts_and_of_bound_pods() -> None:
+    traces = _Traces()
+    dispatcher = make_dispatcher(
+        default_engine(), Inbox(), FakeApiClient(), FakeTime(), traces=traces
+    )
+    heard = [AttemptResult(POD, "scheduled", "s", 1), PodBound(POD, "n", "s", 1, 0.5)]
+    dispatcher.dispatch(heard)
+    assert traces.ended == heard

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodGone, PendingPodSeen
+from stowage.api.instructions import Instruction
 from stowage.operator import loop
 from stowage.operator.inbox import Inbox
 from stowage.operator.loop import LoopOptions, SchedulingLoop
@@ -151,3 +152,19 @@ async def test_confirmations_wake_the_loop_while_pods_are_ready(
     assert len([each for each in shell.client.requests if each.path.endswith("/binding")]) == 6
     shell.loop.stop()
     await running
+
+
+async def test_the_engine_schedules_at_the_present_time() -> None:
+    shell, times = _Shell(), list[float]()
+
+    def schedule(now: float, _budget: int) -> list[Instruction]:
+        times.append(now)
+        shell.engine.ready.clear()
+        return []
+
+    shell.engine.schedule = schedule  # type: ignore[method-assign]
+    shell.pods(1)
+    before = shell.time.now
+    shell.loop.turn()
+    (now,) = times
+    assert before < now <= shell.time.now

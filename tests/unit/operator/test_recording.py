@@ -7,6 +7,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
+from stowage.api.events import NodeSeen
 from stowage.engine.journal import HandleCall
 from stowage.operator.clock import Clock
 from stowage.operator.configuration.live_configuration import LoadedConfiguration
@@ -16,6 +17,7 @@ from stowage.operator.run_options import RecordingOptions
 from stowage.recording.limits import RecordingLimits
 from stowage.recording.reader import Recording
 from stowage.recording.recorder import Recorder
+from tests.support.builders import make_node
 
 CONFIGURATION = LoadedConfiguration(
     "hash",
@@ -67,3 +69,23 @@ def test_the_end_of_a_recording_is_in_the_log_and_in_the_metric(tmp_path: Path) 
         "stowage_recording_active 0.0",
         f"stowage_recording_bytes {size}",
     ]
+
+
+def test_names_are_replaced_if_asked_for(tmp_path: Path) -> None:
+    for anonymises, named in ((False, True), (True, False)):
+        limits = RecordingLimits(2**20, 3600.0)
+        options = RecordingOptions(tmp_path / str(anonymises), limits, 300.0, anonymises)
+        recorder = start_recording(options, CONFIGURATION, Clock())
+        recorder.record(HandleCall(60.0, (NodeSeen(make_node("secret")),), ()))
+        recorder.close()
+        with Recording(recorder.path) as recording:
+            (call,) = recording.calls()
+        assert ("secret" in repr(call)) == named
+
+
+def test_an_observer_says_itself_where_it_records(tmp_path: Path) -> None:
+    options = RecordingOptions(tmp_path, RecordingLimits(2**20, 3600.0), 300.0)
+    ended: list[str] = []
+    with capture_logs() as logs:
+        start_recording(options, CONFIGURATION, Clock(), ended.append).close("stopped")
+    assert logs == []

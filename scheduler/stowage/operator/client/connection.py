@@ -164,7 +164,6 @@ class Connection:
             cookie_jar=aiohttp.DummyCookieJar(),
             middlewares=middlewares,
             proxy=self._configuration.proxy,
-            auto_decompress=True,
             read_bufsize=READ_BUFFER_BYTES,
         )
         self._sessions.append(session)

@@ -77,9 +77,7 @@ class DirectWrites:
         self._connector = connector
         self._read_buffer_bytes = read_buffer_bytes
         # It says where to connect to; it is never sent.
-        self._target = aiohttp.ClientRequest(
-            "POST", url, loop=asyncio.get_running_loop(), headers=headers
-        )
+        self._target = aiohttp.ClientRequest("POST", url, loop=asyncio.get_running_loop())
         self._prefix = url.raw_path.rstrip("/")
         self._kept: aiohttp.connector.Connection | None = None
         self._kept_at = 0.0

@@ -184,7 +184,7 @@ class HandledLines:
             if isinstance(handled, WatchError):
                 errors.append(_line("ERROR", handled))
             else:
-                self._resource_version = handled.resource_version or self._resource_version
+                self._resource_version = handled or self._resource_version
         return b"".join(errors)
 
 

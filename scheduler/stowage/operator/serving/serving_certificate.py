@@ -57,7 +57,7 @@ class ServingCertificate:
         self._files = files
         self._seen: tuple[bytes, ...] = ()
         self._pem = b""
-        self._expires_at: float | None = None
+        self._expires_at: float | None = 0.0
         self._host = host
         self.context = self._first_context = tls.context()
         if files is not None:
@@ -72,9 +72,9 @@ class ServingCertificate:
     @property
     def expires_at(self) -> float:
         """Expiry time in seconds since 1970; infinity if unknown; 0 without a certificate yet."""
-        if self._expires_at is None and self._pem:
+        if self._expires_at is None:
             self._expires_at = _expiry_of(self._pem)
-        return self._expires_at or 0.0
+        return self._expires_at
 
     def reload(self) -> bool:
         """Reload the given files if they have changed; returns whether they were reloaded.

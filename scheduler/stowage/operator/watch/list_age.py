@@ -73,7 +73,6 @@ class ListAge:
     def doubt(self) -> None:
         """The server says itself that it has not reached what was seen."""
         self._is_doubted = True
-        self._required = 0
 
     def has_gone_back(self, resource_version: str) -> bool:
         """Whether a list shows that the server was set back to an earlier state.

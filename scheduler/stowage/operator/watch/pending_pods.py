@@ -76,18 +76,6 @@ BOOKMARK = "BOOKMARK"
 _DELETED_LINE = b'{"type":"DELETED",'
 
 
-class HandledLine(NamedTuple):
-    """A line of a watch that was handled.
-
-    Attributes:
-        type: ADDED, MODIFIED, DELETED or BOOKMARK.
-        resource_version: Of the object; empty if it is unknown.
-    """
-
-    type: str
-    resource_version: str
-
-
 class _KnownPod(NamedTuple):
     """A pod that the engine knows, with the latest version seen."""
 
@@ -177,12 +165,11 @@ class PendingPods:
             if self._raw is not None:
                 self._raw.pop(uid, None)
 
-    def handle_line(self, line: bytes) -> HandledLine | WatchError:
+    def handle_line(self, line: bytes) -> str | WatchError:
         """Handle a line of the watch; ignore it if it is stale, report it if it is invalid.
 
         Returns:
-            The type and the resource version of the event; the type of an invalid line, or of an
-            unknown type, is that of a bookmark.
+            The resource version of the event; empty if an invalid line has none.
         """
         if line.startswith(_DELETED_LINE):
             removed = self._handle_deleted_line(line)
@@ -195,18 +182,17 @@ class PendingPods:
         if isinstance(event, WatchError):
             return event
         metadata = event.object.metadata
-        handled = HandledLine(event.type, metadata.resource_version)
         if event.type == BOOKMARK:
-            return handled
+            return metadata.resource_version
         if event.type not in _OBJECT_EVENTS or not _is_identified(metadata):
             return self._handle_invalid_line(line, _NOT_A_POD)
         if event.type == "DELETED":
             self.handle_removal(metadata.uid)
         else:
             self._handle_pod(event.object, line)
-        return handled
+        return metadata.resource_version
 
-    def _handle_deleted_line(self, line: bytes) -> HandledLine | None:
+    def _handle_deleted_line(self, line: bytes) -> str | None:
         """Handle a removal without decoding the whole pod; None if the pod is not identified."""
         try:
             metadata = _IDENTITY_DECODER.decode(line).object.metadata
@@ -215,7 +201,7 @@ class PendingPods:
         if not _is_identified(metadata):
             return None
         self.handle_removal(metadata.uid)
-        return HandledLine("DELETED", metadata.resource_version)
+        return metadata.resource_version
 
     def _handle_pod(self, pod: Pod, line: bytes) -> None:
         if pod.spec.scheduler_name in self._scheduler_names and not self._is_stale(
@@ -273,14 +259,13 @@ class PendingPods:
             return  # extenders need valid pods
         kept.update((pod["metadata"]["uid"], pod) for pod in pods if pod)
 
-    def _handle_invalid_line(self, line: bytes, invalid: InvalidObject) -> HandledLine:
-        """Report a line whose object is not a valid pod."""
+    def _handle_invalid_line(self, line: bytes, invalid: InvalidObject) -> str:
+        """Report a line whose object is not a valid pod; returns its resource version, if any."""
         try:
             event = _IDENTITY_DECODER.decode(line)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             self._inbox.put(invalid_object_event(invalid))
-            version = decode_event_metadata(line)[1].get("resourceVersion", "")
-            return HandledLine(BOOKMARK, version)
+            return decode_event_metadata(line)[1].get("resourceVersion", "")
         metadata, scheduler_name = event.object.metadata, event.object.spec.scheduler_name
         uid, version = metadata.uid, metadata.resource_version
         if event.type == "DELETED":
@@ -290,7 +275,7 @@ class PendingPods:
                 metadata.namespace, metadata.name, scheduler_name, parse_resource_version(version)
             )
             self._inbox.put(invalid_object_event(invalid, scheduler_name))
-        return HandledLine(event.type, version)
+        return version
 
     def _end_list(self, resource_version: str) -> None:
         self._listed_version = parse_resource_version(resource_version)

@@ -72,8 +72,8 @@ class PodGroupWatch:
         self._has_synced = has_synced
         # Path of a source -> what the engine was told.
         self._told: dict[str, bool] = {}
-        # Path of a source -> when the engine began to wait for its first answer.
-        self._waits_since: dict[str, float] = {}
+        # When the engine began to wait for the first answers.
+        self._waits_since: float | None = None
 
     @property
     def reflectors(self) -> Sequence[Reflector[Any]]:
@@ -100,19 +100,21 @@ class PodGroupWatch:
         Without an answer the last one stays true.
         """
         known = self._told.get(kind.path)
-        if is_served is None and (known is not None or not self._has_waited(kind.path)):
+        if is_served is None and (known is not None or not self._has_waited()):
             return
         if known is not bool(is_served):
             self._told[kind.path] = bool(is_served)
             _, _, source, _ = kind.path.split("/", 3)
             self._inbox.put(PodGroupsServed(source, bool(is_served)))
 
-    def _has_waited(self, path: str) -> bool:
-        """Whether the engine has waited long enough for the first answer."""
+    def _has_waited(self) -> bool:
+        """Whether the engine has waited long enough for the first answers."""
         if not self._has_synced():
             return False
         now = self._clock.monotonic()
-        return now - self._waits_since.setdefault(path, now) >= FIRST_ANSWER_LIMIT_S
+        if self._waits_since is None:
+            self._waits_since = now
+        return now - self._waits_since >= FIRST_ANSWER_LIMIT_S
 
     async def _reflect(self, kind: ReflectedKind[Any]) -> None:
         """List and watch until the kind is not served any more."""

@@ -11,7 +11,7 @@ import pytest
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.outage_log import OutageLog
-from stowage.operator.client.timeouts import Timeouts
+from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Timeouts
 
 
 class _NoResponse:
@@ -40,3 +40,75 @@ async def test_a_watch_without_response_headers_ends_after_the_request_timeout()
         async for _ in client.stream("/api/v1/nodes", {}, timeouts.watch_idle_s):
             pass
     assert dropped
+
+
+class _NoAnswer:
+    """A session whose requests end with an error; it notes their options."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.options: list[dict[str, Any]] = []
+        self.num_dropped = 0
+
+    def request(self, _method: str, _url: object, **options: Any) -> _NoAnswer:
+        self.options.append(options)
+        return self
+
+    def get(self, url: object, **options: Any) -> _NoAnswer:
+        return self.request("GET", url, **options)
+
+    async def __aenter__(self) -> Any:
+        raise self.error
+
+    async def __aexit__(self, *_error: object) -> None:
+        raise AssertionError("the response was never opened")
+
+    def drop_idle(self) -> None:
+        self.num_dropped += 1
+
+    @property
+    def client(self) -> ApiClient:
+        connection = SimpleNamespace(
+            session=self,
+            timeouts=Timeouts(),
+            outages=OutageLog("model"),
+            server="http://model",
+            drop_idle=self.drop_idle,
+            generation=0,
+            direct_writes=None,
+        )
+        return ApiClient(cast("Connection", connection))
+
+
+async def test_a_watch_may_be_silent_for_long_but_connects_soon() -> None:
+    silent = _NoAnswer(TimeoutError())
+    with pytest.raises(TimeoutError):
+        async for _ in silent.client.stream("/api/v1/nodes", {}, 90.0):
+            pass
+    timeout = silent.options[0]["timeout"]
+    limits = (timeout.total, timeout.sock_connect, timeout.sock_read)
+    assert limits == (None, CONNECT_WITHIN_S, 90.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "num_dropped"), [(TimeoutError(), 1), (ConnectionRefusedError(), 0)], ids=repr
+)
+async def test_a_timeout_closes_the_idle_connections(error: Exception, num_dropped: int) -> None:
+    """If one is dead because packets are lost, so are the others."""
+    silent = _NoAnswer(error)
+    with pytest.raises(type(error)):
+        await silent.client.get("/x")
+    assert silent.num_dropped == num_dropped
+
+
+async def test_without_direct_writes_the_session_says_what_kind_of_body_it_sends() -> None:
+    silent = _NoAnswer(TimeoutError())
+    client = silent.client
+    for request in (client.get("/x"), client.post("/x", b"{}"), client.patch("/x", b"{}")):
+        with pytest.raises(TimeoutError):
+            await request
+    assert [each["headers"] for each in silent.options] == [
+        None,
+        {"Content-Type": "application/json"},
+        {"Content-Type": "application/strategic-merge-patch+json"},
+    ]

@@ -28,6 +28,10 @@ def test_retry_after_is_read_from_the_details_without_a_usable_header() -> None:
     assert error_from_answer(429, body, "Wed, 21 Oct 2026 07:28:00 GMT").retry_after == 3.0
 
 
+def test_a_server_may_ask_for_no_delay() -> None:
+    assert error_from_answer(429, b'{"details":{"retryAfterSeconds":3}}', "0").retry_after == 0.0
+
+
 @pytest.mark.parametrize("invalid", ["nan", "-5", "abc", ""])
 def test_an_invalid_retry_after_is_ignored(invalid: str) -> None:
     assert error_from_answer(429, b"{}", invalid).retry_after is None

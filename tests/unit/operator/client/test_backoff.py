@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import aiohttp
 import pytest
+import structlog
+from structlog.testing import capture_logs
 
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.client.backoff import Backoff, is_worth_retrying, retry
+from stowage.operator.client.backoff import Backoff, is_worth_retrying, retry, retry_log
 from tests.support.fake_api import FakeTime, no_jitter
 
 
@@ -77,3 +79,16 @@ async def test_the_last_error_is_raised_after_the_maximum_number_of_attempts() -
     with pytest.raises(ApiError, match="503"):
         await retry(request, Backoff(no_jitter), time.sleep, max_attempts=3)
     assert request.outcomes == ["too late"]
+
+
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [(ApiError(503), "info"), (ValueError(), "info"), (TimeoutError(), "debug")],
+    ids=repr,
+)
+def test_a_lost_answer_has_a_line_of_its_own_so_the_repetition_is_for_debugging(
+    error: Exception, level: str
+) -> None:
+    with capture_logs() as logs:
+        retry_log(structlog.get_logger("test"), error)("writing again")
+    assert logs == [{"event": "writing again", "log_level": level}]

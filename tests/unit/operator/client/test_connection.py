@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
-from stowage.operator.client.connection import connect, kubernetes_config
+from stowage.operator.client.connection import Connection, connect, kubernetes_config
 
 NOT_IN_A_POD = "Service host/port is not set."
 
@@ -52,3 +54,59 @@ async def test_a_default_kubeconfig_that_cannot_be_used_is_named(broken_default:
 async def test_the_kubeconfig_of_the_option_is_named_and_not_the_default(tmp_path: Path) -> None:
     own = _broken(tmp_path / "own")
     assert (await _problem(str(own))).startswith(f"the kubeconfig {own} cannot be used: ")
+
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: first
+contexts:
+- {name: first, context: {cluster: first, user: me}}
+- {name: second, context: {cluster: second, user: me}}
+clusters:
+- {name: first, cluster: {server: "http://first.example"}}
+- {name: second, cluster: {server: "http://second.example"}}
+users:
+- {name: me, user: {token: secret}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("context", "server"),
+    [(None, "http://first.example"), ("second", "http://second.example")],
+)
+async def test_the_context_selects_the_cluster(
+    context: str | None, server: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG)
+    connection = await connect(str(path), context=context)
+    assert connection.server == server
+    await connection.close()
+
+
+async def test_credentials_are_renewed_again_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The old credentials may still be valid."""
+    outcomes: list[Exception | None] = [OSError("the plugin failed"), None]
+    renewed = asyncio.Event()
+
+    async def renew(_self: Connection) -> None:
+        outcome = outcomes.pop(0)
+        if outcome is not None:
+            raise outcome
+        renewed.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Connection, "renew", renew)
+    monkeypatch.setattr("stowage.operator.client.connection.CREDENTIALS_CHECK_S", 0.0)
+    with capture_logs() as logs:
+        running = asyncio.create_task(Connection(None).keep_fresh())
+        await asyncio.wait(
+            [running, asyncio.create_task(renewed.wait())], return_when="FIRST_COMPLETED"
+        )
+        running.cancel()
+    line = {"event": "credentials not renewed", "log_level": "warning"}
+    assert logs == [line | {"error": "the plugin failed"}]
+    assert renewed.is_set()

@@ -73,13 +73,13 @@ def _post(path: str = "/x", may_be_sent: Callable[[], None] = lambda: None) -> W
 
 async def test_a_write_has_the_path_the_headers_and_the_body() -> None:
     server = _Server(CREATED)
-    async with _writes(server, "/clusters/c", {"Authorization": "Bearer t"}) as writes:
+    async with _writes(server, "/clusters/%7Ec", {"Authorization": "Bearer t"}) as writes:
         assert await writes.send(_post("/api/v1/pods"), TIMEOUT) == Answer(
             201, "application/json", None, b"{}"
         )
     (request,) = server.requests
     line, *headers = request.decode().split("\r\n")
-    assert line == "POST /clusters/c/api/v1/pods HTTP/1.1"
+    assert line == "POST /clusters/%7Ec/api/v1/pods HTTP/1.1"
     assert headers[0].startswith("Host: 127.0.0.1:")
     assert {"Authorization: Bearer t", "Content-Type: application/json"} < set(headers)
     assert headers[-3:] == ["Content-Length: 7", "", '{"a":1}']

@@ -88,9 +88,10 @@ def test_the_end_of_an_outage_is_logged_once() -> None:
     assert outage.after(0, None) == []
     outage.after(0, REFUSED)
     outage.after(5, REFUSED)
-    (recovery,) = outage.after(10, None)
+    (recovery,) = outage.after(10.26, None)
     assert recovery["log_level"] == "info"
-    assert (recovery["seconds"], recovery["suppressed"]) == (15.0, 1)
+    assert recovery["server"] == "example:6443"
+    assert (recovery["seconds"], recovery["suppressed"]) == (15.3, 1)
     assert outage.after(1, None) == []
 
 

@@ -170,6 +170,7 @@ def test_two_quick_edits_are_applied_in_order(recorder: Recorder) -> None:
     ]
     recorder.apply()
     assert recorder.live.active.hash == "old"
+    assert recorder.live.num_applied == 2
 
 
 def test_a_deleted_config_map_is_reported_once(recorder: Recorder) -> None:

@@ -66,5 +66,6 @@ def test_the_ids_of_a_later_start_sort_after_those_of_an_earlier_one() -> None:
 
 def test_an_id_of_another_process_has_no_number() -> None:
     assert IDS.number_of(IDS.id_of(12)) == 12
-    for other in ("0b-12", "", "12", "0a-", "0a-x", "0a-²", f"0a-{'9' * 5000}"):
+    assert IDS.number_of(IDS.id_of(10**18 - 1)) == 10**18 - 1
+    for other in ("0b-12", "", "12", "0a-", "0a-x", "0a-²", f"0a-{10**18}", f"0a-{'9' * 5000}"):
         assert IDS.number_of(other) == 0

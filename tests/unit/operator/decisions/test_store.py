@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stowage.api.decisions import BestNodes, DecisionQuery, InvalidDecisionQuery
 from stowage.api.instructions import AttemptResult
@@ -115,6 +117,27 @@ def test_big_decisions_stay_within_the_memory_bound() -> None:
     assert 0.5 * MAX_BYTES < used <= MAX_BYTES
     assert store.num_bytes <= MAX_BYTES
     assert len(store) < 6_000
+
+
+def test_decisions_are_dropped_only_beyond_the_memory_bound() -> None:
+    size = size_of(attempt(1))
+    assert len(_store(3, max_bytes=3 * size)) == 3
+    assert len(_store(3, max_bytes=3 * size - 1)) == 2
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"message": "0/5 nodes are available"},
+        {"reason_counts": {"Insufficient cpu": 5}},
+        {"unschedulable_plugins": ("NodeResourcesFit",)},
+        {"best": BestNodes(("n1",), (600,), (), ("Fit",), bytes(1), {})},
+    ],
+    ids=lambda part: next(iter(part)),
+)
+def test_each_part_of_a_decision_takes_memory(part: dict[str, Any]) -> None:
+    bare = replace(attempt(1), message="", reason_counts={}, unschedulable_plugins=(), best=None)
+    assert size_of(replace(bare, **part)) > size_of(bare)
 
 
 def test_usual_decisions_are_all_kept() -> None:

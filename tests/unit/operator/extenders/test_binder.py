@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from stowage.api.config.extenders import Extenders
 from stowage.api.config.loading import Extender
 from stowage.api.events import BindFailed, BindSucceeded
 from stowage.api.instructions import BindByExtender, BindPod, PodReference
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.extenders.binder import ExtenderBinder
 from stowage.operator.extenders.client import ExtenderError
+from stowage.operator.extenders.dispatcher import ExtenderDispatcher
+from stowage.operator.extenders.objects import ExtenderObjects
+from stowage.operator.inbox import Inbox
 from stowage.operator.writers.binder import Binder
 from tests.support.fake_api import FakeApiClient, FakeTime
 from tests.support.fake_extender import FakeExtender
+from tests.unit.operator.tasks import let_tasks_run
 
 POD = PodReference("default", "p", "u1")
 BIND = BindByExtender(POD, "n", 0)
@@ -103,3 +109,43 @@ async def test_the_extender_is_not_called_if_the_lease_runs_out_just_before() ->
     outcome = await ExtenderBinder([extender], binder, lambda: next(held)).bind(BIND)
     assert isinstance(outcome, BindFailed)
     assert extender.asked("bind") == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "lines"),
+    [
+        ({}, SUCCEEDED, []),
+        (
+            UNREACHABLE,
+            BindFailed("u1", "n", "cannot connect", by_extender=True),
+            [
+                {
+                    "event": "pod not bound",
+                    "log_level": "warning",
+                    "pod": "default/p",
+                    "node": "n",
+                    "error": "cannot connect",
+                }
+            ],
+        ),
+    ],
+    ids=["bound", "failed"],
+)
+async def test_the_engine_hears_of_the_outcome_and_a_failure_is_logged(
+    answer: Any, outcome: BindSucceeded | BindFailed, lines: list[dict[str, str]]
+) -> None:
+    inbox, time, client = Inbox(), FakeTime(), FakeApiClient()
+    extenders = Extenders((Extender(url_prefix="http://x", bind_verb="bind"),))
+    dispatcher = ExtenderDispatcher(
+        extenders,
+        inbox,
+        ExtenderObjects(client, time.clock, extenders),
+        Binder(client, lambda: True, time.clock),
+        lambda: True,
+        lambda config: FakeExtender(config, bind=answer),
+    )
+    with capture_logs() as logs:
+        dispatcher.bind(BIND)
+        await let_tasks_run()
+    assert inbox.drain(10) == [outcome]
+    assert logs == lines

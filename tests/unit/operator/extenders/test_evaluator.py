@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from stowage.api.config.loading import Extender
 from stowage.api.events import ExtendersAnswered
@@ -79,13 +80,26 @@ async def test_a_single_remaining_node_is_not_scored() -> None:
     assert extender.asked("rate") == []
 
 
-@pytest.mark.parametrize("failure", [ExtenderError("gone"), b"<html>", {"not": "a list"}])
-async def test_an_extender_that_fails_to_score_is_left_out(failure: Any) -> None:
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (ExtenderError("gone"), "gone"),
+        (b"<html>", "$: <html> (expected a HostPriorityList"),
+        ({"not": "a list"}, '$: {"not":"a list"} (expected a HostPriorityList'),
+    ],
+)
+async def test_an_extender_that_fails_to_score_is_left_out_and_logged(
+    failure: Any, reason: str
+) -> None:
     rating = [{"Host": "m", "Score": 1}]
     first = FakeExtender(_extender("a"), filter=_passing("m", "n"), rate=failure)
     second = FakeExtender(_extender("b"), filter=_passing("m", "n"), rate=rating)
-    answer = await _consult(first, second)
+    with capture_logs() as logs:
+        answer = await _consult(first, second)
     assert (answer.error, answer.scores) == ("", {"m": 10})
+    (line,) = logs
+    assert (line["event"], line["pod"]) == ("extender gave no scores", "default/p")
+    assert reason in line["error"]
 
 
 async def test_an_extender_that_fails_to_filter_ends_the_evaluation() -> None:

@@ -15,6 +15,7 @@ from stowage.operator.extenders.protocol import (
     decode_binding_error,
     decode_filter_answer,
     decode_scores,
+    decode_victims,
     node_names_request,
     nodes_request,
 )
@@ -125,6 +126,33 @@ def test_the_error_for_invalid_scores_names_the_field(body: bytes, message: str)
     with pytest.raises(InvalidAnswer) as error:
         decode_scores(body, 1)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (b"<html>", "$: <html> (expected an ExtenderPreemptionResult; "),
+        (
+            b'{"NodeNameToMetaVictims":["m"]}',
+            'NodeNameToMetaVictims: ["m"] (expected victims by node name)',
+        ),
+        (b'{"NodeNameToMetaVictims":{"m":{"Pods":1}}}', "Pods: 1 (expected a list)"),
+        (b'{"NodeNameToMetaVictims":{"m":{"Pods":[{"UID":1}]}}}', "UID: 1 (expected a UID)"),
+        (
+            b'{"NodeNameToMetaVictims":{"m":{"NumPDBViolations":"2"}}}',
+            'NumPDBViolations: "2" (expected a whole number)',
+        ),
+    ],
+)
+def test_the_error_for_invalid_victims_names_the_field(answer: bytes, message: str) -> None:
+    with pytest.raises(InvalidAnswer) as error:
+        decode_victims(answer)
+    assert message in str(error.value)
+
+
+def test_missing_victims_and_violations_have_their_zero_values() -> None:
+    answer = b'{"NodeNameToMetaVictims":{"m":null,"n":{"Pods":[null,{"uid":"u"}]}}}'
+    assert decode_victims(answer) == {"m": ([], 0), "n": (["", "u"], 0)}
 
 
 def test_a_binding_answer_has_an_error_or_is_empty() -> None:

@@ -79,7 +79,7 @@ async def test_no_extender_is_called_once_no_candidate_is_left() -> None:
     ("answer", "error"),
     [
         (ExtenderError("no answer"), "no answer"),
-        ([1], "$"),
+        ([1], 'extender "http://x" answered preempt with $: [1] (expected an ExtenderPreemption'),
         (_remaining(n1=[]), 'expected at least one victim pod on node "n1"'),
     ],
 )

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any, cast
 
 import aiohttp
 import pytest
+from aiohttp.test_utils import make_mocked_request
 
 from stowage.api.decoding.decode import decode_watch_event
 from stowage.api.events import ObjectInvalid, PendingPodGone, PendingPodSeen
 from stowage.api.objects.pod import Pod
+from stowage.operator.client.connection import Connection
+from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.inbox import Inbox
+from stowage.operator.kopf import pending_pod_watch
 from stowage.operator.kopf.pending_pod_watch import HandledLines
+from stowage.operator.kopf.runner import WatchSpec
 from stowage.operator.kopf.settings import NoMemory, pod_watching_settings
 from stowage.operator.watch import pending_pods
 from stowage.operator.watch.pending_pods import PendingPods
@@ -91,7 +97,7 @@ async def test_a_pod_that_is_gone_is_not_decoded(monkeypatch: pytest.MonkeyPatch
     watch = _Watch(_Body(ADDED, DELETED))
     watch.pods.handle_line(ADDED.strip())
     monkeypatch.setattr(pending_pods, "decode_watch_event", None)
-    assert watch.pods.handle_line(DELETED.strip()) == ("DELETED", "8")
+    assert watch.pods.handle_line(DELETED.strip()) == "8"
     assert watch.inbox.drain(limit=10)[1:] == [PendingPodGone("", "a", "a")]
 
 
@@ -161,6 +167,39 @@ def test_other_attributes_are_those_of_the_wrapped_body() -> None:
     assert _Watch(body).content.total_bytes == body.total_bytes
 
 
+async def test_kopf_reads_a_list_without_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs: list[WatchSpec] = []
+    monkeypatch.setattr(
+        pending_pod_watch, "KopfRunner", lambda _connection, spec, *_rest: specs.append(spec)
+    )
+    inbox = Inbox()
+    connection = cast("Connection", SimpleNamespace(timeouts=Timeouts()))
+    pods = PendingPods(inbox, ["stowage"])
+    pending_pod_watch.PendingPodWatch(connection, pods, ["stowage"], lambda: None, FakeTime().clock)
+    (spec,) = specs
+    items = [{"metadata": {"name": "a", "uid": "a"}, "spec": {"schedulerName": "stowage"}}]
+    body = _ListBody(json.dumps({"metadata": {"resourceVersion": "9"}, "items": items}).encode())
+
+    async def answer(_request: Any) -> Any:
+        return SimpleNamespace(ok=True, content=body)
+
+    request = make_mocked_request("GET", "/api/v1/pods")
+    content = (await spec.middleware(cast("Any", request), answer)).content
+    passed = json.loads(await content.read())
+    assert (passed["metadata"]["resourceVersion"], passed["items"]) == ("9", [])
+    assert content.total_bytes == body.total_bytes
+    assert len(inbox) == 1
+
+
+class _ListBody:
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self.total_bytes = len(text)
+
+    async def read(self) -> bytes:
+        return self._text
+
+
 async def test_kopf_keeps_no_memory_of_a_pod() -> None:
     memories = NoMemory()
     raw = {"metadata": {"uid": "u"}}
@@ -176,3 +215,9 @@ def test_kopf_posts_no_events_and_retries_for_ever() -> None:
     assert dict(settings.watching.field_selectors.items())
     delays = iter(settings.networking.error_backoffs)  # type: ignore[arg-type]
     assert [next(delays) for _ in range(8)] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+
+
+def test_kopf_waits_between_retries_no_longer_than_the_other_watches() -> None:
+    settings = pod_watching_settings("", no_jitter, Timeouts(max_backoff_s=1.5))
+    delays = iter(settings.networking.error_backoffs)  # type: ignore[arg-type]
+    assert [next(delays) for _ in range(4)] == [0.5, 1.0, 1.5, 1.5]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, cast
 
 import aiohttp
 import pytest
 from aiohttp.test_utils import make_mocked_request
 from kopf._cogs.structs.references import Selector
+from yarl import URL
 
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.outage_log import SilentOutages
@@ -126,6 +128,29 @@ async def test_the_page_of_a_proxy_is_a_connection_error() -> None:
     with pytest.raises(aiohttp.ClientConnectionError, match="no answer of an API server: 200"):
         await it.answered(200, "text/html")
     assert it.time.slept == [0.0]
+
+
+@pytest.mark.parametrize(("path", "is_limited"), [("pods", False), ("pods?watch=true", True)])
+async def test_a_watch_is_opened_within_the_limit_of_a_request_and_a_list_may_take_longer(
+    path: str, is_limited: bool
+) -> None:
+    it = _Runner()
+    it.connection.timeouts = Timeouts(request_s=0.0)
+    await it.runner.login()
+    _, check = it.connection.middlewares
+
+    async def handler(_request: Any) -> Any:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return _Answer(200, "application/json", {})
+
+    request = SimpleNamespace(method="GET", url=URL(f"http://api/api/v1/{path}"))
+    if is_limited:
+        with pytest.raises(TimeoutError):
+            await check(request, handler)
+    else:
+        assert (await check(request, handler)).status == 200
+    assert it.runner.has_failing_requests == is_limited
 
 
 def test_one_config_map_is_watched_by_its_name() -> None:

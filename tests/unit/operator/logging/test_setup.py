@@ -8,6 +8,7 @@ import json
 import logging
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 import structlog
@@ -41,7 +42,8 @@ def test_a_line_is_a_json_object_with_level_and_time(capsys: pytest.CaptureFixtu
     (line,) = _lines(capsys)
     assert (line["event"], line["level"], line["pod"]) == ("scheduled", "info", "default/p")
     assert line["plugins"] == ["NodeName"]
-    assert "timestamp" in line
+    assert abs(datetime.fromisoformat(str(line["timestamp"])) - datetime.now(UTC)).days == 0
+    assert str(line["timestamp"]).endswith("Z")
 
 
 def test_libraries_log_warnings_in_the_same_format(
@@ -152,6 +154,16 @@ def test_a_traceback_keeps_its_lines(capsys: pytest.CaptureFixture[str]) -> None
     configure_logging(json=False)
     structlog.get_logger().error("plugin raised", exc_info=ValueError("\x1b[2J"))
     assert "ValueError: \\x1b[2J\n" in capsys.readouterr().err
+
+
+def test_a_line_of_json_has_the_traceback_of_an_exception(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure_logging(json=True)
+    structlog.get_logger().error("plugin raised", exc_info=ValueError("wrong"))
+    (line,) = _lines(capsys)
+    assert str(line["exception"]).endswith("ValueError: wrong")
+    assert "exc_info" not in line
 
 
 def test_a_request_that_is_not_http_leaves_no_line(capsys: pytest.CaptureFixture[str]) -> None:

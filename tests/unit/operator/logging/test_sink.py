@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,6 +55,18 @@ def test_lines_that_are_read_late_arrive_in_order(pipe: tuple[int, int]) -> None
     sink.drain(10.0)
     sink.write("and on\n")
     assert os.read(reader, 100) == b"and on\n"
+
+
+def test_lines_that_nobody_reads_do_not_keep_the_process_from_ending(
+    pipe: tuple[int, int],
+) -> None:
+    reader, writer = pipe
+    sink = LogSink(writer)
+    sink.write("y" * 200_000)
+    (thread,) = [each for each in threading.enumerate() if each.name == "log"]
+    assert thread.daemon
+    _read_all(reader, 200_000)
+    sink.drain(10.0)
 
 
 def test_a_line_longer_than_the_pipe_buffer_arrives_whole(pipe: tuple[int, int]) -> None:

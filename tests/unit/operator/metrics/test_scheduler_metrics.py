@@ -60,6 +60,19 @@ def test_a_scheduled_attempt_counts_when_the_pod_is_bound() -> None:
     assert samples[("scheduler_scheduling_algorithm_duration_seconds_count", frozenset())] == 1
 
 
+def test_an_attempt_whose_binding_fails_lasts_until_the_failure() -> None:
+    time = FakeTime()
+    metrics = Metrics(time.monotonic)
+    metrics.observe_attempt(AttemptResult(POD, "scheduled", "stowage", 1, duration_s=0.25))
+    time.now += 1.0
+    metrics.observe_attempt(AttemptResult(POD, "error", "stowage", 1))
+    samples, labels = _samples(metrics), frozenset({"error", "stowage"})
+    assert samples["scheduler_scheduling_attempt_duration_seconds_sum", labels] == 1.25
+    algorithm = "scheduler_scheduling_algorithm_duration_seconds"
+    assert samples[f"{algorithm}_count", frozenset()] == 1
+    assert samples[f"{algorithm}_sum", frozenset()] == 0.25
+
+
 def test_a_refused_attempt_counts_at_once() -> None:
     metrics = Metrics(FakeTime().monotonic)
     metrics.observe_attempt(AttemptResult(POD, "unschedulable", "stowage", 2))
@@ -160,3 +173,24 @@ def test_the_oldest_pending_pod_counts_from_when_it_was_first_ready() -> None:
     engine.handle([PendingPodSeen(make_pod("old"))], 900.0)
     engine.handle([PendingPodSeen(make_pod("young"))], 990.0)
     assert "stowage_oldest_pending_pod_seconds 100.0" in _lines(metrics)
+
+
+def test_what_is_observed_is_counted_with_its_labels() -> None:
+    metrics = Metrics(FakeTime().monotonic, "api:6443")
+    metrics.observe_claim_creation("failure")
+    metrics.observe_permit_wait("rejected", 0.5)
+    metrics.observe_plugin("NodePorts", "Filter", "Success", 0.25)
+    metrics.observe_rate_limit("POST", 0.125)
+    value = metrics.registry.get_sample_value
+    assert value("scheduler_resourceclaim_creates_total", {"status": "failure"}) == 1
+    assert value("scheduler_permit_wait_duration_seconds_sum", {"result": "rejected"}) == 0.5
+    labels = {"plugin": "NodePorts", "extension_point": "Filter", "status": "Success"}
+    assert value("scheduler_plugin_execution_duration_seconds_sum", labels) == 0.25
+    labels = {"verb": "POST", "host": "api:6443"}
+    assert value("rest_client_rate_limiter_duration_seconds_sum", labels) == 0.125
+
+
+def test_the_collections_of_garbage_have_metrics() -> None:
+    labels = {"generation": "0"}
+    metrics = Metrics(FakeTime().monotonic)
+    assert metrics.registry.get_sample_value("python_gc_collections_total", labels) is not None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
+from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from stowage.operator.client.api_error import ApiError
@@ -34,6 +35,11 @@ class _Access:
     async def refusal(self, path: str, token: str = "") -> web.Response | None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         return await self._access.refusal(make_mocked_request("GET", path, headers))
+
+    def value(self, metric: str, **labels: str) -> float | None:
+        registry = CollectorRegistry()
+        registry.register(self._access.metrics)
+        return registry.get_sample_value(metric, labels)
 
     @property
     def reviews(self) -> list[Request]:
@@ -94,6 +100,14 @@ async def test_reviews_are_cached_for_ten_seconds() -> None:
     assert len(access_check.reviews) == 4
 
 
+async def test_each_token_is_reviewed_for_itself() -> None:
+    bob = {"status": {"authenticated": True, "user": {"username": "bob"}}}
+    access_check = _Access(ALICE, ALLOWED, bob, REFUSED, UNAUTHENTICATED)
+    assert await access_check.refusal("/metrics", "of-alice") is None
+    assert _status(await access_check.refusal("/metrics", "of-bob"))["code"] == 403
+    assert _status(await access_check.refusal("/metrics", "of-nobody"))["code"] == 401
+
+
 async def test_a_refusal_is_cached() -> None:
     access_check = _Access(REFUSED)
     for _ in range(2):
@@ -119,6 +133,20 @@ async def test_a_failed_access_review_is_an_internal_error() -> None:
     assert (line["event"], line["log_level"]) == ("access not reviewed", "warning")
     assert (line["user"], line["path"]) == ("system:anonymous", "/metrics")
     assert line["error"] == "503 Unavailable: try later"
+
+
+async def test_attempts_are_counted_by_their_result() -> None:
+    access_check = _Access(ALICE, ALLOWED, ApiError(503))
+    for path in ("/metrics", "/metrics", "/configz"):
+        await access_check.refusal(path, "of-alice")
+    value = access_check.value
+    lookups = "authentication_token_cache_request_total"
+    assert value(lookups, status="miss") == 1
+    assert value(lookups, status="hit") == 2
+    assert value("authorization_attempts_total", result="allowed") == 2
+    assert value("authorization_attempts_total", result="error") == 1
+    assert value("authorization_duration_seconds_count", result="allowed") == 2
+    assert value("authenticated_user_requests", username="other") == 3
 
 
 async def test_a_trailing_star_allows_all_paths_with_the_prefix() -> None:

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from stowage.operator.serving.listening_socket import listening_socket
+from stowage.operator.serving.listening_socket import listening_socket, parse_bind_address
 
 CAN_IPV6 = pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this host has no IPv6")
 
@@ -48,6 +48,17 @@ def test_an_unspecified_address_is_ipv4_on_a_host_without_ipv6(
         assert _reachable(listening) == ["127.0.0.1"]
 
 
+@pytest.mark.parametrize("has_ipv6", [True, False])
+def test_processes_may_share_a_port(has_ipv6: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not has_ipv6:
+        monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    with listening_socket("0.0.0.0", 0, is_shared=True) as first:
+        port = first.getsockname()[1]
+        listening_socket("0.0.0.0", port, is_shared=True).close()
+        with pytest.raises(OSError, match="in use"):
+            listening_socket("0.0.0.0", port)
+
+
 @CAN_IPV6
 def test_a_port_in_use_by_ipv4_only_is_refused() -> None:
     with (
@@ -55,3 +66,24 @@ def test_a_port_in_use_by_ipv4_only_is_refused() -> None:
         pytest.raises(OSError, match="in use"),
     ):
         listening_socket("::", other.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("", "0.0.0.0"),
+        (" 10.1.2.3 ", "10.1.2.3"),
+        ("[::1]", "::1"),
+        ("FE80::0:1", "fe80::1"),
+    ],
+)
+def test_a_bind_address_may_have_brackets_and_is_any_address_if_empty(
+    text: str, address: str
+) -> None:
+    assert parse_bind_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["localhost", "10.1.2", "[10.1.2.3"])
+def test_a_bind_address_that_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected an IPv4 or IPv6 address"):
+        parse_bind_address(text)

@@ -280,6 +280,8 @@ async def test_decisions_are_found_by_query(served: _Served) -> None:
     assert [each["id"] for each in page["decisions"]] == ["p-27", "p-29"]
     assert page["decisions"][0]["nodes"][0]["scores"][0]["plugin"] == "Fit"
     assert page["last"] == "p-30"
+    every = await served.get_json("/debug/decisions")
+    assert [each["id"] for each in every["decisions"]] == [f"p-{each}" for each in range(1, 31)]
     following = await served.get_json("/debug/decisions?after=p-28")
     assert [each["id"] for each in following["decisions"]] == ["p-29", "p-30"]
 

@@ -88,7 +88,11 @@ def test_the_expiry_is_read_if_the_certificate_can_be_parsed(
         raise ValueError("a serial number below zero")
 
     monkeypatch.setattr(x509, "load_pem_x509_certificate", raise_error)
-    assert ServingCertificate(files, None, "").expires_at == math.inf
+    with capture_logs() as lines:
+        assert ServingCertificate(files, None, "").expires_at == math.inf
+    (line,) = lines
+    assert line["event"] == "end of the serving certificate not known"
+    assert "a serial number below zero" in line["error"]
 
 
 def test_a_missing_file_is_an_error_at_the_start(tmp_path: Path) -> None:

@@ -221,3 +221,44 @@ def test_attempts_that_never_end_are_given_up(monkeypatch: pytest.MonkeyPatch) -
     for uid in ("a", "b", "c"):
         traced.traces.trace_cycle(uid)
     assert [span.name for span in traced.spans().values()] == ["SchedulingCycle", "Scheduling"]
+
+
+class _Observer:
+    """Notes the durations that it receives."""
+
+    def __init__(self) -> None:
+        self.received: list[tuple[object, ...]] = []
+
+    def observe_extension_point(self, *given: object) -> None:
+        self.received.append(("point", *given))
+
+    def observe_plugin(self, *given: object) -> None:
+        self.received.append(("plugin", *given))
+
+    def observe_event(self, *given: object) -> None:
+        self.received.append(("event", *given))
+
+    def observe_hint(self, *given: object) -> None:
+        self.received.append(("hint", *given))
+
+    def observe_permit_wait(self, *given: object) -> None:
+        self.received.append(("permit", *given))
+
+
+def test_the_durations_of_a_traced_cycle_are_passed_on_unchanged() -> None:
+    observer = _Observer()
+    tracer = TracerProvider(sampler=ALWAYS_ON, shutdown_on_exit=False).get_tracer("test")
+    trace = AttemptTraces(tracer, observer, lambda: 10**18).trace_cycle("uid")
+    assert trace is not None
+    trace.observe_extension_point("Filter", "Success", "stowage", 0.5)
+    trace.observe_plugin("Fit", "Filter", "Success", 0.25)
+    trace.observe_event("NodeAdd", 0.125)
+    trace.observe_hint("Fit", "NodeAdd", "Queue", 0.0625)
+    trace.observe_permit_wait("allowed", 2.0)
+    assert observer.received == [
+        ("point", "Filter", "Success", "stowage", 0.5),
+        ("plugin", "Fit", "Filter", "Success", 0.25),
+        ("event", "NodeAdd", 0.125),
+        ("hint", "Fit", "NodeAdd", "Queue", 0.0625),
+        ("permit", "allowed", 2.0),
+    ]

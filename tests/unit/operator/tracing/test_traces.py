@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from structlog.testing import capture_logs
 from yarl import URL
 
+from stowage.operator.metrics.scheduler_metrics import Metrics
 from stowage.operator.tracing import traces as module
 from stowage.operator.tracing.options import TracingOptions
 from stowage.operator.tracing.traces import EXPORT_TIMEOUT_S, Traces
@@ -70,6 +71,20 @@ async def test_what_is_not_sent_yet_is_sent_at_the_end(collectors: list[_Collect
     assert span.resource.attributes["service.name"] == "stowage"
     assert span.resource.attributes["service.version"]
     assert collector.is_closed
+
+
+async def test_attempts_that_are_not_finished_end_with_the_process(
+    collectors: list[_Collector],
+) -> None:
+    traces = Traces(TracingOptions("collector:4317", 1_000_000))
+    attempts = traces.of_attempts(Metrics(lambda: 0.0), lambda: 7_000_000_000)
+    assert attempts.trace_cycle("uid-p") is not None
+    await traces.close()
+    (collector,) = collectors
+    assert {span.name: span.end_time for span in collector.spans} == {
+        "SchedulingCycle": 7_000_000_000,
+        "Scheduling": 7_000_000_000,
+    }
 
 
 async def test_at_a_rate_of_nothing_no_request_is_traced(collectors: list[_Collector]) -> None:

@@ -66,7 +66,8 @@ async def test_equal_states_are_dumped_without_a_mismatch() -> None:
     state = _State(["n1", "n2"], [_pod("p")], [])
     lines = await _compared(state, _list("n1", token="next"), _list("n2"), _list("p"))
     assert _mismatches(lines) == []
-    assert lines[-1]["event"] == "cache compared"
+    compared = {"event": "cache compared", "nodes": 2, "pods": 1, "log_level": "info"}
+    assert lines[-1] == compared
     dumped = [line["node"] for line in lines if line["event"] == "Dump of cached NodeInfo"]
     assert dumped == ["n1", "n2"]
     (queue,) = [line for line in lines if line["event"] == "Dump of scheduling queue"]

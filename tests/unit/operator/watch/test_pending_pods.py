@@ -123,6 +123,32 @@ def test_an_invalid_pod_is_reported_and_its_deletion_is_seen(watch: _Watch) -> N
     assert watch.arrived() == ["!a spec.priority", "-a"]
 
 
+def test_the_deletion_of_a_pod_is_seen_although_the_pod_is_invalid(watch: _Watch) -> None:
+    watch.listed("a")
+    pod = _pod("a", 11, schedulerName="stowage", priority="high")
+    for line in ({"object": pod, "type": "DELETED"}, {"object": pod, "type": "MODIFIED"}):
+        watch.pods.handle_line(msgspec.json.encode(line))
+    assert watch.arrived() == ["+a", "-a"]
+
+
+def test_a_pod_that_is_invalid_in_a_later_list_is_reported_and_not_gone(watch: _Watch) -> None:
+    watch.listed("a", "b")
+    items = [_pod("a", 20, schedulerName="stowage", priority="high")]
+    page = {"metadata": {"resourceVersion": "20"}, "items": items}
+    watch.pods.handle_page(msgspec.json.encode(page), is_first=True)
+    assert watch.arrived() == ["+a", "+b", "!a spec.priority", "-b"]
+
+
+def test_pods_are_kept_whole_for_extenders_while_they_are_pending() -> None:
+    kept: dict[str, dict[str, Any]] = {}
+    pods = PendingPods(Inbox(), ("stowage",), kept)
+    pod = _pod("a", 11, schedulerName="stowage", unknown={"x": [1]})
+    pods.handle_line(msgspec.json.encode({"type": "ADDED", "object": pod}))
+    assert kept == {"a": pod}
+    pods.handle_line(msgspec.json.encode({"type": "DELETED", "object": pod}))
+    assert kept == {}
+
+
 def test_a_list_has_not_synced_before_its_last_page(watch: _Watch) -> None:
     watch.page(["a"], version=20, more="token")
     assert not watch.pods.has_synced

@@ -181,6 +181,17 @@ async def test_discovery_is_asked_again_after_a_fault(fault: Any) -> None:
     assert set(run.time.slept) == {FIRST_RETRY_S}
 
 
+async def test_a_fault_that_comes_back_is_logged_again() -> None:
+    busy = ApiError(503, "ServiceUnavailable")
+    server = _Server()
+    server.answers = {CORE: [busy, busy, {"resources": []}, busy]}
+    run = _Run(server)
+    with capture_logs() as logs:
+        async with run.running():
+            pass
+    assert [line["path"] for line in logs] == [CORE, CORE]
+
+
 async def test_without_any_answer_a_kind_counts_as_not_served_after_a_while() -> None:
     server = _Server()
     server.answers = {CORE: [TimeoutError()], COSCHEDULING: [NOT_SERVED]}

@@ -6,15 +6,17 @@ import asyncio
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from stowage.api.events import (
     DeviceObjectGone,
     DeviceObjectSeen,
 )
 from stowage.api.objects.device import ResourceSlice
-from stowage.api.reflected_kinds import ASSIGNED_PODS, REFLECTED_KINDS
+from stowage.api.reflected_kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.watch_lines import WatchLines
+from stowage.operator.extenders.objects import RawObjects
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.reflector import UNSERVED_INTERVAL_S, Reflector
 from tests.support.fake_api import FakeApiClient, FakeTime
@@ -106,6 +108,30 @@ async def test_an_object_replaced_between_two_lists_is_gone_and_seen_again() -> 
     assert await run.arrived() == ["+a", "-a", "+a"]
 
 
+async def test_the_deletion_of_an_object_that_was_never_seen_is_passed_on() -> None:
+    removed = watch_line("DELETED", node_json("a", version=11))
+    run = ScriptedReflector([list_json()], [[removed]])
+    assert await run.arrived() == ["-a"]
+
+
+async def test_a_deleted_object_is_not_kept_for_extenders() -> None:
+    added, removed = (
+        watch_line("ADDED", node_json("a", version=11)),
+        watch_line("DELETED", node_json("a", version=12)),
+    )
+    kept, sizes = RawObjects("name"), list[int]()
+
+    def note_size() -> None:
+        sizes.append(len(kept))
+
+    watch = [added, note_size, removed, note_size, EndOfScript()]
+    client = FakeApiClient(get=[list_json()], watch=[watch])
+    reflector = Reflector(NODES, client, Inbox(), FakeTime().clock, kept)
+    with pytest.raises(EndOfScript):
+        await reflector.run()
+    assert sizes == [1, 0]
+
+
 async def test_a_bookmark_only_advances_the_version() -> None:
     bookmark = {"metadata": {"resourceVersion": "99"}}
     run = ScriptedReflector([list_json()], [[watch_line("BOOKMARK", bookmark)]])
@@ -126,6 +152,22 @@ async def test_delays_grow_up_to_a_maximum_while_the_api_server_is_away() -> Non
     assert await run.arrived() == []
     assert run.time.slept == sorted(run.time.slept)
     assert run.time.slept[-1] == 30.0
+
+
+@pytest.mark.parametrize(
+    ("lists", "watches"),
+    [([ApiError(503), ApiError(503), list_json()], []), ([list_json()], [[], []])],
+    ids=["after failures", "after watches that end at once"],
+)
+async def test_each_pause_is_a_line_for_debugging(lists: list[Any], watches: list[Any]) -> None:
+    run = ScriptedReflector(lists, watches)
+    with capture_logs() as logs:
+        await run.arrived()
+    pauses = [line for line in logs if line["event"] == "reflector waits"]
+    assert [(line["log_level"], line["seconds"]) for line in pauses] == [
+        ("debug", 0.2),
+        ("debug", 0.4),
+    ]
 
 
 async def test_retry_after_is_respected() -> None:

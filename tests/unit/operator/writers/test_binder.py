@@ -7,16 +7,19 @@ from unittest.mock import Mock
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from stowage.api.events import BindFailed, BindSucceeded
 from stowage.api.instructions import BindPod, PodReference
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.writers.binder import LATE_S, MAX_ANSWERED_ERRORS, Binder
+from stowage.operator.writers.binder import LATE_S, MAX_ANSWERED_ERRORS, Binder, BindingState
 from tests.support.fake_api import FakeApiClient, FakeTime
 
-INSTRUCTION = BindPod(PodReference("default", "p", "u1"), "n1")
+POD = PodReference("default", "p", "u1")
+INSTRUCTION = BindPod(POD, "n1")
 SUCCEEDED = BindSucceeded("u1", "n1")
 ALREADY_ASSIGNED = ApiError(409, "Conflict", "pod p is already assigned to node")
+FORBIDDEN = ApiError(403, "Forbidden", "no right")
 UNREACHABLE = aiohttp.ClientConnectorError(Mock(), OSError(111, "refused"))
 
 
@@ -129,6 +132,17 @@ async def test_the_pod_is_read_until_the_api_server_answers() -> None:
     assert len(client.sent("GET")) == 4
 
 
+async def test_each_repetition_is_logged_with_its_reason() -> None:
+    client = FakeApiClient(post=[ApiError(503, "Busy", "later"), {}], get=[FORBIDDEN, _pod()])
+    with capture_logs() as logs:
+        assert await _bind(client) == SUCCEEDED
+    line = {"pod": "default/p", "log_level": "info"}
+    assert logs == [
+        line | {"event": "reading back again", "error": "403 Forbidden: no right"},
+        line | {"event": "binding again", "error": "503 Busy: later"},
+    ]
+
+
 OTHER_ANSWERS = {
     "forbidden": ApiError(403, "Forbidden"),
     "unauthorized": ApiError(401),
@@ -160,6 +174,30 @@ async def test_retry_after_is_respected() -> None:
     client, time = FakeApiClient(post=[ApiError(429, retry_after=7.0), {}]), FakeTime()
     assert await Binder(client, lambda: True, time.clock).bind(INSTRUCTION) == SUCCEEDED
     assert time.slept == [7.0]
+
+
+async def test_a_binding_that_was_answered_is_posted_again_without_waiting_for_its_arrival() -> (
+    None
+):
+    client, time = FakeApiClient(post=[ApiError(503), {}], get=[_pod()]), FakeTime()
+    assert await Binder(client, lambda: True, time.clock).bind(INSTRUCTION) == SUCCEEDED
+    assert time.slept == [0.1]
+
+
+async def test_a_pod_is_read_back_every_ten_seconds_at_least() -> None:
+    client, time = FakeApiClient(get=[*(TimeoutError() for _ in range(9)), _pod("n1")]), FakeTime()
+    state = await Binder(client, lambda: True, time.clock).read_binding_state(POD, "n1")
+    assert state is BindingState.BOUND
+    assert time.slept[-2:] == [10.0, 10.0]
+
+
+async def test_a_binding_is_not_posted_again_once_the_lease_is_lost() -> None:
+    held = iter((True, False))
+    client = FakeApiClient(post=[ApiError(429)])
+    outcome = await Binder(client, lambda: next(held), FakeTime().clock).bind(INSTRUCTION)
+    text = "this replica does not hold the lease any more"
+    assert outcome == BindFailed("u1", "n1", text)
+    assert len(client.sent("POST")) == 1
 
 
 async def test_binding_fails_after_the_maximum_of_server_errors() -> None:

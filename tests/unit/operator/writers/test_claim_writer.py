@@ -92,6 +92,13 @@ async def test_a_claim_that_is_allocated_is_only_reserved() -> None:
     assert set(status.body["status"]) == {"reservedFor"}
 
 
+async def test_the_first_pod_on_a_claim_without_a_time_of_allocation_writes_the_time() -> None:
+    client = FakeApiClient(patch=[RESERVED])
+    await write(client, ClaimToBind(allocated(CLAIM, "n", "gpu-0")))
+    (status,) = client.requests
+    assert status.body["status"]["allocation"] == {"allocationTimestamp": "t1000"}
+
+
 async def test_a_claim_that_is_reserved_already_is_not_written() -> None:
     client = FakeApiClient()
     written = await write(client, ClaimToBind(RESERVED_CLAIM))

@@ -6,9 +6,12 @@ import asyncio
 
 import pytest
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from stowage.api.instructions import POD_GROUP, EmitEvent, PodReference
 from stowage.operator.client.api_error import ApiError
+from stowage.operator.client.gated_client import LeaseNotHeldError
+from stowage.operator.client.outage_log import plain_message
 from stowage.operator.decisions.records import DecisionIds
 from stowage.operator.writers import event_recorder
 from stowage.operator.writers.event_recorder import SERIES_INTERVAL_S, EventRecorder
@@ -213,3 +216,24 @@ async def test_events_that_wait_for_their_interval_are_written_at_the_end() -> N
     await let_tasks_run()
     await recorder.close(grace_s=60.0)
     assert len(client.sent("POST")) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "level"),
+    [
+        (ApiError(403, "Forbidden", "no right"), "403 Forbidden: no right", "warning"),
+        (TimeoutError(), "no answer in time", "debug"),
+        (LeaseNotHeldError(), plain_message(LeaseNotHeldError()), "debug"),
+    ],
+    ids=["a refusal", "an outage, which has its own line", "the loss of the lease, too"],
+)
+async def test_an_event_that_is_not_written_is_logged_with_the_reason(
+    error: Exception, text: str, level: str
+) -> None:
+    client = FakeApiClient(post=[error])
+    with capture_logs() as logs:
+        _recorder(client).emit(SCHEDULED)
+        await client.has_sent(1 if isinstance(error, ApiError) else event_recorder.MAX_ATTEMPTS)
+        await let_tasks_run()
+    line = {"event": "event not written", "pod": "default/p", "reason": "Scheduled"}
+    assert logs == [line | {"error": text, "log_level": level}]

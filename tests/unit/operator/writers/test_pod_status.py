@@ -110,6 +110,17 @@ async def test_the_transition_time_is_not_written_without_a_transition() -> None
     assert "lastTransitionTime" not in _status(client)[0]["conditions"][0]
 
 
+async def test_each_transition_of_a_pod_has_its_own_time() -> None:
+    client, time = FakeApiClient(), FakeTime()
+    writer = PodStatusWriter(client, lambda: True, time.clock)
+    for is_transition in (True, False, True):
+        writer.patch(replace(REFUSED, is_transition=is_transition))
+        await let_tasks_run()
+        time.now += 60.0
+    times = [status["conditions"][0].get("lastTransitionTime") for status in _status(client)]
+    assert times == ["t1000", None, "t1120"]
+
+
 async def test_a_merged_patch_keeps_the_transition_time() -> None:
     client = FakeApiClient(patch=[TimeoutError(), {}])
     writer = _writer(client)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from stowage.api.events import PreBindFinished
 from stowage.api.instructions import PodReference, RunPreBind
@@ -124,14 +125,19 @@ async def test_a_plugin_that_raises_cancelled_error_is_reported_as_an_error() ->
     assert (outcome.code, outcome.plugin) == (Code.ERROR, "A")
 
 
-async def test_a_plugin_that_raises_is_reported_as_an_error() -> None:
-    async def fail() -> Status:
-        raise AttributeError("'NoneType' object has no attribute 'is_rejected'")
+async def test_a_plugin_that_raises_is_reported_as_an_error_and_logged() -> None:
+    fault = AttributeError("'NoneType' object has no attribute 'is_rejected'")
 
-    outcome = await _binder(A=fail).run(_instruction("A"))
+    async def fail() -> Status:
+        raise fault
+
+    with capture_logs() as logs:
+        outcome = await _binder(A=fail).run(_instruction("A"))
     assert outcome is not None
     assert (outcome.code, outcome.plugin) == (Code.ERROR, "A")
     assert "NoneType" in outcome.reasons[0]
+    line = {"plugin": "A", "pod": POD.key, "exc_info": fault, "log_level": "error"}
+    assert logs == [line | {"event": "PreBind plugin failed"}]
 
 
 async def test_shutting_down_cancels_running_plugins() -> None:

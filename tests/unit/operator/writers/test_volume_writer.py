@@ -133,3 +133,32 @@ async def test_writes_of_a_stopped_pod_end_without_an_outcome() -> None:
     time.on_sleep = lambda: writer.stop(POD)
     assert await writer.write(BindVolumes(POD, "n1", claims=(SELECT,))) is None
     assert len(client.requests) == 1
+
+
+def _volume(version: str, uid: str = "v1", claim_uid: str = "") -> dict[str, Any]:
+    reference = {"name": "data", "uid": claim_uid}
+    spec = {"claimRef": reference} if claim_uid else {}
+    return _object(version, uid, spec=spec)
+
+
+async def _give(client: FakeApiClient) -> VolumesWritten | None:
+    return await _writer(client).write(BindVolumes(POD, "n1", (GIVE,)))
+
+
+async def test_a_lost_answer_is_a_success_if_the_volume_has_the_claim() -> None:
+    client = FakeApiClient(patch=[TimeoutError()], get=[_volume("9", claim_uid="c1")])
+    assert await _give(client) == VolumesWritten("u1", {"disk": "9"})
+    assert len(client.sent("PATCH")) == 1
+
+
+@pytest.mark.parametrize(
+    "found",
+    [_volume("9", claim_uid="c2"), _volume("9", "v2", "c1"), _volume("9")],
+    ids=["another claim", "another volume of that name", "no claim"],
+)
+async def test_a_volume_that_another_client_changed_is_not_overwritten(found: Any) -> None:
+    client = FakeApiClient(patch=[TimeoutError()], get=[found])
+    written = await _give(client)
+    assert written is not None
+    assert "volume disk was changed by another client" in written.error
+    assert len(client.sent("PATCH")) == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from structlog.testing import capture_logs
+
 from stowage.operator.writers.worker_pool import WorkerPool
 from tests.unit.operator.tasks import let_tasks_run
 
@@ -59,8 +61,11 @@ async def test_a_job_that_fails_does_not_stop_the_pool() -> None:
     pool = WorkerPool("test", 1, work)
     pool.add(0)
     pool.add(1)
-    await let_tasks_run()
+    with capture_logs() as logs:
+        await let_tasks_run()
     assert done == [1]
+    line = {"event": "job failed", "log_level": "error", "exc_info": True}
+    assert logs == [line | {"pool": "test", "job": "0"}]
 
 
 async def test_closing_drops_waiting_jobs_and_cancels_running_ones() -> None:

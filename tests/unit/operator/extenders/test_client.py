@@ -1,0 +1,40 @@
+"""The addresses of extenders, and whose certificates are trusted."""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+
+from stowage.api.config.loading import Extender
+from stowage.operator.extenders.client import ExtenderClient, ExtenderError, tls_context
+
+
+@pytest.mark.parametrize("prefix", ["http://x", "HTTP://x"])
+def test_an_extender_without_tls_needs_no_context(prefix: str) -> None:
+    assert tls_context(Extender(url_prefix=prefix)) is True
+
+
+@pytest.mark.parametrize("prefix", ["https://x", "HTTPS://x"])
+def test_an_extender_with_tls_is_verified(prefix: str) -> None:
+    context = tls_context(Extender(url_prefix=prefix))
+    assert isinstance(context, ssl.SSLContext)
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+
+
+def test_https_without_a_ca_trusts_any_server() -> None:
+    context = tls_context(Extender(url_prefix="http://x", enable_https=True))
+    assert isinstance(context, ssl.SSLContext)
+    assert context.verify_mode is ssl.CERT_NONE
+
+
+async def test_an_extender_that_cannot_be_reached_is_named_with_the_verb() -> None:
+    client = ExtenderClient(Extender(url_prefix="http://127.0.0.1:1/EX/"))
+    with pytest.raises(
+        ExtenderError, match=r'^extender "http://127\.0\.0\.1:1/EX/filter": '
+    ) as error:
+        await client.send("filter", b"{}")
+    assert not error.value.may_have_acted
+    assert client.num_failures == 1
+    await client.close()
