@@ -102,9 +102,9 @@ chromium: install ## Install what drives Chromium into .venv, and Chromium itsel
 test-browser: chromium ## Test the console's page in Chromium
 	$(BIN)/python -m pytest tests/browser
 
-audit: install ## Look up known vulnerabilities of everything installed; fails where it can't be known
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
-	$(BIN)/pip-audit --strict --skip-editable
+audit: install ## Look up known vulnerabilities of what is installed, or of the locks in a small snapshot
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
+	$(BIN)/python requirements/audit.py
 
 FUZZ_INPUTS ?= 100000
 SEED ?= 1

@@ -32,6 +32,8 @@ REPLICAS = ("replica-a", "replica-b", "replica-c")
 CALM = "calm"
 FAULTY = "faulty"
 HISTORY = "history"
+CLUSTER = "cluster"
+"""Name of the process."""
 _MAX_PENDING_FRAMES = 1_000_000
 #: The controllers that pods with volumes and claims for devices need.
 _CONTROLLERS = (

@@ -45,6 +45,14 @@ KeepLogs: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Keep the history and the logs of all processes here."),
 ]
+Report: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the report as JSON here: every 10 s as it is by then, and at the end. "
+        "It stays if the run is interrupted.",
+    ),
+]
 Replays: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -64,6 +72,7 @@ def chaos(
     claims: Claims = False,
     gangs: Gangs = False,
     logs: KeepLogs = None,
+    report: Report = None,
     replay: Replays = False,
     json: AsJson = False,
 ) -> None:
@@ -99,7 +108,7 @@ def chaos(
         times=times,
     )
     try:
-        result = run_chaos(options, lambda text: progress.print(text, style="dim"), logs)
+        result = run_chaos(options, lambda text: progress.print(text, style="dim"), logs, report)
     except FAILURES as error:
         progress.print(f"[red]failed:[/red] {escape(str(error) or repr(error))}")
         raise typer.Exit(1) from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
+from aiohttp import web
 
 from simcluster import SimulatedCluster
 from simcluster.auth.rbac import Decision
@@ -34,9 +35,12 @@ OWN_LEASE = {
     "name": _ELECTION.lease_name,
 }
 """The Lease of the replicas, as an Event refers to it."""
+PASSED_AT = "X-Passed-At"
+"""Header with the monotonic seconds of this machine when the request passed the network."""
 _FLUSH_INTERVAL_S = 0.05
 _author: ContextVar[str] = ContextVar("author", default="")
 _arrived_at: ContextVar[float] = ContextVar("arrived_at", default=0.0)
+_passed_at: ContextVar[float] = ContextVar("passed_at", default=0.0)
 
 
 class PodChange(msgspec.Struct, tag="pod", omit_defaults=True):
@@ -88,9 +92,11 @@ class WriteArrived(msgspec.Struct, tag="write", omit_defaults=True):
     An Event is a line only if it is stored, because the request does not say what it is about.
 
     Attributes:
+        at: When the server began to handle it.
         verb: As in a rule of RBAC.
         resource: With its subresource, as in ``pods/binding``; never leases, nor Events on the
             Lease of the replicas: that it was lost is written after that, and without it.
+        passed_at: When it passed the network between replica and server; 0 if it came without one.
     """
 
     at: float
@@ -98,6 +104,12 @@ class WriteArrived(msgspec.Struct, tag="write", omit_defaults=True):
     verb: str
     resource: str
     name: str = ""
+    passed_at: float = 0.0
+
+    @property
+    def waited_s(self) -> float:
+        """How long it waited in front of the server."""
+        return self.at - self.passed_at if self.passed_at else 0.0
 
 
 class ClaimChange(msgspec.Struct, tag="claim", omit_defaults=True):
@@ -159,6 +171,7 @@ class HistoryWriter:
         store.subscribe(NODES.stored_in, self._on_node)
         store.subscribe(LEASES.stored_in, self._on_lease)
         store.subscribe(EVENTS.stored_in, self._on_event)
+        cluster.server.on_request = _note_way
         cluster.server.access.audit = self._on_request
 
     async def run(self) -> None:
@@ -182,14 +195,17 @@ class HistoryWriter:
             return
         if resource not in ("leases", "events"):
             parts = (resource, attributes.subresource) if attributes.subresource else (resource,)
-            self._add(WriteArrived(_arrived_at.get(), user.name, verb, "/".join(parts), name))
+            self._add_write(verb, "/".join(parts), name)
 
     def _on_event(self, change: Change) -> None:
         about, verb = change.current.obj.get("involvedObject", {}), _EVENT_WRITES.get(change.type)
         is_of_lease = OWN_LEASE.items() <= about.items()
         if _author.get() and verb is not None and not is_of_lease:
-            name = change.current.name
-            self._add(WriteArrived(_arrived_at.get(), _author.get(), verb, "events", name))
+            self._add_write(verb, "events", change.current.name)
+
+    def _add_write(self, verb: str, resource: str, name: str) -> None:
+        at, passed_at = _arrived_at.get(), _passed_at.get()
+        self._add(WriteArrived(at, _author.get(), verb, resource, name, passed_at))
 
     def _on_pod(self, change: Change) -> None:
         pod = change.current.obj
@@ -260,6 +276,11 @@ class HistoryReader:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _note_way(request: web.BaseRequest) -> None:
+    # aiohttp serves all requests of a connection in one task, and so in one context.
+    _passed_at.set(float(request.headers.get(PASSED_AT, 0.0)))
 
 
 def own_devices(status: Json) -> Iterator[str]:

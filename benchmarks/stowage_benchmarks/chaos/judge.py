@@ -16,11 +16,13 @@ from stowage_benchmarks.chaos.replicas import LeaseTimes, Replicas
 from stowage_benchmarks.chaos.result import (
     ChaosResult,
     Machine,
+    Memory,
     final_violations,
     has_grown,
     memory_of,
     recoveries,
     unjustly_pending,
+    violations_so_far,
 )
 
 _READ_EVERY_S = 0.05
@@ -69,6 +71,7 @@ class Storm:
         plan: Digest of the plan.
         done: How often each kind of trouble happened.
         pods_per_s: Pods created per second.
+        began_at: When the first pods were created, in monotonic seconds.
         memory_mib: Memory of the largest replica before the faults began.
     """
 
@@ -77,6 +80,19 @@ class Storm:
     done: dict[str, int]
     pods_per_s: float
     memory_mib: float
+    began_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What was found at the end of a run; empty before."""
+
+    problems: list[str]
+    memory: list[Memory]
+    memory_mib: float
+    hits: dict[str, int] = field(default_factory=dict)
+    recovered_s: float | None = None
+    is_complete: bool = False
 
 
 class Judge:
@@ -104,6 +120,17 @@ class Judge:
         problems += final_violations(ledger, await self.settled(calm), memory)
         if has_grown(storm.memory_mib, memory_mib):
             problems.append(f"memory rose from {storm.memory_mib:.0f} to {memory_mib:.0f} MiB")
+        return self._result(storm, _Verdict(problems, memory, memory_mib, hits, recovered_s, True))
+
+    def so_far(self, storm: Storm) -> ChaosResult:
+        """The report of a run that goes on, or was interrupted."""
+        replicas, problems = self._replicas, list(violations_so_far(self._ledger))
+        return self._result(
+            storm, _Verdict(problems, memory_of(replicas.lives), replicas.memory_mib())
+        )
+
+    def _result(self, storm: Storm, verdict: _Verdict) -> ChaosResult:
+        options, ledger, recovered_s = self._options, self._ledger, verdict.recovered_s
         return ChaosResult(
             machine=storm.machine,
             seed=options.seed,
@@ -112,7 +139,7 @@ class Judge:
             plan=storm.plan,
             # Planned faults that no request met are reported as 0.
             requests_hit=dict(
-                sorted({**dict.fromkeys(options.plan().rule_names, 0), **hits}.items())
+                sorted({**dict.fromkeys(options.plan().rule_names, 0), **verdict.hits}.items())
             ),
             trouble=dict(sorted(storm.done.items())),
             exits=dict(sorted(self._replicas.exits.items())),
@@ -122,9 +149,13 @@ class Judge:
             recoveries=recoveries(ledger.disturbances),
             recovered_after_last_fault_s=None if recovered_s is None else round(recovered_s, 2),
             memory_before_mib=round(storm.memory_mib),
-            memory_after_mib=round(memory_mib),
-            memory=memory,
-            violations=problems,
+            memory_after_mib=round(verdict.memory_mib),
+            memory=verdict.memory,
+            violations=verdict.problems,
+            is_complete=verdict.is_complete,
+            seconds=round(time.monotonic() - storm.began_at, 1),
+            longest_wait_s=round(ledger.longest_wait_s, 2),
+            cpu_s={name: round(used) for name, used in self._replicas.cpu_seconds().items()},
         )
 
     async def binds_new_pods(self, calm: ApiClient) -> bool:

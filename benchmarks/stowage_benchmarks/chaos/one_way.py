@@ -4,19 +4,27 @@ Each replica has a way of its own: a TCP proxy. While a direction is cut, nothin
 both ends keep their connections: requests arrive and are not answered, or do not arrive at all.
 When the cut ends, the connections on which something was lost are reset, as by a router that has
 forgotten them; so no request arrives long after it was sent.
+
+A way writes into each request when it passed (`PASSED_AT`). A server that is busy accepts and reads
+requests seconds later, and what a replica sent in time must not count as sent late.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
+from stowage_benchmarks.chaos.history import PASSED_AT
 
 TO_SERVER, TO_REPLICA = "to the server", "to the replica"
 _CHUNK = 256 * 1024
+#: HTTP/1.1 clients send a request when the one before it is answered, so it begins a chunk.
+_REQUEST_LINE = re.compile(rb"(?:GET|POST|PUT|PATCH|DELETE) /\S* HTTP/1\.1\r\n")
 
 
 class Way:
@@ -100,10 +108,18 @@ class Way:
                 if self._cut == direction or back in self._lossy:
                     self._lossy.add(back)
                     continue
-                sink.write(data)
+                sink.write(stamped(data, time.monotonic()) if direction == TO_SERVER else data)
                 await sink.drain()
             while back in self._lossy:  # noqa: ASYNC110 - the other end must not notice
                 await asyncio.sleep(0.1)
+
+
+def stamped(data: bytes, now: float) -> bytes:
+    """Bytes on their way to the server, with the time in the head of the request they begin."""
+    line = _REQUEST_LINE.match(data)
+    if line is None:
+        return data
+    return b"%s%s: %.6f\r\n%s" % (line[0], PASSED_AT.encode(), now, data[line.end() :])
 
 
 class Ways:

@@ -16,9 +16,14 @@ import msgspec
 
 from simcluster.harness.processes import ChildProcess, ChildProcesses
 from stowage_benchmarks.chaos import replica as chaos_replica
-from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
+from stowage_benchmarks.chaos.cluster import CLUSTER, REPLICAS, kubeconfig_of
 from stowage_benchmarks.chaos.replays import RECORDINGS
-from stowage_benchmarks.process_cost import address_space_bytes, cpu_wait_s, memory_mib
+from stowage_benchmarks.process_cost import (
+    address_space_bytes,
+    cpu_seconds_with_ended,
+    cpu_wait_s,
+    memory_mib,
+)
 
 CONFIG_MAP = "default/stowage"
 DECISIONS = "decisions"
@@ -186,6 +191,20 @@ class Replicas:
             with suppress(OSError):
                 waits[child.pid] = cpu_wait_s(child.pid)
         return waits
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """CPU time of the cluster, of all replicas that ever ran, and of this process."""
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = {
+            "benchmark": time.process_time(),
+            CLUSTER: 0.0,
+            "replicas": ended.ru_utime + ended.ru_stime,
+        }
+        for child in self._processes.children:
+            with suppress(OSError):
+                owner = child.name if child.name in used else "replicas"
+                used[owner] += cpu_seconds_with_ended(child.pid)
+        return used
 
     @property
     def running(self) -> list[str]:

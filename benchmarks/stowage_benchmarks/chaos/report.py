@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+import msgspec
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from stowage_benchmarks.chaos.replays import Replay
 from stowage_benchmarks.chaos.result import ChaosResult
+
+
+def write_report(file: Path, result: ChaosResult) -> None:
+    """Write a report as JSON; a reader never sees half of it.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    beside = file.with_name(f".{file.name}.part")
+    beside.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
+    beside.replace(file)
 
 
 def print_chaos(console: Console, result: ChaosResult) -> None:
@@ -26,6 +39,11 @@ def print_chaos(console: Console, result: ChaosResult) -> None:
     console.print(
         f"memory of a replica: {result.memory_before_mib:g} MiB before, "
         f"{result.memory_after_mib:g} MiB after"
+    )
+    used = ", ".join(f"{name} {seconds:,g} s" for name, seconds in result.cpu_s.items())
+    console.print(
+        f"CPU time in {result.seconds:,.0f} s: {used}; "
+        f"a write waited up to {result.longest_wait_s:.2f} s in front of the server"
     )
     for memory in sorted(result.memory, key=lambda each: each.settled_mib - each.last_mib)[:3]:
         console.print(

@@ -85,6 +85,11 @@ class ChaosResult(msgspec.Struct, frozen=True):
         recovered_after_last_fault_s: Until every pod that fits was bound; None if that never was.
         violations: Of the promises; there should be none.
         replays: Of what the replicas recorded; a difference is a violation.
+        is_complete: False for a report so far, of a run that goes on or was interrupted: its
+            violations are those found by then, without the checks at the end.
+        seconds: How long the run took until now.
+        longest_wait_s: Longest time that a write of a replica waited in front of the server.
+        cpu_s: CPU time of the cluster, of all replicas, and of the benchmark with its checks.
     """
 
     machine: Machine
@@ -105,6 +110,10 @@ class ChaosResult(msgspec.Struct, frozen=True):
     memory: list[Memory]
     violations: list[str]
     replays: list[Replay] = []
+    is_complete: bool = True
+    seconds: float = 0.0
+    longest_wait_s: float = 0.0
+    cpu_s: dict[str, float] = {}
 
     def with_replays(self, replays: Sequence[Replay]) -> ChaosResult:
         """The result with the replays of the recordings; those that differ are violations."""
@@ -161,6 +170,13 @@ def memory_of(lives: Iterable[Life]) -> list[Memory]:
             settled, last, between_s = growth
             found.append(Memory(life.child.name, round(settled), round(last), round(between_s)))
     return found
+
+
+def violations_so_far(ledger: Ledger) -> Iterator[str]:
+    """Violations that the history shows at any time."""
+    yield from ledger.violations
+    recovered = (each for each in ledger.disturbances if each.recovered_at is not None)
+    yield from filter(None, (each.lateness for each in recovered))
 
 
 def final_violations(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from simcluster.harness.launch import NotReadyError, wait_for_file
 from simcluster.harness.processes import ChildProcess, ChildProcesses
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
-from stowage_benchmarks.chaos.cluster import CALM, FAULTY, HISTORY, kubeconfig_of
+from stowage_benchmarks.chaos.cluster import CALM, CLUSTER, FAULTY, HISTORY, kubeconfig_of
 from stowage_benchmarks.chaos.history import HistoryReader
 from stowage_benchmarks.chaos.judge import ChaosOptions, Judge, Storm
 from stowage_benchmarks.chaos.ledger import Ledger
@@ -29,6 +30,7 @@ from stowage_benchmarks.chaos.one_way import Ways
 from stowage_benchmarks.chaos.pods import classes, devices, pod_lives
 from stowage_benchmarks.chaos.replays import replay_all
 from stowage_benchmarks.chaos.replicas import Replicas
+from stowage_benchmarks.chaos.report import write_report
 from stowage_benchmarks.chaos.result import (
     ChaosResult,
     this_machine,
@@ -40,7 +42,7 @@ _FIRST_BINDING_WITHIN_S = 180.0
 _WARM_UP_S = 30.0
 
 
-class _Run:
+class ChaosRun:
     """One run.
 
     Args:
@@ -48,6 +50,7 @@ class _Run:
         processes: Where cluster and replicas are started.
         directory: For kubeconfigs, logs and the history.
         say: Called with progress messages.
+        report: Where the report so far goes every ten seconds; None for nowhere.
     """
 
     def __init__(
@@ -56,8 +59,15 @@ class _Run:
         processes: ChildProcesses,
         directory: Path,
         say: Callable[[str], None],
+        report: Path | None = None,
     ) -> None:
         self._options = options
+        self._report = report
+        self._machine = this_machine()
+        self._plan = options.plan()
+        self._began_at = 0.0
+        self._memory_mib = 0.0
+        self._done: Counter[str] = Counter()
         self._processes = processes
         self._directory = directory
         self._say = say
@@ -91,7 +101,7 @@ class _Run:
     def _start_cluster(self) -> ChildProcess:
         options = self._options
         return self._processes.start_stowage(
-            "cluster",
+            CLUSTER,
             "bench",
             "chaos-cluster",
             str(self._directory),
@@ -113,6 +123,7 @@ class _Run:
         if options.has_claims:
             await create_all(calm, devices(options.num_nodes))
         trouble = Trouble(calm, faulty, self._replicas, self._ledger, self._ways)
+        self._done = trouble.done
         lives = pod_lives(
             options.seed,
             options.scheduler_name,
@@ -132,16 +143,36 @@ class _Run:
 
     async def _storm(self, load: ChaosLoad, trouble: Trouble) -> Storm:
         """Create pods, first without faults, then with them."""
-        machine, plan, counts = this_machine(), self._options.plan(), self._ledger.counts
-        begin = time.monotonic()
+        plan, self._began_at = self._plan, time.monotonic()
         async with _beside(load.create_pods(self._options.pods_per_s), self._tell()):
             await self._first_binding()
             await asyncio.sleep(min(_WARM_UP_S, plan.duration_s / 10))
-            memory_mib = self._replicas.memory_mib()
+            self._memory_mib = self._replicas.memory_mib()
             self._say(f"plan {plan.digest}: {len(plan.steps)} steps")
             await trouble.carry_out(plan)
-        pods_per_s = counts["pods created"] / (time.monotonic() - begin)
-        return Storm(machine, plan.digest, dict(trouble.done), pods_per_s, memory_mib)
+        return self._storm_so_far()
+
+    def _storm_so_far(self) -> Storm:
+        pods_per_s = self._ledger.counts["pods created"] / (time.monotonic() - self._began_at)
+        return Storm(
+            self._machine,
+            self._plan.digest,
+            dict(self._done),
+            pods_per_s,
+            self._memory_mib,
+            self._began_at,
+        )
+
+    def report_so_far(self) -> bool:
+        """Write what has been found by now, once there are pods; whether it was written.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        if self._report is None or not self._began_at:
+            return False
+        write_report(self._report, self._judge.so_far(self._storm_so_far()))
+        return True
 
     async def _first_binding(self) -> None:
         deadline = time.monotonic() + _FIRST_BINDING_WITHIN_S
@@ -151,7 +182,7 @@ class _Run:
             await asyncio.sleep(_READ_EVERY_S)
 
     async def _tell(self) -> None:
-        """Report progress every ten seconds."""
+        """Say and write every ten seconds what has been found."""
         started_at = time.monotonic()
         while True:
             await asyncio.sleep(10.0)
@@ -162,6 +193,7 @@ class _Run:
                 f"{ledger.holding_replica or 'no replica'} leads, "
                 f"{len(ledger.violations)} violations"
             )
+            self.report_so_far()
 
 
 @asynccontextmanager
@@ -177,9 +209,19 @@ async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 def run_chaos(
-    options: ChaosOptions, say: Callable[[str], None], keep_logs: Path | None
+    options: ChaosOptions,
+    say: Callable[[str], None],
+    keep_logs: Path | None,
+    report: Path | None = None,
 ) -> ChaosResult:
     """Run once in separate processes.
+
+    Args:
+        options: What to run.
+        say: Called with progress messages.
+        keep_logs: Where the history and the logs stay; None to keep none.
+        report: Where the report goes: so far every ten seconds, and whole at the end. It stays if
+            the run is interrupted.
 
     Raises:
         ProcessDiedError, NotReadyError, ApiError, OSError: the run could not be completed.
@@ -188,15 +230,22 @@ def run_chaos(
         directory = keep_logs or Path(name)
         directory.mkdir(parents=True, exist_ok=True)
         with ChildProcesses(directory) as processes:
+            run = ChaosRun(options, processes, directory, say, report)
             try:
-                result = asyncio.run(_Run(options, processes, directory, say).run())
-            except* Exception as group:
-                # All exceptions of the group have one cause; the first names it.
-                raise _first(group) from None
+                result = asyncio.run(run.run())
+            except BaseException as error:
+                # Ctrl-C and SIGTERM, too.
+                if run.report_so_far():
+                    say(f"ended early: the report so far is in {report}")
+                # All exceptions of a group have one cause; the first names it.
+                raise _first(error) from None
         # The replicas have ended, so their recordings are whole.
-        return result.with_replays(replay_all(directory, say)) if options.replays else result
+        if options.replays:
+            result = result.with_replays(replay_all(directory, say))
+        if report is not None:
+            write_report(report, result)
+        return result
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    first = group.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error

@@ -19,6 +19,7 @@ from stowage.api.config.loading import (
 )
 from stowage.api.config.policy import is_policy
 from stowage.api.decoding.bounded_yaml import INVALID, Document, StrictLoader, documents
+from stowage.api.decoding.nesting import problem_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -113,7 +114,7 @@ def _yaml_error(error: Exception) -> str:
     """The error and its position, without the text around it, which may contain secrets."""
     mark = getattr(error, "problem_mark", None)
     if mark is None:
-        return str(error).partition(": '")[0]
+        return problem_of(error).partition(": '")[0]
     what = ", ".join(filter(None, (getattr(error, "context", ""), getattr(error, "problem", ""))))
     return f"{what}, line {mark.line + 1}, column {mark.column + 1}"
 

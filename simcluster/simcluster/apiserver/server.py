@@ -105,6 +105,7 @@ class ApiServer:
 
     Attributes:
         on_restored: called when the store was set back to a backup.
+        on_request: called with each request before it is handled; for tests.
     """
 
     def __init__(self, registry: Registry, options: ServerOptions, faults: Faults) -> None:
@@ -132,6 +133,7 @@ class ApiServer:
             options.max_pending_frames,
         )
         self.on_restored: Callable[[], Awaitable[None]] = _do_nothing
+        self.on_request: Callable[[web.BaseRequest], None] | None = None
         self._http: HttpServer | None = None
         self._runner: web.ServerRunner | None = None
         self._tls = options.tls()
@@ -204,6 +206,8 @@ class ApiServer:
             await self.start()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self.on_request is not None:
+            self.on_request(request)
         response = await self._serve_uncounted(request)
         self._request_metrics.count(request.method, response.status)
         return response

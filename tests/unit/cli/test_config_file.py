@@ -120,7 +120,7 @@ def _bomb(field: str) -> str:
         ("profiles: &x [*x]", "its aliases expand"),
         ("extenders:\n- &x\n  tlsConfig: *x", "its aliases expand"),
         ("&x\na: *x", "its aliases expand"),
-        ("profiles: " + "[" * 5_000 + "]" * 5_000, "recursion"),
+        ("profiles: " + "[" * 5_000 + "]" * 5_000, "it is nested too deeply"),
         ("parallelism: " + "9" * 10_000, "4300 digits"),
         ("parallelism: 2001-99-99", "month must be in 1..12"),
         ('parallelism: "\\ud800"', "invalid Unicode character escape code"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -22,6 +24,7 @@ from stowage_benchmarks.chaos.history import (
     PodChange,
     WriteArrived,
 )
+from stowage_benchmarks.chaos.one_way import Way
 
 REPLICA = "replica-a"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/kube-system/events"
@@ -90,6 +93,37 @@ async def test_each_change_has_its_author(tmp_path: Path) -> None:
     assert (bound.change, bound.by, bound.node) == ("MODIFIED", REPLICA, "n1")
     assert gone
     assert all(isinstance(line, PodChange) and line.by == "" for line in gone)
+
+
+async def test_a_write_has_the_times_when_it_passed_the_network_and_when_it_was_handled(
+    tmp_path: Path,
+) -> None:
+    options = ClusterOptions(
+        token="admin", users={"token-of-a": User(REPLICA, (MASTERS,))}, rbac=True
+    )
+    cluster = SimulatedCluster([], options)
+    writer = HistoryWriter(cluster, tmp_path / "history")
+    async with cluster:
+        url = urlsplit(cluster.url)
+        way = Way(url.hostname or "", url.port or 0)
+        await way.open()
+        writing = asyncio.create_task(writer.run())
+        async with (
+            ApiClient(cluster.url, "admin") as admin,
+            ApiClient(f"http://127.0.0.1:{way.port}", "token-of-a") as replica,
+            ApiClient(cluster.url, "token-of-a") as without_way,
+        ):
+            begin = time.monotonic()
+            await replica.delete(f"{PODS}/p")
+            await without_way.delete(f"{PODS}/p")
+            await admin.post(PODS, pod("last"))
+            lines = await _lines_until(tmp_path / "history", "last")
+        writing.cancel()
+        await way.close()
+    passed, other = [line for line in lines if isinstance(line, WriteArrived)]
+    assert begin <= passed.passed_at <= passed.at
+    assert passed.waited_s == passed.at - passed.passed_at
+    assert (other.passed_at, other.waited_s) == (0.0, 0.0)
 
 
 async def test_only_events_on_the_lease_of_the_replicas_are_left_out(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 from simcluster import write_kubeconfig
 from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
-from stowage_benchmarks.chaos.one_way import TO_REPLICA, TO_SERVER, Way, Ways
+from stowage_benchmarks.chaos.history import PASSED_AT
+from stowage_benchmarks.chaos.one_way import TO_REPLICA, TO_SERVER, Way, Ways, stamped
 
 # The aborted connections are collected after their loop.
 pytestmark = [
@@ -103,6 +105,23 @@ async def test_requests_do_not_arrive_not_even_late() -> None:
         writer.close()
         assert await _answer(way, b"after\n") == b"after\n"
         assert echo.got == [b"after\n"]
+
+
+def test_a_request_gets_the_time_when_it_passed_and_nothing_else_is_changed() -> None:
+    head = b"PATCH /api/v1/namespaces/default/pods/p/status HTTP/1.1\r\n"
+    rest = b"Host: h\r\nContent-Length: 2\r\n\r\n{}"
+    assert stamped(head + rest, 12.5) == head + f"{PASSED_AT}: 12.500000\r\n".encode() + rest
+    for part_of_a_body in (rest, b"PATCH /of/a/body", b""):
+        assert stamped(part_of_a_body, 12.5) == part_of_a_body
+
+
+async def test_the_time_is_that_of_this_machine() -> None:
+    async with _way() as (echo, way):
+        begin = time.monotonic()
+        assert await _answer(way, b"GET / HTTP/1.1\r\n") == b"GET / HTTP/1.1\r\n"
+        await echo.has_got(b"GET / HTTP/1.1\r\n")
+        (passed_at,) = [float(line.split()[1]) for line in echo.got[1:]]
+        assert begin <= passed_at <= time.monotonic()
 
 
 async def test_every_replica_gets_a_way_of_its_own(tmp_path: Path) -> None:

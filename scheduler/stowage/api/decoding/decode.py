@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from stowage.api.decoding.errors import InvalidObject, shown
+from stowage.api.decoding.nesting import problem_of
 from stowage.api.objects.custom import CustomObject
 from stowage.api.objects.device import (
     DeviceClass,
@@ -299,7 +300,7 @@ def _lenient_json(kind: str, data: bytes) -> Any:
         return json.loads(data.decode("utf-8-sig", errors="replace"), strict=False)
     except (ValueError, RecursionError) as error:
         text = data[:80].decode(errors="replace")
-        raise InvalidObject(kind, "", "$", text, f"JSON; {error}") from error
+        raise InvalidObject(kind, "", "$", text, f"JSON; {problem_of(error)}") from error
 
 
 def _convert_leniently(kind: type[ObjectT], builtins: Any, name: str = "") -> ObjectT:
@@ -312,7 +313,9 @@ def _convert_leniently(kind: type[ObjectT], builtins: Any, name: str = "") -> Ob
         raise _invalid(name or kind.__name__, builtins, error) from error
     except RecursionError as error:
         found, uid = _identity(builtins)
-        raise InvalidObject(name or kind.__name__, found, "$", "", f"JSON; {error}", uid) from error
+        raise InvalidObject(
+            name or kind.__name__, found, "$", "", f"JSON; {problem_of(error)}", uid
+        ) from error
 
 
 def _cleaned(value: Any) -> Any:

@@ -27,6 +27,7 @@ from stowage.api.config.loading import InvalidConfiguration, KubeSchedulerConfig
 from stowage.api.config.types import KIND
 from stowage.api.decoding.bounded_yaml import INVALID, documents
 from stowage.api.decoding.errors import InvalidObject
+from stowage.api.decoding.nesting import problem_of
 from stowage.cli.ask.decision_source import UnreadableDecisions
 from stowage.cli.ask.flags import ClusterFlags
 from stowage.cli.ask.recorded_objects import read_recorded
@@ -203,7 +204,7 @@ def read_items(file: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise UnreadableObjects(f"{name}: {error.strerror or error}") from error
     except INVALID as error:
-        text = " ".join(str(error).split())
+        text = " ".join(problem_of(error).split())
         raise UnreadableObjects(f"{name}: expected JSON or YAML; {text}") from error
     items: list[dict[str, Any]] = []
     for number, document in enumerate(documents, 1):

@@ -14,6 +14,7 @@ from stowage.analysis.workload_pods import InvalidManifest, objects_of_manifests
 from stowage.api.decoding.bounded_yaml import INVALID, documents
 from stowage.api.decoding.document_lines import line_of
 from stowage.api.decoding.errors import InvalidObject
+from stowage.api.decoding.nesting import problem_of
 from stowage.console.answers.answer import Answer
 from stowage.state.pods.pod_class import PodClasses
 from stowage.state.pods.pod_info import make_pod_info
@@ -108,7 +109,7 @@ def _items(text: str) -> tuple[list[_Item], list[ManifestError]]:
         line, column = (0, 0) if mark is None else (mark.line + 1, mark.column + 1)
         errors.append(ManifestError(error.problem or "expected YAML", line, column))
     except INVALID as error:
-        errors.append(ManifestError(f"expected YAML; {' '.join(str(error).split())[:300]}"))
+        errors.append(ManifestError(f"expected YAML; {' '.join(problem_of(error).split())[:300]}"))
     return items, errors
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import aiohttp
 import pytest
+import uvloop
 
 from stowage.operator.client import direct_writes
 from stowage.operator.client.direct_writes import Answer, DirectWrites, Write
@@ -149,6 +151,40 @@ async def test_nothing_is_sent_without_the_lease() -> None:
             await writes.send(_post("/first", refuse), TIMEOUT)
         await writes.send(_post("/second"), TIMEOUT)
     assert [request.split()[1] for request in server.requests] == [b"/second"]
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_write_has_left_this_process_in_the_turn_of_its_last_check(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    """Nothing of the client can hold it back after the lease was checked."""
+    received: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        # The kernel connects; nobody accepts or reads until the next turn of the loop.
+        listener.setblocking(False)
+
+        def receive() -> None:
+            accepted, _ = listener.accept()
+            with accepted:
+                accepted.setblocking(False)
+                received.append(accepted.recv(2**16))
+
+        def last_check() -> None:
+            asyncio.get_running_loop().call_soon(receive)
+
+        async def send() -> None:
+            connector = aiohttp.TCPConnector(limit=0)
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            writes = DirectWrites(connector, url, {}, 2**16)
+            with pytest.raises((aiohttp.ClientError, OSError)):
+                await writes.send(_post("/x", last_check), TIMEOUT)
+            await connector.close()
+
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(send())
+    (request,) = received
+    assert request.startswith(b"POST /x HTTP/1.1\r\n")
+    assert request.endswith(b'{"a":1}')
 
 
 HALF = b"HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\n{}"
