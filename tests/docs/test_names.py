@@ -32,6 +32,7 @@ _OTHER_FLAGS = {
     "--seeds",
     "--trace",
     "--emphases",
+    "--files-every",
     "--report",
     "--strict",
     "--build-arg",

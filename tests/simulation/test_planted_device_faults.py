@@ -57,6 +57,7 @@ PLANTED = {
         returns(None),
         Emphasis({"stalled": 0.3}, _MANY.often, has_devices=True),
         "was given to",
+        first_seed=4,
     ),
     "counters have no limit": PlantedFault(
         NodeSearch, "_take_counters", returns(True), _MANY, " size"
@@ -71,7 +72,12 @@ PLANTED = {
         DynamicResources, "pre_bind_pre_flight", returns(SKIP), _MANY, "before its claim"
     ),
     "an unavailable claim is not deallocated": PlantedFault(
-        ClaimReleaser, "_deallocate", lambda _usual: _does_nothing, _SHARED, "could be taken back"
+        ClaimReleaser,
+        "_deallocate",
+        lambda _usual: _does_nothing,
+        _SHARED,
+        "could be taken back",
+        first_seed=3,
     ),
     "devices stay in flight after the claim is written": PlantedFault(
         Devices, "end", returns(None), _MANY, "still reserving devices"
@@ -88,7 +94,7 @@ PLANTED = {
         does_not_register(EventResource.RESOURCE_CLAIM, ActionType.UPDATE),
         _MANY,
         "could be on",
-        first_seed=67,
+        first_seed=70,
     ),
 }
 

@@ -353,7 +353,7 @@ PLANTED = {
         _reads_labels_once,
         _USUAL,
         "the engine has labels",
-        first_seed=6,
+        first_seed=13,
     ),
     "changes of node taints are ignored": PlantedFault(
         ClusterCache,

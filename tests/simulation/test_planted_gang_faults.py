@@ -39,7 +39,12 @@ def _forgets_one(usual: Any) -> Any:
 
 PLANTED = {
     "the first member that fits is bound": PlantedFault(
-        GangScheduling, "permit", returns((SUCCESS, 0.0)), _GANGS, "has been left with only"
+        GangScheduling,
+        "permit",
+        returns((SUCCESS, 0.0)),
+        _GANGS,
+        "has been left with only",
+        first_seed=12,
     ),
     "a try that failed leaves a member on its node": PlantedFault(
         group_cycle, "take_back", _forgets_one, _GANGS, "still"

@@ -66,9 +66,9 @@ def test_what_an_event_moves_is_scheduled_in_the_same_order_under_the_effective_
     taint = Taint("dedicated", "infra", "NoSchedule")
     full, tainted = make_node("full", cpu="1"), make_node("tainted", cpu="8", taints=[taint])
     engine.handle([NodeSeen(full), NodeSeen(tainted)], 0.0)
-    tolerant = {"tolerations": [Toleration("dedicated", "Exists")]}
+    tolerations = [Toleration("dedicated", "Exists")]
     pods = [
-        make_pod("large", cpu="9", scheduler_name="stowage", **tolerant),
+        make_pod("large", cpu="9", scheduler_name="stowage", tolerations=tolerations),
         make_pod("repelled", cpu="2", scheduler_name="stowage"),
     ]
     engine.handle(map(PendingPodSeen, pods), 0.0)
