@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stowage.state import PodInfo
+from stowage.state.pods.pod_class import HostPort
 from stowage.state.snapshot import Snapshot
 from stowage.state.what_if.row_local import RowWhatIf
 from tests.support.builders import make_node, make_pod
@@ -79,3 +80,19 @@ def test_a_pod_that_is_put_back_counts_until_it_is_removed_again() -> None:
     what_if.remove_again(position, np.array([0]))
     assert what_if.view(every).requested.tolist() == removed.tolist()
     assert what_if.view(every).num_pods.tolist() == [0, 1]
+
+
+def test_a_host_port_is_taken_on_its_node_until_its_pod_is_removed() -> None:
+    cluster = MirroredCluster([make_node(name) for name in ("a", "b", "c")])
+    for name, number in (("a", 80), ("b", 8080), ("c", 80)):
+        cluster.bind(make_pod(f"{name}1", host_ports=[number]), name)
+    snapshot = cluster.snapshot()
+    port: HostPort = ("0.0.0.0", "TCP", 80)
+    rows = np.array([snapshot.row_of(name) for name in ("c", "b", "a")], dtype=np.int64)
+    what_if = RowWhatIf(snapshot, rows, [port])
+    assert what_if.view(np.arange(3)).ports_in_conflict([port]).tolist() == [True, False, True]
+    assert what_if.view(np.array([1, 2])).ports_in_conflict([port]).tolist() == [False, True]
+    gone = np.zeros_like(what_if.ranked.present)
+    gone[0, 0] = True
+    what_if.remove(gone)
+    assert what_if.view(np.arange(3)).ports_in_conflict([port]).tolist() == [False, False, True]

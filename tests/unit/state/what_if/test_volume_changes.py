@@ -9,7 +9,9 @@ import numpy as np
 from stowage.api.objects.pod import Pod
 from stowage.api.values.csi_migration import AttachedVolume
 from stowage.state import PodInfo
+from stowage.state.pods.pod_variants import PodVariants
 from stowage.state.storage.volume_use import VolumeUse
+from stowage.state.what_if.added_pods import AddedPods
 from stowage.state.what_if.row_local import RowWhatIf
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
@@ -90,3 +92,20 @@ def test_the_volumes_that_removal_detaches_equal_a_recount() -> None:
         what_if.remove(gone)
         found = what_if.removed_pods.volumes(np.array([0, 1]), DRIVER, wanted, tight)
         assert [tuple(each) for each in np.array(found).T.tolist()] == expected
+
+
+def test_added_pods_count_on_the_node_of_the_view_that_they_are_added_to() -> None:
+    cluster = _cluster()
+    snapshot = cluster.snapshot()
+    rows = np.array([snapshot.row_of("n0"), snapshot.row_of("n1")], dtype=np.int64)
+    variants, added = PodVariants(snapshot.resources), cluster.info(_pod("d", 1, 2))
+    at_first = AddedPods(
+        np.array([0]), np.array([variants.acquire(added)]), variants, [added], np.array([0])
+    )
+    wanted = {AttachedVolume(DRIVER, "handle-v2")}
+    tight = np.ones(snapshot.num_rows, dtype=np.bool_)
+    for positions, expected in (([0, 1], ([0, 0], [0, 0])), ([1, 0], ([1, 0], [1, 0]))):
+        changes = RowWhatIf(snapshot, rows).view(np.array(positions), at_first).changes
+        assert changes is not None
+        attached, used = changes.volumes(DRIVER, wanted, tight)
+        assert (attached.tolist(), used.tolist()) == expected
