@@ -12,14 +12,13 @@ from msgspec.structs import replace
 
 from stowage.api.objects.node import ContainerImage, Node, Taint
 from stowage.api.objects.pod import Affinity, Pod, PodAffinity
-from stowage.api.objects.volume import PersistentVolume, StorageObject
+from stowage.api.objects.volume import StorageObject
 from stowage.api.values.csi_migration import AttachedVolume
 from stowage.api.values.selectors import compile_label_selector
 from stowage.state import ClusterCache, InvariantViolation, PodInfo, make_pod_info
 from stowage.state.cluster_state import ClusterState
 from stowage.state.pods import validation as pods_validation
 from stowage.state.pods.affinity_terms import TermKind
-from stowage.state.storage.assume_cache import AssumeCache, Assumption
 from tests.support.builders import (
     ZONE,
     affinity_term,
@@ -174,13 +173,6 @@ def _term_of_no_pod(cache: _OpenCache) -> None:
     existing.counts.add(ROW, -1)
 
 
-class _OpenVolumes(AssumeCache[PersistentVolume]):
-    __slots__ = ()
-
-    def assume_unknown(self) -> None:
-        self._assumed["gone"] = Assumption(make_volume("gone"), "uid-p0")
-
-
 def _count_and_uncount(cache: _OpenCache) -> None:
     """The rows are wrong, their sum is right."""
     for counts in cache.state.pods.kept_counts().values():
@@ -329,10 +321,6 @@ BROKEN: dict[str, tuple[Break, str]] = {
     "an entry too many by attached volume": (
         lambda cache: cache.state.storage.look_ups()["attached volume"].update(x={"a": None}),
         "number of entries by attached volume",
-    ),
-    "an assumption about what is gone": (
-        lambda cache: _OpenVolumes.assume_unknown(cache.state.storage.volumes),  # type: ignore[arg-type]
-        "^assumptions about what does not exist",
     ),
     "a volume too many": (
         lambda cache: cache.state.storage.look_ups()["class, free"].update(x={"v": None}),
