@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -376,11 +377,12 @@ def test_answers_about_nodes_are_void_once_another_or_no_class_serves_a_resource
     cache, _ = _with_node()
     snapshot = cache.snapshot()
     logs = (snapshot.node_changes, snapshot.usage_changes, snapshot.devices.slices.changes)
-    for change in (
+    changes: tuple[Callable[[], object], ...] = (
         lambda: cache.update_device_object(OLD),
         lambda: cache.update_device_object(NEW),
         lambda: cache.remove_device_object(DeviceClass, "new"),
-    ):
+    )
+    for change in changes:
         before = [log.generation for log in logs]
         change()
         assert [log.since(each) for log, each in zip(logs, before, strict=True)] == [None] * 3
