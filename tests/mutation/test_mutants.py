@@ -131,6 +131,21 @@ def test_the_quickest_tests_of_each_file_that_run_the_statement_come_first(file:
     assert set(tests.tests_of(negated)) == {*tests.tests_of(appended), "b::raises"}
 
 
+def test_only_the_files_of_tests_that_run_a_mutated_function_are_loaded(file: Path) -> None:
+    name = file.as_posix()
+    tests = CoverageMap(
+        [
+            RecordedTest("b.py::one", 0.1, {name: {"Ship.load": "2"}}),
+            RecordedTest("a.py::two[a::b]", 0.1, {name: {"Ship.load": "8"}}),
+            RecordedTest("b.py::three", 0.1, {name: {"Ship.load": "4", "Ship.full": "4"}}),
+            RecordedTest("c.py::four", 0.1, {name: {"Ship.full": "6"}}),
+        ]
+    )
+    load = [each for each in _changes(file).values() if each.function == "Ship.load"]
+    assert tests.files_of(load) == ["a.py", "b.py"]
+    assert tests.files_of([]) == []
+
+
 def test_tests_that_run_the_changed_line_come_before_those_that_run_its_statement(
     file: Path,
 ) -> None:

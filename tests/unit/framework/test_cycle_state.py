@@ -51,3 +51,16 @@ def test_a_fresh_state_allows_no_group_and_activates_no_pod() -> None:
     assert state.take_pods_to_activate() == ()
     state.allow_group("default/g", "Gang")
     assert state.group_to_allow == ("default/g", "Gang")
+
+
+def test_a_blank_state_has_the_same_clocks_and_limits_but_nothing_that_was_written() -> None:
+    state = CycleState(
+        timer=lambda: 3.0, wall_clock=lambda: 5.0, start_limit=lambda limit_s: lambda: limit_s < 1.0
+    )
+    state.write(["written"])
+    state.skip_filter.add("A")
+    blank = state.blank()
+    assert (blank.timer(), blank.wall_clock()) == (3.0, 5.0)
+    assert (blank.start_limit(0.5)(), blank.start_limit(2.0)()) == (True, False)
+    assert blank.get(list) is None
+    assert blank.skip_filter == set()

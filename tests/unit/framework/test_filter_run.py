@@ -302,3 +302,19 @@ def test_a_pod_is_filtered_beside_any_number_of_nominated_pods() -> None:
         beside = kept.beside(pod, nominated, snapshot)
         assert beside.sum(lambda _class, _terminating: 1, snapshot.num_rows).tolist() == expected
     assert list(kept.problems(nominated, snapshot)) == []
+
+
+def test_a_diagnosis_counts_nodes_that_are_full_with_and_without_nominated_pods() -> None:
+    cluster = MirroredCluster(
+        [make_node("n0", cpu="2"), make_node("n1", cpu="1"), make_node("n2", cpu="1")]
+    )
+    framework = _default_framework()
+    pod = cluster.info(make_pod("p", cpu="1500m"))
+    nominated = Nominator()
+    nominated.nominate(cluster.info(make_pod("other", cpu="1", priority=9)), "n0")
+    state, snapshot = CycleState(), cluster.snapshot()
+    framework.run_pre_filter(state, pod, snapshot)
+    result = framework.run_filter(state, pod, snapshot, nominated=nominated)
+    diagnosis = diagnose_filter(PreFilterOutcome(), result, snapshot.num_nodes)
+    assert diagnosis.reason_counts == {"Insufficient cpu": 3}
+    assert diagnosis.unschedulable_plugins == {"NodeResourcesFit"}

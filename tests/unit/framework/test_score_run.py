@@ -230,3 +230,19 @@ def test_the_error_of_a_normalisation_has_the_name_of_its_plugin(
 
     with pytest.raises(PluginFailed, match='plugin "A" failed with: no spread'):
         _score(framework_of(Divides("A", {})), cluster)
+
+
+def test_scores_that_are_equal_no_more_are_normalised_again() -> None:
+    names = [f"n{index}" for index in range(60)]
+    cluster = MirroredCluster([make_node(name) for name in names])
+    scaled = Normalized("A", dict.fromkeys(names, 7), PluginTraits(score_reads=Reads.NODE))
+    framework = framework_of(scaled)
+    first = cluster.info(make_pod("p"))  # keeps the class alive
+    assert _score(framework, cluster, *names).total.tolist() == [100] * 60
+    scaled.scores = {**dict.fromkeys(names, 7), "n2": 14}
+    cluster.update_node(make_node("n2", labels={"new": "label"}))
+    assert _score(framework, cluster, *names).total[:4].tolist() == [50, 50, 100, 50]
+    scaled.scores = dict.fromkeys(names, 7)
+    cluster.update_node(make_node("n2", labels={"newer": "label"}))
+    assert _score(framework, cluster, *names).total.tolist() == [100] * 60
+    assert first.pod_class is cluster.info(make_pod("q")).pod_class

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -120,6 +121,20 @@ def test_pre_bind_is_timed_with_its_status_although_it_is_a_coroutine() -> None:
         ("PreBindPreFlight", "Success", "test", 1.0),
         ("PreBind", "Unschedulable", "test", 1.0),
     ]
+
+
+def test_a_timed_pre_bind_is_given_the_pod_and_its_node() -> None:
+    class Notes(PreBindWork):
+        given: tuple[object, ...] = ()
+
+        async def pre_bind(self, *given: Any) -> Status:
+            self.given = given
+            return SUCCESS
+
+    plugin, state = Notes(), CycleState(_timings(RecordedDurations()))
+    pod = make_pod_info(make_pod("p"), ClusterCache().classes)
+    asyncio.run(framework_of(plugin).run_pre_bind(state, pod, "n0", (plugin.name,)))
+    assert plugin.given == (state, pod, "n0")
 
 
 def test_a_pre_flight_after_which_no_plugin_has_work_counts_as_skip() -> None:

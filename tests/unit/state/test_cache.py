@@ -323,3 +323,10 @@ def test_the_update_of_an_assumed_pod_has_both_versions(cache: ClusterCache) -> 
     assert (change.old, change.actions) == (assumed, ActionType.UPDATE_POD_LABEL)
     assert change.new is not None
     assert (change.new.labels, change.new.node_name) == ({"a": "b"}, "n1")
+
+
+def test_the_update_of_a_node_has_both_versions(cache: ClusterCache) -> None:
+    before, after = make_node("n1"), make_node("n1", cpu="9")
+    change = cache.update_node(after)
+    assert (change.old, change.new) == (before, after)
+    assert change.actions == ActionType.UPDATE_NODE_ALLOCATABLE

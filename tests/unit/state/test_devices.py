@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -361,3 +362,27 @@ def test_without_binding_conditions_only_devices_that_have_them_are_left_out() -
     features = replace(ALL_FEATURES, binding_conditions=False)
     compiled = compile_slice(make_slice("n", [bound, "y", "z"]), features)
     assert [each.id.device for each in compiled.devices] == ["y", "z"]
+
+
+@pytest.mark.parametrize(("version", "ignored"), [("5", True), ("4", True), ("6", False)])
+def test_only_a_newer_version_of_a_slice_counts(version: str, ignored: bool) -> None:
+    cache = ClusterCache()
+    cache.update_device_object(make_slice("n", ["x"], "5"))
+    assert cache.update_device_object(make_slice("n", ["y"], version)).ignored is ignored
+    (known,) = cache.snapshot().devices.slices
+    assert [each.id.device for each in known.devices] == (["x"] if ignored else ["y"])
+
+
+def test_answers_about_nodes_are_void_once_another_or_no_class_serves_a_resource() -> None:
+    cache, _ = _with_node()
+    snapshot = cache.snapshot()
+    logs = (snapshot.node_changes, snapshot.usage_changes, snapshot.devices.slices.changes)
+    changes: tuple[Callable[[], object], ...] = (
+        lambda: cache.update_device_object(OLD),
+        lambda: cache.update_device_object(NEW),
+        lambda: cache.remove_device_object(DeviceClass, "new"),
+    )
+    for change in changes:
+        before = [log.generation for log in logs]
+        change()
+        assert [log.since(each) for log, each in zip(logs, before, strict=True)] == [None] * 3

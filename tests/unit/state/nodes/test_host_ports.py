@@ -6,6 +6,7 @@ import pytest
 
 from stowage.state.nodes.host_ports import HostPorts
 from stowage.state.pods.pod_class import HostPort
+from stowage.state.what_if.row_local import ports_conflict
 
 ALL = slice(None)
 ANY: HostPort = ("0.0.0.0", "TCP", 80)
@@ -30,6 +31,7 @@ def test_ports_collide_by_protocol_number_and_ip(
     ports = HostPorts(3)
     ports.add(1, [used])
     assert ports.in_conflict([wanted], ALL).tolist() == [False, collide, False]
+    assert ports_conflict(used, wanted) is collide
 
 
 def test_a_port_is_in_use_until_its_last_pod_is_removed() -> None:

@@ -215,3 +215,21 @@ def test_counts_that_were_dropped_follow_no_node_any_more() -> None:
     assert column.num_values == 1
     assert kept.per_domain(ZONE).tolist() == [len(per_node)]
     assert dropped.known_domains() == {}.keys()
+
+
+@pytest.mark.parametrize("num_pods", [1, 60])
+def test_a_copy_of_the_counts_of_a_term_has_its_own_changes(
+    cache: ClusterCache, num_pods: int
+) -> None:
+    for number in range(num_pods):
+        cache.update_node(make_node(f"more{number}", zone="x"))
+        affinity = Affinity(pod_affinity=PodAffinity((NEAR_A,)))
+        place(cache, f"p{number}", f"more{number}", affinity=affinity)
+    (existing,) = cache.snapshot().pods.existing_terms(TermKind.REQUIRED_AFFINITY)
+    row = cache.snapshot().row_of("n3")
+    assert row is not None
+    changed = existing.counts.with_changes([(row, 2)])
+    assert (existing.counts.total, changed.total) == (num_pods, num_pods + 2)
+    assert (existing.counts.per_node[row], changed.per_node[row]) == (0, 2)
+    assert by_value(cache, existing.counts, ZONE) == {"x": num_pods}
+    assert by_value(cache, changed, ZONE) == {"x": num_pods, "y": 2}

@@ -10,7 +10,11 @@ from stowage.api.objects.volume import (
     StorageClass,
     StorageObject,
 )
+from stowage.state import InvariantViolation
+from stowage.state.cluster_state import ClusterState
+from stowage.state.storage.assume_cache import AssumeCache, Assumption
 from stowage.state.storage.objects import Storage
+from stowage.state.storage.validation import storage_validation_steps
 from tests.support.volume_builders import make_capacity, make_claim, make_class, make_volume
 
 OBJECTS: tuple[StorageObject, ...] = (
@@ -56,3 +60,17 @@ def test_the_volumes_of_a_claim_are_those_given_to_it_and_the_free_ones_of_its_c
         storage.put(make_volume(name, class_name, given_to=claim))
     found = storage.volumes_for(make_claim("c"))
     assert [volume.metadata.name for volume in found] == ["given", "free"]
+
+
+class _OpenVolumes(AssumeCache[PersistentVolume]):
+    def assume_unknown(self) -> None:
+        self._assumed["gone"] = Assumption(make_volume("gone"), "uid-p0")
+
+
+def test_validation_finds_an_assumption_about_what_is_gone() -> None:
+    state = ClusterState()
+    list(storage_validation_steps(state))
+    state.storage.volumes = volumes = _OpenVolumes(lambda _old, _new: None)
+    volumes.assume_unknown()
+    with pytest.raises(InvariantViolation, match=r"^assumptions about .*: expected \[\], found"):
+        list(storage_validation_steps(state))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from stowage.state import PodInfo
+from stowage.state.pods.pod_class import HostPort
 from stowage.state.snapshot import Snapshot
 from stowage.state.what_if.row_local import RowWhatIf
 from tests.support.builders import make_node, make_pod
@@ -46,3 +48,51 @@ def test_a_view_has_the_requests_of_the_remaining_pods() -> None:
     assert view.requested.tolist() == expected.requested[rows].tolist()
     assert view.nonzero_requested.tolist() == expected.nonzero_requested[rows].tolist()
     assert view.num_pods.tolist() == [1, 1]
+
+
+def test_a_number_of_each_pod_is_summed_over_the_removed_pods_of_the_rows_that_have_it() -> None:
+    snapshot = _cluster()
+    rows = np.array([snapshot.row_of(name) for name in ("a", "b")], dtype=np.int64)
+    positions = np.array([1, 0, 1])
+    untouched = RowWhatIf(snapshot, rows).removed_pods
+    assert untouched.sum_by_pod(positions, "length", _number, rows).tolist() == [0, 0, 0]
+    removed = _what_if(snapshot, "a1", "a2", "b1").removed_pods
+    assert removed.sum_by_pod(positions, "all", _number, rows).tolist() == [1, 3, 1]
+    assert removed.sum_by_pod(positions, "of b", _number, rows[1:]).tolist() == [1, 0, 1]
+
+
+def _number(pod: PodInfo) -> int:
+    return int(pod.name[1:])
+
+
+def test_a_pod_that_is_put_back_counts_until_it_is_removed_again() -> None:
+    what_if = _what_if(_cluster(), "a1", "a2", "b1")
+    every, position = np.array([0, 1]), np.array([0])
+    removed = what_if.view(every).requested.copy()
+    what_if.put_back(position, np.array([0]))
+    assert what_if.view(every).num_pods.tolist() == [1, 1]
+    changes = what_if.view(every).changes
+    assert changes is not None
+    (left,) = changes.pods(0)
+    expected = _cluster(*{"a1", "a2", "b1"} - {left.name})
+    row = expected.row_of("a")
+    assert what_if.view(every).requested[0].tolist() == expected.requested[row].tolist()
+    what_if.remove_again(position, np.array([0]))
+    assert what_if.view(every).requested.tolist() == removed.tolist()
+    assert what_if.view(every).num_pods.tolist() == [0, 1]
+
+
+def test_a_host_port_is_taken_on_its_node_until_its_pod_is_removed() -> None:
+    cluster = MirroredCluster([make_node(name) for name in ("a", "b", "c")])
+    for name, number in (("a", 80), ("b", 8080), ("c", 80)):
+        cluster.bind(make_pod(f"{name}1", host_ports=[number]), name)
+    snapshot = cluster.snapshot()
+    port: HostPort = ("0.0.0.0", "TCP", 80)
+    rows = np.array([snapshot.row_of(name) for name in ("c", "b", "a")], dtype=np.int64)
+    what_if = RowWhatIf(snapshot, rows, [port])
+    assert what_if.view(np.arange(3)).ports_in_conflict([port]).tolist() == [True, False, True]
+    assert what_if.view(np.array([1, 2])).ports_in_conflict([port]).tolist() == [False, True]
+    gone = np.zeros_like(what_if.ranked.present)
+    gone[0, 0] = True
+    what_if.remove(gone)
+    assert what_if.view(np.arange(3)).ports_in_conflict([port]).tolist() == [False, False, True]
