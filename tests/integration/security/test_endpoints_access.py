@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,11 +23,13 @@ from stowage.operator.app import run
 from stowage.operator.decisions.log_files import DecisionLogOptions
 from stowage.operator.lease import LeaderElectionOptions
 from stowage.operator.run_options import RecordingOptions, RunOptions
+from stowage.operator.serving.delegated_access import AccessOptions
 from stowage.operator.serving.server import ServingOptions
 from stowage.recording.limits import RecordingLimits
 from tests.support.round_robin_engine import RoundRobinEngine
 
 ADMIN, MONITORING, UNAUTHORIZED = "admin-token", "monitoring-token", "unauthorized-token"
+DEFAULT_ACCESS = AccessOptions()
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
@@ -60,13 +63,15 @@ async def _running(kubeconfig: Path, **changes: Any) -> AsyncIterator[_Endpoints
 
 
 @asynccontextmanager
-async def _serving(kubeconfig: Path, port: int, **changes: Any) -> AsyncIterator[_Endpoints]:
+async def _serving(
+    kubeconfig: Path, port: int, access: AccessOptions = DEFAULT_ACCESS, **changes: Any
+) -> AsyncIterator[_Endpoints]:
     stop = asyncio.Event()
     options = RunOptions(
         engine_factory=lambda _parts: RoundRobinEngine(),
         scheduler_names=("stowage",),
         kubeconfig=str(kubeconfig),
-        serving=ServingOptions(bind_address="127.0.0.1", port=port),
+        serving=ServingOptions(bind_address="127.0.0.1", port=port, access=access),
         stop=stop,
         owns_process=False,
         **changes,
@@ -117,6 +122,19 @@ async def test_health_paths_are_public_and_other_endpoints_need_permission(
         assert 'rest_client_requests_total{code="200",host="127.0.0.1:' in text
         assert (await endpoints.get("/debug/queue", MONITORING))[0] == 403
         assert (await endpoints.get("/debug/queue", ADMIN))[0] == 200
+
+
+async def test_access_may_be_reviewed_with_kubeconfigs_of_its_own(
+    kubeconfig: Path, tmp_path: Path
+) -> None:
+    tokens, rights = (shutil.copy(kubeconfig, tmp_path / name) for name in ("tokens", "rights"))
+    access = AccessOptions(
+        authentication_kubeconfig=str(tokens), authorization_kubeconfig=str(rights)
+    )
+    async with _running(kubeconfig, access=access) as endpoints:
+        assert (await endpoints.get("/metrics", MONITORING))[0] == 200
+        assert (await endpoints.get("/metrics", UNAUTHORIZED))[0] == 403
+        assert (await endpoints.get("/metrics", "unknown-token"))[0] == 401
 
 
 async def test_the_recorded_metrics_of_kube_scheduler_are_exposed_or_the_reason_is_given(

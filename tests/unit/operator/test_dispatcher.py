@@ -275,6 +275,9 @@ async def test_the_traces_hear_of_attempts_and_of_bound_pods() -> None:
     dispatcher = make_dispatcher(
         default_engine(), Inbox(), FakeApiClient(), FakeTime(), traces=traces
     )
-    heard = [AttemptResult(POD, "scheduled", "s", 1), PodBound(POD, "n", "s", 1, 0.5)]
+    heard: list[Instruction] = [
+        AttemptResult(POD, "scheduled", "s", 1),
+        PodBound(POD, "n", "s", 1, 0.5),
+    ]
     dispatcher.dispatch(heard)
     assert traces.ended == heard

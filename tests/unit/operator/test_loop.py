@@ -154,7 +154,9 @@ async def test_confirmations_wake_the_loop_while_pods_are_ready(
     await running
 
 
-async def test_the_engine_schedules_at_the_present_time() -> None:
+async def test_the_engine_schedules_at_the_present_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     shell, times = _Shell(), list[float]()
 
     def schedule(now: float, _budget: int) -> list[Instruction]:
@@ -162,7 +164,7 @@ async def test_the_engine_schedules_at_the_present_time() -> None:
         shell.engine.ready.clear()
         return []
 
-    shell.engine.schedule = schedule  # type: ignore[method-assign]
+    monkeypatch.setattr(shell.engine, "schedule", schedule)
     shell.pods(1)
     before = shell.time.now
     shell.loop.turn()

@@ -28,8 +28,8 @@ class _Inconsistent(RoundRobinEngine):
     """An engine whose state is wrong."""
 
     def validation_steps(self) -> Iterator[None]:
-        raise InvariantViolation("pods by row", 3, 2)
         yield
+        raise InvariantViolation("pods by row", 3, 2)
 
 
 class _Assembled:

@@ -147,5 +147,7 @@ def test_a_directory_that_cannot_be_made_stops_nothing(tmp_path: Path) -> None:
         log.start()
         log.add(recorded(attempt(1)))
         log.close(JOIN_S)
-    assert [each["event"] for each in logs] == ["decision log not written"]
+    (line,) = logs
+    assert (line["event"], line["log_level"]) == ("decision log not written", "warning")
+    assert line["directory"] in line["error"]
     assert (log.is_failing, log.num_written, log.num_dropped) == (True, 0, 1)

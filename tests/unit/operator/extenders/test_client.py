@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ssl
+from typing import Any
 
+import aiohttp
 import pytest
 
 from stowage.api.config.loading import Extender
+from stowage.api.config.types import ExtenderTLSConfig
 from stowage.operator.extenders.client import ExtenderClient, ExtenderError, tls_context
 
 
@@ -38,3 +41,28 @@ async def test_an_extender_that_cannot_be_reached_is_named_with_the_verb() -> No
     assert not error.value.may_have_acted
     assert client.num_failures == 1
     await client.close()
+
+
+@pytest.mark.parametrize(
+    ("tls", "name"),
+    [
+        (None, None),
+        (ExtenderTLSConfig(insecure=True), None),
+        (ExtenderTLSConfig(insecure=True, server_name="extender.example"), "extender.example"),
+    ],
+)
+async def test_the_certificate_must_have_the_name_of_the_host_or_the_configured_one(
+    tls: ExtenderTLSConfig | None, name: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected: list[str | None] = []
+
+    def post(_session: aiohttp.ClientSession, _url: str, **options: Any) -> None:
+        expected.append(options["server_hostname"])
+        raise aiohttp.ClientConnectionError
+
+    monkeypatch.setattr(aiohttp.ClientSession, "post", post)
+    client = ExtenderClient(Extender(url_prefix="https://x", tls_config=tls))
+    with pytest.raises(ExtenderError):
+        await client.send("filter", b"{}")
+    await client.close()
+    assert expected == [name]

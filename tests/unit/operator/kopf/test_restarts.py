@@ -85,7 +85,11 @@ class _Kopfs:
         self.started.append(options)
         end = asyncio.Event()
         self.ends.append(end)
-        return [asyncio.create_task(_kopf(end)), asyncio.create_task(asyncio.Event().wait())]
+        return [asyncio.create_task(_kopf(end)), asyncio.create_task(_another())]
+
+
+async def _another() -> None:
+    await asyncio.Event().wait()
 
 
 async def _kopf(end: asyncio.Event) -> None:
