@@ -25,7 +25,8 @@ profiles:
     args: {ignoredResources: [example.com/foo]}
 - schedulerName: plain
 extenders:
-- {urlPrefix: "https://localhost", managedResources: [{name: example.com/a, ignoredByScheduler: true}]}
+- urlPrefix: "https://localhost"
+  managedResources: [{name: example.com/a, ignoredByScheduler: true}]
 """
 
 
