@@ -15,6 +15,7 @@ from stowage.plugins.inter_pod_affinity import (
     InterPodAffinityArgs,
     InterPodAffinityPriority,
     domain_sums,
+    pre_filter,
     score,
 )
 from stowage.state import snapshot as snapshots
@@ -51,7 +52,7 @@ def test_verdicts_and_scores_equal_the_twins(seed: int, args: InterPodAffinityAr
 @given(st.integers(0, 2**32 - 1), arguments)
 def test_scores_by_many_terms_equal_the_twins(seed: int, args: InterPodAffinityArgs) -> None:
     """Few terms already take the way of those that are too many to count the pods of each."""
-    with patch.object(score, "_MANY_TERMS", 0):
+    with patch.object(score, "_MANY_TERMS", 0), patch.object(pre_filter, "_MANY_TERMS", 0):
         _check_a_life(seed, args)
 
 

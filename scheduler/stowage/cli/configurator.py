@@ -32,11 +32,13 @@ class Configurator(msgspec.Struct, frozen=True):
         registry: The plugins.
         max_in_unschedulable_s: Value of ``--pod-max-in-unschedulable-pods-duration``.
         gates: Value of ``--feature-gates``.
+        prepared: The configuration that was loaded last, and its settings until they are used.
     """
 
     registry: Registry
     max_in_unschedulable_s: float
     gates: FeatureGates = DEFAULT_FEATURE_GATES
+    prepared: list[tuple[Mapping[str, Any], EngineSettings]] = msgspec.field(default_factory=list)
 
     def settings(self, configuration: KubeSchedulerConfiguration) -> EngineSettings:
         """The engine's settings, with new frameworks.
@@ -57,9 +59,16 @@ class Configurator(msgspec.Struct, frozen=True):
     def configure(self, builtins: Mapping[str, Any]) -> EngineSettings:
         """The settings of a configuration in the format of its file; the engine calls it.
 
+        Those of the configuration that was loaded last are ready: making them takes longer than
+        other work of the event loop should wait.
+
         Raises:
             InvalidConfiguration: the configuration is invalid.
         """
+        prepared, self.prepared[:] = self.prepared[:], []
+        for known, settings in prepared:
+            if known is builtins:
+                return settings
         return self.settings(load_configuration(builtins))
 
     def describe(
@@ -100,4 +109,6 @@ class Configurator(msgspec.Struct, frozen=True):
             raise InvalidConfiguration([*errors, *invalid.errors]) from invalid
         if errors:
             raise InvalidConfiguration(errors)
-        return self.describe(wanted, settings)
+        loaded = self.describe(wanted, settings)
+        self.prepared[:] = [(loaded.engine_part, settings)]
+        return loaded

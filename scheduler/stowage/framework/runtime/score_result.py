@@ -111,8 +111,10 @@ class ScoreResult:
                         for begin in (blocks * BLOCK).tolist()
                     ]
                 )
-            return (total == best).nonzero()[0]
-        return (total == total[total.argmax()]).nonzero()[0]
+        else:
+            best = total[total.argmax()]
+        tied: Int64Array = (total == best).nonzero()[0]
+        return tied
 
     def per_plugin(self) -> tuple[PluginScores, ...]:
         """The scores of every Score plugin that took part, in order.

@@ -11,10 +11,15 @@ from stowage.plugins.inter_pod_affinity.terms import (
     matches_itself,
     pods_matching_all,
     present_domains,
+    weighted_matches,
 )
 from stowage.state.pods.affinity_terms import TermKind
+from stowage.state.pods.pod_index import PodIndex
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
+
+#: The pods that match a term are counted, and the counts kept, for so many terms of one pod.
+_MANY_TERMS = 64
 
 DomainsByKey = dict[str, BoolArray]
 """Topology key -> ``bool[domains + 1]``; the last entry stands for nodes without the label."""
@@ -76,7 +81,13 @@ def _near(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
 
 def _far(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
     domains: DomainsByKey = {}
-    for term in pod.pod_class.required_anti_affinity_terms:
+    terms = pod.pod_class.required_anti_affinity_terms
+    if len(terms) > _MANY_TERMS and isinstance(snapshot.pods, PodIndex):
+        each_once = ((1, term) for term in terms)
+        for key, amounts in weighted_matches(each_once, snapshot, snapshot.pods):
+            _merge(domains, key, present_domains(amounts))
+        return domains
+    for term in terms:
         counts = matched_pods(term, snapshot)
         _merge(domains, term.topology_key, present_domains(counts.per_domain(term.topology_key)))
     return domains

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 import numpy as np
 
@@ -17,9 +15,8 @@ from stowage.framework.shared_scores import (
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.domain_sums import DomainSums
-from stowage.plugins.inter_pod_affinity.terms import matched_pods, meant_namespaces
+from stowage.plugins.inter_pod_affinity.terms import matched_pods, weighted_matches
 from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
-from stowage.state.pods.label_groups import WeightedQuery
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_counts import FewDomains
 from stowage.state.pods.pod_index import PodIndex
@@ -161,7 +158,8 @@ def _weighted_counts(args: InterPodAffinityArgs, pod: PodInfo, snapshot: Snapsho
     sums = DomainSums(snapshot)
     own = _preferences(pod.pod_class)
     if len(own) > _MANY_TERMS and isinstance(snapshot.pods, PodIndex):
-        _add_many(sums, own, snapshot, snapshot.pods)
+        for key, amounts in weighted_matches(own, snapshot, snapshot.pods):
+            sums.add_weighted(key, amounts)
     else:
         for weight, term in own:
             sums.add(term.topology_key, weight, matched_pods(term, snapshot))
@@ -182,18 +180,3 @@ def _preferences(terms: PodClass) -> list[tuple[int, AffinityTerm]]:
         *((term.weight, term) for term in terms.preferred_affinity_terms),
         *((-term.weight, term) for term in terms.preferred_anti_affinity_terms),
     ]
-
-
-def _add_many(
-    sums: DomainSums,
-    own: Sequence[tuple[int, AffinityTerm]],
-    snapshot: Snapshot,
-    pods: PodIndex,
-) -> None:
-    """Add terms that are too many to count the pods of each."""
-    by_key: dict[str, list[WeightedQuery]] = {}
-    for weight, term in own:
-        namespaces = meant_namespaces(term, snapshot.namespaces)
-        by_key.setdefault(term.topology_key, []).append((term.selector, namespaces, weight))
-    for key, queries in by_key.items():
-        sums.add_weighted(key, pods.weigh_matching(key, queries))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -10,7 +10,8 @@ import numpy as np
 from stowage.api.values.selectors import NOTHING, Selector
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.namespaces import Namespaces
-from stowage.state.pods.pod_index import PodCounts
+from stowage.state.pods.label_groups import WeightedQuery
+from stowage.state.pods.pod_index import PodCounts, PodIndex
 from stowage.state.pods.pod_info import AffinityTerm
 from stowage.state.snapshot import Snapshot
 
@@ -19,6 +20,22 @@ def matched_pods(term: AffinityTerm, snapshot: Snapshot) -> PodCounts:
     """Counts of the placed pods that match `term`, a term of the incoming pod."""
     namespaces = meant_namespaces(term, snapshot.namespaces)
     return snapshot.pods.count_matching(term.selector, namespaces, skip_terminating=False)
+
+
+def weighted_matches(
+    weighted: Iterable[tuple[int, AffinityTerm]], snapshot: Snapshot, pods: PodIndex
+) -> Iterator[tuple[str, Int64Array]]:
+    """For terms that are too many to count the pods of each: the sums per topology key.
+
+    Returns:
+        Topology key and ``int64[domains]``, weights times matched pods; empty if there are none.
+    """
+    by_key: dict[str, list[WeightedQuery]] = {}
+    for weight, term in weighted:
+        namespaces = meant_namespaces(term, snapshot.namespaces)
+        by_key.setdefault(term.topology_key, []).append((term.selector, namespaces, weight))
+    for key, queries in by_key.items():
+        yield key, pods.weigh_matching(key, queries)
 
 
 def pods_matching_all(terms: Sequence[AffinityTerm], snapshot: Snapshot) -> PodCounts:
