@@ -50,6 +50,7 @@ def test_room_for_the_whole_gang_is_made_at_once() -> None:
     assert {(each.preemptor.name, each.preemptor_kind) for each in evictions} == {("g", POD_GROUP)}
     notes = [each for each in driver.take(EmitEvent) if each.reason == "Preempted"]
     assert {each.pod.name for each in notes} == {"low-0", "low-1", "low-2"}
+    assert {each.related_kind for each in notes} == {POD_GROUP}
     assert {each.note for each in notes} == {"Preempted by podgroup uid-g on node cluster"}
     assert {each.related for each in notes} == {PodReference("default", "g", "uid-g")}
     driver.run(15)

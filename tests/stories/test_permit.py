@@ -14,7 +14,7 @@ from stowage.api.events import (
     WaitingPodRejected,
 )
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind
-from stowage.api.status import SUCCESS, WAIT, error, unschedulable
+from stowage.api.status import SKIP, SUCCESS, WAIT, error, unschedulable
 from stowage.framework import Handle, PreFilterResult
 from tests.stories.plugin_driver import PluginDriver
 from tests.support.builders import make_node
@@ -278,3 +278,17 @@ def test_a_plugin_can_activate_pods_at_any_time_through_the_handle() -> None:
 
 def _refusing(*_args: Any) -> PreFilterResult:
     return PreFilterResult(unschedulable("full"))
+
+
+def test_a_pod_whose_binding_fails_once_it_is_allowed_is_tried_again_after_its_backoff() -> None:
+    plugin = waits(60)
+    plugin.answers |= {"pre_bind_pre_flight": SKIP, "bind": RuntimeError("the disk is on fire")}
+    driver = PluginDriver(plugin)
+    driver.add_nodes("n")
+    driver.create_pods("p")
+    driver.schedule()
+    driver.now = 5.0
+    driver.handle(WaitingPodAllowed("uid-p", "Scripted"))
+    assert driver.queue_of("p") == "backoff"
+    driver.advance(1.0)
+    assert driver.queue_of("p") == "active"
