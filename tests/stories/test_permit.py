@@ -14,12 +14,12 @@ from stowage.api.events import (
     WaitingPodRejected,
 )
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind
-from stowage.api.status import SKIP, SUCCESS, WAIT, error, unschedulable
+from stowage.api.status import SUCCESS, WAIT, error, unschedulable
 from stowage.framework import Handle, PreFilterResult
 from tests.stories.plugin_driver import PluginDriver
 from tests.support.builders import make_node
 from tests.support.models.engine_driver import reference
-from tests.support.plugins.scripted_plugin import ScriptedPlugin
+from tests.support.plugins.scripted_plugin import ScriptedBinder, ScriptedPlugin
 
 
 def waits(seconds: float, name: str = "Scripted", **more: Any) -> ScriptedPlugin:
@@ -281,9 +281,7 @@ def _refusing(*_args: Any) -> PreFilterResult:
 
 
 def test_a_pod_whose_binding_fails_once_it_is_allowed_is_tried_again_after_its_backoff() -> None:
-    plugin = waits(60)
-    plugin.answers |= {"pre_bind_pre_flight": SKIP, "bind": RuntimeError("the disk is on fire")}
-    driver = PluginDriver(plugin)
+    driver = PluginDriver(waits(60), ScriptedBinder(problem=RuntimeError("the disk is on fire")))
     driver.add_nodes("n")
     driver.create_pods("p")
     driver.schedule()
