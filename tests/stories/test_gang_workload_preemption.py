@@ -200,9 +200,9 @@ def test_victims_are_sought_with_the_first_of_equally_good_nodes() -> None:
     _low(driver, "low-a", cpu="2")
     _low(driver, "low-b", cpu="2", node="b")
     driver.show_group(make_group(min_count=2, priority=100))
-    driver.create_members("p-0", priority=100)
     selector = {HOSTNAME: "b"}
     driver.create_members("p-1", priority=100, cpu="2", node_selector=selector)
+    driver.create_members("p-0", priority=100)  # it completes the gang and is tried first
     driver.run(15)
     assert sorted(driver.evicted) == ["low-a", "low-b"]
     assert {name: driver.node_of(name) for name in driver.bound("p-0", "p-1")} == {

@@ -288,5 +288,5 @@ def test_a_pod_whose_binding_fails_once_it_is_allowed_is_tried_again_after_its_b
     driver.now = 5.0
     driver.handle(WaitingPodAllowed("uid-p", "Scripted"))
     assert driver.queue_of("p") == "backoff"
-    driver.advance(1.0)
+    driver.advance(20.0)
     assert driver.queue_of("p") == "active"

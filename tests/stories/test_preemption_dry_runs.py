@@ -5,6 +5,7 @@ from __future__ import annotations
 from stowage.api.events import NamespaceSeen
 from stowage.api.instructions import EvictPod
 from stowage.api.objects.pod import Affinity, PodAffinity, TopologySpreadConstraint
+from stowage.api.objects.volume import GCEPersistentDiskVolumeSource, Volume
 from tests.stories.preemption_driver import HIGHER, PreemptionDriver
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_namespace
 
@@ -73,3 +74,22 @@ def test_nodes_without_all_topology_keys_are_no_domains_in_a_dry_run() -> None:
     driver.show_pending("p", labels={"app": "web"}, topology_spread_constraints=constraints)
     driver.schedule_next()
     assert [each.victim.name for each in driver.take(EvictPod)] == ["low"]
+
+
+def test_a_victim_that_uses_the_disk_of_the_preemptor_makes_room_by_its_end() -> None:
+    disk = Volume("data", gce_persistent_disk=GCEPersistentDiskVolumeSource("disk"))
+    driver = PreemptionDriver()
+    driver.add_nodes("a", cpu="1")
+    driver.show_running("low", "a", volumes=(disk,))
+    driver.show_pending("p", volumes=(disk,))
+    assert _evicted(driver) == ["low"]
+
+
+def test_a_pod_whose_victims_terminate_on_its_nominated_node_evicts_nobody_elsewhere() -> None:
+    driver = PreemptionDriver()
+    driver.add_nodes("a", "b", cpu="1")
+    driver.show_running("leaving", "a")
+    driver.show_running("low", "b")
+    driver.show_terminating("leaving")
+    driver.show_pending("p", nominated_node="a")
+    assert _evicted(driver) == []
