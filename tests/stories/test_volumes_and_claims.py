@@ -27,13 +27,13 @@ def test_the_devices_are_written_after_the_volumes_and_before_the_binding() -> N
         make_slice("n0", ["gpu-0"]),
         device_builders.make_claim("c"),
     )
-    driver.handle(*map(DeviceObjectSeen, devices))
+    driver.handle(*(DeviceObjectSeen(each) for each in devices))
     storage = (
         volume_builders.make_class(),
         make_volume("d", where=(HOSTNAME, ["n0"]), version="1"),
         volume_builders.make_claim("data", version="1"),
     )
-    driver.handle(*map(StorageSeen, storage))
+    driver.handle(*(StorageSeen(each) for each in storage))
     driver.handle(PendingPodSeen(pod_with_claims("p", "c", volumes=(claim_volume("data"),))))
     answer = driver.schedule()
     assert len(of_type(BindVolumes, answer)) == 1
