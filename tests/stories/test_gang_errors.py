@@ -89,7 +89,9 @@ def test_an_error_about_one_member_is_an_error_of_the_whole_group(text: str) -> 
     assert (result.result, result.message) == ("error", group_text)
     assert driver.condition() == ("False", "SchedulerError", group_text)
     assert _messages(driver) == {"p-0": group_text, "p-1": text, "p-2": group_text}
-    assert [each.result for each in driver.take(AttemptResult)] == ["error"] * 3
+    results = driver.take(AttemptResult)
+    assert [each.result for each in results] == ["error"] * 3
+    assert len({each.configuration for each in results}) == 1
     plugin.point = ""
     driver.run(60)
     assert driver.bound() == ["p-0", "p-1", "p-2"]
@@ -124,3 +126,12 @@ def test_an_error_about_a_member_that_its_gang_does_not_need_is_an_error_of_all(
     driver = _attempted(Stops("filter"), min_count=2)
     assert driver.take(BindPod) == []
     assert driver.condition()[:2] == ("False", "SchedulerError")
+
+
+def test_members_that_an_error_leaves_untried_have_results_of_the_same_configuration() -> None:
+    driver = _attempted(Stops("filter", pod="p-2"))
+    results = driver.take(AttemptResult)
+    assert {each.pod.name: each.result for each in results} == dict.fromkeys(
+        ("p-0", "p-1", "p-2"), "error"
+    )
+    assert {each.configuration for each in results} == {driver.engine.state.configuration}

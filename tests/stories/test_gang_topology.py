@@ -10,6 +10,7 @@ import pytest
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.events import DeviceObjectSeen
 from stowage.api.instructions import BindClaims, PatchPodStatus
+from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import PodSchedulingGroup
 from tests.stories.gang_driver import GangDriver, make_group
@@ -185,9 +186,12 @@ def test_members_that_are_placed_again_in_the_best_domain_take_different_devices
     driver = GangDriver()
     for rack, cpu in (("r1", "4"), ("r2", "2")):
         driver.add_nodes(rack, cpu=cpu, labels={"rack": rack})
-    objects = [make_class(), *(make_slice(name, ["gpu-0", "gpu-1"]) for name in ("r1", "r2"))]
+    objects: list[DeviceObject] = [
+        make_class(),
+        *(make_slice(name, ["gpu-0", "gpu-1"]) for name in ("r1", "r2")),
+    ]
     objects += [make_claim(f"c{number}") for number in range(2)]
-    driver.handle(*map(DeviceObjectSeen, objects))
+    driver.handle(*(DeviceObjectSeen(each) for each in objects))
     driver.show_group(make_group(min_count=2, topology="rack"))
     for number in range(2):
         group = PodSchedulingGroup("g")

@@ -50,6 +50,7 @@ def test_room_for_the_whole_gang_is_made_at_once() -> None:
     assert {(each.preemptor.name, each.preemptor_kind) for each in evictions} == {("g", POD_GROUP)}
     notes = [each for each in driver.take(EmitEvent) if each.reason == "Preempted"]
     assert {each.pod.name for each in notes} == {"low-0", "low-1", "low-2"}
+    assert {each.related_kind for each in notes} == {POD_GROUP}
     assert {each.note for each in notes} == {"Preempted by podgroup uid-g on node cluster"}
     assert {each.related for each in notes} == {PodReference("default", "g", "uid-g")}
     driver.run(15)
@@ -199,9 +200,9 @@ def test_victims_are_sought_with_the_first_of_equally_good_nodes() -> None:
     _low(driver, "low-a", cpu="2")
     _low(driver, "low-b", cpu="2", node="b")
     driver.show_group(make_group(min_count=2, priority=100))
-    driver.create_members("p-0", priority=100)
     selector = {HOSTNAME: "b"}
     driver.create_members("p-1", priority=100, cpu="2", node_selector=selector)
+    driver.create_members("p-0", priority=100)  # it completes the gang and is tried first
     driver.run(15)
     assert sorted(driver.evicted) == ["low-a", "low-b"]
     assert {name: driver.node_of(name) for name in driver.bound("p-0", "p-1")} == {

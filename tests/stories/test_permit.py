@@ -19,7 +19,7 @@ from stowage.framework import Handle, PreFilterResult
 from tests.stories.plugin_driver import PluginDriver
 from tests.support.builders import make_node
 from tests.support.models.engine_driver import reference
-from tests.support.plugins.scripted_plugin import ScriptedPlugin
+from tests.support.plugins.scripted_plugin import ScriptedBinder, ScriptedPlugin
 
 
 def waits(seconds: float, name: str = "Scripted", **more: Any) -> ScriptedPlugin:
@@ -278,3 +278,15 @@ def test_a_plugin_can_activate_pods_at_any_time_through_the_handle() -> None:
 
 def _refusing(*_args: Any) -> PreFilterResult:
     return PreFilterResult(unschedulable("full"))
+
+
+def test_a_pod_whose_binding_fails_once_it_is_allowed_is_tried_again_after_its_backoff() -> None:
+    driver = PluginDriver(waits(60), ScriptedBinder(problem=RuntimeError("the disk is on fire")))
+    driver.add_nodes("n")
+    driver.create_pods("p")
+    driver.schedule()
+    driver.now = 5.0
+    driver.handle(WaitingPodAllowed("uid-p", "Scripted"))
+    assert driver.queue_of("p") == "backoff"
+    driver.advance(20.0)
+    assert driver.queue_of("p") == "active"

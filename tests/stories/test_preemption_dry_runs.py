@@ -2,10 +2,60 @@
 
 from __future__ import annotations
 
+from stowage.api.events import NamespaceSeen
 from stowage.api.instructions import EvictPod
-from stowage.api.objects.pod import TopologySpreadConstraint
+from stowage.api.objects.pod import Affinity, PodAffinity, TopologySpreadConstraint
+from stowage.api.objects.volume import GCEPersistentDiskVolumeSource, Volume
 from tests.stories.preemption_driver import HIGHER, PreemptionDriver
-from tests.support.builders import label_selector
+from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_namespace
+
+ZONE = "zone"
+
+
+def _in_one_zone() -> PreemptionDriver:
+    """Two nodes of a zone; a pod that may be evicted runs on ``a``, ``b`` is full."""
+    driver = PreemptionDriver()
+    driver.add_nodes("a", "b", cpu="1", labels={ZONE: "z"})
+    driver.show_running("low", "a")
+    return driver
+
+
+def _evicted(driver: PreemptionDriver) -> list[str]:
+    driver.schedule_next()
+    return [each.victim.name for each in driver.take(EvictPod)]
+
+
+def _apart_from(*terms: tuple[str, str]) -> Affinity:
+    """Anti-affinity by topology key to the pods with this label ``app``."""
+    wanted = (affinity_term(key, label_selector({"app": app})) for key, app in terms)
+    return Affinity(pod_anti_affinity=PodAffinity(tuple(wanted)))
+
+
+def test_nobody_is_evicted_where_a_pod_elsewhere_in_the_zone_is_still_too_near() -> None:
+    driver = _in_one_zone()
+    driver.show_running("db", "b", priority=HIGHER, labels={"app": "db"})
+    driver.show_pending("p", affinity=_apart_from((ZONE, "db"), (HOSTNAME, "web")))
+    assert _evicted(driver) == []
+
+
+def test_nobody_is_evicted_where_a_pod_elsewhere_in_the_zone_keeps_others_away() -> None:
+    driver = _in_one_zone()
+    driver.show_running("picky", "b", priority=HIGHER, affinity=_apart_from((ZONE, "web")))
+    driver.show_pending("p", labels={"app": "web"})
+    assert _evicted(driver) == []
+
+
+def test_a_victim_that_keeps_a_namespace_away_makes_room_by_its_end() -> None:
+    driver = PreemptionDriver()
+    driver.add_nodes("a", cpu="1")
+    driver.handle(NamespaceSeen(make_namespace("default", labels={"team": "x"})))
+    term = affinity_term(
+        HOSTNAME, label_selector({"app": "web"}), namespace_selector=label_selector({"team": "x"})
+    )
+    away = Affinity(pod_anti_affinity=PodAffinity((term,)))
+    driver.show_running("picky", "a", affinity=away)
+    driver.show_pending("p", labels={"app": "web"})
+    assert _evicted(driver) == ["picky"]
 
 
 def test_nodes_without_all_topology_keys_are_no_domains_in_a_dry_run() -> None:
@@ -24,3 +74,22 @@ def test_nodes_without_all_topology_keys_are_no_domains_in_a_dry_run() -> None:
     driver.show_pending("p", labels={"app": "web"}, topology_spread_constraints=constraints)
     driver.schedule_next()
     assert [each.victim.name for each in driver.take(EvictPod)] == ["low"]
+
+
+def test_a_victim_that_uses_the_disk_of_the_preemptor_makes_room_by_its_end() -> None:
+    disk = Volume("data", gce_persistent_disk=GCEPersistentDiskVolumeSource("disk"))
+    driver = PreemptionDriver()
+    driver.add_nodes("a", cpu="1")
+    driver.show_running("low", "a", volumes=(disk,))
+    driver.show_pending("p", volumes=(disk,))
+    assert _evicted(driver) == ["low"]
+
+
+def test_a_pod_whose_victims_terminate_on_its_nominated_node_evicts_nobody_elsewhere() -> None:
+    driver = PreemptionDriver()
+    driver.add_nodes("a", "b", cpu="1")
+    driver.show_running("leaving", "a")
+    driver.show_running("low", "b")
+    driver.show_terminating("leaving")
+    driver.show_pending("p", nominated_node="a")
+    assert _evicted(driver) == []

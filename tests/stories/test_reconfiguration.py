@@ -270,7 +270,7 @@ def test_the_plugins_of_a_new_configuration_read_the_claims_of_the_cluster() -> 
     engine = configurable_engine(SPREADING)
     engine.handle(two_nodes(), 0.0)
     objects = (make_class(), make_slice("small", ["gpu-0"]), make_claim("c"))
-    engine.handle([*map(DeviceObjectSeen, objects), change_to(PACKING)], 0.0)
+    engine.handle([*(DeviceObjectSeen(each) for each in objects), change_to(PACKING)], 0.0)
     pod = pod_with_claims("p", "c")
     engine.handle([PendingPodSeen(pod)], 0.0)
     (writes,) = of_type(BindClaims, engine.schedule(0.0, 1))

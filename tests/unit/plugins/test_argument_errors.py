@@ -8,6 +8,7 @@ from typing import Protocol
 import pytest
 
 from stowage.api.config.errors import ConfigError
+from stowage.api.config.types import UtilizationShapePoint
 from stowage.api.objects.meta import LabelSelector
 from stowage.plugins.aged_priority_sort import AgedPrioritySortArgs
 from stowage.plugins.default_preemption.args import DefaultPreemptionArgs
@@ -18,7 +19,6 @@ from stowage.plugins.node_resources.args import (
     RequestedToCapacityRatioParam,
     ResourceSpec,
     ScoringStrategy,
-    UtilizationShapePoint,
 )
 from stowage.plugins.pod_topology_spread.args import DefaultConstraint, PodTopologySpreadArgs
 from stowage.plugins.service_affinity import ServiceAffinityArgs

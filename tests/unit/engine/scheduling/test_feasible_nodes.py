@@ -26,6 +26,7 @@ def _find(
     percentage: Percentage | None = None,
     start: int = 0,
     takes_first: bool = False,
+    node_names: frozenset[str] | None = None,
 ) -> FeasibleNodes:
     request = SchedulingRequest(
         framework_of(*plugins),
@@ -36,6 +37,7 @@ def _find(
         percentage=percentage,
         start=start,
         takes_first=takes_first,
+        node_names=node_names,
     )
     return find_nodes_that_fit_pod(request, PreFilterOutcome())
 
@@ -134,3 +136,14 @@ def test_a_search_for_the_first_node_equals_its_scalar_twin(
     assert [found.filtered.asked.names[row] for row in found.rows.tolist()] == feasible
     assert found.num_evaluated == visited
     assert found.first_fit == (len(set(order) - names) > 1)
+
+
+@pytest.mark.parametrize(("left", "found_there"), [({"n1", "n2"}, True), ({"n0", "n2"}, False)])
+def test_a_nominated_node_counts_only_among_the_nodes_that_the_pod_may_go_to(
+    left: set[str], found_there: bool
+) -> None:
+    cluster = MirroredCluster([make_node(name) for name in ("n0", "n1", "n2")])
+    found = _find(cluster, nominated="n1", node_names=frozenset(left))
+    assert found.via_nomination is found_there
+    names = {cluster.snapshot().node_names[row] for row in found.rows.tolist()}
+    assert names == ({"n1"} if found_there else left)

@@ -96,6 +96,7 @@ def test_evaluations_and_tie_breaks_are_the_same_as_without_the_cache() -> None:
     nodes, uncached = FullNodes(), FullNodes()
     for each in (nodes, uncached):
         each.cluster.bind(make_pod("blocker", requests={"cpu": "1"}, priority=5), "n1")
+        each.schedule(make_pod("tiny"))
     for name in ("a", "b", "c"):
         nodes.schedule(make_pod(name, requests={"cpu": "1500m"}, priority=1))
         uncached.refusals = RefusalCache()
