@@ -22,9 +22,10 @@ def test_the_run_lasted_half_an_hour_and_bound_a_hundred_thousand_pods(report: C
 
 
 def test_the_run_had_no_violation(report: ChaosResult) -> None:
+    assert report.is_complete
     assert report.violations == []
     assert report.recovered_after_last_fault_s is not None
 
 
 def test_faults_hit_every_kind_of_request(report: ChaosResult) -> None:
-    assert {name.partition(":")[0] for name in report.requests_hit} == set(REQUESTS)
+    assert {name.partition(":")[0] for name in report.requests_hit} >= set(REQUESTS)

@@ -79,21 +79,24 @@ class Way:
 
     async def _serve(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         self._open.add(back)
-        with suppress(OSError):
-            far, forth = await asyncio.open_connection(*self._to)
-            pumps = [
-                asyncio.create_task(self._pump(near, forth, back, TO_SERVER)),
-                asyncio.create_task(self._pump(far, back, back, TO_REPLICA)),
-            ]
-            try:
-                await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for each in pumps:
-                    each.cancel()
-                forth.transport.abort()
-        self._lossy.discard(back)
-        self._open.discard(back)
-        back.transport.abort()
+        try:
+            with suppress(OSError):
+                far, forth = await asyncio.open_connection(*self._to)
+                pumps = [
+                    asyncio.create_task(self._pump(near, forth, back, TO_SERVER)),
+                    asyncio.create_task(self._pump(far, back, back, TO_REPLICA)),
+                ]
+                try:
+                    await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    for each in pumps:
+                        each.cancel()
+                    forth.transport.abort()
+        finally:
+            # Cancelled, too: `close` waits for the last one.
+            self._lossy.discard(back)
+            self._open.discard(back)
+            back.transport.abort()
 
     async def _pump(
         self,

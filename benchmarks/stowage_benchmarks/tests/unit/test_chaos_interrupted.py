@@ -11,6 +11,7 @@ import pytest
 from stowage_benchmarks.chaos import run as chaos_run
 from stowage_benchmarks.chaos.history import LeaseChange, WriteArrived
 from stowage_benchmarks.chaos.judge import ChaosOptions
+from stowage_benchmarks.chaos.ledger import Ledger
 from stowage_benchmarks.chaos.plan import KILL_LEADER
 from stowage_benchmarks.chaos.result import ChaosResult, violations_so_far
 from stowage_benchmarks.chaos.run import run_chaos
@@ -71,7 +72,7 @@ def test_a_run_that_ends_before_its_first_pod_writes_no_report(
 
 
 def test_a_recovery_that_is_not_over_yet_is_no_violation_so_far() -> None:
-    ledger = chaos_run.Ledger("stowage", 4.0)
+    ledger = Ledger("stowage", 4.0)
     under_way = ledger.disturbed(1.0, KILL_LEADER, limit_s=2.0)
     assert list(violations_so_far(ledger)) == []
     under_way.recovered_at = 9.0

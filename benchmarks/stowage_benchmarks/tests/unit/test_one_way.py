@@ -124,6 +124,26 @@ async def test_the_time_is_that_of_this_machine() -> None:
         assert begin <= passed_at <= time.monotonic()
 
 
+async def test_a_way_can_be_closed_after_its_connections_were_cancelled() -> None:
+    """As when SIGTERM ends a run: all tasks are cancelled before the way is closed."""
+    async with _way() as (_, way):
+        assert await _answer(way, b"first\n") == b"first\n"
+        reader, writer = await _connect(way)
+        writer.write(b"second\n")
+        assert await reader.readline() == b"second\n"
+        serving = [
+            task
+            for task in asyncio.all_tasks()
+            if "Way._serve" in getattr(task.get_coro(), "__qualname__", "")
+        ]
+        assert serving
+        for task in serving:
+            task.cancel()
+        async with asyncio.timeout(WAIT_S):
+            await way.close()
+        writer.close()
+
+
 async def test_every_replica_gets_a_way_of_its_own(tmp_path: Path) -> None:
     for name in REPLICAS:
         write_kubeconfig(kubeconfig_of(tmp_path, name), "http://127.0.0.1:1")
