@@ -213,7 +213,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 context.run(handle._callback, *handle._args)  # noqa: SLF001
             except (SystemExit, KeyboardInterrupt):
                 raise
-            except BaseException as error:  # noqa: BLE001 - as Handle does
+            except BaseException as error:
                 self.call_exception_handler(
                     {"message": f"Exception in callback {handle!r}", "exception": error}
                 )
