@@ -319,7 +319,8 @@ def _integer(kind: str, holder: Pod | Node, field: str, name: str, nano: int) ->
 
 
 def _exceeds_int64(name: str, nano: int) -> bool:
-    return abs(nano) > INT64_MAX * 10 ** (9 + _unit_exponent(name))
+    limit: int = INT64_MAX * 10 ** (9 + _unit_exponent(name))
+    return abs(nano) > limit
 
 
 def _whole_units(name: str, nano: int) -> int:
