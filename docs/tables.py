@@ -190,7 +190,7 @@ def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
     if not hasattr(command, "list_commands"):
         yield path, command
         return
-    for name in command.commands:
+    for name in command.list_commands(None):
         found = command.get_command(None, name)
         yield from _commands(f"{path} {name}", found)
 

@@ -114,7 +114,7 @@ def _all_flags() -> set[str]:
         command = commands.pop()
         for param in command.params:
             flags |= {*param.opts, *param.secondary_opts}
-        names = getattr(command, "commands", ())
+        names = command.list_commands(None) if hasattr(command, "list_commands") else ()
         commands.extend(command.get_command(None, name) for name in names)
     return flags
 

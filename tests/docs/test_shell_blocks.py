@@ -109,7 +109,7 @@ def _stowage_lines(block: Block) -> Iterator[list[str]]:
         for at, word in enumerate(words):
             if word == "stowage" or word.endswith("/bin/stowage"):
                 rest = words[at + 1 :]
-                if rest and rest[0] in group.commands:
+                if rest and rest[0] in group.list_commands(None):
                     yield rest
                 break
 

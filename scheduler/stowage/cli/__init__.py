@@ -1,5 +1,7 @@
 """The ``stowage`` command.
 
+The program begins in `program`, which imports `main`.
+
 One module per command: ``run`` runs the scheduler, ``config`` checks and shows configurations.
 Other installed distributions add commands through the entry-point group ``stowage.commands``. A
 command parses its flags, calls another package, and turns errors into a message and an exit status:
@@ -15,6 +17,7 @@ Invariants:
   distributions use.
 - Importing `main` imports no command. A command's module is imported when the command is called, or
   listed by ``stowage --help``.
+- A command of the scheduler itself hides one of the same name of another distribution.
 
 Rejected: argparse, because help panels and typed options would have to be written by hand.
 """

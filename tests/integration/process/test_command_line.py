@@ -61,6 +61,49 @@ def test_help_does_not_import_heavy_packages() -> None:
     assert answer.stdout.strip() == "[]"
 
 
+def test_a_command_of_the_scheduler_itself_needs_no_look_at_other_distributions() -> None:
+    code = (
+        "import importlib.metadata; importlib.metadata.entry_points = None; "
+        "from stowage.cli.main import app; app(['run', '--help'])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True
+    )
+    assert "--leader-elect" in answer.stdout
+
+
+def test_a_misspelt_command_of_another_distribution_is_suggested() -> None:
+    result = CliRunner().invoke(app, ["bnch"])
+    assert result.exit_code == 2
+    assert "Did you mean 'bench'?" in result.stderr
+
+
+def test_a_command_of_a_distribution_that_is_missing_names_it() -> None:
+    code = (
+        "import importlib.metadata; importlib.metadata.entry_points = lambda **_group: (); "
+        "from stowage.cli.main import app; app(['bench', '--help'])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, text=True
+    )
+    assert answer.returncode == 2
+    assert "'bench' needs the package stowage-benchmarks" in answer.stderr
+
+
+def test_the_program_imports_its_commands_without_garbage_collection() -> None:
+    code = (
+        "import gc, sys; from stowage.cli.program import main; "
+        "sys.argv = ['stowage', '--version']; gc.collect(); "
+        "gc.callbacks.append(lambda *_: print('collects', 'stowage.cli.main' in sys.modules)); "
+        "gc.set_threshold(100); main()"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True
+    )
+    assert "stowage 0" in answer.stdout
+    assert "collects False" not in answer.stdout
+
+
 def test_run_imports_no_other_command() -> None:
     code = (
         "import sys; from stowage.cli.main import app; "

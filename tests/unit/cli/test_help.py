@@ -14,7 +14,7 @@ from stowage.cli.main import app
 
 def commands(path: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     yield path, command
-    for name in getattr(command, "commands", ()):
+    for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
         yield from commands((*path, name), command.get_command(None, name))
 
 

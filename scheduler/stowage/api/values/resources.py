@@ -10,6 +10,7 @@ units and rounded up once, at the end: cpu to thousandths, others to whole units
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from stowage.api.decoding.errors import QUANTITY_EXPECTATION, InvalidObject, QuantityError
@@ -93,22 +94,32 @@ def node_allocatable(node: Node) -> dict[str, int]:
     """
     amounts = {}
     for name, text in node.status.allocatable.items():
-        field = f"status.allocatable[{name}]"
-        if name != PODS and not is_accounted(name):
-            continue
-        try:
-            nano = quantity_nano_value(text)
-        except QuantityError as error:
-            raise InvalidObject(
-                "Node",
-                node.metadata.name,
-                field,
-                str(text),
-                QUANTITY_EXPECTATION,
-                node.metadata.uid,
-            ) from error
-        amounts[name] = _integer("Node", node, field, name, nano)
+        if name == PODS or is_accounted(name):
+            amount = _allocatable_amount(name, text)
+            amounts[name] = _checked_amount(node, name) if amount is None else amount
     return amounts
+
+
+@lru_cache(maxsize=65536)
+def _allocatable_amount(name: str, text: str | int | float) -> int | None:
+    """The amount in the units of the resource, cached: nodes are alike; None if it is invalid."""
+    try:
+        nano = quantity_nano_value(text)
+    except QuantityError:
+        return None
+    return None if _exceeds_int64(name, nano) else _whole_units(name, nano)
+
+
+def _checked_amount(node: Node, name: str) -> int:
+    """The allocatable amount of one resource; the error says what is wrong with it."""
+    field, text = f"status.allocatable[{name}]", node.status.allocatable[name]
+    try:
+        nano = quantity_nano_value(text)
+    except QuantityError as error:
+        raise InvalidObject(
+            "Node", node.metadata.name, field, str(text), QUANTITY_EXPECTATION, node.metadata.uid
+        ) from error
+    return _integer("Node", node, field, name, nano)
 
 
 def _read(pod: Pod, compute: Callable[[Pod, _Amounts], _Amounts], defaults: _Amounts) -> _Amounts:
@@ -293,8 +304,7 @@ def _integers(pod: Pod, amounts: _Amounts) -> dict[str, int]:
 
 
 def _integer(kind: str, holder: Pod | Node, field: str, name: str, nano: int) -> int:
-    exponent = -3 if name == CPU else 0
-    if abs(nano) > INT64_MAX * 10 ** (9 + exponent):
+    if _exceeds_int64(name, nano):
         expectation = f"at most {INT64_MAX}" + ("m" if name == CPU else "")
         metadata = holder.metadata
         raise InvalidObject(
@@ -305,4 +315,18 @@ def _integer(kind: str, holder: Pod | Node, field: str, name: str, nano: int) ->
             expectation,
             metadata.uid,
         )
-    return rounded_up(nano, exponent)
+    return _whole_units(name, nano)
+
+
+def _exceeds_int64(name: str, nano: int) -> bool:
+    limit: int = INT64_MAX * 10 ** (9 + _unit_exponent(name))
+    return abs(nano) > limit
+
+
+def _whole_units(name: str, nano: int) -> int:
+    return rounded_up(nano, _unit_exponent(name))
+
+
+def _unit_exponent(name: str) -> int:
+    """The power of ten of a resource's unit: cpu is counted in thousandths."""
+    return -3 if name == CPU else 0
