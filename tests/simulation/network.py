@@ -261,8 +261,13 @@ class _Request:
             self._network.loop.call_outside(
                 self._network.delay(), self._deliver_request, body, arrived
             )
-        async with asyncio.timeout(timeout.total or timeout.sock_read):
+        limit_s = timeout.total or timeout.sock_read
+        timer = None if limit_s is None else self._network.loop.time_out(arrived, limit_s)
+        try:
             return await arrived
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     async def __aexit__(
         self,
