@@ -185,10 +185,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Call a function later on behalf of the simulation, even if the calling process ends."""
         self.call_at(self._now + delay_s, callback, *args, context=_OUTSIDE)
 
-    def time_out(self, future: asyncio.Future[Any], delay_s: float) -> ProcessTimer:
-        """Let a future fail after a delay: as `asyncio.timeout` around it, and cheaper."""
-        return self.call_at(self._now + delay_s, _fail, future)
-
     def _make_task(
         self, _loop: object, coro: Any, context: Context | None = None
     ) -> asyncio.Task[Any]:
@@ -252,11 +248,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _process_events(self, _events: object) -> None:
         return
-
-
-def _fail(future: asyncio.Future[Any]) -> None:
-    if not future.done():
-        future.set_exception(TimeoutError())
 
 
 _OUTSIDE: Context = copy_context()

@@ -261,13 +261,8 @@ class _Request:
             self._network.loop.call_outside(
                 self._network.delay(), self._deliver_request, body, arrived
             )
-        limit_s = timeout.total or timeout.sock_read
-        timer = None if limit_s is None else self._network.loop.time_out(arrived, limit_s)
-        try:
+        async with asyncio.timeout(timeout.total or timeout.sock_read):
             return await arrived
-        finally:
-            if timer is not None:
-                timer.cancel()
 
     async def __aexit__(
         self,

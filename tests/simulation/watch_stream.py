@@ -95,13 +95,9 @@ class WatchStream:
     async def readany(self) -> bytes:
         """The next chunk, when it has arrived; empty at the end."""
         if not self._chunks:
-            loop = self._network.loop
-            self._reader = loop.create_future()
-            timer = loop.time_out(self._reader, self._silence_s)
-            try:
+            self._reader = self._network.loop.create_future()
+            async with asyncio.timeout(self._silence_s):
                 await self._reader
-            finally:
-                timer.cancel()
         return self._chunks.popleft() or b""
 
     def _arrive(self, chunk: bytes | None) -> None:
