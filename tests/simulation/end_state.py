@@ -82,7 +82,7 @@ def cluster_violations(
     yield from _overlooked_pods(server, pods, waiting, extenders)
     yield from idle_allocations(server)
     for pod in waiting:
-        if not _is_gated(server, pod) and not pod.status.conditions:
+        if not pod.status.conditions and not _is_gated(server, pod):
             yield f"pod {pod.metadata.namespaced_name} is pending without a reason"
     for (process, uid, reason), times in server.events.items():
         if times > (1 if reason == "Scheduled" else MAX_EVENTS_OF_A_KIND):

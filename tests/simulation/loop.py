@@ -183,7 +183,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def call_outside(self, delay_s: float, callback: Callable[..., object], *args: object) -> None:
         """Call a function later on behalf of the simulation, even if the calling process ends."""
-        self.call_later(delay_s, callback, *args, context=_OUTSIDE)
+        self.call_at(self._now + delay_s, callback, *args, context=_OUTSIDE)
 
     def _make_task(
         self, _loop: object, coro: Any, context: Context | None = None

@@ -95,13 +95,9 @@ class WatchStream:
     async def readany(self) -> bytes:
         """The next chunk, when it has arrived; empty at the end."""
         if not self._chunks:
-            loop = self._network.loop
-            self._reader = loop.create_future()
-            silent = loop.call_later(self._silence_s, _end_silence, self._reader)
-            try:
+            self._reader = self._network.loop.create_future()
+            async with asyncio.timeout(self._silence_s):
                 await self._reader
-            finally:
-                silent.cancel()
         return self._chunks.popleft() or b""
 
     def _arrive(self, chunk: bytes | None) -> None:
@@ -127,9 +123,3 @@ class WatchStream:
         self._arrives_at = max(at_earliest, loop.time() + self._network.delay() + late_s)
         delay_s = self._arrives_at - loop.time()
         loop.call_outside(delay_s, self._arrive, chunk)
-
-
-def _end_silence(reader: asyncio.Future[None]) -> None:
-    """End a read after the read timeout of the client."""
-    if not reader.done():
-        reader.set_exception(TimeoutError())

@@ -66,6 +66,10 @@ class ActionType(IntFlag):
     UPDATE = UPDATE_NODE | UPDATE_POD | UPDATE_OTHER
     ALL = ADD | DELETE | UPDATE
 
+    def overlaps(self, other: ActionType) -> bool:
+        """Whether the two have an action in common; ``&`` makes a flag, which takes a µs."""
+        return int.__and__(self, other) != 0
+
 
 class EventResource(StrEnum):
     """The kinds of objects of cluster events that have names; ``fwk.EventResource`` of v1.36.
@@ -135,7 +139,7 @@ class ClusterEvent(msgspec.Struct, frozen=True):
         """
         if self.is_wildcard:
             return True
-        return self._covers(event.resource) and bool(self.action & event.action)
+        return self._covers(event.resource) and self.action.overlaps(event.action)
 
     def _covers(self, resource: EventResource | str) -> bool:
         if self.resource in (resource, EventResource.WILDCARD):

@@ -137,7 +137,7 @@ def assigned_pod_seen(state: EngineState, event: AssignedPodSeen, now: float) ->
             release_complete_gang(state, info, ASSIGNED_POD_ADD, now)
         state.queue.move_on_event(ASSIGNED_POD_ADD, None, info, now)
         return (ASSIGNED_POD_ADD,)
-    updates = [each for each in ASSIGNED_POD_UPDATES if each.action & change.actions]
+    updates = [each for each in ASSIGNED_POD_UPDATES if each.action.overlaps(change.actions)]
     for update in updates:
         state.queue.move_on_event(update, change.old, info, now)
     return updates
@@ -172,7 +172,7 @@ def node_seen(state: EngineState, event: NodeSeen, now: float) -> ClusterEvents:
     if change.actions & ActionType.ADD:
         state.queue.move_on_event(NODE_ADD, None, event.node, now)
         return (NODE_ADD,)
-    updates = [each for each in NODE_UPDATES if each.action & change.actions]
+    updates = [each for each in NODE_UPDATES if each.action.overlaps(change.actions)]
     for update in updates:
         state.queue.move_on_event(update, change.old, event.node, now)
     return updates

@@ -55,7 +55,9 @@ class FilterVerdict(msgspec.Struct, frozen=True):
         return not self.rejections and self.errors is None
 
     def rejected(self, num_nodes: int) -> BoolArray:
-        """``bool[nodes]``: nodes with at least one reason or an error."""
+        """``bool[nodes]``: nodes with at least one reason or an error; read-only."""
+        if len(self.rejections) == 1 and self.errors is None:
+            return self.rejections[0].mask
         mask = np.zeros(num_nodes, dtype=np.bool_)
         for rejection in self.rejections:
             mask |= rejection.mask

@@ -133,7 +133,7 @@ def test_adding_many_members_replaces_existing_ones() -> None:
 
 def test_members_pushed_after_a_bulk_follow_it_among_equal_keys() -> None:
     heap = _heap(("a", 1))
-    heap.push_all(["b", "c"], [(1,), (1,)], ["b", "c"])
-    heap.push_all(["d", "e"], [(1,), (1,)], ["d", "e"])
+    heap.push_all(["b", "c"], [(1,), (1,)], ["b", "c"], [0, 0])
+    heap.push_all(["d", "e"], [(1,), (1,)], ["d", "e"], [0, 0])
     heap.push("f", (1,), "f")
     assert _drain(heap) == ["a", "b", "c", "d", "e", "f"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -19,6 +19,7 @@ from stowage.framework.verdict import BoolArray, FilterVerdict, Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 
+_NONE_KNOWN: Mapping[str, FilterVerdict] = {}
 _KEPT = (Reads.NODE, Reads.USAGE)
 #: Filtering less than 1/4 of the rows costs less than updating the kept answers.
 _NARROW = 4
@@ -104,13 +105,16 @@ class FilterRun:
         if node_names is not None:
             feasible = feasible & _mask(rows, snapshot.num_rows)
             asked = snapshot.view(rows)
-        feasible, failed_somewhere = _narrow(active.cluster, state, pod, snapshot, feasible)
+        known: dict[str, FilterVerdict] = {}
+        feasible, failed_somewhere = _narrow(active.cluster, state, pod, snapshot, feasible, known)
+        if node_names is not None:
+            known.clear()  # they are about all nodes
         if failed_somewhere:
-            _raise_first(self._verdicts(active, state, pod, asked))
+            _raise_first(self._verdicts(active, state, pod, asked, known))
         return FilterResult(
             feasible,
             asked,
-            lambda: self._verdicts(active, state, pod, asked),
+            lambda: self._verdicts(active, state, pod, asked, known),
             rows=accepted.feasible_rows() if feasible is accepted.feasible else None,
         )
 
@@ -143,17 +147,32 @@ class FilterRun:
         return kept
 
     def judge(
-        self, plugins: Iterable[FilterPlugin], state: CycleState, pod: PodInfo, view: NodeView
+        self,
+        plugins: Iterable[FilterPlugin],
+        state: CycleState,
+        pod: PodInfo,
+        view: NodeView,
+        known: Mapping[str, FilterVerdict] = _NONE_KNOWN,
     ) -> list[PluginVerdict]:
-        """Every plugin's full answer about the nodes of `view`."""
+        """Every plugin's full answer about the nodes of `view`.
+
+        Plugins in `known` are not asked: they have answered in this cycle about the same nodes.
+        """
         return [
-            PluginVerdict(plugin.name, verdict_of(plugin, state, pod, view)) for plugin in plugins
+            PluginVerdict(each.name, known.get(each.name) or verdict_of(each, state, pod, view))
+            for each in plugins
         ]
 
     def _verdicts(
-        self, active: ActiveFilters, state: CycleState, pod: PodInfo, view: NodeView
+        self,
+        active: ActiveFilters,
+        state: CycleState,
+        pod: PodInfo,
+        view: NodeView,
+        known: Mapping[str, FilterVerdict] = _NONE_KNOWN,
     ) -> NodeVerdicts:
-        return NodeVerdicts(view, self.judge(active.all, state, pod, view), self._counts_all)
+        answers = self.judge(active.all, state, pod, view, known)
+        return NodeVerdicts(view, answers, self._counts_all)
 
     def _run_on(
         self, active: ActiveFilters, state: CycleState, pod: PodInfo, view: NodeView
@@ -203,14 +222,15 @@ def _narrow(
     pod: PodInfo,
     snapshot: Snapshot,
     feasible: BoolArray,
+    known: dict[str, FilterVerdict],
 ) -> tuple[BoolArray, bool]:
     """The nodes of `feasible` that these plugins accept, and whether one of them failed somewhere.
 
-    The mask is `feasible` itself if they accept all.
+    The mask is `feasible` itself if they accept all. `known` receives their answers, by plugin.
     """
     failed_somewhere = False
     for plugin in plugins:
-        verdict = verdict_of(plugin, state, pod, snapshot.all_nodes)
+        verdict = known[plugin.name] = verdict_of(plugin, state, pod, snapshot.all_nodes)
         if not verdict.accepts_all:
             feasible = feasible & ~verdict.rejected(len(feasible))
             failed_somewhere |= verdict.errors is not None

@@ -14,7 +14,7 @@ from stowage.operator import clock
 from stowage.operator.client.api_error import ApiError, error_from_answer
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.direct_writes import Answer, Write
-from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Timeouts
+from stowage.operator.client.timeouts import Timeouts, client_timeout
 
 JSON = "application/json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
@@ -147,9 +147,7 @@ class ApiClient:
             read_timeout_s: Without data for this long, the watch ends with `TimeoutError`.
             on_answer: Called once the server has accepted the watch, before any data.
         """
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=CONNECT_WITHIN_S, sock_read=read_timeout_s
-        )
+        timeout = client_timeout(None, read_timeout_s)
         url = self._url(path).with_query(params)
         try:
             async with AsyncExitStack() as cleanup:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import aiohttp
 import msgspec
 
@@ -27,7 +29,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def request_timeout(self) -> aiohttp.ClientTimeout:
         """Timeout of a request for one object."""
-        return aiohttp.ClientTimeout(total=self.request_s, sock_connect=CONNECT_WITHIN_S)
+        return client_timeout(self.request_s)
 
     def watch_timeout_s(self, jitter: float) -> int:
         """Duration of a watch, for its ``timeoutSeconds``: between half and 3/4 of `watch_idle_s`.
@@ -43,5 +45,10 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def list_timeout(self) -> aiohttp.ClientTimeout:
         """Timeout of a request for a page of a list."""
-        total = LIST_FACTOR * self.request_s
-        return aiohttp.ClientTimeout(total=total, sock_connect=CONNECT_WITHIN_S)
+        return client_timeout(LIST_FACTOR * self.request_s)
+
+
+@cache
+def client_timeout(total_s: float | None, read_s: float | None = None) -> aiohttp.ClientTimeout:
+    """The limits of a request in seconds: in all, and without data; each is made once."""
+    return aiohttp.ClientTimeout(total=total_s, sock_connect=CONNECT_WITHIN_S, sock_read=read_s)

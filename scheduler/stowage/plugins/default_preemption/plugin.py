@@ -106,7 +106,7 @@ class DefaultPreemption:
         search = find_candidates(
             dry_run,
             snapshot,
-            np.roll(rows, -offset),
+            np.concatenate((rows[offset:], rows[:offset])),
             wanted,
             respects_budgets=self._args.respects_budgets,
         )

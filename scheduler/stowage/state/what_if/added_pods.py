@@ -95,7 +95,7 @@ class AddedPods:
 
     def _by_code(self) -> Iterator[tuple[int, PodVariant]]:
         values = self._known_variants.values
-        for code in np.unique(self._codes).tolist():
+        for code in sorted(set(self._codes.tolist())):
             variant = values[code]
             if variant is not None:
                 yield code, variant
