@@ -98,6 +98,15 @@ def test_the_program_imports_its_commands_without_garbage_collection() -> None:
     assert "collects too early" not in answer.stdout
 
 
+def test_an_interrupt_during_the_imports_ends_without_a_traceback() -> None:
+    code = (
+        "import signal, sys; from stowage.cli.program import main; "
+        "find = lambda name, *_: name == 'typer' and signal.raise_signal(signal.SIGINT) or None; "
+        "sys.meta_path.insert(0, type('Interrupts', (), {'find_spec': staticmethod(find)})); main()"
+    )
+    assert _python(code, status=130).stderr == ""
+
+
 def test_run_imports_no_other_command() -> None:
     code = (
         "import sys; from stowage.cli.main import app; "
