@@ -83,7 +83,7 @@ def test_a_missing_extra_is_named(workload: Path, monkeypatch: pytest.MonkeyPatc
     status, _, err = run(workload)
     assert status == 1
     assert "stowage tune needs the package optuna" in err
-    assert "pip install 'stowage[simulate]'" in err
+    assert "Stowage's extra simulate has it" in err
 
 
 def _gain(metric: str, mean: float, margin: float | None) -> Gain:
