@@ -21,17 +21,18 @@ def check_shared_scores(
     pod: PodInfo,
     nodes: NodeView,
     raw: Int64Array,
-) -> None:
-    """Assert that the shared scores stand for `raw`, and for these normalised."""
+) -> str:
+    """Assert that the shared scores stand for `raw`; returns the form in which they came."""
     assert isinstance(plugin, SharedScorePlugin)
     normalized = plugin.normalize_score(state, pod, nodes, raw)
     shared = plugin.shared_scores(state, pod, nodes)
     if isinstance(shared, np.ndarray):
         assert shared.tolist() == raw.tolist()
-        return
+        return "nodes"
     of_distinct = plugin.normalize_score(state, pod, nodes, shared.distinct)
     picked = shared.picked(np.arange(len(nodes)), of_distinct)
     assert picked == (tuple(raw.tolist()), tuple(normalized.tolist()))
     total = np.arange(len(nodes))
     shared.add_to(total, of_distinct * _WEIGHT)
     assert total.tolist() == (np.arange(len(nodes)) + normalized * _WEIGHT).tolist()
+    return type(shared).__name__
