@@ -15,7 +15,6 @@ import csv
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -34,6 +33,7 @@ from stowage.api.config.legacy_algorithms import (
 )
 from stowage.api.config.types import KubeSchedulerConfiguration
 from stowage.cli.main import app
+from stowage.cli.plain_help import argument_name, value_name
 from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, ExtensionPoint, takes_part
 from stowage.operator.metrics import definitions
 from stowage.operator.metrics.definition import Definition
@@ -207,22 +207,14 @@ def _argument(param: Any) -> str:
     help_text = (getattr(param, "help", "") or "").rstrip(".")
     optional = "" if param.required else "optional"
     note = "; ".join(filter(None, (optional, help_text)))
-    name = (param.metavar or param.name or "").upper()
+    name = argument_name(param)
     return f"`{name}` ({note})" if note else f"`{name}`"
 
 
 def _option(param: Any) -> tuple[str, str, str, str]:
     names = ", ".join(map(_code, [*param.opts, *param.secondary_opts]))
-    value = "" if param.is_flag else (param.metavar or _type_name(param))
+    value = "" if param.is_flag else value_name(param)
     return names, _code(value), _default(param), _one_line(param.help or "")
-
-
-def _type_name(param: Any) -> str:
-    kind = param.type_descriptor.annotation
-    if inspect.isclass(kind) and issubclass(kind, Enum):
-        return "|".join(str(choice.value) for choice in kind)
-    kind = next(iter(getattr(kind, "__args__", ())), kind)  # list[str] is given several times
-    return {int: "INT", float: "NUMBER", str: "TEXT"}.get(kind, "FILE")
 
 
 def _default(param: Any) -> str:

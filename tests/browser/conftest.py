@@ -39,10 +39,8 @@ Opener = Callable[..., "Page"]
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """The system's Chromium."""
-    pytest.importorskip("axe_playwright_python", reason="pip install 'stowage[browser]'")
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="pip install 'stowage[browser]' brings playwright"
-    )
+    pytest.importorskip("axe_playwright_python", reason="make chromium installs it")
+    playwright = pytest.importorskip("playwright.sync_api", reason="make chromium installs it")
     found = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if found is None:
         pytest.skip(f"there is no Chromium: none of {', '.join(CHROMIUM)} is in the PATH")

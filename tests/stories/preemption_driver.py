@@ -74,3 +74,8 @@ class PreemptionDriver(EngineDriver):
         self.pods[pod.metadata.name] = pod
         self.handle(AssignedPodSeen(pod) if pod.spec.node_name else PendingPodSeen(pod))
         return pod
+
+
+def names(evictions: list[EvictPod]) -> list[str]:
+    """The names of the victims."""
+    return [each.victim.name for each in evictions]

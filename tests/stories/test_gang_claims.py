@@ -9,8 +9,8 @@ from stowage.api.instructions import BindClaims, Instruction
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.objects.pod import PodSchedulingGroup
 from stowage.api.values.claim_writes import with_finalizer, with_reservation
+from tests.stories.claim_driver import WRITTEN_AT, ClaimDriver, bound_to, failures
 from tests.stories.gang_driver import make_group
-from tests.stories.test_claims import WRITTEN_AT, ClaimDriver, bound_to, failures
 from tests.support.device_builders import make_claim, pod_with_claims, request, with_version
 from tests.support.engines import of_type
 

@@ -6,10 +6,10 @@ from stowage.api.events import NamespaceSeen
 from stowage.api.instructions import EvictPod
 from stowage.api.objects.pod import Affinity, PodAffinity, TopologySpreadConstraint
 from stowage.api.objects.volume import GCEPersistentDiskVolumeSource, Volume
-from tests.stories.preemption_driver import HIGHER, PreemptionDriver
+from tests.stories.preemption_driver import HIGHER, PreemptionDriver, names
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_namespace
 
-ZONE = "zone"
+ZONE, RACK = "zone", "rack"
 
 
 def _in_one_zone() -> PreemptionDriver:
@@ -22,7 +22,7 @@ def _in_one_zone() -> PreemptionDriver:
 
 def _evicted(driver: PreemptionDriver) -> list[str]:
     driver.schedule_next()
-    return [each.victim.name for each in driver.take(EvictPod)]
+    return names(driver.take(EvictPod))
 
 
 def _apart_from(*terms: tuple[str, str]) -> Affinity:
@@ -61,19 +61,18 @@ def test_a_victim_that_keeps_a_namespace_away_makes_room_by_its_end() -> None:
 def test_nodes_without_all_topology_keys_are_no_domains_in_a_dry_run() -> None:
     """The node ``b`` has a zone and no rack, so its empty zone makes no skew."""
     driver = PreemptionDriver()
-    driver.add_nodes("a", cpu="3", labels={"zone": "z1", "rack": "r1"})
-    driver.add_nodes("b", cpu="3", labels={"zone": "z2"})
+    driver.add_nodes("a", cpu="3", labels={ZONE: "z1", RACK: "r1"})
+    driver.add_nodes("b", cpu="3", labels={ZONE: "z2"})
     for name in ("web-0", "web-1"):
         driver.show_running(name, "a", priority=HIGHER, labels={"app": "web"})
     driver.show_running("low", "a")
     selector = label_selector({"app": "web"})
     constraints = tuple(
         TopologySpreadConstraint(1, key, "DoNotSchedule", label_selector=selector)
-        for key in ("zone", "rack")
+        for key in (ZONE, RACK)
     )
     driver.show_pending("p", labels={"app": "web"}, topology_spread_constraints=constraints)
-    driver.schedule_next()
-    assert [each.victim.name for each in driver.take(EvictPod)] == ["low"]
+    assert _evicted(driver) == ["low"]
 
 
 def test_a_victim_that_uses_the_disk_of_the_preemptor_makes_room_by_its_end() -> None:

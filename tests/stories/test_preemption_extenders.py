@@ -26,7 +26,7 @@ from stowage.api.instructions import (
 )
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
-from tests.stories.preemption_driver import HIGHER, LOW, PreemptionDriver
+from tests.stories.preemption_driver import HIGHER, LOW, PreemptionDriver, names
 from tests.support.builders import label_selector
 from tests.support.engines import of_type
 
@@ -71,7 +71,7 @@ def test_extenders_review_all_candidates_and_the_remaining_one_is_preempted(
     left = {"n1": question.candidates["n1"]}
     driver.handle(VictimsReviewed(question.pod.uid, question.number, left))
     answer = driver.schedule_next()
-    assert [each.victim.name for each in of_type(EvictPod, answer)] == ["d"]
+    assert names(of_type(EvictPod, answer)) == ["d"]
     assert of_type(PatchPodStatus, answer)[0].nominated_node_name == "n1"
     assert len(of_type(PreemptionAttempted, answer)) == 1
 
@@ -82,7 +82,7 @@ def test_extenders_may_name_other_victims_on_the_node(driver: PreemptionDriver) 
     # The engine finds the pod by its UID.
     named = VictimsOnNode((PodReference("", "", "uid-a"),))
     driver.handle(VictimsReviewed(question.pod.uid, question.number, {"n0": named}))
-    assert [each.victim.name for each in of_type(EvictPod, driver.schedule_next())] == ["a"]
+    assert names(of_type(EvictPod, driver.schedule_next())) == ["a"]
 
 
 def test_a_victim_that_is_not_on_the_node_is_an_error(driver: PreemptionDriver) -> None:

@@ -10,7 +10,7 @@ from stowage.api.events import (
     VolumesWritten,
 )
 from stowage.api.instructions import BindClaims, BindPod, BindVolumes
-from tests.stories.test_claims import written
+from tests.stories.claim_driver import written
 from tests.support import device_builders, volume_builders
 from tests.support.builders import HOSTNAME
 from tests.support.device_builders import make_slice, pod_with_claims

@@ -20,6 +20,7 @@ ALL = [
 OTHERS = [each for each in ALL if not each.startswith("stowage")]
 VERSION = Path("scheduler/stowage/VERSION").read_text(encoding="utf-8").strip()
 MOST_AT_RUN_TIME = 14
+CODE = ("scheduler", "simcluster", "benchmarks", "tests")
 
 
 def test_run_time_dependencies_are_few() -> None:
@@ -51,3 +52,16 @@ def test_a_distribution_names_this_version_of_the_others(project: str) -> None:
     ours = [Requirement(each) for each in named if each.startswith("stowage")]
     assert ours
     assert {str(each.specifier) for each in ours} == {f"=={VERSION}"}
+
+
+def test_nothing_tells_to_install_the_project_of_this_name_on_pypi() -> None:
+    """Neither a page nor a message: on PyPI, stowage is a manager of dotfiles."""
+    told = re.compile(r"\b(pip|pipx|uv) +(pip +)?install +(-\S+ +)*['\"]?stowage\b(?![/_])")
+    places = [
+        *Path().glob("*.md"),
+        *(file for folder in ("docs", "examples") for file in Path(folder).rglob("*.md")),
+        *(file for folder in CODE for file in Path(folder).rglob("*.py")),
+    ]
+    assert len(places) > 1000
+    found = [str(each) for each in places if told.search(each.read_text(encoding="utf-8"))]
+    assert found == []

@@ -70,7 +70,9 @@ def plot_results(results: Sequence[E2EResult], file: Path) -> None:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
     except ImportError as error:
-        raise PlotLibraryMissingError("pip install 'stowage-benchmarks[plot]' to draw") from error
+        raise PlotLibraryMissingError(
+            "to draw, install matplotlib, or stowage-benchmarks with the extra plot"
+        ) from error
     cases = by_case(results)[::-1]
     figure = Figure(figsize=(11, 1.5 + 0.3 * len(cases)), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)

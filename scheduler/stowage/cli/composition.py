@@ -254,7 +254,7 @@ def _tracing(tracing: TracingConfiguration) -> TracingOptions | None:
     if not rate:
         return None
     if not is_opentelemetry_installed():
-        expectation = "0, as OpenTelemetry is not installed: install stowage[tracing]"
+        expectation = "0, as OpenTelemetry is not installed; Stowage's extra tracing has it"
         raise InvalidConfiguration(
             [ConfigError("tracing.samplingRatePerMillion", rate, expectation)]
         )

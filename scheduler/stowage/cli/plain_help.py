@@ -5,8 +5,10 @@ Rejected: Rich's tables, which cut flag names in a narrow terminal.
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from collections.abc import Iterable
+from enum import Enum
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -23,6 +25,16 @@ class PlainCommand(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, which read their values without Pydantic."""
         return read_flags_directly(super().get_params(ctx))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What follows the command in its usage: ``[OPTIONS] FILE...``."""
+        arguments = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
+        pieces = [
+            name if each.required or name.endswith("]") else f"[{name}]"
+            for each in arguments
+            for name in [argument_name(each)]
+        ]
+        return [self.options_metavar or "", *pieces]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and the flags."""
@@ -59,15 +71,34 @@ class PlainGroup(TyperGroup):
 def _write_parameters(command: Any, ctx: Any, formatter: Any) -> None:
     panels: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.get_params(ctx):
-        record = parameter.get_help_record(ctx)
         own = "Options"
+        if parameter.param_type_name == "option" and not parameter.is_flag:
+            parameter.metavar = value_name(parameter)
+        record = parameter.get_help_record(ctx)
         if parameter.param_type_name == "argument":
-            own, record = "Arguments", (parameter.metavar or parameter.name.upper(), record[1])
+            own, record = "Arguments", (argument_name(parameter), record[1])
         if record is not None:
             panels.setdefault(_panel(parameter, own), []).append(record)
     for panel, records in panels.items():
         with formatter.section(panel):
             _write_records(formatter, records)
+
+
+def value_name(option: Any) -> str:
+    """What stands for the value of a flag in help: its own name, its choices, or its type."""
+    if option.metavar:
+        return str(option.metavar)
+    kind = option.type_descriptor.annotation
+    if inspect.isclass(kind) and issubclass(kind, Enum):
+        return "|".join(str(choice.value) for choice in kind)
+    kind = next(iter(getattr(kind, "__args__", ())), kind)  # list[str] is given several times
+    return {int: "INT", float: "FLOAT", str: "TEXT"}.get(kind, "FILE")
+
+
+def argument_name(argument: Any) -> str:
+    """The name of an argument, with dots if there may be several."""
+    name: str = argument.metavar or argument.name.upper()
+    return name if argument.nargs == 1 or "..." in name else f"{name}..."
 
 
 def _panel(item: Any, default: str) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from stowage.cli.imports import garbage_collection_paused
 
+_INTERRUPTED = 128 + 2
+"""The exit status of a shell's command that SIGINT ends."""
+
 
 def main(program: str | None = None) -> None:
     """Run the command of the process's arguments, and exit.
@@ -11,7 +14,11 @@ def main(program: str | None = None) -> None:
     Args:
         program: What help texts call the program; None for the file that was called.
     """
-    with garbage_collection_paused():
-        from stowage.cli.main import app  # noqa: PLC0415
+    try:
+        with garbage_collection_paused():
+            from stowage.cli.main import app  # noqa: PLC0415
 
-    app(prog_name=program)
+        app(prog_name=program)
+    except KeyboardInterrupt:
+        # During an import; the commands handle it themselves.
+        raise SystemExit(_INTERRUPTED) from None

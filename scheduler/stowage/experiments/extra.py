@@ -31,7 +31,7 @@ def import_extra(module: str, purpose: str) -> Any:
     package = module.partition(".")[0]
     if not is_installed(package):
         raise MissingExtra(
-            f"{purpose} needs the package {package}, which is not installed; "
-            f"the extra {EXTRA} has it: pip install 'stowage[{EXTRA}]'"
+            f"{purpose} needs the package {package}, which is not installed. Stowage's extra "
+            f"{EXTRA} has it: see docs/how-to/install.md (stowage on PyPI is another project)"
         )
     return import_module(module)

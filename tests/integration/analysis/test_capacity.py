@@ -50,6 +50,16 @@ def test_the_number_is_counted_for_each_group_of_nodes(tmp_path: Path) -> None:
     assert "the next one: 0/3 nodes are available: 3 Insufficient cpu." in table
 
 
+def test_of_several_kinds_of_pods_the_first_is_counted_and_named(tmp_path: Path) -> None:
+    spec = {"replicas": 2, "template": {"spec": POD["spec"]}}
+    workload = {"kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    flags = ("--from", objects(tmp_path), "-f", "-")
+    done = run_stowage("capacity", *flags, stdin=yaml.safe_dump_all([workload, POD]))
+    assert done.stderr == "note: counting pods like web-0, the first of 2 in the manifests\n"
+    assert "9 more pods fit" in done.stdout
+    assert run_stowage("capacity", *flags, stdin=yaml.safe_dump(workload)).stderr == ""
+
+
 def test_a_manifest_without_pods_is_refused(tmp_path: Path) -> None:
     manifest = tmp_path / "service.yaml"
     manifest.write_text("{kind: Service, metadata: {name: s}}")

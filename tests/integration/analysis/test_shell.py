@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def test_questions_are_answered_one_after_the_other(tmp_path: Path) -> None:
     assert done.stderr.count("3 nodes, 0 pods") == 2
     assert "there is no pod default/none" in done.stderr
     assert "No closing quotation" in done.stderr
-    assert "No such command" in done.stderr
+    assert "no question begins with nonsense" in done.stderr
 
 
 def test_a_cluster_that_cannot_be_read_ends_the_shell(tmp_path: Path) -> None:
@@ -113,6 +114,26 @@ def test_a_question_that_fails_leaves_no_answer(tmp_path: Path) -> None:
     answer_line("compact --nonsense", contents, Console())
     answer_line("explain node n1", contents, Console())
     assert contents.compacted is None
+
+
+@pytest.mark.parametrize("line", ["capactiy -f pod.yaml", "'[red]x'", "''"])
+def test_a_line_that_is_no_question_names_those_that_are(
+    line: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    contents = ClusterContents(read_files([Path(objects(tmp_path))]), make_frameworks(NO_PROFILES))
+    answer_line(line, contents, Console(stderr=True, width=200))
+    word = shlex.split(line)[0]
+    message = f"error: no question begins with {word}; ask: explain, what-if, capacity, compact;"
+    assert capfd.readouterr().err.startswith(message)
+
+
+@pytest.mark.parametrize("line", ["help capacity", "capacity --help"])
+def test_help_describes_a_question(
+    line: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    contents = ClusterContents(read_files([Path(objects(tmp_path))]), make_frameworks(NO_PROFILES))
+    answer_line(line, contents, Console())
+    assert "Count how many more pods like one fit" in capfd.readouterr().out
 
 
 def test_a_line_may_not_name_another_cluster(

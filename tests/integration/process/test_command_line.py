@@ -1,5 +1,7 @@
 """Help texts of the commands, and the packages that they import."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
 
@@ -9,6 +11,14 @@ from typer.testing import CliRunner
 from stowage.cli.main import app
 
 COMMANDS = ["run", "cluster", "demo", "bench", "bench e2e", "config", "config check"]
+
+
+def _python(code: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run code in an interpreter of its own, which must end with this status."""
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, capture_output=True, check=False, text=True)
+    assert ended.returncode == status, ended.stderr
+    return ended
 
 
 def test_help_lists_the_commands_and_examples() -> None:
@@ -23,9 +33,7 @@ def test_help_shows_examples_of_installed_commands_only() -> None:
         "import importlib.metadata; importlib.metadata.entry_points = lambda **_group: (); "
         "from stowage.cli.main import app; app(['--help'])"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, text=True
-    )
+    answer = _python(code)
     assert "stowage run --kubeconfig" in answer.stdout
     assert "demo" not in answer.stdout
 
@@ -55,9 +63,7 @@ def test_help_does_not_import_heavy_packages() -> None:
         "import sys; import stowage.cli.main; "
         "print([name for name in ('kopf', 'kubernetes', 'numpy') if name in sys.modules])"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, text=True
-    )
+    answer = _python(code)
     assert answer.stdout.strip() == "[]"
 
 
@@ -66,16 +72,8 @@ def test_a_command_of_the_scheduler_itself_needs_no_look_at_other_distributions(
         "import importlib.metadata; importlib.metadata.entry_points = None; "
         "from stowage.cli.main import app; app(['run', '--help'])"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, text=True
-    )
+    answer = _python(code)
     assert "--leader-elect" in answer.stdout
-
-
-def test_a_misspelt_command_of_another_distribution_is_suggested() -> None:
-    result = CliRunner().invoke(app, ["bnch"])
-    assert result.exit_code == 2
-    assert "Did you mean 'bench'?" in result.stderr
 
 
 def test_a_command_of_a_distribution_that_is_missing_names_it() -> None:
@@ -83,10 +81,7 @@ def test_a_command_of_a_distribution_that_is_missing_names_it() -> None:
         "import importlib.metadata; importlib.metadata.entry_points = lambda **_group: (); "
         "from stowage.cli.main import app; app(['bench', '--help'])"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=False, text=True
-    )
-    assert answer.returncode == 2
+    answer = _python(code, status=2)
     assert "'bench' needs the package stowage-benchmarks" in answer.stderr
 
 
@@ -94,14 +89,22 @@ def test_the_program_imports_its_commands_without_garbage_collection() -> None:
     code = (
         "import gc, sys; from stowage.cli.program import main; "
         "sys.argv = ['stowage', '--version']; gc.collect(); "
-        "gc.callbacks.append(lambda *_: print('collects', 'stowage.cli.main' in sys.modules)); "
+        "imported = lambda: hasattr(sys.modules.get('stowage.cli.main'), 'app'); "
+        "gc.callbacks.append(lambda *_: imported() or print('collects too early')); "
         "gc.set_threshold(100); main()"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, text=True
-    )
+    answer = _python(code)
     assert "stowage 0" in answer.stdout
-    assert "collects False" not in answer.stdout
+    assert "collects too early" not in answer.stdout
+
+
+def test_an_interrupt_during_the_imports_ends_without_a_traceback() -> None:
+    code = (
+        "import signal, sys; from stowage.cli.program import main; "
+        "find = lambda name, *_: name == 'typer' and signal.raise_signal(signal.SIGINT) or None; "
+        "sys.meta_path.insert(0, type('Interrupts', (), {'find_spec': staticmethod(find)})); main()"
+    )
+    assert _python(code, status=130).stderr == ""
 
 
 def test_run_imports_no_other_command() -> None:
@@ -110,16 +113,17 @@ def test_run_imports_no_other_command() -> None:
         "app(['run', '--help'], standalone_mode=False); "
         "print([name for name in sys.modules if name.startswith('stowage.cli.')])"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, text=True
-    )
+    answer = _python(code)
     loaded = answer.stdout.splitlines()[-1]
     assert "'stowage.cli.run'" in loaded
     for other in ("bench", "cluster", "demo", "dump", "config"):
         assert f"'stowage.cli.{other}'" not in loaded
 
 
-def test_the_error_for_a_mistyped_command_suggests_the_right_one() -> None:
-    result = CliRunner().invoke(app, ["clutser"])
+@pytest.mark.parametrize(
+    ("mistyped", "meant"), [("dmup", "dump"), ("clutser", "cluster"), ("bnch", "bench")]
+)
+def test_the_error_for_a_mistyped_command_suggests_the_right_one(mistyped: str, meant: str) -> None:
+    result = CliRunner().invoke(app, [mistyped])
     assert result.exit_code == 2
-    assert "Did you mean 'cluster'?" in result.stderr
+    assert f"Did you mean '{meant}'?" in result.stderr

@@ -42,6 +42,21 @@ def test_the_help_lists_the_commands_with_examples() -> None:
     assert "    stowage config check config.yaml\n" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("config check", "FILE..."),
+        ("config show", "[FILE]"),
+        ("simulate", "FILE..."),
+        ("explain pod", "[NAMESPACE/]NAME"),
+        ("replay", "RECORDING"),
+    ],
+)
+def test_the_usage_names_the_arguments(command: str, arguments: str) -> None:
+    result = CliRunner().invoke(app, [*command.split(), "--help"])
+    assert result.stdout.partition("\n")[0].endswith(f"{command} [OPTIONS] {arguments}")
+
+
 @pytest.mark.parametrize("flag", ["--version", "-V"])
 def test_the_version_is_printed(flag: str) -> None:
     result = CliRunner().invoke(app, [flag])

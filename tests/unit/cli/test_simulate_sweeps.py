@@ -129,4 +129,5 @@ def test_a_missing_extra_is_named_before_the_first_experiment(
     ):
         status, out, err = run(workload, "--seeds", "1-2", *flags)
         assert (status, out) == (1, "")
-        assert "pip install 'stowage[simulate]'" in err
+        assert "Stowage's extra simulate has it" in err
+        assert "pip install" not in err, "stowage on PyPI is another project"

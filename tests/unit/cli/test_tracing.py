@@ -49,7 +49,7 @@ def test_a_rate_without_opentelemetry_names_the_field_and_the_extra(
     assert answer.exit_code == 1
     output = " ".join(answer.output.split())
     assert "tracing.samplingRatePerMillion" in output
-    assert "install stowage[tracing]" in output
+    assert "Stowage's extra tracing has it" in output
 
 
 def test_a_rate_of_zero_needs_no_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:

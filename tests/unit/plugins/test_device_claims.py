@@ -27,7 +27,7 @@ from tests.support.device_builders import (
     pod_with_claims,
     request,
 )
-from tests.unit.plugins.test_dynamic_resources import cluster_of, framework_for, schedule
+from tests.unit.plugins.device_cluster import cluster_of, framework_for, schedule
 
 SMALL = 'device.attributes["gpu.example.com"].model == "small"'
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
@@ -13,22 +11,17 @@ from stowage.api.objects.device import (
 )
 from stowage.api.objects.meta import Condition, OwnerReference
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from stowage.api.objects.pod import Pod, PodResourceClaim, PodResourceClaimStatus, PodStatus
+from stowage.api.objects.pod import PodResourceClaim, PodResourceClaimStatus, PodStatus
 from stowage.api.status import Code
 from stowage.api.values.claim_writes import EXTENDED_RESOURCE_CLAIM
 from stowage.api.values.duration import Duration
 from stowage.engine.scheduling import (
     Failed,
-    SchedulingOutcome,
-    SchedulingRequest,
-    TieBreaker,
-    Unschedulable,
-    schedule_pod,
 )
 from stowage.engine.state.time_limits import TimeLimits
-from stowage.framework import CycleState, Diagnosis, Framework
+from stowage.framework import CycleState, Diagnosis
 from stowage.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
-from stowage.state import ClusterCache, make_pod_info
+from stowage.state import make_pod_info
 from tests.support.builders import make_node, make_pod
 from tests.support.device_builders import (
     allocated,
@@ -41,43 +34,10 @@ from tests.support.device_builders import (
 )
 from tests.support.engines import of_type
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
-from tests.support.plugins.small_plugins import framework_of
+from tests.unit.plugins.device_cluster import cluster_of, framework_for, reason, schedule
 from tests.unit.plugins.single_plugin import pre_filter
 
 PLUGIN = DynamicResources(DynamicResourcesArgs())
-
-
-def cluster_of(*objects: Any) -> ClusterCache:
-    """A cluster of nodes, slices, classes and claims."""
-    cache = ClusterCache()
-    for each in objects:
-        if hasattr(each.spec, "unschedulable"):
-            cache.update_node(each)
-        else:
-            cache.update_device_object(each)
-    return cache
-
-
-def framework_for(cache: ClusterCache, **args: Any) -> Framework:
-    framework = framework_of(DynamicResources(DynamicResourcesArgs(**args)))
-    framework.read_snapshots(cache.snapshot)
-    return framework
-
-
-def schedule(
-    cache: ClusterCache, pod: Pod, state: CycleState | None = None, **args: Any
-) -> SchedulingOutcome:
-    """The decision about a pod with this plugin alone."""
-    info, cycle = make_pod_info(pod, cache.classes), state or CycleState()
-    ties = TieBreaker(lambda _: 0)
-    return schedule_pod(
-        SchedulingRequest(framework_for(cache, **args), cache.snapshot(), info, cycle, ties)
-    )
-
-
-def reason(outcome: SchedulingOutcome) -> str:
-    assert isinstance(outcome, Unschedulable)
-    return outcome.message
 
 
 def test_a_pod_without_claims_passes_with_equal_scores() -> None:

@@ -13,6 +13,17 @@ _LEVEL = 0.95
 _STEPS = 80
 
 
+def significant(value: float, digits: int, sign: str = "") -> str:
+    """A number with so many significant digits, and never with an exponent above zero.
+
+    Examples:
+        >>> significant(0.123456, 3), significant(1514.6, 3), significant(-240.4, 2, "+")
+        ('0.123', '1,510', '-240')
+    """
+    text = f"{value:{sign}.{digits}g}"
+    return f"{float(text):{sign},.0f}" if "e+" in text else text
+
+
 class Estimate(msgspec.Struct, frozen=True, rename="camel"):
     """A mean over seeds.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 
 from stowage.analysis.capacity import capacity
 from stowage.analysis.changed_weights import with_weights
@@ -20,6 +21,7 @@ from stowage.analysis.recorded_decision import explain_recorded
 from stowage.analysis.what_if import Question, what_if
 from stowage.analysis.workload_pods import InvalidManifest, objects_of_manifests
 from stowage.api.decisions import DecisionQuery
+from stowage.api.objects.meta import controller_of
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.pod_groups import CoschedulingPodGroup, PodGroup
 from stowage.cli.ask.capacity_tables import (
@@ -129,6 +131,12 @@ def answer_capacity(
         if gang is not None:
             write_answer(gang_capacity(loaded, gang, limit), output, gang_capacity_tables)
             return
+        num_kinds = len({_origin(each) for each in made.pods()})
+        if num_kinds > 1:
+            text = (
+                f"counting pods like {pod.metadata.name}, the first of {num_kinds} in the manifests"
+            )
+            console.print(f"[yellow]note:[/yellow] {escape(text)}", soft_wrap=True)
         answer = capacity(loaded, pod, limit=limit, group_by=group_by)
         write_answer(answer, output, capacity_tables)
 
@@ -141,6 +149,12 @@ def answer_compact(flags: ClusterFlags, output: OutputFormat) -> None:
         if contents.compacted is None:
             contents.compacted = compact(contents.load(console))
         write_answer(contents.compacted, output, compact_tables)
+
+
+def _origin(pod: Pod) -> tuple[str, str]:
+    """Kind and name of the pod's controller, or else its own."""
+    owner = controller_of(pod.metadata)
+    return ("Pod", pod.metadata.name) if owner is None else (owner.kind, owner.name)
 
 
 def _errors() -> Console:

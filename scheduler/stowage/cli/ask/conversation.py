@@ -47,6 +47,8 @@ _COMMANDS: Mapping[str, Callable[..., None]] = {
 for _name, _command in _COMMANDS.items():
     _questions.command(_name, cls=PlainCommand)(_command)
 _ASK = typer.main.get_command(_questions)
+_HINT = "ask: explain, what-if, capacity, compact; reload; help; exit"
+_WORDS = frozenset({"explain", *_COMMANDS, "--help", "-h"})
 
 
 def converse(flags: ClusterFlags) -> None:
@@ -77,7 +79,7 @@ def _loaded(flags: ClusterFlags, console: Console) -> ClusterContents:
         contents.load(console, {"default-scheduler"})
     counts = contents.objects.counts()
     text = ", ".join(f"{counts.get(kind, 0)} {kind.lower()}s" for kind in ("Node", "Pod"))
-    console.print(f"{text}; ask: explain, what-if, capacity, compact; reload; exit")
+    console.print(f"{text}; {_HINT}")
     return contents
 
 
@@ -99,6 +101,11 @@ def answer_line(line: str, contents: ClusterContents, console: Console) -> None:
         arguments = shlex.split(line)
     except ValueError as error:
         print_error(console, error)
+        return
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
+    if not _WORDS.intersection(arguments[:1]):
+        print_error(console, f"no question begins with {arguments[0]}; {_HINT}")
         return
     sys.stdout.flush()
     reading, writing = os.pipe()

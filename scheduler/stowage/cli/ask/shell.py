@@ -16,8 +16,8 @@ def shell_command(
     """Read a cluster once, then answer a question a line: explain, what-if, capacity, compact.
 
     The lines are those of the commands, without the flags that name the cluster. "reload" reads
-    the cluster again; if that fails, the one that was read before is kept. "exit" or the end of
-    input ends the shell.
+    the cluster again; if that fails, the one that was read before is kept. "help" lists the
+    questions. "exit" or the end of input ends the shell.
     """
     # Imported late: --help does not need numpy and the plugins.
     with fast_imports():

@@ -67,6 +67,7 @@ def replay(
     recording: Annotated[
         Path,
         typer.Argument(
+            metavar="RECORDING",
             exists=True,
             help="A segment of a recording, which is read with those that follow it, or a folder "
             "with recordings: its newest one.",

@@ -142,7 +142,7 @@ def simulate(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="Workloads: files with an object of kind Workload, or recordings (a segment, or a "
             "folder: its newest one). Other objects in files, such as those of stowage dump, are "
             "in the cluster at the start of each workload. - reads standard input.",

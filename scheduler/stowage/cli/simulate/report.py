@@ -8,7 +8,7 @@ import msgspec
 from rich.console import RenderableType
 from rich.markup import escape
 
-from stowage.analysis.simulation.estimates import Estimate, PolicySummary, summarise
+from stowage.analysis.simulation.estimates import Estimate, PolicySummary, significant, summarise
 from stowage.analysis.simulation.result import ExperimentResult
 from stowage.cli.ask.output import plain_table
 
@@ -139,7 +139,7 @@ def _cell(one: Estimate | None, sign: str = "") -> str:
     if one is None:
         return "-"
     mean = f"{one.mean:{sign},.5g}" if abs(one.mean) < 1e5 else f"{one.mean:{sign},.0f}"
-    return mean if one.margin is None else f"{mean} ± {one.margin:.3g}"
+    return mean if one.margin is None else f"{mean} ± {significant(one.margin, 3)}"
 
 
 def _mark(one: Estimate | None) -> str:

@@ -31,7 +31,7 @@ def tune(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="Workloads, recordings and objects, as for stowage simulate."
+            metavar="FILE", help="Workloads, recordings and objects, as for stowage simulate."
         ),
     ],
     objective: Annotated[

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stowage.analysis.simulation.estimates import Estimate, estimate
+from stowage.analysis.simulation.estimates import Estimate, estimate, significant
 from stowage.analysis.simulation.result import ExperimentResult
 from stowage.analysis.tuning.objectives import METRICS, UNPLACED
 from stowage.cli.effective import as_yaml
@@ -32,11 +32,11 @@ class Gain(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         margin = self.difference.margin
-        interval = "" if margin is None else f" ± {margin:.2g}"
+        interval = "" if margin is None else f" ± {significant(margin, 2)}"
         part = f" ({self.difference.mean / self.present:+.1%})" if self.present else ""
         return (
             f"{self.metric} {self.present:.5g} -> {self.tuned:.5g}, "
-            f"difference {self.difference.mean:+.3g}{interval}{part}"
+            f"difference {significant(self.difference.mean, 3, '+')}{interval}{part}"
         )
 
 

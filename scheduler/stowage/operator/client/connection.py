@@ -258,10 +258,10 @@ class Connection:
         if _default_kubeconfig_exists():
             paths = kubernetes_config.KUBE_CONFIG_DEFAULT_LOCATION
             return f"the kubeconfig {paths} cannot be used: {problem}"
-        return (
-            "there is no kubeconfig (--kubeconfig, $KUBECONFIG or ~/.kube/config), and this is not "
-            f"a pod of a cluster: {problem}"
-        )
+        nothing = "there is no kubeconfig (--kubeconfig, $KUBECONFIG or ~/.kube/config), and "
+        if _is_in_cluster():
+            return f"{nothing}the service account of this pod cannot be used: {problem}"
+        return f"{nothing}this is not a pod of a cluster"
 
     async def _load(self) -> None:
         if self._kubeconfig or _default_kubeconfig_exists():

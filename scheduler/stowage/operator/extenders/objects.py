@@ -19,6 +19,7 @@ from stowage.api.objects.meta import ObjectMeta
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, retry
+from stowage.operator.client.outage_log import plain_message
 from stowage.operator.clock import Clock
 from stowage.operator.extenders.client import ExtenderError
 
@@ -173,4 +174,6 @@ class ExtenderObjects:
                 return None
             raise ExtenderError(f"GET {path}: {error}", may_have_acted=False) from error
         except LOST_ANSWER_ERRORS as error:
-            raise ExtenderError(f"GET {path}: {error!r}", may_have_acted=False) from error
+            raise ExtenderError(
+                f"GET {path}: {plain_message(error)}", may_have_acted=False
+            ) from error

@@ -293,4 +293,4 @@ def _doing(claim: ResourceClaim, wanted: ClaimToBind, error: ApiError) -> str:
 
 
 def _text(error: Exception) -> str:
-    return (error.message if isinstance(error, ApiError) else "") or str(error) or repr(error)
+    return (error.message if isinstance(error, ApiError) else "") or plain_message(error)

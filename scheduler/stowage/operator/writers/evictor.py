@@ -25,6 +25,7 @@ from stowage.api.instructions import EvictPod, PodReference
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, retry
+from stowage.operator.client.outage_log import plain_message
 from stowage.operator.clock import Clock
 
 MAX_ATTEMPTS = 6
@@ -59,7 +60,7 @@ class Evictor:
             await self._clock.sleep(REFUSED_PAUSE_S)
             return EvictionFinished(preemptor_uid, victim, error=str(error))
         except LOST_ANSWER_ERRORS as error:
-            return EvictionFinished(preemptor_uid, victim, error=str(error) or repr(error))
+            return EvictionFinished(preemptor_uid, victim, error=plain_message(error))
         return EvictionFinished(preemptor_uid, victim, was_deleted=True)
 
     async def _add_condition(self, path: str, instruction: EvictPod) -> None:

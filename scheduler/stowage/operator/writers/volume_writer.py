@@ -163,7 +163,7 @@ class VolumeWriter:
             return version
         if version != write.resource_version:
             raise _WriteFailedError(
-                f"{write.name} was changed by another client: {failure!r}"
+                f"{write.name} was changed by another client: {plain_message(failure)}"
             ) from failure
         return ""
 

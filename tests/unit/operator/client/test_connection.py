@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from stowage.operator.client.connection import Connection, connect, kubernetes_config
 
-NOT_IN_A_POD = "Service host/port is not set."
+NO_KUBECONFIG = "there is no kubeconfig (--kubeconfig, $KUBECONFIG or ~/.kube/config), and "
 
 
 @pytest.fixture
@@ -40,10 +40,17 @@ async def _problem(kubeconfig: str | None = None) -> str:
 
 @pytest.mark.usefixtures("default")
 async def test_without_a_kubeconfig_and_outside_of_a_cluster_all_sources_are_named() -> None:
-    assert await _problem() == (
-        "there is no kubeconfig (--kubeconfig, $KUBECONFIG or ~/.kube/config), and this is not "
-        f"a pod of a cluster: {NOT_IN_A_POD}"
-    )
+    assert await _problem() == f"{NO_KUBECONFIG}this is not a pod of a cluster"
+
+
+@pytest.mark.usefixtures("default")
+async def test_in_a_pod_without_a_service_account_its_problem_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.delenv("KUBERNETES_SERVICE_PORT", raising=False)
+    text = f"{NO_KUBECONFIG}the service account of this pod cannot be used: Service host/port"
+    assert (await _problem()).startswith(text)
 
 
 async def test_a_default_kubeconfig_that_cannot_be_used_is_named(broken_default: Path) -> None:

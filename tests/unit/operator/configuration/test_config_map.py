@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from simcluster import write_kubeconfig
 from stowage.api.config.loading import InvalidConfiguration
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.api_error import ApiError
@@ -19,14 +20,6 @@ from stowage.operator.configuration.config_map import (
 )
 
 REFERENCE = ConfigMapReference("stowage-system", "stowage-config")
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{name: c, context: {cluster: c, user: u}}]
-clusters: [{name: c, cluster: {server: "http://api.example"}}]
-users: [{name: u, user: {token: secret}}]
-"""
 
 
 class _Server:
@@ -48,9 +41,7 @@ class _Server:
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> str:
-    path = tmp_path / "kubeconfig"
-    path.write_text(KUBECONFIG)
-    return str(path)
+    return str(write_kubeconfig(tmp_path / "kubeconfig", "http://api.example"))
 
 
 def test_the_text_of_the_key_is_read_at_the_second_attempt(

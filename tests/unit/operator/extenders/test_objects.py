@@ -101,7 +101,7 @@ async def test_a_refused_read_is_an_error() -> None:
 
 async def test_a_read_without_an_answer_is_an_error_after_the_maximum_of_attempts() -> None:
     client = FakeApiClient(get=[TimeoutError()])
-    with pytest.raises(ExtenderError, match="pods/p: TimeoutError"):
+    with pytest.raises(ExtenderError, match="pods/p: no answer in time"):
         await _objects(client).pod(POD)
     assert len(client.requests) == MAX_READ_ATTEMPTS
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import threading
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,13 +61,13 @@ def test_lines_that_are_read_late_arrive_in_order(pipe: tuple[int, int]) -> None
 def test_lines_that_nobody_reads_do_not_keep_the_process_from_ending(
     pipe: tuple[int, int],
 ) -> None:
-    reader, writer = pipe
-    sink = LogSink(writer)
-    sink.write("y" * 200_000)
-    (thread,) = [each for each in threading.enumerate() if each.name == "log"]
-    assert thread.daemon
-    _read_all(reader, 200_000)
-    sink.drain(10.0)
+    code = (
+        "import sys; from stowage.operator.logging.sink import LogSink; "
+        "LogSink(int(sys.argv[1])).write('y' * 200_000)"
+    )
+    _, writer = pipe
+    command = [sys.executable, "-c", code, str(writer)]
+    assert subprocess.run(command, pass_fds=[writer], check=False, timeout=60.0).returncode == 0
 
 
 def test_a_line_longer_than_the_pipe_buffer_arrives_whole(pipe: tuple[int, int]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
@@ -17,12 +16,9 @@ from stowage.api.instructions import (
     ClaimToBind,
     DeallocateClaim,
     DeleteClaim,
-    ExtendedClaimToBind,
     PodReference,
     ReleaseClaims,
 )
-from stowage.api.objects.device import AllocationResult, ResourceClaim
-from stowage.api.objects.pod import ContainerExtendedResourceRequest
 from stowage.api.values.claim_writes import FINALIZER, with_finalizer, with_reservation
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.claim_releaser import ClaimReleaser, Release
@@ -31,25 +27,22 @@ from stowage.operator.writers.claim_writer import (
     MAX_CONFLICTS,
     ClaimWriter,
 )
-from tests.support.device_builders import allocated, make_claim, with_version
+from tests.support.device_builders import allocated, make_claim
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
+from tests.unit.operator.writers.claim_answers import (
+    ALLOCATION,
+    CLAIM,
+    PATH,
+    POD,
+    PROTECTED,
+    RESERVED,
+    RESERVED_CLAIM,
+    WANTED,
+    json_of,
+)
 
-POD = PodReference("default", "p", "uid-p")
-CLAIM = make_claim("c", version="3")
-ALLOCATION = allocated(CLAIM, "n", "gpu-0").status.allocation or AllocationResult()
-WANTED = ClaimToBind(CLAIM, ALLOCATION)
 CONFLICT = ApiError(409, "Conflict", "the object has been modified")
-PATH = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/c"
 GONE = ApiError(404, "NotFound", "not found")
-
-
-def json_of(claim: ResourceClaim, version: str) -> Any:
-    return msgspec.json.decode(msgspec.json.encode(with_version(claim, version)))
-
-
-PROTECTED = json_of(with_finalizer(CLAIM), "4")
-RESERVED_CLAIM = with_reservation(with_finalizer(CLAIM), WANTED, POD, "2026-01-01T00:00:00Z")
-RESERVED = json_of(RESERVED_CLAIM, "5")
 
 
 async def write(
@@ -236,65 +229,6 @@ async def test_stopped_writes_are_reported() -> None:
     stopped.stop(POD)
     assert (await running).error == "the pod is gone"
     assert len(client.sent("PATCH")) == 1
-
-
-MAPPING = ContainerExtendedResourceRequest("main", "example.com/gpu", "container-0-request-0")
-
-
-async def test_the_claim_for_extended_resources_is_created_and_named_in_the_pod() -> None:
-    created = json_of(make_claim("p-extended-resources-x"), "4")
-    statuses: list[str] = []
-    client = FakeApiClient(post=[created], patch=[PROTECTED, RESERVED, {}])
-    writer = ClaimWriter(client, lambda: True, FakeTime().clock, statuses.append)
-    extended = ExtendedClaimToBind(CLAIM.spec, ALLOCATION, (MAPPING,))
-    written = await writer.write(BindClaims(POD, "n", (), extended))
-    assert written.error == ""
-    assert written.extended is not None
-    assert statuses == ["success"]
-    create, _finalizer, _status, pod = client.requests
-    assert create.path == "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
-    assert create.body["metadata"] == {
-        "generateName": "p-extended-resources-",
-        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
-        "ownerReferences": [
-            {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "uid-p", "controller": True}
-        ],
-    }
-    assert create.body["spec"] == msgspec.json.decode(msgspec.json.encode(CLAIM.spec))
-    assert pod.path == "/api/v1/namespaces/default/pods/p/status"
-    assert pod.body["status"]["extendedResourceClaimStatus"] == {
-        "resourceClaimName": "c",
-        "requestMappings": [
-            {
-                "containerName": "main",
-                "resourceName": "example.com/gpu",
-                "requestName": "container-0-request-0",
-            }
-        ],
-    }
-
-
-async def test_the_name_of_the_claim_is_written_again_when_the_api_server_asks_to_wait() -> None:
-    created = json_of(make_claim("p-extended-resources-x"), "4")
-    busy = ApiError(429, "TooManyRequests", "later", retry_after=7.0)
-    client, time = FakeApiClient(post=[created], patch=[PROTECTED, RESERVED, busy, {}]), FakeTime()
-    writer = ClaimWriter(client, lambda: True, time.clock, lambda _status: None)
-    extended = ExtendedClaimToBind(CLAIM.spec, ALLOCATION, (MAPPING,))
-    written = await writer.write(BindClaims(POD, "n", (), extended))
-    assert written.error == ""
-    assert [each.path for each in client.requests[-2:]] == [
-        "/api/v1/namespaces/default/pods/p/status"
-    ] * 2
-    assert time.slept == [7.0]
-
-
-async def test_a_created_claim_is_reported_if_it_cannot_be_allocated() -> None:
-    client = FakeApiClient(post=[json_of(CLAIM, "4")], patch=[ApiError(403, "No", "why not")])
-    extended = ExtendedClaimToBind(CLAIM.spec, ALLOCATION, (MAPPING,))
-    writer = ClaimWriter(client, lambda: True, FakeTime().clock, lambda _status: None)
-    written = await writer.write(BindClaims(POD, "n", (), extended))
-    assert written.extended is not None
-    assert written.error == "add finalizer to claim default/c: why not"
 
 
 REFERENCE = ClaimReference("default", "c", "uid-c", "8")

@@ -92,8 +92,8 @@ async def test_a_refusal_is_reported_and_not_retried(method: str) -> None:
 
 
 async def test_an_eviction_fails_after_the_maximum_of_attempts() -> None:
-    outcome, client = await _evict(delete=[TimeoutError("too late")])
-    assert outcome.error == "too late"
+    outcome, client = await _evict(delete=[TimeoutError()])
+    assert outcome.error == "no answer in time"
     assert len(client.sent("DELETE")) == MAX_ATTEMPTS
 
 

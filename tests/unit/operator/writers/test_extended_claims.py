@@ -4,31 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from stowage.api.events import ClaimsWritten
-from stowage.api.instructions import BindClaims, ExtendedClaimToBind, PodReference
+from stowage.api.instructions import BindClaims, ExtendedClaimToBind
 from stowage.api.objects.pod import ContainerExtendedResourceRequest
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.writers.claim_writer import MAX_ANSWERED_ERRORS, ClaimWriter
 from tests.support.fake_api import FakeApiClient, FakeTime
-from tests.unit.operator.writers.test_claim_writer import (
+from tests.unit.operator.writers.claim_answers import (
     ALLOCATION,
     CLAIM,
+    POD,
     PROTECTED,
     RESERVED,
     json_of,
 )
 
-POD = PodReference("default", "p", "uid-p")
 MAPPING = ContainerExtendedResourceRequest("main", "example.com/gpu", "container-0-request-0")
 STATUS_PATH = "/api/v1/namespaces/default/pods/p/status"
 PROBLEM = "update pod default/p ExtendedResourceClaimStatus: "
 
 
-async def _written(client: FakeApiClient, *mappings: Any) -> tuple[ClaimsWritten, list[str]]:
+async def _written(
+    client: FakeApiClient, *mappings: Any, time: FakeTime | None = None
+) -> tuple[ClaimsWritten, list[str]]:
     statuses: list[str] = []
-    writer = ClaimWriter(client, lambda: True, FakeTime().clock, statuses.append)
+    clock = (time or FakeTime()).clock
+    writer = ClaimWriter(client, lambda: True, clock, statuses.append)
     extended = ExtendedClaimToBind(CLAIM.spec, ALLOCATION, mappings)
     return await writer.write(BindClaims(POD, "n", (), extended)), statuses
 
@@ -41,6 +45,51 @@ def _num_status_writes(client: FakeApiClient) -> int:
     return [request.path for request in client.sent("PATCH")].count(STATUS_PATH)
 
 
+async def test_the_claim_for_extended_resources_is_created_and_named_in_the_pod() -> None:
+    client = _client({})
+    written, statuses = await _written(client, MAPPING)
+    assert written.error == ""
+    assert written.extended is not None
+    assert statuses == ["success"]
+    create, _finalizer, _status, pod = client.requests
+    assert create.path == "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    assert create.body["metadata"] == {
+        "generateName": "p-extended-resources-",
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        "ownerReferences": [
+            {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "uid-p", "controller": True}
+        ],
+    }
+    assert create.body["spec"] == msgspec.json.decode(msgspec.json.encode(CLAIM.spec))
+    assert pod.path == STATUS_PATH
+    assert pod.body["status"]["extendedResourceClaimStatus"] == {
+        "resourceClaimName": "c",
+        "requestMappings": [
+            {
+                "containerName": "main",
+                "resourceName": "example.com/gpu",
+                "requestName": "container-0-request-0",
+            }
+        ],
+    }
+
+
+async def test_the_name_of_the_claim_is_written_again_when_the_api_server_asks_to_wait() -> None:
+    busy = ApiError(429, "TooManyRequests", "later", retry_after=7.0)
+    client, time = _client(busy, {}), FakeTime()
+    written, _ = await _written(client, MAPPING, time=time)
+    assert written.error == ""
+    assert _num_status_writes(client) == 2
+    assert time.slept == [7.0]
+
+
+async def test_a_created_claim_is_reported_if_it_cannot_be_allocated() -> None:
+    client = FakeApiClient(post=[json_of(CLAIM, "4")], patch=[ApiError(403, "No", "why not")])
+    written, _ = await _written(client, MAPPING)
+    assert written.extended is not None
+    assert written.error == "add finalizer to claim default/c: why not"
+
+
 async def test_a_refused_status_of_the_pod_is_reported_at_once() -> None:
     client = _client(ApiError(403, "Forbidden", "no right"))
     written, _ = await _written(client, MAPPING)
@@ -50,7 +99,8 @@ async def test_a_refused_status_of_the_pod_is_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "text"), [(ApiError(500, "", "broken"), "broken"), (TimeoutError(), "TimeoutError()")]
+    ("fault", "text"),
+    [(ApiError(500, "", "broken"), "broken"), (TimeoutError(), "no answer in time")],
 )
 async def test_a_status_of_the_pod_that_cannot_be_written_is_reported_after_a_few_attempts(
     fault: Exception, text: str

@@ -1,0 +1,32 @@
+"""What `stowage console` and the observers follow: a cluster by the context of a kubeconfig."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from simcluster.tests.support.timeouts import wait_until
+from stowage.api.events import NodeSeen
+from stowage.operator.clock import Clock
+from stowage.operator.cluster_watch import watch_cluster
+from tests.support.integration.full_cluster import full_cluster
+
+
+async def test_the_context_that_is_asked_for_is_watched_and_not_the_current_one(
+    tmp_path: Path,
+) -> None:
+    async with full_cluster(tmp_path / "kubeconfig", num_nodes=2) as full:
+        config = yaml.safe_load(full.kubeconfig.read_text())
+        asked_for = config["current-context"]
+        config["current-context"] = "away"
+        config["clusters"].append({"name": "away", "cluster": {"server": "http://127.0.0.1:1"}})
+        config["contexts"].append({"name": "away", "context": {"cluster": "away", "user": "u"}})
+        config["users"].append({"name": "u", "user": {}})
+        full.kubeconfig.write_text(yaml.safe_dump(config))
+        said: list[str] = []
+        async with watch_cluster(str(full.kubeconfig), asked_for, said.append, Clock()) as watch:
+            await wait_until(lambda: watch.has_synced)
+            seen = [each for each in watch.inbox.drain(1000) if isinstance(each, NodeSeen)]
+            assert (watch.waiting_kinds, said) == ([], [])
+    assert {each.node.metadata.name for each in seen} == {"n0", "n1"}
