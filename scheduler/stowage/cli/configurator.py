@@ -65,9 +65,9 @@ class Configurator(msgspec.Struct, frozen=True):
         Raises:
             InvalidConfiguration: the configuration is invalid.
         """
-        prepared, self.prepared[:] = self.prepared[:], []
-        for known, settings in prepared:
+        for known, settings in tuple(self.prepared):
             if known is builtins:
+                self.prepared.clear()
                 return settings
         return self.settings(load_configuration(builtins))
 

@@ -67,3 +67,12 @@ def test_settings_of_an_older_configuration_are_made_anew() -> None:
     older, _ = _loaded(configurator), _loaded(configurator)
 
     assert _shown(configurator.configure(older.engine_part)) == older.shown
+
+
+def test_what_is_ready_stays_ready_while_an_older_configuration_comes_into_force() -> None:
+    configurator = Configurator(in_tree_registry(), 300.0)
+    older, newer = _loaded(configurator), _loaded(configurator)
+    ((_, prepared),) = configurator.prepared
+
+    assert configurator.configure(older.engine_part) is not prepared
+    assert configurator.configure(newer.engine_part) is prepared

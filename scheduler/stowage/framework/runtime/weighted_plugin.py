@@ -9,7 +9,7 @@ from stowage.framework.extension_points import NormalizeScorePlugin, ScorePlugin
 from stowage.framework.failure import PluginFailed, failed
 from stowage.framework.implements import implements
 from stowage.framework.scores import MAX_NODE_SCORE, any_out_of_range, out_of_range
-from stowage.framework.shared_scores import SharedScorePlugin, SharedScores
+from stowage.framework.shared_scores import SharedScores, has_shared_scores
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
@@ -44,7 +44,7 @@ class WeightedPlugin:
             plugin.normalize_score if implements(plugin, NormalizeScorePlugin) else None
         )
         self.normalizes = self._normalize is not None
-        self._ask = plugin.shared_scores if implements(plugin, SharedScorePlugin) else plugin.score
+        self._ask = plugin.shared_scores if has_shared_scores(plugin) else plugin.score
 
     def shared(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> SharedScores | Int64Array:
         """`raw`, or the same scores by the distinct ones.
