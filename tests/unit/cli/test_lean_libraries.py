@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stowage.cli.lean_libraries import empty_modules, empty_packages
+from stowage.cli.lean_libraries import empty_packages
 
 NAME = "heavy_package_of_a_test"
 
@@ -45,16 +45,3 @@ def test_an_import_after_the_block_runs_the_code_of_the_package() -> None:
     with empty_packages(NAME):
         import_module(f"{NAME}.part")
     assert import_module(NAME).VALUE == 2
-
-
-def test_a_module_is_empty_for_those_who_import_it_in_the_block() -> None:
-    with empty_modules(f"{NAME}.part"):
-        assert not hasattr(import_module(f"{NAME}.part"), "SMALL")
-    assert import_module(f"{NAME}.part").SMALL == 1
-
-
-def test_a_module_that_was_imported_before_stays() -> None:
-    import_module(f"{NAME}.part")
-    with empty_modules(f"{NAME}.part"):
-        assert import_module(f"{NAME}.part").SMALL == 1
-    assert f"{NAME}.part" in sys.modules
