@@ -63,7 +63,8 @@ def _totals(plugin: Shares) -> list[int]:
     cluster = MirroredCluster([make_node(name) for name in NAMES])
     snapshot, pod = cluster.snapshot(), cluster.info(make_pod("p"))
     result = framework_of(plugin).run_score(CycleState(), pod, snapshot, snapshot.all_rows[:40])
-    return result.total.tolist()
+    totals: list[int] = result.total.tolist()
+    return totals
 
 
 def test_a_plugin_is_asked_for_the_distinct_scores() -> None:
