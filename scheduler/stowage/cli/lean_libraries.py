@@ -31,7 +31,7 @@ _CONFIGURATION = "kubernetes.aio.client.configuration"
 
 @contextmanager
 def lean_libraries() -> Iterator[None]:
-    """Import structlog, Kopf and the Kubernetes client without most of their dependencies.
+    """Import structlog, Kopf, numpy and the Kubernetes client without most of their dependencies.
 
     The modules that import these libraries must be imported in the block: after it, an import of
     the Kubernetes client imports the whole client.
@@ -43,6 +43,7 @@ def lean_libraries() -> Iterator[None]:
     # Kopf can set the owners of the client's models; the scheduler has no such models.
     with _as_if_not_installed("kubernetes"):
         import_module("kopf")
+    _import_numpy()
     with lean_client():
         yield
 
@@ -64,6 +65,12 @@ def _import_aiohttp() -> None:
     # It loads the system's certificates twice; an API server has a CA of its own.
     with _late_certificates():
         import_module("aiohttp")
+
+
+def _import_numpy() -> None:
+    # They only set the docstrings of numpy's functions in C.
+    with empty_modules("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"):
+        import_module("numpy")
 
 
 def _make_api_client(*arguments: Any, **named: Any) -> Any:
@@ -116,6 +123,38 @@ def _as_if_not_installed(package: str) -> Iterator[None]:
         yield
     finally:
         del sys.modules[package]
+
+
+@contextmanager
+def empty_modules(*modules: str) -> Iterator[None]:
+    """Imports of these modules give empty ones in this block, unless imported before.
+
+    A module's own code runs after all if something of it is asked for.
+    """
+    added = {name: _empty_module(name) for name in modules if name not in sys.modules}
+    sys.modules.update(added)
+    try:
+        yield
+    finally:
+        for name, module in added.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
+
+
+def _empty_module(name: str) -> ModuleType:
+    module = ModuleType(name)
+
+    def missing(attribute: str) -> Any:
+        if attribute.startswith("__"):  # An import asks for these.
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        del module.__dict__["__getattr__"]
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
+        vars(module).update(vars(import_module(name)))
+        return getattr(module, attribute)
+
+    module.__dict__["__getattr__"] = missing
+    return module
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stowage.framework import CycleState, PluginTraits, Reads, default_normalize_score
-from stowage.framework.shared_scores import CloseScores, SharedScores
+from stowage.framework.shared_scores import FewScores, SharedScores
 from stowage.framework.verdict import Int64Array
 from stowage.state import NodeView, PodInfo
 from tests.support.builders import make_node, make_pod
@@ -32,7 +32,7 @@ class Shares:
         return default_normalize_score(scores)
 
     def shared_scores(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> SharedScores:
-        return CloseScores(1, np.zeros(len(nodes), dtype=np.int64), 0)
+        return FewScores(np.array([0]), np.array([1]), 1)
 
 
 class ScoresOtherwise(Shares):
@@ -55,8 +55,7 @@ class SharesAnew(ScoresOtherwise):
     """Its own distinct scores stand for the score that it inherits."""
 
     def shared_scores(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> SharedScores:
-        above = np.array([0] * (len(nodes) - 1) + [4])
-        return CloseScores(0, above, 4)
+        return FewScores(np.array([len(nodes) - 1]), np.array([4]), 0)
 
 
 def _totals(plugin: Shares) -> list[int]:
