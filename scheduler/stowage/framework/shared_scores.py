@@ -7,7 +7,7 @@ the nodes: one pass over the nodes in place of one for each step.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import ScorePlugin
-from stowage.framework.implements import implements
 from stowage.framework.verdict import Int64Array
 from stowage.state.arrays import Int32Array
 from stowage.state.pods.pod_info import PodInfo
@@ -130,23 +129,6 @@ class SharedScorePlugin(ScorePlugin, Protocol):
     ) -> SharedScores | Int64Array:
         """What `score` returns, by its distinct scores where that is a gain."""
         ...
-
-
-def has_shared_scores(plugin: ScorePlugin) -> TypeGuard[SharedScorePlugin]:
-    """Whether a plugin's `shared_scores` stands for its `score` and `normalize_score`.
-
-    It does not if a class that inherits it, or the object itself, overrides one of the two: then
-    the override is asked, about every node.
-    """
-    if not implements(plugin, SharedScorePlugin):
-        return False
-    for holder in (plugin, *type(plugin).__mro__):
-        own = getattr(holder, "__dict__", {})
-        if "shared_scores" in own:
-            return True
-        if "score" in own or "normalize_score" in own:
-            return False
-    return False
 
 
 def close_scores(scores: Int64Array) -> CloseScores | Int64Array:
