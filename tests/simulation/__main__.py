@@ -17,12 +17,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.simulation.report import EMPHASES, Batch, Report, code_version
+from tests.simulation.report import EMPHASES, FILES_EVERY, Batch, Report, code_version
 from tests.simulation.run import Outcome, simulate
-
-FILES_EVERY = 16
-"""One life in so many is recorded, and its decisions are logged: checking files takes time. A life
-with files is another one than without: `--files-every` changes the lives, not only the checks."""
 
 SEEDS_PER_BATCH = 20
 """How many lives one process runs: it keeps their garbage, some 10 MB each, until it ends."""
@@ -60,7 +56,7 @@ class Ran:
         if outcome.violations or with_trace:
             self.shown.append(outcome)
 
-    def batch(self, code: str) -> Batch:
+    def batch(self, code: str, files_every: int) -> Batch:
         """The line of the report."""
         return Batch(
             code,
@@ -71,6 +67,7 @@ class Ran:
             self.num_bound,
             sum(self.faults.values()),
             round(self.cpu_s, 2),
+            files_every,
         )
 
 
@@ -90,7 +87,7 @@ def main() -> int:
         for done in as_completed(batches):
             ran = done.result()
             if report is not None:
-                report.add(ran.batch(code))
+                report.add(ran.batch(code, options.files_every))
             for outcome in ran.shown:
                 _show(console, outcome, ran.emphasis, options.trace)
             _merge(whole, ran)
@@ -133,8 +130,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--report",
         type=Path,
-        help="a file outside the repository: seeds that it has for this commit are left out, the "
-        "others are added to it",
+        help="a file outside the repository: seeds that it has for this commit, with files or "
+        "without as now, are left out, the others are added to it",
     )
     options = parser.parse_args()
     if options.files_every < 1:
@@ -152,7 +149,9 @@ def _batches(
     for start in range(int(first), end, SEEDS_PER_BATCH):
         seeds = range(start, min(end, start + SEEDS_PER_BATCH))
         for name in options.emphases:
-            left = list(seeds) if report is None else report.seeds_left(code, name, seeds)
+            left = list(seeds)
+            if report is not None:
+                left = report.seeds_left(code, name, seeds, options.files_every)
             if left:
                 batches.append((name, left))
     return batches

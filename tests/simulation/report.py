@@ -11,6 +11,10 @@ import msgspec
 
 from tests.simulation.plan import Emphasis
 
+FILES_EVERY = 16
+"""One life in so many is recorded, and its decisions are logged: checking files takes time. A life
+with files is another one than without: `--files-every` changes the lives, not only the checks."""
+
 #: The kinds of lives, by name.
 EMPHASES = {
     "plain": Emphasis(),
@@ -32,6 +36,7 @@ class Batch(msgspec.Struct, frozen=True):
         num_bound: Number of pods bound.
         num_faults: Number of faults and actions.
         cpu_s: The time that the seeds took.
+        files_every: The seeds that are multiples of this have files.
     """
 
     code: str
@@ -42,6 +47,7 @@ class Batch(msgspec.Struct, frozen=True):
     num_bound: int
     num_faults: int
     cpu_s: float
+    files_every: int = FILES_EVERY
 
 
 class Report:
@@ -65,22 +71,25 @@ class Report:
         with self._path.open("ab") as file:
             file.write(msgspec.json.encode(batch) + b"\n")
 
-    def seeds_left(self, code: str, emphasis: str, seeds: Iterable[int]) -> list[int]:
-        """The seeds that were not run with this code and emphasis."""
+    def seeds_left(
+        self, code: str, emphasis: str, seeds: Iterable[int], files_every: int = FILES_EVERY
+    ) -> list[int]:
+        """The seeds that were not run with this code and emphasis, with files or without."""
         done = {
             seed
             for each in self.batches
             if (each.code, each.emphasis) == (code, emphasis)
             for seed in each.seeds
+            if bool(seed % each.files_every) == bool(seed % files_every)
         }
         return [seed for seed in seeds if seed not in done]
 
     def summary(self) -> Iterator[str]:
-        """A line for each code and emphasis, in the order in which they were run."""
-        found: defaultdict[tuple[str, str], list[Batch]] = defaultdict(list)
+        """A line for each code, emphasis and `files_every`, in the order in which they were run."""
+        found: defaultdict[tuple[str, str, int], list[Batch]] = defaultdict(list)
         for each in self.batches:
-            found[each.code, each.emphasis].append(each)
-        for (code, emphasis), batches in found.items():
+            found[each.code, each.emphasis, each.files_every].append(each)
+        for (code, emphasis, files_every), batches in found.items():
             seeds = {seed for each in batches for seed in each.seeds}
             failed = sorted({seed for each in batches for seed in each.failed})
             sums: Counter[str] = Counter()
@@ -89,7 +98,8 @@ class Report:
                 sums += Counter(files=each.num_with_files)
             cpu_s = sum(each.cpu_s for each in batches) / max(1, len(seeds))
             yield (
-                f"{code} {emphasis}: {len(seeds)} seeds, {sums['files']} of them recorded, "
+                f"{code} {emphasis}: {len(seeds)} seeds, {sums['files']} of them recorded "
+                f"(every {files_every}), "
                 f"{sums['bound']} pods bound, {sums['faults']} faults, {cpu_s:.2f} CPU s a seed, "
                 + (f"failed: {' '.join(map(str, failed))}" if failed else "none failed")
             )

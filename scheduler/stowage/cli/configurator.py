@@ -19,7 +19,7 @@ from stowage.api.config.loading import (
 from stowage.cli.effective import effective_builtins
 from stowage.cli.profiles import make_frameworks, with_plugin_errors
 from stowage.engine import EngineSettings
-from stowage.framework import Registry
+from stowage.framework import AdaptedPlugin, Framework, Registry
 from stowage.operator.configuration.live_configuration import LoadedConfiguration
 
 _TLS = "tlsConfig"
@@ -32,7 +32,8 @@ class Configurator(msgspec.Struct, frozen=True):
         registry: The plugins.
         max_in_unschedulable_s: Value of ``--pod-max-in-unschedulable-pods-duration``.
         gates: Value of ``--feature-gates``.
-        prepared: The configuration that was loaded last, and its settings until they are used.
+        prepared: The configuration that was loaded last, and its settings until they are used;
+            empty if it has out-of-tree plugins: these are made in the thread that calls them.
     """
 
     registry: Registry
@@ -65,9 +66,9 @@ class Configurator(msgspec.Struct, frozen=True):
         Raises:
             InvalidConfiguration: the configuration is invalid.
         """
-        prepared, self.prepared[:] = self.prepared[:], []
-        for known, settings in prepared:
+        for known, settings in tuple(self.prepared):
             if known is builtins:
+                self.prepared.clear()
                 return settings
         return self.settings(load_configuration(builtins))
 
@@ -110,5 +111,12 @@ class Configurator(msgspec.Struct, frozen=True):
         if errors:
             raise InvalidConfiguration(errors)
         loaded = self.describe(wanted, settings)
-        self.prepared[:] = [(loaded.engine_part, settings)]
+        # `reload` runs in a thread. An out-of-tree plugin may open what only its thread may use.
+        if not any(map(_has_out_of_tree_plugins, settings.frameworks)):
+            self.prepared[:] = [(loaded.engine_part, settings)]
         return loaded
+
+
+def _has_out_of_tree_plugins(framework: Framework) -> bool:
+    plugins = (*framework.profile.instances.values(), *framework.profile.ties.plugins)
+    return any(isinstance(each, AdaptedPlugin) for each in plugins)

@@ -127,14 +127,34 @@ def _as_if_not_installed(package: str) -> Iterator[None]:
 
 @contextmanager
 def empty_modules(*modules: str) -> Iterator[None]:
-    """Imports of these modules give empty ones in this block, unless imported before."""
-    added = [name for name in modules if name not in sys.modules]
-    sys.modules.update((name, ModuleType(name)) for name in added)
+    """Imports of these modules give empty ones in this block, unless imported before.
+
+    A module's own code runs after all if something of it is asked for.
+    """
+    added = {name: _empty_module(name) for name in modules if name not in sys.modules}
+    sys.modules.update(added)
     try:
         yield
     finally:
-        for name in added:
+        for name, module in added.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
+
+
+def _empty_module(name: str) -> ModuleType:
+    module = ModuleType(name)
+
+    def missing(attribute: str) -> Any:
+        if attribute.startswith("__"):  # An import asks for these.
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        del module.__dict__["__getattr__"]
+        if sys.modules.get(name) is module:
             del sys.modules[name]
+        vars(module).update(vars(import_module(name)))
+        return getattr(module, attribute)
+
+    module.__dict__["__getattr__"] = missing
+    return module
 
 
 @contextmanager

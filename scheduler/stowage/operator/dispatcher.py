@@ -188,6 +188,8 @@ class Dispatcher:
             self._bindings,
             self._pre_binds,
             self._volume_writes,
+            self._claim_writes,
+            self._claim_releases,
             self._reads,
             self._evictions,
             writers.pod_status.pool,

@@ -17,8 +17,9 @@ _FEW = 8
 _MIN_GARBAGE = 64
 
 
-# (sort key, turn, number, uid, member). Numbers are unique, so members are never compared. Creating
-# a plain tuple takes a quarter of the time of a named tuple, and bulks create many.
+# (sort key, turn, number, uid, member). The number tells the entry of a member from its garbage. It
+# is unique, so members are never compared. Creating a plain tuple takes a quarter of the time of a
+# named tuple, and bulks create many.
 _Entry: TypeAlias = tuple[SortKey, int, int, str, T]
 
 
@@ -57,7 +58,14 @@ class KeyedHeap(Generic[T]):
         return None if found is None else found[4]
 
     def push(self, uid: str, sort_key: SortKey, member: T, turn: int = 0) -> None:
-        """Add a member or replace the one with that UID; with an equal key it keeps its turn."""
+        """Add a member or replace the one with that UID; with equal key and turn it stays in place.
+
+        Args:
+            uid: The UID.
+            sort_key: The smallest is first.
+            member: The member.
+            turn: The smallest is first among equal keys.
+        """
         known = self._members.get(uid)
         if known is not None and known[0] == sort_key and known[1] == turn:
             self._members[uid] = (sort_key, turn, known[2], uid, member)

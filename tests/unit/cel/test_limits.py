@@ -82,9 +82,56 @@ def test_a_regular_expression_is_matched_in_linear_time() -> None:
 )
 def test_searches_end_before_cel_go_would_end_them(call: str) -> None:
     """cel-go charges a search by the lengths of its arguments, and not by what it finds."""
-    assert compile_selector(f"lists.range(60).all(i, {call})").matches(DEVICE)
+    assert compile_selector(f"lists.range(30).all(i, {call})").matches(DEVICE)
     with pytest.raises(CelRuntimeError, match="actual cost limit exceeded"):
         compile_selector(f"lists.range(25000).all(i, {call})").matches(DEVICE)
+
+
+LARGE = "(a?b?){900}"
+"""It has 5,400 instructions, and a search takes 20 µs a character."""
+
+
+@pytest.mark.parametrize("call", [f".matches('{LARGE}c')", f".find('{LARGE}c')=='c'"])
+@pytest.mark.parametrize("text", ["ab" * 4000, "éé" * 1000])
+def test_a_search_is_charged_by_text_and_compiled_pattern(call: str, text: str) -> None:
+    assert not compile_selector(f"'{text[:32]}'{call}").matches(DEVICE)
+    with pytest.raises(CelRuntimeError, match="actual cost limit exceeded"):
+        compile_selector(f"'{text}'{call}").matches(DEVICE)
+
+
+def test_searches_for_all_matches_are_charged_by_what_is_left_of_the_text() -> None:
+    one, many = f"'{'a' * 64}'", f"'{'a' * 1024}'"
+    call = f".findAll('a({LARGE}c)?').size() > 0"
+    assert compile_selector(f"{one[:17]}'{call}").matches(DEVICE)
+    with pytest.raises(CelRuntimeError, match="actual cost limit exceeded"):
+        compile_selector(f"{many}{call}").matches(DEVICE)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "limit"),
+    [(LARGE * 20, 2), ("[\\\\pL]{1000}", 2), ("a" * 50, 91)],
+    ids=["large", "too large", "small"],
+)
+def test_patterns_made_by_the_expression_are_charged_by_their_size(
+    pattern: str, limit: int
+) -> None:
+    def expression(times: int) -> str:
+        return f"lists.range({times}).all(i, ''.find('{pattern}' + string(i)) == '' || true)"
+
+    assert compile_selector(expression(limit - 1)).matches(DEVICE)
+    with pytest.raises(CelRuntimeError, match="actual cost limit exceeded"):
+        compile_selector(expression(2 * limit)).matches(DEVICE)
+
+
+@pytest.mark.parametrize("function", ["matches('{}')", "find('{}') != ''"])
+def test_the_constant_patterns_of_an_expression_are_not_too_large_together(function: str) -> None:
+    def expression(times: int) -> str:
+        calls = (f"''.{function.format(LARGE + 'c' * (index + 1))}" for index in range(times))
+        return " || ".join(calls)
+
+    assert not compile_selector(expression(20)).matches(DEVICE)
+    with pytest.raises(CelCompileError, match=r"too large|invalid matches argument"):
+        compile_selector(expression(50))
 
 
 @pytest.mark.parametrize(

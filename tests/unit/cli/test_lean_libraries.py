@@ -49,8 +49,19 @@ def test_an_import_after_the_block_runs_the_code_of_the_package() -> None:
 
 def test_a_module_is_empty_for_those_who_import_it_in_the_block() -> None:
     with empty_modules(f"{NAME}.part"):
-        assert not hasattr(import_module(f"{NAME}.part"), "SMALL")
+        assert "SMALL" not in vars(import_module(f"{NAME}.part"))
     assert import_module(f"{NAME}.part").SMALL == 1
+
+
+def test_the_code_of_an_empty_module_runs_when_something_of_it_is_needed() -> None:
+    """A later version of the library may have in it what it needs."""
+    scope: dict[str, int] = {}
+    with empty_modules(f"{NAME}.part"):
+        exec(f"from {NAME}.part import SMALL", {}, scope)
+        with pytest.raises(ImportError, match="nothing"):
+            exec(f"from {NAME}.part import nothing", {})
+    assert scope["SMALL"] == 1
+    assert sys.modules[f"{NAME}.part"].SMALL == 1
 
 
 def test_a_module_that_was_imported_before_stays() -> None:

@@ -214,6 +214,21 @@ async def test_the_beginning_of_a_preemption_is_logged_if_it_has_victims(shell: 
     assert logs == [line | {"node": "n", "victims": 3}]
 
 
+async def test_every_pool_has_metrics_but_those_of_extenders_if_there_are_none(
+    shell: _Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[WorkerPool[object]] = []
+
+    async def close(pool: WorkerPool[object], _grace_s: float, **_options: bool) -> None:
+        closed.append(pool)
+
+    monkeypatch.setattr(WorkerPool, "close", close)
+    await shell.dispatcher.close(0.0)
+    of_extenders = {"consultations", "extender bindings", "victim reviews"}
+    measured = [pool.name for pool in shell.dispatcher.pools]
+    assert sorted([*measured, *of_extenders]) == sorted(pool.name for pool in closed)
+
+
 async def test_only_bindings_evictions_and_events_may_end_after_the_signal_to_stop(
     shell: _Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

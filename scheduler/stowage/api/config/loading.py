@@ -73,7 +73,8 @@ def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
         builtins: A parsed YAML document; None is the default configuration.
 
     Raises:
-        InvalidFields: It lists every unknown field, wrong type and value out of range.
+        InvalidFields: It lists every unknown field, wrong type and value out of range; for an
+            object of another kind only this.
     """
     if builtins is None:
         return KubeSchedulerConfiguration()
@@ -84,6 +85,9 @@ def load_configuration(builtins: object = None) -> KubeSchedulerConfiguration:
             for name, wanted in (("apiVersion", API_VERSION), ("kind", KIND))
             if not builtins.get(name)
         ]
+        if (builtins.get("kind") or KIND) != KIND:
+            # Another object, such as a ConfigMap: what it is says more than each of its fields.
+            builtins = {name: builtins[name] for name in ("apiVersion", "kind") if name in builtins}
     configuration = _with_defaults(decode_struct(builtins, KubeSchedulerConfiguration, "", errors))
     # Fields that were not decoded hold defaults: errors about these would be misleading.
     undecoded = tuple(error.path for error in errors)

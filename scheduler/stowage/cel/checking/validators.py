@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from stowage.cel.errors import CelRuntimeError
 from stowage.cel.functions.formatting import Clause, clauses_of
-from stowage.cel.functions.regexes import compiled_regex
+from stowage.cel.functions.regexes import ConstantPatterns
 from stowage.cel.signatures.types import Kind, Type, is_equivalent
 from stowage.cel.syntax.lexer import located
 from stowage.cel.syntax.tree import Call, ListLiteral, Literal, MapLiteral, Node, children
@@ -19,7 +19,6 @@ from stowage.cel.values.times import parse_duration, parse_timestamp
 _CONSTANT_CHECKS: Mapping[str, Callable[[str], object]] = {
     "duration": parse_duration,
     "timestamp": parse_timestamp,
-    "matches": compiled_regex,
 }
 _CLAUSE_TYPES = {
     "d": {"int", "uint"},
@@ -52,12 +51,14 @@ def validate(tree: Node, text: str) -> None:
     Raises:
         CelCompileError: a node is not valid.
     """
+    checks = {**_CONSTANT_CHECKS, "matches": ConstantPatterns().compiled}
     for node, in_format in _walk(tree):
         match node:
             case Call(function="format", target=Literal(value=str() as pattern)):
                 _validate_format(node, pattern, text)
             case Call(function=function, args=[Literal(value=str() as constant), *_]):
-                _validate_constant(node, function, constant, text)
+                if function in checks:
+                    _validate_constant(node, checks[function], constant, text)
             case ListLiteral(elements=elements, optional=optional) if not in_format:
                 types = (_content(each, i in optional) for i, each in enumerate(elements))
                 _validate_one_type(node, types, text)
@@ -95,14 +96,13 @@ def _validate_one_type(node: Node, types: Iterable[Type], text: str) -> None:
             raise located(text, node.position, f"expected type '{first}' but found '{each}'")
 
 
-def _validate_constant(node: Call, function: str, constant: str, text: str) -> None:
-    check = _CONSTANT_CHECKS.get(function)
-    if check is None:
-        return
+def _validate_constant(
+    node: Call, check: Callable[[str], object], constant: str, text: str
+) -> None:
     try:
         check(constant)
     except CelRuntimeError:
-        message = f"invalid {function} argument"
+        message = f"invalid {node.function} argument"
         raise located(text, node.args[0].position, message) from None
 
 

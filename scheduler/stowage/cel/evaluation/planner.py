@@ -29,7 +29,7 @@ from stowage.cel.evaluation.paths import (
 )
 from stowage.cel.functions.conversions import CONVERSIONS
 from stowage.cel.functions.costs import LIST_BASE, MAP_BASE
-from stowage.cel.functions.regexes import precompiled
+from stowage.cel.functions.regexes import ConstantPatterns, precompiled
 from stowage.cel.syntax import tree
 from stowage.cel.syntax.tree import (
     Call,
@@ -87,7 +87,8 @@ def plan_program(root: Node) -> Program:
     """Plan a typed tree.
 
     Raises:
-        CelCompileError: a constant cannot be converted, or a constant pattern is not valid.
+        CelCompileError: a constant cannot be converted, or a constant pattern is not valid, or
+            they are too large.
     """
     planner = _Planner()
     try:
@@ -108,6 +109,7 @@ def _of_path(path: Path) -> Plan:
 class _Planner:
     def __init__(self) -> None:
         self.slots = 1
+        self._patterns = ConstantPatterns()
         self._scopes: list[dict[str, tuple[int, bool]]] = [{"device": (0, False)}]
         self._planned: dict[int, Plan] = {}
         self._plans: dict[type, Callable[..., Plan]] = {
@@ -193,7 +195,8 @@ class _Planner:
         pattern = _constant_pattern(node, args)
         overloads = node.overloads
         if pattern is not None:
-            overloads = [precompiled(each, pattern) for each in overloads]
+            regex = self._patterns.compiled(pattern)
+            overloads = [precompiled(each, regex) for each in overloads]
         runs, types = [arg.run for arg in args], [each.type for each in nodes]
         plan = Plan(run_call(node.function, overloads, runs, types, in_order=pattern is not None))
         if node.function in CONVERSIONS and len(args) == 1 and args[0].constant is not None:

@@ -21,8 +21,21 @@ _OPTIONS.max_mem = 8 << 20
 
 _COMPILE_WORK = 1_000
 """Work of a pattern that is not constant: cel-go does not charge the time to compile it."""
+_INSTRUCTIONS_PER_WORK = 2
+"""So many instructions of a compiled pattern are made in a microsecond."""
+_TOO_LARGE_WORK = 50_000
+"""Work of a pattern that is found to be too large after a tenth of a second."""
+_MAX_CONSTANT_INSTRUCTIONS = 200_000
+"""Of the constant patterns of one expression: compiling more takes over a tenth of a second."""
 _SEARCH_WORK = 5
 """Work of a search: it takes microseconds, of which cel-go charges one for a short text."""
+_STEPS_PER_WORK = 250
+"""A search takes up to a step, some nanoseconds, for each byte and each instruction: "x{500}" has
+five hundred, and cel-go charges its six characters."""
+_MAX_BYTES = 4
+"""Of a character in UTF-8."""
+_TOO_LARGE = "pattern too large"
+"""What RE2 says."""
 _ANY_BYTE = re.compile(r"(?:[^\\]|\\[^C])*?\\C")
 
 
@@ -41,13 +54,28 @@ def compiled_regex(pattern: str) -> Any:
         raise CelRuntimeError(f"error parsing regexp: {error}") from None
 
 
-def precompiled(candidate: Overload, pattern: str) -> Overload:
-    """The overload for calls with a constant pattern.
+class ConstantPatterns:
+    """Compiles the constant patterns of one expression."""
 
-    Raises:
-        CelRuntimeError: the pattern is not a regular expression of Go.
-    """
-    regex, operation = compiled_regex(pattern), _OPERATIONS[candidate.function]
+    def __init__(self) -> None:
+        self._left = _MAX_CONSTANT_INSTRUCTIONS
+
+    def compiled(self, pattern: str) -> Any:
+        """A pattern, compiled.
+
+        Raises:
+            CelRuntimeError: it is not a regular expression of Go, or the patterns are too large.
+        """
+        regex = compiled_regex(pattern)
+        self._left -= regex.programsize
+        if self._left < 0:
+            raise CelRuntimeError("the regular expressions are too large")
+        return regex
+
+
+def precompiled(candidate: Overload, regex: Any) -> Overload:
+    """The overload for calls with a constant pattern, which is compiled."""
+    operation = _OPERATIONS[candidate.function]
 
     def implementation(work: Work, text: str, _pattern: str, *limit: int) -> Any:
         return operation(work, regex, text, *limit)
@@ -55,13 +83,31 @@ def precompiled(candidate: Overload, pattern: str) -> Overload:
     return replace(candidate, implementation=implementation, needs_frame=True)
 
 
+def _compiled_late(work: Work, pattern: str) -> Any:
+    """A pattern that is not constant; always charged, whether it is known or not."""
+    work.charge_work(_COMPILE_WORK)
+    try:
+        regex = compiled_regex(pattern)
+    except CelRuntimeError as error:
+        if _TOO_LARGE in str(error):
+            work.charge_work(_TOO_LARGE_WORK)
+        raise
+    work.charge_work(regex.programsize // _INSTRUCTIONS_PER_WORK)
+    return regex
+
+
+def _charge_search(work: Work, regex: Any, text: str, start: int = 0) -> None:
+    size = (len(text) - start) * (1 if text.isascii() else _MAX_BYTES)
+    work.charge_work(_SEARCH_WORK + size * regex.programsize // _STEPS_PER_WORK)
+
+
 def _matches(work: Work, regex: Any, text: str) -> bool:
-    work.charge_work(_SEARCH_WORK)
+    _charge_search(work, regex, text)
     return regex.search(text) is not None
 
 
 def _find(work: Work, regex: Any, text: str) -> str:
-    work.charge_work(_SEARCH_WORK)
+    _charge_search(work, regex, text)
     match = regex.search(text)
     return match.group() if match else ""
 
@@ -71,7 +117,7 @@ def _find_all(work: Work, regex: Any, text: str, limit: int = -1) -> list[str]:
     found: list[str] = []
     position, last_end = 0, -1
     while position <= len(text) and (limit < 0 or len(found) < limit):
-        work.charge_work(_SEARCH_WORK)
+        _charge_search(work, regex, text, position)
         match = regex.search(text, position)
         if match is None:
             break
@@ -94,8 +140,7 @@ def _compiling(function: str) -> Callable[..., Any]:
     operation = _OPERATIONS[function]
 
     def implementation(work: Work, text: str, pattern: str, *limit: int) -> Any:
-        work.charge_work(_COMPILE_WORK)
-        return operation(work, compiled_regex(pattern), text, *limit)
+        return operation(work, _compiled_late(work, pattern), text, *limit)
 
     return implementation
 

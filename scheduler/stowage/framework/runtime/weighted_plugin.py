@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeGuard
 
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.extension_points import NormalizeScorePlugin, ScorePlugin
@@ -44,7 +45,7 @@ class WeightedPlugin:
             plugin.normalize_score if implements(plugin, NormalizeScorePlugin) else None
         )
         self.normalizes = self._normalize is not None
-        self._ask = plugin.shared_scores if implements(plugin, SharedScorePlugin) else plugin.score
+        self._ask = plugin.shared_scores if _shares_scores(plugin) else plugin.score
 
     def shared(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> SharedScores | Int64Array:
         """`raw`, or the same scores by the distinct ones.
@@ -99,3 +100,20 @@ class WeightedPlugin:
 
     def _failed(self, error: Exception) -> PluginFailed:
         return failed(f'plugin "{self.name}" failed with', self.name, error)
+
+
+def _shares_scores(plugin: ScorePlugin) -> TypeGuard[SharedScorePlugin]:
+    """Whether a plugin's `shared_scores` stands for its `score` and `normalize_score`.
+
+    It does not if a class that inherits it, or the object itself, overrides one of the two: then
+    the override is asked, about every node.
+    """
+    if not implements(plugin, SharedScorePlugin):
+        return False
+    for holder in (plugin, *type(plugin).__mro__):
+        own = getattr(holder, "__dict__", {})
+        if "shared_scores" in own:
+            return True
+        if "score" in own or "normalize_score" in own:
+            return False
+    return False

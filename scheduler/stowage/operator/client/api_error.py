@@ -51,7 +51,8 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
     def __str__(self) -> str:
-        return f"{self.status} {self.reason}: {self.message}".strip()
+        known = f"{self.status} {self.reason}".strip()
+        return f"{known}: {self.message}" if self.message else known
 
     @property
     def is_transient(self) -> bool:

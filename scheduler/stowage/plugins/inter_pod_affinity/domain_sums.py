@@ -64,7 +64,7 @@ class DomainSums:
         """
         self._find_domains()
         found = {}
-        for key in self._few.keys() - self._totals.keys():
+        for key in [key for key in self._few if key not in self._totals]:
             if self._snapshot.label_column(key).num_values < MANY_DOMAINS:
                 continue
             parts = self._few.pop(key)

@@ -250,6 +250,17 @@ def test_api_version_and_kind_are_required() -> None:
     assert [error.path for error in refused.value.errors] == ["apiVersion", "kind"]
 
 
+def test_an_object_of_another_kind_is_refused_without_its_fields() -> None:
+    found = errors_of(apiVersion="v1", kind="ConfigMap", metadata={"name": "stowage"}, data={})
+    assert found == [
+        'apiVersion: "v1" (expected kubescheduler.config.k8s.io/v1)',
+        'kind: "ConfigMap" (expected KubeSchedulerConfiguration)',
+    ]
+    with pytest.raises(InvalidConfiguration) as refused:
+        load_configuration({"kind": "Policy", "unknown": 1})
+    assert [error.path for error in refused.value.errors] == ["apiVersion", "kind"]
+
+
 def test_all_profiles_must_have_the_same_queue_sort_plugin() -> None:
     sort = {"plugins": {"queueSort": {"enabled": [{"name": "A"}], "disabled": [{"name": "*"}]}}}
     (found,) = errors_of(profiles=[{"schedulerName": "a", **sort}, {"schedulerName": "b"}])

@@ -88,3 +88,16 @@ def test_the_best_of_many_nodes_are_those_of_a_stable_sort(
     best = best_nodes(_scores(rows, totals), chosen, [str(row) for row in rows])
     others = sorted(set(rows) - {chosen}, key=lambda row: (-totals[row], row))
     assert best.names == tuple(map(str, [chosen, *others[: len(best.names) - 1]]))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(10_001, 13_000), st.sets(st.integers(0, 12_999), min_size=1, max_size=40))
+def test_the_tied_of_many_nodes_are_all_with_the_highest_total(
+    num_nodes: int, highest: set[int]
+) -> None:
+    """In a few blocks of the totals, or in so many that the totals are searched at once."""
+    tied = sorted({position % num_nodes for position in highest})
+    totals = [5] * num_nodes
+    for position in tied:
+        totals[position] = 8
+    assert _scores(list(range(num_nodes)), totals).tied().tolist() == tied

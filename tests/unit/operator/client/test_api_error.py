@@ -14,6 +14,18 @@ def test_reason_and_message_are_read_from_a_status_object() -> None:
     assert str(error) == "409 Conflict: taken"
 
 
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ApiError(403, "Forbidden"), "403 Forbidden"),
+        (ApiError(502, message="no upstream"), "502: no upstream"),
+        (ApiError(500), "500"),
+    ],
+)
+def test_what_the_server_did_not_say_leaves_no_colon(error: ApiError, text: str) -> None:
+    assert str(error) == text
+
+
 def test_plain_text_becomes_the_message() -> None:
     assert error_from_answer(404, b"404 page not found\n", None).message == "404 page not found"
 
