@@ -138,6 +138,7 @@ def place_on(
     """Assume the pod on a node."""
     info = attempt.info
     state.cache.assume_pod(info, node_name)
+    nominated = state.queue.nominator.node_of(info.uid)
     state.queue.nominator.remove(info.uid)
     cycle = BindingCycle(
         attempt.queued,
@@ -147,6 +148,7 @@ def place_on(
         cycle_state,
         state.extenders.binder_of(info.spec),
         state.last_decision,
+        left_node="" if nominated in (None, node_name) else nominated,
     )
     state.bindings.add(cycle)
     return cycle
