@@ -17,6 +17,7 @@ import structlog
 from tests.simulation.audit import Auditor
 from tests.simulation.configurations import describe_text, load_text
 from tests.simulation.end_state import cluster_violations, engine_violations
+from tests.simulation.engine_faults import engine_faults
 from tests.simulation.fault_rates import RECOVERY_S, FaultRates
 from tests.simulation.kept_files import KeptFiles
 from tests.simulation.loop import VirtualLoop
@@ -87,14 +88,14 @@ def simulate(
     for replica in plan.replicas:
         replica.recordings, replica.files = recordings, kept
     asyncio.set_event_loop(None)
-    with _without_logs(), _without_collector():
+    with _without_logs(), _without_collector(), engine_faults(problems.append):
         try:
             auditor.extenders = plan.users.extenders
             plan.begin()
             end_state = _EndState(plan, server)
             loop.run_until_complete(plan.run(lambda: found.extend(end_state.violations())))
             found += [*end_state.violations(), *_late_probes(plan)]
-            violations = [*auditor.violations, *problems, *dict.fromkeys(found)]
+            violations = [*auditor.violations, *dict.fromkeys((*problems, *found))]
         finally:
             _end(loop, network)
     if kept is not None:

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from stowage.engine import Engine
 from stowage.engine.journal import HandleCall
 from stowage.operator.decisions.log import DecisionLog
 from stowage.recording.recorder import Recorder
+from stowage.state.cache import InvariantViolation
 from tests.simulation.plan import Emphasis
 from tests.simulation.report import EMPHASES
 from tests.simulation.run import simulate
@@ -22,6 +24,11 @@ def test_recordings_replay_and_logs_agree_with_the_bindings(emphasis: str, tmp_p
     assert not simulate(2, EMPHASES[emphasis], files=tmp_path).violations
     assert len(list(tmp_path.rglob("*.recording"))) > 1
     assert sum(len(each.read_bytes()) for each in tmp_path.rglob("*.jsonl")) > 10_000
+
+
+def test_a_former_leader_may_know_what_the_next_one_gave_away(tmp_path: Path) -> None:
+    """Of devices: its own write about one of them was in flight when it lost the Lease."""
+    assert not simulate(840048, EMPHASES["devices"], files=tmp_path).violations
 
 
 def _loses_some_decisions(usual: Any) -> Any:
@@ -57,6 +64,13 @@ def _loses_some_events(usual: Any) -> Any:
     return record
 
 
+def _is_never_valid(_usual: Any) -> Any:
+    def validate(self: Any) -> None:
+        raise InvariantViolation("everything", "right", "wrong")
+
+    return validate
+
+
 class FileFault(NamedTuple):
     """A fault in what a process writes: the method to replace, its replacement, the finding."""
 
@@ -69,6 +83,9 @@ class FileFault(NamedTuple):
 PLANTED = {
     "a recording lacks events": FileFault(
         Recorder, "record", _loses_some_events, "does not replay"
+    ),
+    "a state is not valid": FileFault(
+        Engine, "validate", _is_never_valid, "ends in a broken state"
     ),
     "a log lacks decisions": FileFault(
         DecisionLog, "add", _loses_some_decisions, "without a decision in its log"

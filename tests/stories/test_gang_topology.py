@@ -101,6 +101,15 @@ def test_a_late_member_joins_the_domain_of_the_bound_ones_however_roomy_another_
     assert driver.node_of("p-late").endswith("-9")
 
 
+def test_a_member_that_is_bound_elsewhere_leaves_its_nominated_node_to_others() -> None:
+    driver = _driver(("r1", 1), ("r2", 2), ("r3", 2))
+    driver.show(make_pod("first", cpu="2", node_selector={"rack": "r1"}))
+    _gang(driver, 2, cpu="2", nominated_node="r1-0")
+    driver.run()
+    assert _racks(driver) in ({"r2"}, {"r3"})
+    assert driver.node_of("first") == "r1-0"
+
+
 def test_bound_members_in_two_domains_are_an_error() -> None:
     driver = _driver(("r1", 1), ("r2", 1))
     driver.show_group(make_group(min_count=1, topology="rack"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodGone, PendingPodSeen
-from stowage.api.instructions import BindPod
+from stowage.api.instructions import BindPod, EvictPod
 from stowage.api.objects.node import Taint
-from stowage.api.objects.pod import Pod
+from stowage.api.objects.pod import Pod, Toleration
 from stowage.engine import Engine
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import of_type
@@ -102,6 +104,60 @@ def test_a_first_nomination_requeues_no_pod(engine: Engine) -> None:
     make_unschedulable(engine, make_pod("p", cpu="8", priority=5), make_pod("low", cpu="7"))
     engine.handle([PendingPodSeen(nominated("p", "n", priority=5))], 60.0)
     assert unschedulable(engine) == 2
+
+
+def show_rivals(engine: Engine) -> Pod:
+    """Make `low` unschedulable: it could take the place of `victim`, were `p` not nominated there.
+
+    Returns:
+        The pod `p`, which comes next. It tolerates the node `m`, and its place on `n` is not free.
+    """
+    nodes = make_node("n", cpu="4"), make_node("m", cpu="4", taints=(DEDICATED,))
+    running = (
+        make_pod("kept", cpu="2", priority=9, node="n"),
+        make_pod("victim", cpu="2", priority=0, node="n"),
+    )
+    nominated_pod = make_pod(
+        "p",
+        cpu="2",
+        priority=5,
+        nominated_node="n",
+        tolerations=(Toleration(operator="Exists"),),
+    )
+    engine.handle([NodeSeen(node) for node in nodes], 0.0)
+    engine.handle([AssignedPodSeen(pod) for pod in running], 0.0)
+    engine.handle([PendingPodSeen(make_pod("low", cpu="2", priority=5))], 0.0)
+    engine.handle([PendingPodSeen(nominated_pod)], 1.0)
+    assert of_type(EvictPod, engine.schedule(1.0, 1)) == []
+    assert unschedulable(engine) == 1
+    return nominated_pod
+
+
+def test_a_nominated_pod_that_finds_another_node_requeues_pods_that_preempt_at_its_place(
+    engine: Engine,
+) -> None:
+    show_rivals(engine)
+    (bind,) = of_type(BindPod, engine.schedule(1.0, 1))
+    assert (bind.pod.name, bind.node_name) == ("p", "m")
+    assert unschedulable(engine) == 0
+    (eviction,) = of_type(EvictPod, engine.schedule(60.0, 1))
+    assert (eviction.preemptor.name, eviction.victim.name) == ("low", "victim")
+
+
+def test_a_nominated_pod_that_another_client_binds_elsewhere_requeues_pods(
+    engine: Engine,
+) -> None:
+    pod = show_rivals(engine)
+    bound = replace(pod, spec=replace(pod.spec, node_name="m"))
+    engine.handle([AssignedPodSeen(bound)], 2.0)
+    assert unschedulable(engine) == 0
+
+
+def test_a_nominated_pod_that_is_bound_to_its_node_requeues_no_pod(engine: Engine) -> None:
+    pod = show_rivals(engine)
+    bound = replace(pod, spec=replace(pod.spec, node_name="n"))
+    engine.handle([AssignedPodSeen(bound)], 2.0)
+    assert unschedulable(engine) == 1
 
 
 def test_plugin_evaluations_are_counted_by_pods_and_nodes(engine: Engine) -> None:

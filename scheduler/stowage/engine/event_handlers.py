@@ -34,6 +34,7 @@ from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.pod import Pod
 from stowage.engine.binding.event_handlers import object_changed
 from stowage.engine.binding.failure import ASSIGNED_POD_DELETE, retry_after_victim
+from stowage.engine.binding.released_nominations import release_nomination
 from stowage.engine.binding.state_machine import BindingEvent, advance_binding
 from stowage.engine.extenders.consulting import drop_consultation
 from stowage.engine.pod_groups.held_nominations import clear_nominations_if_held
@@ -107,7 +108,7 @@ def pending_pod_gone(state: EngineState, event: PendingPodGone, now: float) -> C
     state.cache.forget_pending_member(event.uid)
     state.statuses.forget(event.uid)
     if old is not None and old.nominated_node_name:
-        _release_nomination(state, old, now)
+        release_nomination(state, old, old.nominated_node_name, now)
     if old is not None and old.group:
         clear_nominations_if_held(state, old.group_key, now)
     return (UNSCHEDULED_POD_DELETE,)
@@ -118,11 +119,16 @@ def assigned_pod_seen(state: EngineState, event: AssignedPodSeen, now: float) ->
     info = _pod_info(state, event.pod)
     if info is None:
         return ()
+    nominated = None
     if info.uid not in state.bindings:
         drop_consultation(state, info.uid)
+        nominated = state.queue.nominator.node_of(info.uid)
         state.queue.delete(info.uid)
         state.statuses.forget(info.uid)
     change = state.cache.update_pod(info)
+    if nominated not in (None, info.node_name):
+        # Another client has bound it elsewhere.
+        release_nomination(state, info, nominated, now)
     if change.ignored:
         return ()
     state.bindings.unconfirmed.confirm(info.uid)
@@ -254,20 +260,7 @@ def _update_waiting(state: EngineState, info: PodInfo, now: float) -> None:
     state.cache.see_pending_member(info)
     state.queue.update(info, now)
     if old is not None and old.nominated_node_name not in ("", info.nominated_node_name):
-        _release_nomination(state, old, now)
-
-
-def _release_nomination(state: EngineState, old: PodInfo, now: float) -> None:
-    """Move pods as if an assigned pod had been deleted: a nominated pod is not nominated any more.
-
-    Filter counts nominated pods of equal or higher priority only, so pods of a higher priority are
-    not moved. The event shows the pod on its nominated node. kube-scheduler shows it on no node,
-    and the hints that look at assigned pods ignore it.
-    """
-    gone = old.on_node(old.nominated_node_name)
-    state.queue.move_on_event(
-        ASSIGNED_POD_DELETE, gone, None, now, lambda pod: pod.priority <= old.priority
-    )
+        release_nomination(state, old, old.nominated_node_name, now)
 
 
 def _pod_info(state: EngineState, pod: Pod) -> PodInfo | None:

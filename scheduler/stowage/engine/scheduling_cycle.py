@@ -138,6 +138,8 @@ def place_on(
     """Assume the pod on a node."""
     info = attempt.info
     state.cache.assume_pod(info, node_name)
+    # A group that is placed a second time has no nomination in memory any more.
+    nominated = state.queue.nominator.node_of(info.uid) or info.nominated_node_name
     state.queue.nominator.remove(info.uid)
     cycle = BindingCycle(
         attempt.queued,
@@ -147,6 +149,7 @@ def place_on(
         cycle_state,
         state.extenders.binder_of(info.spec),
         state.last_decision,
+        left_node="" if nominated == node_name else nominated,
     )
     state.bindings.add(cycle)
     return cycle

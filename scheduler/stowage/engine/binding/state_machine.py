@@ -41,6 +41,7 @@ from stowage.engine.binding.failure import (
     fail_binding_cycle,
     observe_permit_wait,
 )
+from stowage.engine.binding.released_nominations import release_nomination
 from stowage.engine.binding.steps import (
     run_next_pre_bind,
     run_post_bind,
@@ -77,6 +78,8 @@ def binding_cycle(state: EngineState, cycle: BindingCycle, now: float) -> None:
     A pod that waits, for Permit or for PreBind, is nominated to its node in its status
     (``NominatedNodeNameForExpectation`` of v1.36).
     """
+    if cycle.left_node:
+        release_nomination(state, cycle.info, cycle.left_node, now)
     activate_pods(state, cycle, now)
     if cycle.cycle_state.group_to_allow is not None:
         _allow_group(state, *cycle.cycle_state.group_to_allow, now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stowage.api.instructions import ClearNomination
-from stowage.engine.binding.failure import ASSIGNED_POD_DELETE
+from stowage.engine.binding.released_nominations import release_nomination
 from stowage.engine.state.engine_state import EngineState
 from stowage.state.pods.pod_info import PodInfo
 
@@ -30,8 +30,4 @@ def _is_held(state: EngineState, info: PodInfo) -> bool:
 def _clear(state: EngineState, info: PodInfo, node_name: str, now: float) -> None:
     state.queue.nominator.remove(info.uid)
     state.outbox.emit(ClearNomination(info.reference))
-    # Filter counts nominated pods of equal or higher priority only.
-    gone, priority = info.on_node(node_name), info.priority
-    state.queue.move_on_event(
-        ASSIGNED_POD_DELETE, gone, None, now, lambda pod: pod.priority <= priority
-    )
+    release_nomination(state, info, node_name, now)

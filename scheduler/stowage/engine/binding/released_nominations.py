@@ -1,0 +1,20 @@
+"""Retrying pods that were rejected because a nominated pod counted on a node."""
+
+from __future__ import annotations
+
+from stowage.engine.binding.failure import ASSIGNED_POD_DELETE
+from stowage.engine.state.engine_state import EngineState
+from stowage.state.pods.pod_info import PodInfo
+
+
+def release_nomination(state: EngineState, info: PodInfo, node_name: str, now: float) -> None:
+    """Move pods as if an assigned pod had been deleted: `info` is not nominated to a node any more.
+
+    Filter counts nominated pods of equal or higher priority only, so pods of a higher priority are
+    not moved. The event shows the pod on its nominated node. kube-scheduler shows it on no node,
+    and the hints that look at assigned pods ignore it.
+    """
+    gone, priority = info.on_node(node_name), info.priority
+    state.queue.move_on_event(
+        ASSIGNED_POD_DELETE, gone, None, now, lambda pod: pod.priority <= priority
+    )
