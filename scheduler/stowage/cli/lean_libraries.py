@@ -6,6 +6,7 @@ by a plugin.
 
 from __future__ import annotations
 
+import os
 import ssl
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
+
+from stowage.cli.late_dataclasses import late_dataclasses
 
 _PACKAGES = (
     # These import every part of a synchronous and of an asynchronous client.
@@ -26,6 +29,8 @@ _PACKAGES = (
     "prometheus_client",
 )
 """Packages that import much more than the scheduler uses; their submodules do not."""
+_NUMPY_TYPES = "numpy._typing"
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 _CONFIGURATION = "kubernetes.aio.client.configuration"
 
 
@@ -41,7 +46,7 @@ def lean_libraries() -> Iterator[None]:
         import_module("structlog")
     _import_aiohttp()
     # Kopf can set the owners of the client's models; the scheduler has no such models.
-    with _as_if_not_installed("kubernetes"):
+    with _as_if_not_installed("kubernetes"), late_dataclasses():
         import_module("kopf")
     _import_numpy()
     with lean_client():
@@ -68,9 +73,27 @@ def _import_aiohttp() -> None:
 
 
 def _import_numpy() -> None:
-    # They only set the docstrings of numpy's functions in C.
-    with empty_modules("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"):
+    # The first two only set the docstrings of numpy's functions in C.
+    unused = "numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", _NUMPY_TYPES
+    with empty_modules(*unused), _without_blas_threads():
+        if not hasattr(sys.modules[_NUMPY_TYPES], "NDArray"):
+            # numpy.linalg annotates with it.
+            sys.modules[_NUMPY_TYPES].__dict__["NDArray"] = list
         import_module("numpy")
+
+
+@contextmanager
+def _without_blas_threads() -> Iterator[None]:
+    """OpenBLAS starts no threads in this block; no plugin multiplies matrices of floats."""
+    # Its threads wait busily for work, which takes CPU time from the rest of the start.
+    if _BLAS_THREADS in os.environ:
+        yield
+        return
+    os.environ[_BLAS_THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_BLAS_THREADS]
 
 
 def _make_api_client(*arguments: Any, **named: Any) -> Any:
