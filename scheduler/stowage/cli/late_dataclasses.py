@@ -28,7 +28,7 @@ def late_dataclasses() -> Iterator[None]:
 
         return declare if cls is None else declare(cls)
 
-    dataclasses.dataclass = dataclass 
+    dataclasses.dataclass = dataclass
     try:
         yield
     finally:
