@@ -75,7 +75,7 @@ def _import_aiohttp() -> None:
 def _import_numpy() -> None:
     # The first two only set the docstrings of numpy's functions in C.
     unused = "numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", _NUMPY_TYPES
-    with empty_modules(*unused), _without_blas_threads():
+    with empty_modules(*unused), without_blas_threads():
         if not hasattr(sys.modules[_NUMPY_TYPES], "NDArray"):
             # numpy.linalg annotates with it.
             sys.modules[_NUMPY_TYPES].__dict__["NDArray"] = list
@@ -83,7 +83,7 @@ def _import_numpy() -> None:
 
 
 @contextmanager
-def _without_blas_threads() -> Iterator[None]:
+def without_blas_threads() -> Iterator[None]:
     """OpenBLAS starts no threads in this block; no plugin multiplies matrices of floats."""
     # Its threads wait busily for work, which takes CPU time from the rest of the start.
     if _BLAS_THREADS in os.environ:
