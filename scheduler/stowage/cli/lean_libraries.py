@@ -29,7 +29,7 @@ _PACKAGES = (
     "prometheus_client",
 )
 """Packages that import much more than the scheduler uses; their submodules do not."""
-_NUMPY_TYPES = "numpy._typing"
+_ARRAY_TYPES = "numpy._typing", "numpy.typing"
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 _CONFIGURATION = "kubernetes.aio.client.configuration"
 
@@ -39,7 +39,7 @@ def lean_libraries() -> Iterator[None]:
     """Import structlog, Kopf, numpy and the Kubernetes client without most of their dependencies.
 
     The modules that import these libraries must be imported in the block: after it, an import of
-    the Kubernetes client imports the whole client.
+    the Kubernetes client imports the whole client, and one of numpy's types all of them.
     """
     # structlog uses Rich for tracebacks in colours; our log formats have plain ones.
     with _as_if_not_installed("rich"):
@@ -48,8 +48,7 @@ def lean_libraries() -> Iterator[None]:
     # Kopf can set the owners of the client's models; the scheduler has no such models.
     with _as_if_not_installed("kubernetes"), late_dataclasses():
         import_module("kopf")
-    _import_numpy()
-    with lean_client():
+    with lean_client(), _lean_numpy():
         yield
 
 
@@ -72,14 +71,24 @@ def _import_aiohttp() -> None:
         import_module("aiohttp")
 
 
-def _import_numpy() -> None:
-    # The first two only set the docstrings of numpy's functions in C.
-    unused = "numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", _NUMPY_TYPES
-    with empty_modules(*unused), without_blas_threads():
-        if not hasattr(sys.modules[_NUMPY_TYPES], "NDArray"):
-            # numpy.linalg annotates with it.
-            sys.modules[_NUMPY_TYPES].__dict__["NDArray"] = list
-        import_module("numpy")
+@contextmanager
+def _lean_numpy() -> Iterator[None]:
+    """Import numpy without docstrings, threads and, in this block, types."""
+    # The docstrings of numpy's functions in C.
+    unused = "numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"
+    with _untyped_arrays():
+        with empty_modules(*unused), without_blas_threads():
+            import_module("numpy")
+        yield
+
+
+@contextmanager
+def _untyped_arrays() -> Iterator[None]:
+    """Imports of the type of arrays give that of lists in this block: only annotations have it."""
+    with empty_modules(*_ARRAY_TYPES):
+        for name in _ARRAY_TYPES:
+            vars(sys.modules[name]).setdefault("NDArray", list)
+        yield
 
 
 @contextmanager
