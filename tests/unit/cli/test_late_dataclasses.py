@@ -51,7 +51,7 @@ def test_a_dataclass_declared_later_has_the_fields_of_its_base() -> None:
     base, _, _ = _declared()
 
     @dataclasses.dataclass
-    class Later(base):  # type: ignore[misc]
+    class Later(base):  # type: ignore[misc, valid-type]
         size: int = 1
 
     assert dataclasses.asdict(Later("a", size=2)) == {"name": "a", "sizes": [], "size": 2}
