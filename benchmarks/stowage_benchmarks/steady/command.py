@@ -56,12 +56,13 @@ def steady(
 ) -> None:
     """Create pods at a constant rate and measure the running scheduler.
 
-    The scheduler starts with 20 waiting pods; ready and first bind count from that start. CPU a
-    pod is that of the scheduler's process while pods are created, and until a second after the
-    last binding, divided by the pods. Latencies are from sending the create request to the binding
-    that a watch sees. Requests a pod are those that the API server counts, without those of the
-    benchmark. The hand-over is from SIGTERM to the leader until its standby has bound a new pod.
-    Exits 1 if a pod was not bound, was bound twice, or a node is overcommitted.
+    The scheduler starts with 20 waiting pods; first bind counts from that start, and ready from a
+    second start of Stowage after the load. CPU a pod is that of the scheduler's process while pods
+    are created, and until a second after the last binding, divided by the pods. Latencies are from
+    sending the create request to the binding that a watch sees. Requests a pod are those that the
+    API server counts, without those of the benchmark. The hand-over is from SIGTERM to the leader
+    until its standby has bound a new pod. Exits 1 if a pod was not bound, was bound twice, or a
+    node is overcommitted.
     """
     # The Kubernetes client takes a while to import; --help need not wait for it.
     from stowage_benchmarks.steady.plan import SteadyPlan, run_steady_plan  # noqa: PLC0415

@@ -73,7 +73,7 @@ class SteadyResult(msgspec.Struct, frozen=True):
 
     Attributes:
         idle_cpu_ms_per_s: CPU milliseconds of the waiting process in a second.
-        ready_s: From the start of the process until /readyz answers 200; Stowage only.
+        ready_s: From a start after the load until /readyz answers 200; Stowage only.
         first_bind_s: From the start of the process to the first binding of a waiting pod.
         hand_over_s: From SIGTERM to the leader until the standby has bound a pod.
     """

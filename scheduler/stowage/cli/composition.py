@@ -9,9 +9,9 @@ import socket
 import sys
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import structlog
 from kubernetes.aio.config import ConfigException
 
@@ -65,8 +65,7 @@ CANNOT_START = (ConfigException, OSError)
 """Errors of `run_scheduler`: no usable kubeconfig, address in use, unusable certificates."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigMapSource:
+class ConfigMapSource(msgspec.Struct, frozen=True):
     """The ConfigMap of the configuration.
 
     Attributes:

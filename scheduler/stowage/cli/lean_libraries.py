@@ -6,6 +6,7 @@ by a plugin.
 
 from __future__ import annotations
 
+import os
 import ssl
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
+
+from stowage.cli.late_dataclasses import late_dataclasses
 
 _PACKAGES = (
     # These import every part of a synchronous and of an asynchronous client.
@@ -26,6 +29,8 @@ _PACKAGES = (
     "prometheus_client",
 )
 """Packages that import much more than the scheduler uses; their submodules do not."""
+_ARRAY_TYPES = "numpy._typing", "numpy.typing"
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 _CONFIGURATION = "kubernetes.aio.client.configuration"
 
 
@@ -34,17 +39,16 @@ def lean_libraries() -> Iterator[None]:
     """Import structlog, Kopf, numpy and the Kubernetes client without most of their dependencies.
 
     The modules that import these libraries must be imported in the block: after it, an import of
-    the Kubernetes client imports the whole client.
+    the Kubernetes client imports the whole client, and one of numpy's types all of them.
     """
     # structlog uses Rich for tracebacks in colours; our log formats have plain ones.
     with _as_if_not_installed("rich"):
         import_module("structlog")
     _import_aiohttp()
     # Kopf can set the owners of the client's models; the scheduler has no such models.
-    with _as_if_not_installed("kubernetes"):
+    with _as_if_not_installed("kubernetes"), late_dataclasses():
         import_module("kopf")
-    _import_numpy()
-    with lean_client():
+    with lean_client(), _lean_numpy():
         yield
 
 
@@ -67,10 +71,38 @@ def _import_aiohttp() -> None:
         import_module("aiohttp")
 
 
-def _import_numpy() -> None:
-    # They only set the docstrings of numpy's functions in C.
-    with empty_modules("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"):
-        import_module("numpy")
+@contextmanager
+def _lean_numpy() -> Iterator[None]:
+    """Import numpy without docstrings, threads and, in this block, types."""
+    # The docstrings of numpy's functions in C.
+    unused = "numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"
+    with _untyped_arrays():
+        with empty_modules(*unused), without_blas_threads():
+            import_module("numpy")
+        yield
+
+
+@contextmanager
+def _untyped_arrays() -> Iterator[None]:
+    """Imports of the type of arrays give that of lists in this block: only annotations have it."""
+    with empty_modules(*_ARRAY_TYPES):
+        for name in _ARRAY_TYPES:
+            vars(sys.modules[name]).setdefault("NDArray", list)
+        yield
+
+
+@contextmanager
+def without_blas_threads() -> Iterator[None]:
+    """OpenBLAS starts no threads in this block; no plugin multiplies matrices of floats."""
+    # Its threads wait busily for work, which takes CPU time from the rest of the start.
+    if _BLAS_THREADS in os.environ:
+        yield
+        return
+    os.environ[_BLAS_THREADS] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_BLAS_THREADS]
 
 
 def _make_api_client(*arguments: Any, **named: Any) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
+from msgspec.structs import replace
 
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from stowage.api.config.loading import Extender
 from stowage.operator.clock import Clock
@@ -38,8 +39,7 @@ class PodWatcher(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(msgspec.Struct, frozen=True):
     """The parts of a process that a simulation replaces.
 
     Attributes:
@@ -50,7 +50,7 @@ class Environment:
         make_extender_client: Makes the client of an extender.
     """
 
-    clock: Clock = field(default_factory=Clock)
+    clock: Clock = msgspec.field(default_factory=Clock)
     watch_pending_pods: Callable[..., PodWatcher] = PendingPodWatch
     watch_config_map: Callable[..., ConfigMapWatcher] = ConfigMapWatch
     make_configuration_reader: Callable[[], ConfigurationReader] = ThreadReader

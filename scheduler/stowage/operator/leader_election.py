@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -54,8 +53,7 @@ OnRecovery = Callable[[float | None], None]
 None if it refused them or could not be reached."""
 
 
-@dataclass(frozen=True, slots=True)
-class ElectionObservers:
+class ElectionObservers(msgspec.Struct, frozen=True):
     """Who is told what the reads of the Lease show; no other request is as frequent.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -19,8 +18,7 @@ RELEASED_DURATION_S = 1
 """Duration of a released lease, as client-go writes it."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LeaderElectionOptions:
+class LeaderElectionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the leader election.
 
     Attributes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -68,8 +67,7 @@ class RecordingOptions(msgspec.Struct, frozen=True):
 EngineFactory: TypeAlias = Callable[[EngineDependencies], Engine]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of `run`.
 
     Attributes:
@@ -103,9 +101,9 @@ class RunOptions:
     master: str | None = None
     kube_api_qps: float = 0.0
     kube_api_burst: int = 100
-    serving: ServingOptions | None = field(default_factory=ServingOptions)
+    serving: ServingOptions | None = msgspec.field(default_factory=ServingOptions)
     leader_election: LeaderElectionOptions | None = None
-    configuration: LoadedConfiguration = field(default_factory=LoadedConfiguration)
+    configuration: LoadedConfiguration = msgspec.field(default_factory=LoadedConfiguration)
     config_map: ConfigMapOptions | None = None
     extenders: Extenders = NO_EXTENDERS
     feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
@@ -116,5 +114,5 @@ class RunOptions:
     timeouts: Timeouts = DEFAULT_TIMEOUTS
     shutdown_grace_s: float = 2.0
     stop: asyncio.Event | None = None
-    flags: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, str] = msgspec.field(default_factory=dict)
     owns_process: bool = True

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 import yaml
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from simcluster.kinds.catalog import BY_KIND

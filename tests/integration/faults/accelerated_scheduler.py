@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import AsyncExitStack
-from dataclasses import replace
 
-import msgspec
+from msgspec.structs import replace
 
 from stowage.api.config.loading import load_configuration
 from stowage.cli.composition import run_options
@@ -32,7 +31,7 @@ ELECTION = LeaderElectionOptions(
 
 def accelerated_clock(factor: float) -> Clock:
     """A clock on which time passes that much faster."""
-    return msgspec.structs.replace(
+    return replace(
         Clock(),
         monotonic=lambda: monotonic() * factor,
         sleep=lambda seconds: asyncio.sleep(seconds / factor),

@@ -6,12 +6,12 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import aiohttp
 import pytest
 import yaml
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from simcluster.ports import reserved_port

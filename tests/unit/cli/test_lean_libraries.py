@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stowage.cli.lean_libraries import empty_modules, empty_packages
+from stowage.cli.lean_libraries import empty_modules, empty_packages, without_blas_threads
 
 NAME = "heavy_package_of_a_test"
 
@@ -69,3 +70,19 @@ def test_a_module_that_was_imported_before_stays() -> None:
     with empty_modules(f"{NAME}.part"):
         assert import_module(f"{NAME}.part").SMALL == 1
     assert f"{NAME}.part" in sys.modules
+
+
+def test_the_number_of_blas_threads_is_set_for_the_import_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    with without_blas_threads():
+        assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
+def test_a_number_of_blas_threads_in_the_environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "4")
+    with without_blas_threads():
+        assert os.environ["OPENBLAS_NUM_THREADS"] == "4"
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "4"

@@ -13,7 +13,8 @@ plugins had run.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+
+import msgspec
 
 from stowage.engine.scheduling.outcome import Unschedulable
 from stowage.engine.scheduling.request import SchedulingRequest
@@ -24,8 +25,7 @@ from stowage.state.snapshot import Snapshot
 MAX_CLASSES = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
+class _Refusal(msgspec.Struct, frozen=True):
     """The refusal of the first pod of a class.
 
     Attributes:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -73,8 +72,7 @@ class _AccessReview(msgspec.Struct, frozen=True):
     status: _AccessStatus = _AccessStatus()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AccessOptions:
+class AccessOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of delegated authentication and authorization.
 
     Attributes:

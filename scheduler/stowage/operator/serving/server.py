@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import platform
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from importlib import metadata
 from pathlib import Path
@@ -43,8 +42,7 @@ log = structlog.get_logger("stowage.operator.serving.server")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ServingOptions:
+class ServingOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the HTTPS server.
 
     Attributes:
@@ -64,8 +62,8 @@ class ServingOptions:
     tls_cert_file: str | None = None
     tls_private_key_file: str | None = None
     cert_dir: str | None = None
-    access: AccessOptions = field(default_factory=AccessOptions)
-    tls: TlsOptions = field(default_factory=TlsOptions)
+    access: AccessOptions = msgspec.field(default_factory=AccessOptions)
+    tls: TlsOptions = msgspec.field(default_factory=TlsOptions)
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from stowage.operator.client.tls import without_strict_x509
 
@@ -49,8 +50,7 @@ REMOVED_SUITES = frozenset(
 _KNOWN_SUITES = CIPHER_SUITES.keys() | TLS_13_SUITES | REMOVED_SUITES
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TlsOptions:
+class TlsOptions(msgspec.Struct, frozen=True, kw_only=True):
     """TLS options of the endpoints.
 
     Attributes:

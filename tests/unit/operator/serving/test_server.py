@@ -7,12 +7,12 @@ import json
 import logging
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from importlib import metadata
 from typing import Any
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 
 from stowage.operator.decisions.records import DecisionIds
 from stowage.operator.decisions.store import DecisionStore
