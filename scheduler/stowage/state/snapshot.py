@@ -363,13 +363,13 @@ class NodeView:
     @property
     def exists(self) -> BoolArray:
         """``bool[nodes]``: whether there is a node object."""
-        return self.snapshot.exists[self._where]
+        return self.take(self.snapshot.exists)
 
     @property
     def allocatable(self) -> Int64Array:
         """``int64[nodes, resources]``."""
         if self._allocatable is None:
-            self._allocatable = self.snapshot.allocatable[self._where]
+            self._allocatable = self.take(self.snapshot.allocatable)
             self._allocatable.flags.writeable = False
         return self._allocatable
 
@@ -377,38 +377,38 @@ class NodeView:
     def requested(self) -> Int64Array:
         """``int64[nodes, resources]``: what the pods on each node request."""
         if self._requested is None:
-            self._requested = self.snapshot.requested[self._where]
+            self._requested = self.take(self.snapshot.requested)
             self._requested.flags.writeable = False
         return self._requested
 
     @property
     def nonzero_requested(self) -> Int64Array:
         """``int64[nodes, 2]``: cpu milli and memory bytes, with defaults for missing requests."""
-        return self.snapshot.nonzero_requested[self._where]
+        return self.take(self.snapshot.nonzero_requested)
 
     @property
     def num_pods(self) -> Int64Array:
         """``int64[nodes]``."""
-        return self.snapshot.num_pods[self._where]
+        return self.take(self.snapshot.num_pods)
 
     @property
     def unschedulable(self) -> BoolArray:
         """``bool[nodes]``: ``spec.unschedulable``."""
-        return self.snapshot.unschedulable[self._where]
+        return self.take(self.snapshot.unschedulable)
 
     @property
     def taint_set(self) -> Int32Array:
         """``int32[nodes]``: codes in ``snapshot.taint_sets``."""
-        return self.snapshot.taint_set[self._where]
+        return self.take(self.snapshot.taint_set)
 
     @property
     def feature_set(self) -> Int32Array:
         """``int32[nodes]``: codes in ``snapshot.feature_sets``."""
-        return self.snapshot.feature_set[self._where]
+        return self.take(self.snapshot.feature_set)
 
     def label_codes(self, key: str) -> Int32Array:
         """``int32[nodes]``: codes in ``snapshot.label_column(key)``, -1 without the label."""
-        return self.snapshot.label_codes(key)[self._where]
+        return self.take(self.snapshot.label_codes(key))
 
     def codes_present(self, key: str) -> NDArray[np.intp]:
         """The codes of a label's values on these nodes, ascending; rows without a node are none.
@@ -450,9 +450,14 @@ class NodeView:
 
     def take(self, array: ArrayT) -> ArrayT:
         """The entries of an array over all rows for these nodes; callers must not write."""
-        return array[self._where]  # type: ignore[return-value]
+        where = self._where
+        if isinstance(where, slice):
+            return array[where]  # type: ignore[return-value]
+        # The rows exist. This way to gather them takes half the time of ``array[rows]``, and a
+        # tenth for two axes.
+        return array.take(where, axis=0, mode="wrap")  # type: ignore[return-value]
 
     def copied(self, array: ArrayT) -> ArrayT:
         """A writable copy of the entries of an array over all rows for these nodes."""
-        entries = array[self._where]
-        return entries.copy() if entries.base is not None else entries  # type: ignore[return-value]
+        entries = self.take(array)
+        return entries.copy() if entries.base is not None else entries
