@@ -227,12 +227,14 @@ class Snapshot:
             return last
         return self._remembered(NodeView(self, rows))
 
-    def ascending_view(self, rows: Int64Array) -> NodeView:
+    def ascending_view(
+        self, rows: Int64Array, runs: tuple[slice, ...] | None = None
+    ) -> NodeView:
         """`view` for ascending rows; see `NodeView.of_ascending`."""
         last = self._last.view
         if last is not None and last.index is rows and last.snapshot is self:
             return last
-        return self._remembered(NodeView.of_ascending(self, rows))
+        return self._remembered(NodeView.of_ascending(self, rows, runs))
 
     def _remembered(self, view: NodeView) -> NodeView:
         if not self.is_what_if:
@@ -324,23 +326,34 @@ class NodeView:
             differences of each node. None if the nodes are as in the snapshot.
     """
 
-    __slots__ = ("_allocatable", "_requested", "_where", "changes", "index", "snapshot")
+    __slots__ = ("_allocatable", "_requested", "_runs", "_where", "changes", "index", "snapshot")
 
     def __init__(self, snapshot: Snapshot, index: slice | Int64Array) -> None:
         self.snapshot = snapshot
         self.index = index
         self._where = index
+        self._runs: tuple[slice, ...] | None = None
         self.changes: RowChanges | None = None
         # Cached, since gathering rows costs as much as the arithmetic, and several plugins read.
         self._allocatable: Int64Array | None = None
         self._requested: Int64Array | None = None
 
     @classmethod
-    def of_ascending(cls, snapshot: Snapshot, rows: Int64Array) -> NodeView:
-        """A view of ascending rows; if they are consecutive, it shares the snapshot's memory."""
+    def of_ascending(
+        cls, snapshot: Snapshot, rows: Int64Array, runs: tuple[slice, ...] | None = None
+    ) -> NodeView:
+        """A view of ascending rows; if they are consecutive, it shares the snapshot's memory.
+
+        Args:
+            snapshot: The snapshot.
+            rows: The rows.
+            runs: The runs of consecutive rows, if known; see `Rows`.
+        """
         view = cls(snapshot, rows)
         if len(rows) and int(rows[-1]) - int(rows[0]) + 1 == len(rows):
             view._where = slice(int(rows[0]), int(rows[-1]) + 1)
+        else:
+            view._runs = runs
         return view
 
     def __len__(self) -> int:
@@ -445,7 +458,10 @@ class NodeView:
             key: The label.
             table: ``[values + 1]``; the last entry is for nodes without the label.
         """
-        return self.snapshot.label_column(key).entries(table, self._where)
+        column = self.snapshot.label_column(key)
+        if self._runs and column.is_by_row:
+            return np.concatenate([column.entries(table, run) for run in self._runs])
+        return column.entries(table, self._where)
 
     def ports_in_conflict(self, ports: Iterable[HostPort]) -> BoolArray:
         """``bool[nodes]``: where one of these host ports collides with one in use."""
@@ -454,6 +470,8 @@ class NodeView:
     def take(self, array: ArrayT) -> ArrayT:
         """The entries of an array over all rows for these nodes; callers must not write."""
         where = self._where
+        if self._runs:
+            return np.concatenate([array[run] for run in self._runs])  # type: ignore[return-value]
         if isinstance(where, slice) or len(where) < _MANY_ROWS or array.ndim > 1:
             return array[where]  # type: ignore[return-value]
         # The same for rows that exist, in half the time. It would copy an array of amounts, which

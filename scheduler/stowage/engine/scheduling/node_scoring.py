@@ -22,7 +22,8 @@ def prioritize_nodes(request: SchedulingRequest, found: FeasibleNodes) -> ScoreR
         PluginFailed: A PreScore or Score plugin failed.
     """
     framework, state, pod = request.framework, request.cycle_state, request.pod
-    view = request.snapshot.ascending_view(found.rows)
+    runs = found.filtered.runs if found.rows is found.filtered.rows else None
+    view = request.snapshot.ascending_view(found.rows, runs)
     status = framework.run_pre_score(state, pod, view, request.before)
     if not status.is_success:
         raise PluginFailed(status)

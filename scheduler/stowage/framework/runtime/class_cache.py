@@ -21,6 +21,7 @@ from cachetools import LRUCache
 
 from stowage.framework.shared_scores import TotalsArray
 from stowage.framework.verdict import BoolArray, Int64Array, UInt8Array
+from stowage.state.arrays import Rows
 from stowage.state.change_log import ChangeLog
 from stowage.state.nodes.node_columns import Amounts
 from stowage.state.pods.pod_info import PodInfo
@@ -137,12 +138,12 @@ class FilterAnswers(msgspec.Struct):
     usage_accepts: BoolArray
     feasible: BoolArray
     by_amounts: AnswersByAmounts[bool] = msgspec.field(default_factory=AnswersByAmounts)
-    rows: Int64Array | None = None
+    rows: Rows | None = None
 
-    def feasible_rows(self) -> Int64Array:
+    def feasible_rows(self) -> Rows:
         """The feasible rows, ascending."""
         if self.rows is None:
-            self.rows = np.flatnonzero(self.feasible)
+            self.rows = Rows.where(self.feasible)
         return self.rows
 
     def note_usage(self, row: int, accepts: bool) -> None:
