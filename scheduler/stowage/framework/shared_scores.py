@@ -147,7 +147,7 @@ def close_scores(scores: Int64Array) -> CloseScores | Int64Array:
     span = int(scores[scores.argmax()]) - lowest
     if span >= len(scores):
         return scores
-    if 0 <= lowest and lowest + span < len(scores):
+    if lowest >= 0 and lowest + span < len(scores):
         return CloseScores(lowest, 0, scores, span)
     return CloseScores(lowest, lowest, scores - lowest, span)
 
