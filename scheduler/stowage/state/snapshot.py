@@ -227,9 +227,7 @@ class Snapshot:
             return last
         return self._remembered(NodeView(self, rows))
 
-    def ascending_view(
-        self, rows: Int64Array, runs: tuple[slice, ...] | None = None
-    ) -> NodeView:
+    def ascending_view(self, rows: Int64Array, runs: tuple[slice, ...] | None = None) -> NodeView:
         """`view` for ascending rows; see `NodeView.of_ascending`."""
         last = self._last.view
         if last is not None and last.index is rows and last.snapshot is self:

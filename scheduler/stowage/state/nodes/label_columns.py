@@ -78,7 +78,11 @@ class LabelColumn:
         if requirement.operator not in _MEMBERSHIP and requirement.operator not in _EXCLUSION:
             return self.num_values > 0
         code_of = self.values.get
-        return any(code_of(value) != ABSENT for value in requirement.values)
+        # A loop takes half the time of any(); a pod may have thousands of requirements.
+        for value in requirement.values:  # noqa: SIM110
+            if code_of(value) != ABSENT:
+                return True
+        return False
 
     def codes_in_use(self) -> NDArray[np.intp]:
         """The codes that some row has, ascending; not to be written to."""
