@@ -15,7 +15,7 @@ ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
 
 _ROUND_TO = 64
 #: From so many runs on, gathering single rows is as fast.
-_FEW_RUNS = 32
+FEW_RUNS = 32
 _NO_ROWS: Int64Array = np.empty(0, dtype=np.int64)
 
 
@@ -62,7 +62,7 @@ class Rows(NamedTuple):
             ([0, 1, 3], (slice(0, 2, None), slice(3, 4, None)))
         """
         differs = mask[1:] != mask[:-1]
-        if np.count_nonzero(differs) > 2 * _FEW_RUNS:
+        if np.count_nonzero(differs) > 2 * FEW_RUNS:
             return cls(mask.nonzero()[0])
         bounds = (differs.nonzero()[0] + 1).tolist()
         if mask[:1].any():

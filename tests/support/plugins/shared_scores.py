@@ -32,7 +32,8 @@ def check_shared_scores(
     of_distinct = plugin.normalize_score(state, pod, nodes, shared.distinct)
     picked = shared.picked(np.arange(len(nodes)), of_distinct)
     assert picked == (tuple(raw.tolist()), tuple(normalized.tolist()))
-    total = np.arange(len(nodes))
-    shared.add_to(total, of_distinct * _WEIGHT)
-    assert total.tolist() == (np.arange(len(nodes)) + normalized * _WEIGHT).tolist()
+    for width in (np.int16, np.int64):
+        total = np.arange(len(nodes), dtype=width)
+        shared.add_to(total, of_distinct * _WEIGHT)
+        assert total.tolist() == (np.arange(len(nodes)) + normalized * _WEIGHT).tolist()
     return type(shared).__name__
