@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stowage.framework import CycleState
-from stowage.framework.shared_scores import SharedScorePlugin
+from stowage.framework.shared_scores import SharedScorePlugin, TotalsArray
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.inter_pod_affinity import InterPodAffinity
 from stowage.plugins.pod_topology_spread import PodTopologySpread
@@ -33,7 +33,8 @@ def check_shared_scores(
     picked = shared.picked(np.arange(len(nodes)), of_distinct)
     assert picked == (tuple(raw.tolist()), tuple(normalized.tolist()))
     for width in (np.int16, np.int64):
-        total = np.arange(len(nodes), dtype=width)
+        total: TotalsArray = np.zeros(len(nodes), dtype=width)
+        total += np.arange(len(nodes), dtype=np.int16)
         shared.add_to(total, of_distinct * _WEIGHT)
         assert total.tolist() == (np.arange(len(nodes)) + normalized * _WEIGHT).tolist()
     return type(shared).__name__

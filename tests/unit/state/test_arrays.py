@@ -21,7 +21,8 @@ masks = st.lists(st.tuples(st.booleans(), st.sampled_from((1, 1, 9))), max_size=
 def test_rows_and_their_runs_are_those_of_the_mask(mask: list[bool]) -> None:
     rows = Rows.where(np.array(mask, dtype=np.bool_))
     expected = [row for row, is_true in enumerate(mask) if is_true]
-    assert (rows.numbers.tolist(), rows.numbers.dtype) == (expected, np.int64)
+    assert rows.numbers.tolist() == expected
+    assert rows.numbers.dtype == np.int64
     starts = [row for row in expected if row == 0 or not mask[row - 1]]
     if rows.runs is None:
         assert len(starts) >= arrays.FEW_RUNS
