@@ -26,6 +26,8 @@ from stowage_benchmarks.workloads import (
 
 #: A workload of `core` that measures events, not pods.
 REQUEUE_STORM = "requeue-storm"
+#: A workload of `core` with a few pods of several kinds.
+MANY_TERMS = "many-terms"
 
 app = typer.Typer(
     add_completion=False,
@@ -83,6 +85,7 @@ def core(
         FAILING_PREEMPTION,
         CLAIMS,
         *GANG_SIZES,
+        MANY_TERMS,
         REQUEUE_STORM,
     ],
     running: Annotated[
@@ -96,21 +99,24 @@ def core(
     fills the nodes first, so that each pod preempts others; in failing-preemption that helps none.
     Workload claims gives each node eight
     devices and each pod a claim for one of them. Workloads gangs and large-gangs bind gangs of 8
-    and of 1,000 pods on empty nodes. Workload requeue-storm measures the cost of changing all nodes
-    while 10,000 pods wait. Exits 1 if a pod found no node, or if a storm moved a pod that it does
-    not help or left one that it helps.
+    and of 1,000 pods on empty nodes. Workload many-terms binds a few pods with 8,000 affinity terms
+    each. Workload requeue-storm measures the cost of changing all nodes while 10,000 pods wait.
+    Exits 1 if a pod found no node, or if a storm moved a pod that it does not help or left one that
+    it helps.
     """
     from stowage_benchmarks.core.claims import measure_claims  # noqa: PLC0415
     from stowage_benchmarks.core.failing_preemption import (  # noqa: PLC0415
         measure_failing_preemption,
     )
     from stowage_benchmarks.core.gangs import measure_gangs  # noqa: PLC0415
+    from stowage_benchmarks.core.many_terms import measure_many_terms  # noqa: PLC0415
     from stowage_benchmarks.core.preemption import measure_preemption  # noqa: PLC0415
     from stowage_benchmarks.core.report import print_core_results  # noqa: PLC0415
     from stowage_benchmarks.core.requeue_storm import measure_storms, print_storms  # noqa: PLC0415
     from stowage_benchmarks.core.run import measure_core, measure_memory  # noqa: PLC0415
 
-    shapes = [_known_core_workload(name) for name in workload if name != REQUEUE_STORM]
+    unlike = (MANY_TERMS, REQUEUE_STORM)
+    shapes = [_known_core_workload(name) for name in workload if name not in unlike]
     gangs = {name: measure_gangs(name) for name in GANG_SIZES}
     special = {
         PREEMPTION: measure_preemption,
@@ -123,6 +129,8 @@ def core(
         for name in shapes
         for size in nodes
     ]
+    if MANY_TERMS in workload:
+        results += [each for size in nodes for each in measure_many_terms(size)]
     storms = [each for size in nodes if REQUEUE_STORM in workload for each in measure_storms(size)]
     memory = [measure_memory(size, running) for size in nodes] if shapes else []
     if json:
@@ -130,7 +138,7 @@ def core(
         typer.echo(msgspec.json.encode(report).decode())
     else:
         console = Console(highlight=False)
-        if shapes:
+        if results:
             print_core_results(console, results, memory)
         if storms:
             print_storms(console, storms)

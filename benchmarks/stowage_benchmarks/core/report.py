@@ -43,9 +43,10 @@ def memory_table(results: Iterable[MemoryResult]) -> Table:
 def print_core_results(
     console: Console, results: Sequence[CoreResult], memory: Sequence[MemoryResult]
 ) -> None:
-    """Print both tables, and the pods that found no node."""
+    """Print the tables that have rows, and the pods that found no node."""
     console.print(core_table(results))
-    console.print(memory_table(memory))
+    if memory:
+        console.print(memory_table(memory))
     for result in results:
         if result.unscheduled:
             lost = f"{result.unscheduled} of {result.pods} pods found no node"

@@ -79,11 +79,11 @@ def measure_core(
     engine = bench_engine()
     engine.handle(node_events(num_nodes), 0.0)
     engine.handle(_storage(workload, num_nodes, num_running, WARM_UP_PODS + num_pods), 0.0)
-    engine.handle(_running_pods(workload, num_nodes, num_running), 0.0)
+    engine.handle(running_pods(workload, num_nodes, num_running), 0.0)
     gc.collect()
     gc.freeze()
     samples = [
-        _one_pod(engine, bench_pod(pending_pod(workload, index, SCHEDULER_NAME)), now=float(index))
+        one_pod(engine, bench_pod(pending_pod(workload, index, SCHEDULER_NAME)), now=float(index))
         for index in range(WARM_UP_PODS + num_pods)
     ][WARM_UP_PODS:]
     gc.unfreeze()
@@ -123,7 +123,7 @@ def measure_memory(num_nodes: int, running_a_node: int = 1) -> MemoryResult:
     engine.handle(node_events(num_nodes), 0.0)
     gc.collect()
     with_nodes = tracemalloc.get_traced_memory()[0]
-    engine.handle(_running_pods("basic", num_nodes, num_running), 0.0)
+    engine.handle(running_pods("basic", num_nodes, num_running), 0.0)
     gc.collect()
     with_pods = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
@@ -153,7 +153,8 @@ def _storage(
         yield StorageSeen(convert_object(kind, obj))
 
 
-def _running_pods(workload: str, num_nodes: int, num_running: int) -> Iterable[AssignedPodSeen]:
+def running_pods(workload: str, num_nodes: int, num_running: int) -> Iterable[AssignedPodSeen]:
+    """The running pods of a workload, over the nodes of `node_events`."""
     pods = (running_pod(workload, index, num_nodes, SCHEDULER_NAME) for index in range(num_running))
     return (AssignedPodSeen(bench_pod(pod)) for pod in pods)
 
@@ -165,7 +166,7 @@ def bench_pod(manifest: dict[str, object]) -> Pod:
     return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, uid=uid))
 
 
-def _one_pod(engine: Engine, pod: Pod, now: float) -> tuple[float, float, bool]:
+def one_pod(engine: Engine, pod: Pod, now: float) -> tuple[float, float, bool]:
     """Run one pod to its confirmed binding; (µs in all, µs of the cycle, whether it was bound)."""
     begin = time.thread_time_ns()
     engine.handle((PendingPodSeen(pod),), now)

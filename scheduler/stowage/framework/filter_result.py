@@ -11,6 +11,7 @@ import numpy as np
 from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework.node_verdicts import NodeVerdicts
 from stowage.framework.verdict import BoolArray, Int64Array
+from stowage.state.arrays import Rows
 from stowage.state.snapshot import NodeView
 
 
@@ -60,7 +61,7 @@ class FilterResult:
         asked: NodeView,
         judge: Callable[[], NodeVerdicts],
         overruled: dict[int, Status] | None = None,
-        rows: Int64Array | None = None,
+        rows: Rows | None = None,
     ) -> None:
         self.feasible = feasible
         self.asked = asked
@@ -75,8 +76,16 @@ class FilterResult:
     @property
     def rows(self) -> Int64Array:
         """The feasible rows, ascending."""
+        return self._found().numbers
+
+    @property
+    def runs(self) -> tuple[slice, ...] | None:
+        """The runs of consecutive feasible rows, if they are few; see `Rows`."""
+        return self._found().runs
+
+    def _found(self) -> Rows:
         if self._rows is None:
-            self._rows = np.flatnonzero(self.feasible)
+            self._rows = Rows.where(self.feasible)
         return self._rows
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from stowage.framework.verdict import BoolArray, Int64Array
@@ -65,6 +67,21 @@ def normalize_points(scores: Int64Array, *, reverse: bool = False) -> Int64Array
     highest = int(scores.max(initial=0))
     points = scores if highest == 0 else scores * MAX_POINTS // highest
     return (MAX_POINTS - points if reverse else points) * POINT
+
+
+def narrowest_type(highest: int) -> np.dtype[np.signedinteger[Any]]:
+    """The narrowest integer type from ``int16`` on that holds `highest`; at most ``int64``.
+
+    Adding and comparing ``int16`` takes a quarter of the time of ``int64``.
+
+    Examples:
+        >>> [str(narrowest_type(highest)) for highest in (2**15 - 1, 2**15, 2**31, 2**70)]
+        ['int16', 'int32', 'int64', 'int64']
+    """
+    for kind in (np.int16, np.int32):
+        if highest <= np.iinfo(kind).max:
+            return np.dtype(kind)
+    return np.dtype(np.int64)
 
 
 def out_of_range(scores: Int64Array) -> BoolArray:

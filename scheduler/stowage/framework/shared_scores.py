@@ -7,7 +7,7 @@ the nodes: one pass over the nodes in place of one for each step.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -19,6 +19,9 @@ from stowage.framework.verdict import Int64Array
 from stowage.state.arrays import Int32Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
+
+TotalsArray: TypeAlias = NDArray[np.signedinteger[Any]]
+"""``int16``, ``int32`` or ``int64``: the narrowest type that holds any total of a profile."""
 
 Picked = tuple[tuple[int, ...], tuple[int, ...]]
 """Raw and normalised scores of a few nodes."""
@@ -42,9 +45,9 @@ class DomainScores(msgspec.Struct, frozen=True):
         """The scores to normalise; the lowest and the highest of the nodes are among them."""
         return self.table[self.present]
 
-    def add_to(self, total: Int64Array, scores: Int64Array) -> None:
+    def add_to(self, total: TotalsArray, scores: Int64Array) -> None:
         """Add what `distinct` has become to the totals of the nodes, in place."""
-        total += self._spread(scores).take(self.codes, mode="wrap")
+        total += self._spread(scores).astype(total.dtype).take(self.codes, mode="wrap")
 
     def picked(self, positions: Int64Array, normalized: Int64Array) -> Picked:
         """The scores of the nodes at some positions."""
@@ -75,7 +78,7 @@ class FewScores(msgspec.Struct, frozen=True):
         """The scores to normalise; the lowest and the highest of the nodes are among them."""
         return np.append(self.scores, self.other)
 
-    def add_to(self, total: Int64Array, scores: Int64Array) -> None:
+    def add_to(self, total: TotalsArray, scores: Int64Array) -> None:
         """Add what `distinct` has become to the totals of the nodes, in place."""
         other = int(scores[-1])
         if other:
@@ -94,11 +97,13 @@ class CloseScores(msgspec.Struct, frozen=True):
 
     Attributes:
         lowest: The lowest.
-        above: ``int64[nodes]``: each score minus the lowest.
+        base: At most the lowest.
+        above: ``int64[nodes]``: each score minus `base`.
         span: The highest minus the lowest.
     """
 
     lowest: int
+    base: int
     above: Int64Array
     span: int
 
@@ -107,14 +112,17 @@ class CloseScores(msgspec.Struct, frozen=True):
         """The scores to normalise; the lowest and the highest of the nodes are among them."""
         return np.arange(self.lowest, self.lowest + self.span + 1)
 
-    def add_to(self, total: Int64Array, scores: Int64Array) -> None:
+    def add_to(self, total: TotalsArray, scores: Int64Array) -> None:
         """Add what `distinct` has become to the totals of the nodes, in place."""
-        total += scores.take(self.above)
+        # The lower entries stand for scores below the lowest, which no node has.
+        table = np.zeros(self.lowest - self.base + len(scores), dtype=total.dtype)
+        table[self.lowest - self.base :] = scores
+        total += table.take(self.above, mode="wrap")
 
     def picked(self, positions: Int64Array, normalized: Int64Array) -> Picked:
         """The scores of the nodes at some positions."""
-        above = self.above[positions]
-        return _numbers(above + self.lowest), _numbers(normalized[above])
+        scores = self.above[positions] + self.base
+        return _numbers(scores), _numbers(normalized[scores - self.lowest])
 
 
 SharedScores = DomainScores | FewScores | CloseScores
@@ -139,7 +147,9 @@ def close_scores(scores: Int64Array) -> CloseScores | Int64Array:
     span = int(scores[scores.argmax()]) - lowest
     if span >= len(scores):
         return scores
-    return CloseScores(lowest, scores - lowest if lowest else scores, span)
+    if lowest >= 0 and lowest + span < len(scores):
+        return CloseScores(lowest, 0, scores, span)
+    return CloseScores(lowest, lowest, scores - lowest, span)
 
 
 def _numbers(scores: Int64Array) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ Int64Array: TypeAlias = NDArray[np.int64]
 ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
 
 _ROUND_TO = 64
+#: From so many runs on, gathering single rows is as fast.
+FEW_RUNS = 32
+_NO_ROWS: Int64Array = np.empty(0, dtype=np.int64)
 
 
 def grown_capacity(capacity: int, needed: int) -> int:
@@ -35,6 +38,43 @@ def read_only(array: ArrayT) -> ArrayT:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+class Rows(NamedTuple):
+    """Ascending row numbers.
+
+    Attributes:
+        numbers: ``int64[]``.
+        runs: The runs of consecutive numbers, if they are few: copying these takes a fraction of
+            the time of gathering the entries of each row.
+    """
+
+    numbers: Int64Array
+    runs: tuple[slice, ...] | None = None
+
+    @classmethod
+    def where(cls, mask: BoolArray) -> Rows:
+        """The rows for which a mask is true.
+
+        Examples:
+            >>> rows = Rows.where(np.array([True, True, False, True]))
+            >>> rows.numbers.tolist(), rows.runs
+            ([0, 1, 3], (slice(0, 2, None), slice(3, 4, None)))
+        """
+        differs = mask[1:] != mask[:-1]
+        if np.count_nonzero(differs) > 2 * FEW_RUNS:
+            return cls(mask.nonzero()[0])
+        bounds = (differs.nonzero()[0] + 1).tolist()
+        if mask[:1].any():
+            bounds.insert(0, 0)
+        if len(bounds) % 2:
+            bounds.append(len(mask))
+        starts, stops = bounds[::2], bounds[1::2]
+        runs = tuple(map(slice, starts, stops))
+        numbers = [np.arange(*ends) for ends in zip(starts, stops, strict=True)]
+        if len(numbers) == 1:
+            return cls(numbers[0], runs)
+        return cls(np.concatenate([_NO_ROWS, *numbers]), runs)
 
 
 def add_wrapping(cells: memoryview, index: int, amount: int) -> None:

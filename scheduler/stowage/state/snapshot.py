@@ -38,6 +38,9 @@ from stowage.state.what_if.removed_pods import RemovedPods, VariantValues
 from stowage.state.what_if.row_changes import RowChanges
 from stowage.state.workloads import Workloads
 
+#: From so many rows on, `take` is faster than an index.
+_MANY_ROWS = 256
+
 ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
 _ValueT = TypeVar("_ValueT", bound=np.generic)
 
@@ -224,12 +227,12 @@ class Snapshot:
             return last
         return self._remembered(NodeView(self, rows))
 
-    def ascending_view(self, rows: Int64Array) -> NodeView:
+    def ascending_view(self, rows: Int64Array, runs: tuple[slice, ...] | None = None) -> NodeView:
         """`view` for ascending rows; see `NodeView.of_ascending`."""
         last = self._last.view
         if last is not None and last.index is rows and last.snapshot is self:
             return last
-        return self._remembered(NodeView.of_ascending(self, rows))
+        return self._remembered(NodeView.of_ascending(self, rows, runs))
 
     def _remembered(self, view: NodeView) -> NodeView:
         if not self.is_what_if:
@@ -321,23 +324,34 @@ class NodeView:
             differences of each node. None if the nodes are as in the snapshot.
     """
 
-    __slots__ = ("_allocatable", "_requested", "_where", "changes", "index", "snapshot")
+    __slots__ = ("_allocatable", "_requested", "_runs", "_where", "changes", "index", "snapshot")
 
     def __init__(self, snapshot: Snapshot, index: slice | Int64Array) -> None:
         self.snapshot = snapshot
         self.index = index
         self._where = index
+        self._runs: tuple[slice, ...] | None = None
         self.changes: RowChanges | None = None
         # Cached, since gathering rows costs as much as the arithmetic, and several plugins read.
         self._allocatable: Int64Array | None = None
         self._requested: Int64Array | None = None
 
     @classmethod
-    def of_ascending(cls, snapshot: Snapshot, rows: Int64Array) -> NodeView:
-        """A view of ascending rows; if they are consecutive, it shares the snapshot's memory."""
+    def of_ascending(
+        cls, snapshot: Snapshot, rows: Int64Array, runs: tuple[slice, ...] | None = None
+    ) -> NodeView:
+        """A view of ascending rows; if they are consecutive, it shares the snapshot's memory.
+
+        Args:
+            snapshot: The snapshot.
+            rows: The rows.
+            runs: The runs of consecutive rows, if known; see `Rows`.
+        """
         view = cls(snapshot, rows)
         if len(rows) and int(rows[-1]) - int(rows[0]) + 1 == len(rows):
             view._where = slice(int(rows[0]), int(rows[-1]) + 1)
+        else:
+            view._runs = runs
         return view
 
     def __len__(self) -> int:
@@ -363,13 +377,13 @@ class NodeView:
     @property
     def exists(self) -> BoolArray:
         """``bool[nodes]``: whether there is a node object."""
-        return self.snapshot.exists[self._where]
+        return self.take(self.snapshot.exists)
 
     @property
     def allocatable(self) -> Int64Array:
         """``int64[nodes, resources]``."""
         if self._allocatable is None:
-            self._allocatable = self.snapshot.allocatable[self._where]
+            self._allocatable = self.take(self.snapshot.allocatable)
             self._allocatable.flags.writeable = False
         return self._allocatable
 
@@ -377,38 +391,38 @@ class NodeView:
     def requested(self) -> Int64Array:
         """``int64[nodes, resources]``: what the pods on each node request."""
         if self._requested is None:
-            self._requested = self.snapshot.requested[self._where]
+            self._requested = self.take(self.snapshot.requested)
             self._requested.flags.writeable = False
         return self._requested
 
     @property
     def nonzero_requested(self) -> Int64Array:
         """``int64[nodes, 2]``: cpu milli and memory bytes, with defaults for missing requests."""
-        return self.snapshot.nonzero_requested[self._where]
+        return self.take(self.snapshot.nonzero_requested)
 
     @property
     def num_pods(self) -> Int64Array:
         """``int64[nodes]``."""
-        return self.snapshot.num_pods[self._where]
+        return self.take(self.snapshot.num_pods)
 
     @property
     def unschedulable(self) -> BoolArray:
         """``bool[nodes]``: ``spec.unschedulable``."""
-        return self.snapshot.unschedulable[self._where]
+        return self.take(self.snapshot.unschedulable)
 
     @property
     def taint_set(self) -> Int32Array:
         """``int32[nodes]``: codes in ``snapshot.taint_sets``."""
-        return self.snapshot.taint_set[self._where]
+        return self.take(self.snapshot.taint_set)
 
     @property
     def feature_set(self) -> Int32Array:
         """``int32[nodes]``: codes in ``snapshot.feature_sets``."""
-        return self.snapshot.feature_set[self._where]
+        return self.take(self.snapshot.feature_set)
 
     def label_codes(self, key: str) -> Int32Array:
         """``int32[nodes]``: codes in ``snapshot.label_column(key)``, -1 without the label."""
-        return self.snapshot.label_codes(key)[self._where]
+        return self.take(self.snapshot.label_codes(key))
 
     def codes_present(self, key: str) -> NDArray[np.intp]:
         """The codes of a label's values on these nodes, ascending; rows without a node are none.
@@ -442,7 +456,10 @@ class NodeView:
             key: The label.
             table: ``[values + 1]``; the last entry is for nodes without the label.
         """
-        return self.snapshot.label_column(key).entries(table, self._where)
+        column = self.snapshot.label_column(key)
+        if self._runs and column.is_by_row:
+            return np.concatenate([column.entries(table, run) for run in self._runs])
+        return column.entries(table, self._where)
 
     def ports_in_conflict(self, ports: Iterable[HostPort]) -> BoolArray:
         """``bool[nodes]``: where one of these host ports collides with one in use."""
@@ -450,9 +467,16 @@ class NodeView:
 
     def take(self, array: ArrayT) -> ArrayT:
         """The entries of an array over all rows for these nodes; callers must not write."""
-        return array[self._where]  # type: ignore[return-value]
+        where = self._where
+        if self._runs:
+            return np.concatenate([array[run] for run in self._runs])  # type: ignore[return-value]
+        if isinstance(where, slice) or len(where) < _MANY_ROWS or array.ndim > 1:
+            return array[where]  # type: ignore[return-value]
+        # The same for rows that exist, in half the time. It would copy an array of amounts, which
+        # is not contiguous, before it takes anything.
+        return array.take(where, mode="wrap")  # type: ignore[return-value]
 
     def copied(self, array: ArrayT) -> ArrayT:
         """A writable copy of the entries of an array over all rows for these nodes."""
-        entries = array[self._where]
-        return entries.copy() if entries.base is not None else entries  # type: ignore[return-value]
+        entries = self.take(array)
+        return entries.copy() if entries.base is not None else entries

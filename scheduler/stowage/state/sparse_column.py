@@ -34,7 +34,8 @@ class SparseColumn:
 
     def is_dense(self, num_rows: int) -> bool:
         """Whether so many rows have a number that an array is worth its memory."""
-        return len(self.counts) > max(_FEW, num_rows // _SHARE)
+        count = len(self.counts)
+        return count > _FEW and count > num_rows // _SHARE
 
     def to_array(self, num_rows: int) -> Int64Array:
         """``int64[rows]``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stowage.framework import CycleState
-from stowage.framework.shared_scores import SharedScorePlugin
+from stowage.framework.shared_scores import SharedScorePlugin, TotalsArray
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.inter_pod_affinity import InterPodAffinity
 from stowage.plugins.pod_topology_spread import PodTopologySpread
@@ -32,7 +32,9 @@ def check_shared_scores(
     of_distinct = plugin.normalize_score(state, pod, nodes, shared.distinct)
     picked = shared.picked(np.arange(len(nodes)), of_distinct)
     assert picked == (tuple(raw.tolist()), tuple(normalized.tolist()))
-    total = np.arange(len(nodes))
-    shared.add_to(total, of_distinct * _WEIGHT)
-    assert total.tolist() == (np.arange(len(nodes)) + normalized * _WEIGHT).tolist()
+    for width in (np.int16, np.int64):
+        total: TotalsArray = np.zeros(len(nodes), dtype=width)
+        total += np.arange(len(nodes), dtype=np.int16)
+        shared.add_to(total, of_distinct * _WEIGHT)
+        assert total.tolist() == (np.arange(len(nodes)) + normalized * _WEIGHT).tolist()
     return type(shared).__name__

@@ -65,6 +65,23 @@ def test_totals_are_weighted_sums_of_normalised_scores(
     assert by_name["Wide"].weighted.tolist() == [0, 150, 300]
 
 
+@pytest.mark.parametrize("weight", [10, 10**3, 10**8])
+def test_totals_of_high_weights_are_exact(weight: int) -> None:
+    """The totals need 16, 32 or 64 bits."""
+    names = [f"n{index}" for index in range(60)]
+    cluster = MirroredCluster([make_node(name) for name in names])
+    framework = framework_of(
+        Rates("Node", {"n0": 100, "n1": 99}, PluginTraits(score_reads=Reads.NODE)),
+        Rates("Usage", {"n0": 100, "n2": 98}, PluginTraits(score_reads=Reads.USAGE)),
+        Normalized("Wide", {"n0": 1000, "n3": 970}, PluginTraits(score_reads=Reads.NODE)),
+        Rates("Asked", {"n0": 100, "n4": 96}, PluginTraits(score_reads=Reads.CLUSTER)),
+        weights=dict.fromkeys(("Node", "Usage", "Wide", "Asked"), weight),
+    )
+    for _ in range(2):
+        total = _score(framework, cluster, *names).total.tolist()
+        assert total == [each * weight for each in (400, 99, 98, 97, 96, *[0] * 55)]
+
+
 def test_scores_are_normalised_over_feasible_nodes_only() -> None:
     cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
     scores = {f"n{index}": index for index in range(60)}

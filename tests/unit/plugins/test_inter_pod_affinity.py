@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.node import Node
@@ -16,10 +18,12 @@ from stowage.api.objects.pod import (
     PodAffinityTerm,
     WeightedPodAffinityTerm,
 )
+from stowage.api.values.selectors import EVERYTHING, NOTHING, Operator, Requirement
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.profile.profile import decode_args
 from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.hints import after_node_change, after_pod_change
+from stowage.plugins.inter_pod_affinity.terms import _conjunction
 from tests.support.builders import (
     HOSTNAME,
     ZONE,
@@ -462,3 +466,26 @@ NODE_HINT_CASES: dict[str, tuple[Pod, Node | None, Node | None, QueueingHint]] =
 def test_hint_after_a_node_change(sentence: str) -> None:
     pod, old, new, want = NODE_HINT_CASES[sentence]
     assert after_node_change(MirroredCluster().info(pod), old, new) is want
+
+
+_requirements = st.builds(
+    Requirement,
+    st.sampled_from("ab"),
+    st.sampled_from((Operator.IN, Operator.NOT_IN)),
+    st.lists(st.sampled_from("xyz"), min_size=1, max_size=2, unique=True).map(
+        lambda values: tuple(sorted(values))
+    ),
+) | st.builds(Requirement, st.sampled_from("ab"), st.sampled_from((Operator.EXISTS,)))
+
+
+@given(
+    st.lists(st.lists(_requirements, max_size=3), max_size=4),
+    st.dictionaries(st.sampled_from("ab"), st.sampled_from("xyz")),
+)
+def test_the_conjunction_of_selectors_matches_what_all_of_them_match(
+    parts: list[list[Requirement]], labels: dict[str, str]
+) -> None:
+    selectors = tuple(EVERYTHING.with_requirements(part) for part in parts)
+    wanted = all(selector.matches(labels) for selector in selectors)
+    assert _conjunction(selectors).matches(labels) == wanted
+    assert not _conjunction((*selectors, NOTHING)).matches(labels)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
 from stowage.api.values.selectors import selector_from_labels
 from stowage.state import CPU, ClusterCache, PodInfo, Snapshot, make_pod_info
+from stowage.state import snapshot as snapshots
+from stowage.state.arrays import Int64Array, Rows
+from stowage.state.snapshot import NodeView
 from stowage.state.what_if.snapshot import WhatIfSnapshot
-from tests.support.builders import ZONE, make_node, make_pod
+from tests.support.builders import HOSTNAME, ZONE, make_node, make_pod
 
 
 @pytest.fixture
@@ -62,13 +67,25 @@ def test_an_ascending_view_equals_any_other_view(
     cache: ClusterCache, which: tuple[int, ...]
 ) -> None:
     snapshot, picked = cache.snapshot(), np.array(which, dtype=np.int64)
-    ascending, other = snapshot.ascending_view(picked), snapshot.view(picked.copy())
+    _check_equal_views(snapshot, picked, snapshot.ascending_view(picked))
+    by_runs = Rows.where(np.isin(snapshot.all_rows, picked))
+    _check_equal_views(snapshot, picked, snapshot.ascending_view(by_runs.numbers, by_runs.runs))
+    with patch.object(snapshots, "_MANY_ROWS", 0):
+        _check_equal_views(snapshot, picked, snapshot.ascending_view(picked.copy()))
+
+
+def _check_equal_views(snapshot: Snapshot, picked: Int64Array, ascending: NodeView) -> None:
+    which, other = picked.tolist(), snapshot.view(picked.copy())
     for view in (ascending, other):
         assert (len(view), view.rows.tolist()) == (len(which), list(which))
     for column in ("exists", "allocatable", "requested", "nonzero_requested", "num_pods"):
         assert getattr(ascending, column).tolist() == getattr(other, column).tolist()
     assert ascending.names == other.names
     assert ascending.label_codes(ZONE).tolist() == other.label_codes(ZONE).tolist()
+    for key in (ZONE, HOSTNAME, "none"):
+        table = np.arange(snapshot.label_column(key).num_values + 1)
+        codes = [snapshot.label_codes(key)[row] for row in which]
+        assert ascending.by_label(key, table).tolist() == [table[code] for code in codes]
     ports = [("0.0.0.0", "TCP", 80)]
     assert ascending.ports_in_conflict(ports).tolist() == other.ports_in_conflict(ports).tolist()
     numbers = np.arange(snapshot.num_rows)

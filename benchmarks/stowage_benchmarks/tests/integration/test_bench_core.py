@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from stowage.cli.main import app
+from stowage_benchmarks.core.many_terms import measure_many_terms
 from stowage_benchmarks.core.preemption import measure_preemption
 from stowage_benchmarks.core.requeue_storm import measure_storms
 from stowage_benchmarks.core.run import measure_core, measure_memory
@@ -26,6 +27,17 @@ def test_every_pod_of_the_preemption_workload_is_bound() -> None:
     assert (result.workload, result.nodes, result.pods) == ("preemption", 100, 20)
     assert result.unscheduled == 0
     assert 0 < result.cycle_median_us <= result.pod_median_us <= result.pod_p99_us
+
+
+def test_every_pod_with_many_terms_is_bound() -> None:
+    results = measure_many_terms(num_nodes=100, num_terms=200)
+    assert [each.workload for each in results] == [
+        "node affinity, 200 terms",
+        "affinity, 200 terms",
+        "anti-affinity, 200 terms",
+        "preferred affinity, 200 terms",
+    ]
+    assert all(each.unscheduled == 0 and each.pod_median_us > 0 for each in results)
 
 
 def test_the_memory_of_nodes_and_pods_is_measured() -> None:

@@ -22,6 +22,19 @@ NODE_NAME_FIELD = "metadata.name"
 """The only node field that ``matchFields`` supports; others count as empty."""
 
 
+_OPERATORS = {
+    operator.value: operator
+    for operator in (
+        Operator.IN,
+        Operator.NOT_IN,
+        Operator.EXISTS,
+        Operator.DOES_NOT_EXIST,
+        Operator.GT,
+        Operator.LT,
+    )
+}
+
+
 class NodeTerm(msgspec.Struct, frozen=True, gc=False):
     """A node selector term: label and field requirements that must all hold.
 
@@ -149,8 +162,8 @@ def _is_empty(term: NodeSelectorTerm) -> bool:
 
 def _compile_term(term: NodeSelectorTerm, path: str) -> NodeTerm:
     errors: list[str] = []
-    labels = _compile_all(term.match_expressions, f"{path}.matchExpressions", errors)
-    fields = _compile_fields(term.match_fields, f"{path}.matchFields", errors)
+    labels = _compile_all(term.match_expressions, path, errors)
+    fields = _compile_fields(term.match_fields, path, errors) if term.match_fields else []
     if errors:
         return NodeTerm(error=joined_errors(errors))
     return NodeTerm(_distinct(labels), _distinct(fields))
@@ -165,20 +178,23 @@ def _compile_all(
 ) -> list[Requirement]:
     requirements = []
     for index, expression in enumerate(expressions):
-        where = f"{path}[{index}]"
-        if expression.operator not in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"):
+        operator = _OPERATORS.get(expression.operator)
+        if operator is None:
             errors.append(
-                f'{where}.operator: Unsupported value: "{expression.operator}": supported values: '
+                f"{path}.matchExpressions[{index}].operator: Unsupported value: "
+                f'"{expression.operator}": supported values: '
                 '"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"'
             )
             continue
-        operator = Operator(expression.operator)
         try:
-            requirements.append(
+            requirements.append(valid_requirement(expression.key, operator, expression.values))
+        except SelectorError:
+            # A pod may have thousands of requirements; only those that are invalid need a path.
+            where = f"{path}.matchExpressions[{index}]"
+            try:
                 valid_requirement(expression.key, operator, expression.values, where)
-            )
-        except SelectorError as error:
-            errors.append(str(error))
+            except SelectorError as error:
+                errors.append(str(error))
     return requirements
 
 
@@ -187,7 +203,7 @@ def _compile_fields(
 ) -> list[Requirement]:
     requirements = []
     for index, expression in enumerate(expressions):
-        where = f"{path}[{index}]"
+        where = f"{path}.matchFields[{index}]"
         if expression.operator not in ("In", "NotIn"):
             errors.append(
                 f'{where}.operator: Unsupported value: "{expression.operator}": '

@@ -177,7 +177,9 @@ def valid_requirement(
         SelectorError: The key, the number of values or a value is invalid.
     """
     given = tuple(values)
-    distinct = tuple(sorted(set(given)))
+    distinct = given if len(given) == 1 else tuple(sorted(set(given)))
+    if not (key_error(key) or _values_error(operator, given) or any(map(_value_error, distinct))):
+        return Requirement(key, operator, distinct)
     prefix = f"{path}." if path else ""
     errors = []
     if error := key_error(key):
@@ -187,9 +189,7 @@ def valid_requirement(
     for index, value in enumerate(distinct):
         if error := _value_error(value):
             errors.append(f'{prefix}values[{index}][{key}]: Invalid value: "{value}": {error}')
-    if errors:
-        raise SelectorError(joined_errors(errors))
-    return Requirement(key, operator, distinct)
+    raise SelectorError(joined_errors(errors))
 
 
 def joined_errors(errors: list[str]) -> str:
@@ -240,7 +240,6 @@ def _value_error(value: str) -> str:
 
 
 def _values_error(operator: Operator, values: tuple[str, ...]) -> str:
-    shown = "[" + ",".join(f'"{value}"' for value in values) + "]"
     if operator in (Operator.IN, Operator.NOT_IN):
         wrong, rule = not values, "for 'in', 'notin' operators, values set can't be empty"
     elif operator in _UNARY:
@@ -255,7 +254,10 @@ def _values_error(operator: Operator, values: tuple[str, ...]) -> str:
         rule = "for 'Gt', 'Lt' operators, exactly one value is required"
     else:
         wrong, rule = len(values) != 1, "exact-match compatibility requires one single value"
-    return f"values: Invalid value: {shown}: {rule}" if wrong else ""
+    if not wrong:
+        return ""
+    shown = "[" + ",".join(f'"{value}"' for value in values) + "]"
+    return f"values: Invalid value: {shown}: {rule}"
 
 
 def parse_int64(text: str) -> int | None:

@@ -10,12 +10,9 @@ from stowage.api.decisions import BestNodes
 from stowage.engine.scheduling.feasible_nodes import FeasibleNodes
 from stowage.engine.scheduling.request import SchedulingRequest
 from stowage.framework import BrokenTie, Draw, PluginFailed, ScoreResult
-from stowage.framework.runtime.score_result import BLOCK, MANY_NODES
-from stowage.framework.verdict import Int64Array
 
 #: Number of nodes whose scores are recorded.
 NUM_RECORDED = 10
-_LOWEST = np.iinfo(np.int64).min
 
 
 def prioritize_nodes(request: SchedulingRequest, found: FeasibleNodes) -> ScoreResult:
@@ -25,7 +22,8 @@ def prioritize_nodes(request: SchedulingRequest, found: FeasibleNodes) -> ScoreR
         PluginFailed: A PreScore or Score plugin failed.
     """
     framework, state, pod = request.framework, request.cycle_state, request.pod
-    view = request.snapshot.ascending_view(found.rows)
+    runs = found.filtered.runs if found.rows is found.filtered.rows else None
+    view = request.snapshot.ascending_view(found.rows, runs)
     status = framework.run_pre_score(state, pod, view, request.before)
     if not status.is_success:
         raise PluginFailed(status)
@@ -50,17 +48,19 @@ def select_host(request: SchedulingRequest, scores: ScoreResult) -> tuple[int, B
     """
     tied = scores.tied()
     if len(tied) == 1:
-        return int(tied[0]), None
+        return tied.position(0), None
     if request.framework.profile.ties.is_random:
-        return int(tied[request.ties(len(tied))]), BrokenTie(len(tied), (), "Random")
-    rows = scores.rows[tied]
+        chosen = tied.position(request.ties(len(tied)))
+        return chosen, BrokenTie(len(tied), (), "Random")
+    positions = tied.all()
+    rows = scores.rows[positions]
     draw = Draw(request.ties, request.turn, request.start)
     row, tie = request.framework.break_tie(
         request.cycle_state, request.pod, request.snapshot, rows, draw
     )
     if tie.last_resort == "RoundRobin":
         request.ties.note(tie.num_nodes)
-    return int(tied[np.searchsorted(rows, row)]), tie
+    return int(positions[np.searchsorted(rows, row)]), tie
 
 
 def best_nodes(scores: ScoreResult, chosen: int, names: Sequence[str]) -> BestNodes:
@@ -86,43 +86,13 @@ def best_nodes(scores: ScoreResult, chosen: int, names: Sequence[str]) -> BestNo
 def _best_positions(scores: ScoreResult, chosen: int) -> list[int]:
     total, tied = scores.total, scores.tied()
     if len(tied) >= NUM_RECORDED:
-        others = [position for position in tied[:NUM_RECORDED].tolist() if position != chosen]
+        first = tied.first(NUM_RECORDED).tolist()
+        others = [position for position in first if position != chosen]
         return [chosen, *others[: NUM_RECORDED - 1]]
-    num_others = min(NUM_RECORDED, len(total)) - 1
-    if len(total) > MANY_NODES:
-        return _best_in_blocks(total, scores.highest_of_blocks().copy(), chosen, num_others)
-    left = total.copy()
+    left, lowest = total.copy(), np.iinfo(total.dtype).min
     found = [chosen]
     # Nine passes over the totals cost less than one partition of them.
-    for _ in range(num_others):
-        left[found[-1]] = _LOWEST
+    for _ in range(min(NUM_RECORDED, len(total)) - 1):
+        left[found[-1]] = lowest
         found.append(int(left.argmax()))
-    return found
-
-
-def _best_in_blocks(
-    total: Int64Array, highest: Int64Array, chosen: int, num_others: int
-) -> list[int]:
-    """The same by searches of the best blocks.
-
-    Args:
-        total: The totals.
-        highest: The highest total of each block; it is written to.
-        chosen: The position of the chosen node.
-        num_others: How many others to find.
-    """
-    searched: dict[int, Int64Array] = {}
-    found = [chosen]
-    for _ in range(num_others):
-        block, place = divmod(found[-1], BLOCK)
-        left = searched.get(block)
-        if left is None:
-            left = searched[block] = total[block * BLOCK : (block + 1) * BLOCK].copy()
-        left[place] = _LOWEST
-        highest[block] = left[left.argmax()]
-        best = int(highest.argmax())
-        in_best = searched.get(best)
-        if in_best is None:
-            in_best = total[best * BLOCK : (best + 1) * BLOCK]
-        found.append(best * BLOCK + int(in_best.argmax()))
     return found

@@ -13,13 +13,15 @@ amounts of its node: nodes that are alike pass through the same amounts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
 from cachetools import LRUCache
 
+from stowage.framework.shared_scores import TotalsArray
 from stowage.framework.verdict import BoolArray, Int64Array, UInt8Array
+from stowage.state.arrays import Rows
 from stowage.state.change_log import ChangeLog
 from stowage.state.nodes.node_columns import Amounts
 from stowage.state.pods.pod_info import PodInfo
@@ -136,12 +138,12 @@ class FilterAnswers(msgspec.Struct):
     usage_accepts: BoolArray
     feasible: BoolArray
     by_amounts: AnswersByAmounts[bool] = msgspec.field(default_factory=AnswersByAmounts)
-    rows: Int64Array | None = None
+    rows: Rows | None = None
 
-    def feasible_rows(self) -> Int64Array:
+    def feasible_rows(self) -> Rows:
         """The feasible rows, ascending."""
         if self.rows is None:
-            self.rows = np.flatnonzero(self.feasible)
+            self.rows = Rows.where(self.feasible)
         return self.rows
 
     def note_usage(self, row: int, accepts: bool) -> None:
@@ -179,7 +181,8 @@ class ScoreAnswers(msgspec.Struct):
     Attributes:
         active: The plugins that took part, compared by identity.
         seen: The positions in the change logs.
-        fixed: ``int64[rows]``: weighted sum of the plugins that neither normalise nor read usage.
+        fixed: ``int[rows]``: weighted sum of the plugins that neither normalise nor read usage. The
+            sum wraps around on rows with an invalid score.
         total: `fixed` plus the weighted sum of the plugins that read usage and do not normalise.
         raw: Raw scores of each plugin that normalises.
         plain: ``uint8[plugins, rows]``: scores of the plugins that do not normalise, those that
@@ -193,8 +196,8 @@ class ScoreAnswers(msgspec.Struct):
 
     active: object
     seen: Seen
-    fixed: Int64Array
-    total: Int64Array
+    fixed: TotalsArray
+    total: TotalsArray
     plain: UInt8Array
     plain_of: dict[str, UInt8Array]
     num_fixed: int
@@ -206,10 +209,15 @@ class ScoreAnswers(msgspec.Struct):
 
     @classmethod
     def empty(
-        cls, active: object, seen: Seen, plain_names: Sequence[str], num_fixed: int
+        cls,
+        active: object,
+        seen: Seen,
+        plain_names: Sequence[str],
+        num_fixed: int,
+        total_type: np.dtype[Any],
     ) -> ScoreAnswers:
         """Answers before the first computation."""
-        fixed, total = np.zeros((2, seen.num_rows), dtype=np.int64)
+        fixed, total = np.zeros((2, seen.num_rows), dtype=total_type)
         plain = np.zeros((len(plain_names), seen.num_rows), dtype=np.uint8)
         by_name = dict(zip(plain_names, plain, strict=True))
         return cls(active, seen, fixed, total, plain, by_name, num_fixed)

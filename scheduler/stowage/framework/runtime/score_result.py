@@ -9,13 +9,11 @@ import numpy as np
 
 from stowage.api.config.extenders import EXTENDER_PLUGIN
 from stowage.api.decisions import RawAndNormalized
-from stowage.framework.shared_scores import Picked
-from stowage.framework.verdict import Int64Array, UInt8Array
+from stowage.framework.shared_scores import Picked, TotalsArray
+from stowage.framework.verdict import BoolArray, Int64Array, UInt8Array
 
-#: From here on the totals are searched in blocks of this size.
-MANY_NODES, BLOCK = 10_000, 256
-#: More blocks than these take longer to search one by one.
-_FEW_BLOCKS = 12
+#: So many positions are searched at once.
+_BLOCK = 1024
 
 
 class PluginScores(msgspec.Struct, frozen=True):
@@ -53,23 +51,66 @@ class NodeScores(msgspec.Struct, frozen=True):
     others: dict[str, RawAndNormalized]
 
 
+class TiedNodes:
+    """The nodes that share the highest total, as positions in `ScoreResult.rows`.
+
+    Most nodes may be among them, so single positions are found without a list of all.
+
+    Args:
+        is_tied: ``bool[rows]``, at least one.
+    """
+
+    __slots__ = ("_count", "_is_tied")
+
+    def __init__(self, is_tied: BoolArray) -> None:
+        self._is_tied = is_tied
+        self._count = int(np.count_nonzero(is_tied))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def position(self, index: int) -> int:
+        """The position of one of them, counted from 0 in ascending order."""
+        begin, end = 0, len(self._is_tied)
+        while end - begin > _BLOCK:
+            middle = (begin + end) // 2
+            num_below = int(np.count_nonzero(self._is_tied[begin:middle]))
+            if index < num_below:
+                end = middle
+            else:
+                begin, index = middle, index - num_below
+        return begin + int(self._is_tied[begin:end].nonzero()[0][index])
+
+    def first(self, count: int) -> Int64Array:
+        """The lowest positions, ascending: `count` of them, or all if there are fewer."""
+        end = _BLOCK
+        while end < len(self._is_tied) and np.count_nonzero(self._is_tied[:end]) < count:
+            end *= 4
+        found: Int64Array = self._is_tied[:end].nonzero()[0][:count]
+        return found
+
+    def all(self) -> Int64Array:
+        """All positions, ascending."""
+        return self.first(self._count)
+
+
 class ScoreResult:
     """Total scores of the feasible nodes and, on demand, the scores of each plugin.
 
     Args:
         rows: The feasible rows, ascending.
-        total: ``int64[rows]``, sum of the weighted scores.
+        total: ``int[rows]``, sum of the weighted scores, as narrow as the weights allow.
         explain: Runs all Score plugins again; valid while the snapshot is current.
         pick: Returns the scores of the nodes at some positions in `rows`; valid until the next
             cycle.
     """
 
-    __slots__ = ("_explain", "_highest", "_per_plugin", "_tied", "pick", "rows", "total")
+    __slots__ = ("_explain", "_per_plugin", "_tied", "pick", "rows", "total")
 
     def __init__(
         self,
         rows: Int64Array,
-        total: Int64Array,
+        total: TotalsArray,
         explain: Callable[[], tuple[PluginScores, ...]],
         pick: Callable[[Int64Array], NodeScores],
     ) -> None:
@@ -78,43 +119,14 @@ class ScoreResult:
         self.pick = pick
         self._explain = explain
         self._per_plugin: tuple[PluginScores, ...] | None = None
-        self._tied: Int64Array | None = None
-        self._highest: Int64Array | None = None
+        self._tied: TiedNodes | None = None
 
-    def tied(self) -> Int64Array:
-        """The positions in `rows` of the nodes with the highest total."""
+    def tied(self) -> TiedNodes:
+        """The nodes with the highest total."""
         if self._tied is None:
-            self._tied = self._find_tied()
-        return self._tied
-
-    def highest_of_blocks(self) -> Int64Array:
-        """``int64[blocks]``: the highest total of each `BLOCK` positions; the last may be short."""
-        if self._highest is None:
             total = self.total
-            whole = len(total) - len(total) % BLOCK
-            highest = total[:whole].reshape(-1, BLOCK).max(axis=1)
-            if whole < len(total):
-                highest = np.append(highest, total[whole:].max())
-            self._highest = highest
-        return self._highest
-
-    def _find_tied(self) -> Int64Array:
-        total = self.total
-        if len(total) > MANY_NODES:
-            highest = self.highest_of_blocks()
-            best = highest[highest.argmax()]
-            blocks = (highest == best).nonzero()[0]
-            if len(blocks) <= _FEW_BLOCKS:
-                return np.concatenate(
-                    [
-                        (total[begin : begin + BLOCK] == best).nonzero()[0] + begin
-                        for begin in (blocks * BLOCK).tolist()
-                    ]
-                )
-        else:
-            best = total[total.argmax()]
-        tied: Int64Array = (total == best).nonzero()[0]
-        return tied
+            self._tied = TiedNodes(total == total[total.argmax()])
+        return self._tied
 
     def per_plugin(self) -> tuple[PluginScores, ...]:
         """The scores of every Score plugin that took part, in order.

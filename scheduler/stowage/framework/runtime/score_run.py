@@ -23,7 +23,13 @@ from stowage.framework.runtime.class_cache import (
 )
 from stowage.framework.runtime.score_result import NodeScores, PluginScores, ScoreResult
 from stowage.framework.runtime.weighted_plugin import WeightedPlugin
-from stowage.framework.scores import any_out_of_range, out_of_range, uniform_score
+from stowage.framework.scores import (
+    MAX_NODE_SCORE,
+    any_out_of_range,
+    narrowest_type,
+    out_of_range,
+    uniform_score,
+)
 from stowage.framework.shared_scores import Picked, SharedScores
 from stowage.framework.verdict import Int64Array, UInt8Array
 from stowage.state.pods.pod_info import PodInfo
@@ -116,6 +122,9 @@ class ScoreRun:
     ) -> None:
         self._scorers = tuple(WeightedPlugin(plugin, weights[plugin.name]) for plugin in plugins)
         self._names = frozenset(scorer.name for scorer in self._scorers)
+        self._total_type = narrowest_type(
+            MAX_NODE_SCORE * sum(scorer.weight for scorer in self._scorers)
+        )
         self._cache = cache
         self._by_skip: dict[tuple[frozenset[str], frozenset[str]], ActiveScorers] = {}
         self._kept: dict[tuple[str, ...], KeptScorers] = {}
@@ -151,7 +160,7 @@ class ScoreRun:
             if kept.constant is None:
                 raw = view.take(kept.scores)
                 computed[scorer.name] = scores = _normalized(scorer, state, pod, view, raw)
-                total += scores.weighted
+                total += scores.weighted.astype(total.dtype)
             elif kept.constant:
                 total += kept.constant
         for scorer in active.cluster:
@@ -159,7 +168,7 @@ class ScoreRun:
             if isinstance(shared, np.ndarray):
                 scores = _normalized(scorer, state, pod, view, shared)
                 computed[scorer.name] = scores
-                total += scores.weighted
+                total += scores.weighted.astype(total.dtype)
             else:
                 normalized = scorer.normalized(state, pod, view, shared.distinct)
                 shared.add_to(total, normalized * scorer.weight)
@@ -205,12 +214,14 @@ class ScoreRun:
                     self._cache.drop(key)
                     raise
                 return answers
-        answers = ScoreAnswers.empty(kept, Seen.now(snapshot), kept.plain_names, len(kept.fixed))
+        answers = ScoreAnswers.empty(
+            kept, Seen.now(snapshot), kept.plain_names, len(kept.fixed), self._total_type
+        )
         every_row = snapshot.all_rows
         view = snapshot.all_nodes
         answers.fixed[:] = _weighted_sum(kept.fixed, answers, state, pod, view, every_row)
-        answers.total[:] = answers.fixed
-        answers.total += _weighted_sum(kept.usage, answers, state, pod, view, every_row)
+        usage = _weighted_sum(kept.usage, answers, state, pod, view, every_row)
+        answers.total[:] = answers.fixed + usage
         for scorer in kept.normalizing:
             raw = RawScores(scorer.raw(state, pod, view).copy())
             answers.raw[scorer.name] = raw
@@ -300,7 +311,7 @@ def _score_fixed_again(
     """Compute the fixed scores of all rows anew; the scores by usage stay."""
     rows, view = snapshot.all_rows, snapshot.all_nodes
     fixed = _weighted_sum(kept.fixed, answers, state, pod, view, rows)
-    answers.total += fixed - answers.fixed
+    answers.total += (fixed - answers.fixed).astype(answers.total.dtype)
     answers.fixed[:] = fixed
 
 

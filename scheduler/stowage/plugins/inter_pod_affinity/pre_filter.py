@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
 from stowage.framework.verdict import BoolArray
 from stowage.plugins.inter_pod_affinity.domain_sums import DomainSums
@@ -14,6 +15,7 @@ from stowage.plugins.inter_pod_affinity.terms import (
     weighted_matches,
 )
 from stowage.state.pods.affinity_terms import TermKind
+from stowage.state.pods.pod_counts import FewDomains
 from stowage.state.pods.pod_index import PodIndex
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
@@ -88,8 +90,12 @@ def _far(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
             _merge(domains, key, present_domains(amounts))
         return domains
     for term in terms:
-        counts = matched_pods(term, snapshot)
-        _merge(domains, term.topology_key, present_domains(counts.per_domain(term.topology_key)))
+        key, counts = term.topology_key, matched_pods(term, snapshot)
+        few = counts.few_domains(key)
+        if few is not None:
+            _merge(domains, key, _present_of_few(key, few, snapshot))
+        else:
+            _merge(domains, key, present_domains(counts.per_domain(key)))
     return domains
 
 
@@ -101,7 +107,17 @@ def _kept_away(pod: PodInfo, snapshot: Snapshot) -> DomainsByKey:
     for carried in existing_terms:
         sums.add_carried(carried, 1)
     # In a what-if the counts may be zero, or of pods on nodes without such a domain.
-    return {key: total > 0 for key, total in sums.totals().items() if (total > 0).any()}
+    domains = {key: _present_of_few(key, few, snapshot) for key, few in sums.few().items()}
+    domains |= {key: total > 0 for key, total in sums.totals().items()}
+    return {key: present for key, present in domains.items() if present.any()}
+
+
+def _present_of_few(key: str, few: FewDomains, snapshot: Snapshot) -> BoolArray:
+    """`present_domains` of few of many domains."""
+    codes, pods = few
+    present = np.zeros(snapshot.label_column(key).num_values + 1, dtype=np.bool_)
+    present[codes] = pods > 0
+    return present
 
 
 def _merge(domains: DomainsByKey, key: str, present: BoolArray) -> None:

@@ -220,8 +220,8 @@ class LabelGroups:
         mask: BoolArray | None = None
         for requirement in selector.requirements:
             column = self.labels.column(requirement.key)
-            if not column.num_values:
-                # No group has the label.
+            if not column.has_any_of(requirement):
+                # No group has the label, or one of the values.
                 if requirement.matches_value(None):
                     continue
                 return self._no_slots

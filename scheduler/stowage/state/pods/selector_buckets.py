@@ -66,7 +66,7 @@ class SelectorBuckets(Generic[T]):
             for requirement in selector.requirements
             if requirement.operator in _EQUALITY and len(requirement.values) == 1
         ]
-        if not anchors:
-            return None
+        if len(anchors) < 2:
+            return anchors[0] if anchors else None
         home = next(iter(namespaces), None)
         return min(anchors, key=lambda anchor: len(self._buckets.get((home, anchor), ())))
