@@ -95,9 +95,10 @@ def test_the_best_of_many_nodes_are_those_of_a_stable_sort(
 def test_the_tied_of_many_nodes_are_all_with_the_highest_total(
     num_nodes: int, highest: set[int]
 ) -> None:
-    """In a few blocks of the totals, or in so many that the totals are searched at once."""
     tied = sorted({position % num_nodes for position in highest})
     totals = [5] * num_nodes
     for position in tied:
         totals[position] = 8
-    assert _scores(list(range(num_nodes)), totals).tied().tolist() == tied
+    found = _scores(list(range(num_nodes)), totals).tied()
+    assert found.all().tolist() == tied
+    assert [found.position(index) for index in range(len(found))] == tied
