@@ -31,6 +31,8 @@ from stowage.framework import (
     PluginFactory,
     PreFilterResult,
     Rejection,
+    ReviewedVictims,
+    VictimReview,
     build_profile,
     plugin_factory,
 )
@@ -106,6 +108,28 @@ def test_the_search_starts_at_a_random_offset_and_ends_with_enough_candidates() 
     offsets = iter((150,))
     found = _candidates(_preempt(framework, cluster, lambda _: next(offsets, 0)))
     assert found == {f"n{(150 + index) % 200}" for index in range(70)}
+
+
+def test_the_search_ends_within_a_pass_that_finds_more_candidates_than_wanted() -> None:
+    framework = _framework(minCandidateNodesPercentage=0, minCandidateNodesAbsolute=3)
+    assert _candidates(_preempt(framework, _full_cluster(10))) == {"n0", "n1", "n2"}
+
+
+def test_after_a_review_the_candidates_are_those_that_the_extenders_left() -> None:
+    framework, cluster = _framework(), _full_cluster(3)
+    left = {name: ReviewedVictims((f"uid-p{name[1]}",), 0) for name in ("n1", "n2")}
+    request = SchedulingRequest(
+        framework,
+        cluster.snapshot(),
+        cluster.info(make_pod("preemptor", cpu="1", priority=100)),
+        CycleState(),
+        TieBreaker(lambda _: 0),
+        reviews_victims=True,
+        victim_review=VictimReview(left),
+    )
+    result = schedule_pod(request)
+    assert isinstance(result, Unschedulable)
+    assert _candidates(result) == {"n1", "n2"}
 
 
 def test_the_search_continues_past_nodes_that_do_not_fit() -> None:

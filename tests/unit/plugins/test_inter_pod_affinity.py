@@ -20,6 +20,7 @@ from stowage.framework.cycle_state import CycleState
 from stowage.framework.profile.profile import decode_args
 from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
 from stowage.plugins.inter_pod_affinity.hints import after_node_change, after_pod_change
+from stowage.state.what_if.row_local import RowWhatIf
 from tests.support.builders import (
     HOSTNAME,
     ZONE,
@@ -212,6 +213,19 @@ def test_a_what_if_snapshot_is_filtered_by_its_own_pods() -> None:
     plugin.pre_filter(state, info, snapshot)
     freed = existing_nodes(without_pod(snapshot, "uid-web-0"))
     assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {}
+
+
+def test_of_nodes_that_each_lose_their_own_pods_one_near_other_matching_pods_still_fits() -> None:
+    placed = [web("a1"), web("a2", name="web-1"), web("b1", name="web-2")]
+    plugin, cluster = InterPodAffinity(), MirroredCluster(zones(), placed)
+    info, snapshot = cluster.info(make_pod("p", affinity=near(NEAR_WEB))), cluster.snapshot()
+    state = CycleState()
+    plugin.pre_filter(state, info, snapshot)
+    what_if = RowWhatIf(snapshot, existing_nodes(snapshot).rows)
+    what_if.remove(what_if.ranked.present)
+    freed = what_if.view(np.arange(len(what_if)))
+    verdict = verdicts_by_node(plugin.filter(state, info, freed), freed)
+    assert verdict == {"b1": AFFINITY, "bare": AFFINITY}
 
 
 def test_pods_on_a_removed_node_do_not_count() -> None:

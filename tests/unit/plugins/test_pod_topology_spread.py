@@ -243,6 +243,22 @@ def test_a_node_that_could_lose_pods_is_still_refused_for_a_missing_label() -> N
     }
 
 
+def test_a_node_that_is_not_eligible_frees_nothing_in_its_domain() -> None:
+    nodes = [
+        make_node("a1", zone="a", labels={"disk": "ssd"}),
+        make_node("a2", zone="a", labels={"disk": "hdd"}),
+        make_node("b1", zone="b", labels={"disk": "ssd"}),
+    ]
+    plugin, cluster = PodTopologySpread(), MirroredCluster(nodes, placed("a1", "a2"))
+    pod = incoming(spread(), node_selector={"disk": "ssd"})
+    state, info, snapshot = CycleState(), cluster.info(pod), cluster.snapshot()
+    plugin.pre_filter(state, info, snapshot)
+    what_if = RowWhatIf(snapshot, existing_nodes(snapshot).rows)
+    what_if.remove(what_if.ranked.present)
+    freed = what_if.view(np.arange(len(what_if)))
+    assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {"a2": SKEWED}
+
+
 SCORE_CASES: dict[str, tuple[list[Pod], Pod, Scores | None]] = {
     "a pod without soft constraints is not scored": (placed("a1"), incoming(spread()), None),
     # log(2 zones + 2) = 1.386: 2 * 1.386 = 2.77 -> 3; 1 * 1.386 -> 1; (3 + 1 - 3) * 100 // 3
