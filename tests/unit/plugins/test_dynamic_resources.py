@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from stowage.api.objects.device import (
     AllocatedDeviceStatus,
     ResourceClaim,
     ResourceClaimConsumerReference,
+    ResourceSlice,
 )
 from stowage.api.objects.meta import Condition, OwnerReference
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -19,6 +21,7 @@ from stowage.api.values.claim_writes import EXTENDED_RESOURCE_CLAIM
 from stowage.api.values.duration import Duration
 from stowage.engine.scheduling import (
     Failed,
+    Scheduled,
     SchedulingOutcome,
     SchedulingRequest,
     TieBreaker,
@@ -44,6 +47,7 @@ from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.support.plugins.small_plugins import framework_of
 from tests.unit.plugins.single_plugin import pre_filter
 
+MODEL = "gpu.example.com/model"
 PLUGIN = DynamicResources(DynamicResourcesArgs())
 
 
@@ -223,7 +227,7 @@ def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
         "c",
         request("r", count=9),
         constraints=[
-            {"requests": ["r"], "matchAttribute": "gpu.example.com/model"},
+            {"requests": ["r"], "matchAttribute": MODEL},
         ],
     )
     several = make_claim("d", *(request(f"r{index}") for index in range(5)))
@@ -233,6 +237,33 @@ def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
     failed = schedule(cache, pod_with_claims("p", "d", "c"), state, filter_timeout=Duration(10))
     assert isinstance(failed, Failed)
     assert failed.status.message.endswith("node a: timed out trying to allocate devices")
+
+
+def test_a_node_is_searched_once_for_all_pods_of_a_template_while_no_device_changes() -> None:
+    claims = [
+        make_claim(name, request("r", count=2), constraints=[{"matchAttribute": MODEL}])
+        for name in ("c", "d")
+    ]
+    nodes = [each for name in "ab" for each in (make_node(name), slice_of_two(name))]
+    cache = cluster_of(*nodes, make_class(), *claims)
+    framework, started = framework_for(cache, filter_timeout=Duration(10)), list[float]()
+
+    def start_limit(limit_s: float) -> Callable[[], bool]:
+        started.append(limit_s)
+        return lambda: False
+
+    for name in ("c", "d"):
+        pod = make_pod_info(pod_with_claims(f"p-{name}", name), cache.classes)
+        state, ties = CycleState(start_limit=start_limit), TieBreaker(lambda _: 0)
+        outcome = schedule_pod(SchedulingRequest(framework, cache.snapshot(), pod, state, ties))
+        assert isinstance(outcome, Scheduled)
+        framework.run_reserve(state, pod, outcome.node_name)
+    assert started == [10, 10]
+
+
+def slice_of_two(node_name: str) -> ResourceSlice:
+    """Two devices of one model."""
+    return make_slice(node_name, [device(name, model="m") for name in ("gpu-0", "gpu-1")])
 
 
 def on_node(claim: ResourceClaim, node_name: str) -> ResourceClaim:
