@@ -239,6 +239,24 @@ def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
     assert failed.status.message.endswith("node a: timed out trying to allocate devices")
 
 
+def test_the_clock_is_read_once_in_64_steps_of_a_search() -> None:
+    alike = {"constraints": [{"matchAttribute": MODEL}]}
+    claims = [make_claim(name, request(count=30), **alike) for name in "cde"]
+    devices = [device(f"gpu-{index}", model="m") for index in range(90)]
+    cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), *claims)
+    num_reads = 0
+
+    def is_late() -> bool:
+        nonlocal num_reads
+        num_reads += 1
+        return False
+
+    state = CycleState(start_limit=lambda _limit_s: is_late)
+    pod = pod_with_claims("p", "c", "d", "e")
+    assert isinstance(schedule(cache, pod, state, filter_timeout=Duration(10)), Scheduled)
+    assert num_reads == 1
+
+
 def test_a_node_is_searched_once_for_all_pods_of_a_template_while_no_device_changes() -> None:
     claims = [
         make_claim(name, request("r", count=2), constraints=[{"matchAttribute": MODEL}])
