@@ -150,7 +150,7 @@ def test_extender_faults_violate_no_invariant() -> None:
 
 
 def test_seeds_differ_and_every_kind_of_fault_happens() -> None:
-    outcomes = [simulate(seed) for seed in range(10)]
+    outcomes = [simulate(seed) for seed in range(14)]
     assert len({outcome.trace for outcome in outcomes}) == len(outcomes)
     assert sum(outcome.num_bound for outcome in outcomes) > 50
     happened = sum((outcome.faults for outcome in outcomes), Counter())

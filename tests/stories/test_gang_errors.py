@@ -119,7 +119,7 @@ def test_a_member_that_permit_rejects_at_last_is_tried_again_for_those_who_wait_
     driver = _attempted(Stops("permit", unschedulable("not today"), pod="p-0", passes=1))
     results = [each.result for each in driver.take(AttemptResult) if each.pod.name == "p-0"]
     assert results == ["scheduled", "unschedulable", "unschedulable"]
-    assert [each.pod.name for each in driver.engine.waiting_pods()] == ["p-1"]
+    assert [each.pod.name for each in driver.engine.waiting_pods()] == ["p-1", "p-2"]
 
 
 def test_an_error_about_a_member_that_its_gang_does_not_need_is_an_error_of_all() -> None:
