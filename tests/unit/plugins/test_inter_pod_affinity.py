@@ -18,8 +18,11 @@ from stowage.api.objects.pod import (
 )
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.profile.profile import decode_args
-from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
+from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs, domain_sums
+from stowage.plugins.inter_pod_affinity.domain_sums import DomainSums
 from stowage.plugins.inter_pod_affinity.hints import after_node_change, after_pod_change
+from stowage.plugins.inter_pod_affinity.terms import matched_pods
+from stowage.state.pods import pod_counts
 from stowage.state.what_if.row_local import RowWhatIf
 from tests.support.builders import (
     HOSTNAME,
@@ -226,6 +229,24 @@ def test_of_nodes_that_each_lose_their_own_pods_one_near_other_matching_pods_sti
     freed = what_if.view(np.arange(len(what_if)))
     verdict = verdicts_by_node(plugin.filter(state, info, freed), freed)
     assert verdict == {"b1": AFFINITY, "bare": AFFINITY}
+
+
+def test_of_many_domains_only_those_with_pods_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (domain_sums, pod_counts):
+        monkeypatch.setattr(module, "MANY_DOMAINS", 32)
+    nodes = [make_node(f"n{number:02}") for number in range(64)]
+    cluster = MirroredCluster(nodes, [web("n07"), web("n40", name="web-1")])
+    info, snapshot = cluster.info(make_pod("p", affinity=near(NEAR_WEB))), cluster.snapshot()
+    (term,) = info.pod_class.required_affinity_terms
+    sums = DomainSums(snapshot)
+    sums.add(HOSTNAME, 3, matched_pods(term, snapshot))
+    codes, amounts = sums.few()[HOSTNAME]
+    names = snapshot.label_column(HOSTNAME).values
+    assert dict(zip(codes.tolist(), amounts.tolist(), strict=True)) == {
+        names.get("n07"): 3,
+        names.get("n40"): 3,
+    }
+    assert sums.totals() == {}
 
 
 def test_pods_on_a_removed_node_do_not_count() -> None:
