@@ -239,6 +239,15 @@ def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
     assert failed.status.message.endswith("node a: timed out trying to allocate devices")
 
 
+@pytest.mark.parametrize(("names", "fits"), [(["gpu-0"], False), (["gpu-0", "gpu-1"], True)])
+def test_a_claim_with_admin_access_gets_no_device_twice(names: list[str], fits: bool) -> None:
+    requests = (request(name, adminAccess=True) for name in ("r", "s"))
+    claim = make_claim("c", *requests, constraints=[{"matchAttribute": MODEL}])
+    devices = [device(name, model="m") for name in names]
+    cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), claim)
+    assert isinstance(schedule(cache, pod_with_claims("p", "c")), Scheduled) is fits
+
+
 def test_the_clock_is_read_once_in_64_steps_of_a_search() -> None:
     alike = {"constraints": [{"matchAttribute": MODEL}]}
     claims = [make_claim(name, request(count=30), **alike) for name in "cde"]
