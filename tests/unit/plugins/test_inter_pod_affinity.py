@@ -249,6 +249,23 @@ def test_of_many_domains_only_those_with_pods_are_summed(monkeypatch: pytest.Mon
     assert sums.totals() == {}
 
 
+def test_of_many_domains_that_all_have_pods_every_one_is_summed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (domain_sums, pod_counts):
+        monkeypatch.setattr(module, "MANY_DOMAINS", 32)
+    names = [f"n{number:02}" for number in range(64)]
+    cluster = MirroredCluster(
+        [make_node(each) for each in names], [web(name, name=f"w-{name}") for name in names]
+    )
+    info, snapshot = cluster.info(make_pod("p", affinity=near(NEAR_WEB))), cluster.snapshot()
+    (term,) = info.pod_class.required_affinity_terms
+    sums = DomainSums(snapshot)
+    sums.add(HOSTNAME, 3, matched_pods(term, snapshot))
+    assert sums.few() == {}
+    assert sums.totals()[HOSTNAME].tolist() == [3] * 64 + [0]
+
+
 def test_pods_on_a_removed_node_do_not_count() -> None:
     cluster = MirroredCluster(zones(), [web("a1")])
     cluster.remove_node("a1")
