@@ -249,8 +249,8 @@ def test_a_claim_with_admin_access_gets_no_device_twice(names: list[str], fits: 
 
 
 def test_the_clock_is_read_once_in_64_steps_of_a_search() -> None:
-    alike = {"constraints": [{"matchAttribute": MODEL}]}
-    claims = [make_claim(name, request(count=30), **alike) for name in "cde"]
+    alike = [{"matchAttribute": MODEL}]
+    claims = [make_claim(name, request(count=30), constraints=alike) for name in "cde"]
     devices = [device(f"gpu-{index}", model="m") for index in range(90)]
     cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), *claims)
     num_reads = 0
