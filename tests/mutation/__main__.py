@@ -56,8 +56,8 @@ def main() -> int:
     judged = [result for each in chosen if (result := results.get(each)) is not None]
     found = _report(judged, options.seed, len(every))
     print("\n".join(found.lines()))  # noqa: T201
-    if options.write:
-        FIGURES.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    if options.write is not None:
+        options.write.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
     return 0
 
 
@@ -83,7 +83,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--again", action="store_true", help="judge survivors again")
     parser.add_argument("--record", nargs="*", metavar="TESTS", help="record coverage, all or some")
     parser.add_argument("--report", action="store_true", help="report what is known; judge nothing")
-    parser.add_argument("--write", action="store_true", help=f"write the figures to {FIGURES.name}")
+    parser.add_argument(
+        "--write",
+        nargs="?",
+        type=Path,
+        const=FIGURES,
+        metavar="FILE",
+        help=f"write the figures to {FIGURES.name}, or to a file",
+    )
     parser.add_argument("--folder", type=Path, default=Path(".mutation"))
     return parser.parse_args()
 

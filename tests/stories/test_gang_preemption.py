@@ -5,6 +5,7 @@ from __future__ import annotations
 from stowage.api.instructions import ClearNomination, PatchPodStatus, PodGroupAttemptResult
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support.builders import make_pod
+from tests.support.engines import DEFAULT_PROFILE
 
 WAITING = "pod group is unschedulable, pod group is waiting for preemption to complete"
 
@@ -104,3 +105,18 @@ def test_a_gang_that_loses_a_member_gives_back_the_room_that_evictions_made() ->
     assert [each.pod.name for each in driver.take(ClearNomination)] == ["p-0"]
     assert driver.bound() == ["heir"]
     driver.check_replay()
+
+
+def test_members_that_no_plugin_holds_keep_their_room_when_their_group_is_deleted() -> None:
+    held_by_none = {"preEnqueue": {"disabled": [{"name": "GangScheduling"}]}}
+    driver = GangDriver(profile={**DEFAULT_PROFILE, "plugins": held_by_none})
+    driver.add_nodes("a", cpu="1")
+    driver.show(make_pod("low", cpu="1", node="a", priority=1))
+    driver.show_group(make_group())
+    driver.create_members("p", priority=100)
+    driver.schedule(1)
+    assert driver.evicted == ["low"]
+    driver.take(ClearNomination)
+    driver.delete_group()
+    assert driver.take(ClearNomination) == []
+    assert driver.engine.state.queue.nominator.node_of("uid-p") == "a"

@@ -8,7 +8,14 @@ import pytest
 
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.events import DisruptionBudgetSeen, EvictionFinished
-from stowage.api.instructions import POD_GROUP, EmitEvent, EvictPod, PatchPodStatus, PodReference
+from stowage.api.instructions import (
+    POD_GROUP,
+    EmitEvent,
+    EvictPod,
+    PatchPodStatus,
+    PodReference,
+    ReportProblem,
+)
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.policy import (
     PodDisruptionBudget,
@@ -189,6 +196,9 @@ def test_a_failed_eviction_is_reported_and_the_group_tries_again() -> None:
     driver.run()
     (eviction,) = refused
     driver.handle(EvictionFinished("uid-g", eviction.victim, error="forbidden"))
+    (problem,) = driver.take(ReportProblem)
+    assert problem.subject == "Pod default/low-0"
+    assert problem.text == "not evicted for pod group default/g: forbidden"
     driver.run(3)
     assert len(refused) == 2
 

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from stowage.api.events import PendingPodGone, PreBindFinished
+from collections.abc import Sequence
+
+from stowage.api.events import (
+    ActionType,
+    ClaimsWritten,
+    ClusterEvent,
+    DeviceObjectSeen,
+    EventResource,
+    PendingPodGone,
+    PreBindFinished,
+    QueueingHint,
+)
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind, StopPreBind
+from stowage.api.objects.device import ResourceClaim
 from stowage.api.status import SUCCESS, WAIT, Code, unschedulable
-from stowage.framework import Handle, PluginTraits
-from stowage.framework.authoring import CycleState, PodInfo, Status
+from stowage.framework import EventRegistration, Handle, PluginTraits, PreFilterResult
+from stowage.framework.authoring import CycleState, PodInfo, Snapshot, Status
 from tests.stories.plugin_driver import SCHEDULER, PluginDriver
+from tests.support.device_builders import make_claim, with_version
 from tests.support.engines import of_type
 from tests.support.models.engine_driver import reference
 from tests.support.plugins.scripted_plugin import ScriptedPlugin
@@ -29,6 +42,29 @@ class ReleasesOthers:
             for waiting in self.handle.waiting_pods():
                 self.handle.allow(waiting.pod.uid, self.name)
         return (WAIT if "wait" in pod.labels else SUCCESS), 30.0
+
+
+class WaitsForClaims:
+    """Rejects all pods, and notes the claims that its hint is given."""
+
+    name = "WaitsForClaims"
+    traits = PluginTraits()
+
+    def __init__(self) -> None:
+        self.told: list[tuple[ResourceClaim | None, ResourceClaim | None]] = []
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        return PreFilterResult(status=unschedulable("no claim"))
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        update = ClusterEvent(EventResource.RESOURCE_CLAIM, ActionType.UPDATE)
+        return (EventRegistration(update, self.after_update),)
+
+    def after_update(
+        self, pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim | None
+    ) -> QueueingHint:
+        self.told.append((old, new))
+        return QueueingHint.SKIP
 
 
 def releasing_driver() -> tuple[PluginDriver, Handle]:
@@ -125,3 +161,15 @@ def test_requests_of_plugins_are_replayed() -> None:
     driver.schedule()
     driver.deliver_requests()
     driver.check_replay()
+
+
+def test_a_hint_gets_a_written_claim_as_it_was_and_as_the_api_server_returned_it() -> None:
+    plugin = WaitsForClaims()
+    driver = PluginDriver(plugin)
+    driver.add_nodes("n")
+    seen, written = (with_version(make_claim("c"), version) for version in ("1", "2"))
+    driver.handle(DeviceObjectSeen(seen))
+    driver.create_pods("p")
+    driver.schedule()
+    driver.handle(ClaimsWritten("uid-other", 1, (written,)))
+    assert plugin.told == [(seen, written)]

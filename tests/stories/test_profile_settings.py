@@ -70,6 +70,14 @@ def prefers_zone(zone: str) -> Affinity:
     return Affinity(NodeAffinity(preferred_during_scheduling_ignored_during_execution=preferred))
 
 
+def test_a_profile_says_which_share_of_many_nodes_is_scored() -> None:
+    engine = engine_with(percentageOfNodesToScore=50)
+    engine.handle([NodeSeen(make_node(f"n{number}")) for number in range(202)], 0.0)
+    engine.handle([PendingPodSeen(make_pod("p"))], 0.0)
+    (result,) = of_type(AttemptResult, engine.schedule(0.0, 1))
+    assert result.evaluated_nodes == 101
+
+
 def test_a_limited_search_leaves_out_nodes_of_all_zones_alike() -> None:
     """400 nodes in the order of their zones; half of them are scored."""
     engine = engine_with(percentageOfNodesToScore=50)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowage.framework.runtime.class_cache import ClassCache
+from stowage.framework.runtime.class_cache import ClassCache, Seen
 from stowage.state.what_if.snapshot import WhatIfSnapshot
 from tests.support.builders import make_node
 from tests.support.mirrored_cluster import MirroredCluster
@@ -33,3 +33,14 @@ def test_another_cluster_finds_no_answers_and_the_least_used_class_is_dropped() 
     assert (cache.get(3), len(cache)) == (None, 1)
     assert cache.serves(MirroredCluster().snapshot())
     assert (cache.get(2), len(cache)) == (None, 0)
+
+
+def test_answers_are_updated_as_long_as_at_most_a_quarter_of_the_rows_has_changed() -> None:
+    cluster = MirroredCluster([make_node(f"n{index}") for index in range(8)])
+    seen = Seen.now(cluster.snapshot())
+    quarter = cluster.snapshot().num_rows // 4
+    for index in range(quarter):
+        cluster.update_node(make_node(f"n{index}", labels={"x": "y"}))
+    changes = seen.advance(cluster.snapshot())
+    assert changes is not None
+    assert len(changes.nodes) == quarter

@@ -318,3 +318,16 @@ def test_a_diagnosis_counts_nodes_that_are_full_with_and_without_nominated_pods(
     diagnosis = diagnose_filter(PreFilterOutcome(), result, snapshot.num_nodes)
     assert diagnosis.reason_counts == {"Insufficient cpu": 3}
     assert diagnosis.unschedulable_plugins == {"NodeResourcesFit"}
+
+
+def test_the_feasible_rows_of_a_class_are_listed_once_while_nothing_changes(
+    cluster: MirroredCluster, pod: PodInfo
+) -> None:
+    framework = framework_of(
+        Refuses("A", {"n1"}, traits=PluginTraits(filter_reads=Reads.NODE)),
+        Refuses("B", {"n2"}, traits=PluginTraits(filter_reads=Reads.USAGE)),
+    )
+    first = framework.run_filter(CycleState(), pod, cluster.snapshot())
+    assert _names(cluster, first.rows) == ["n0", "n3"]
+    again = framework.run_filter(CycleState(), pod, cluster.snapshot())
+    assert again.rows is first.rows

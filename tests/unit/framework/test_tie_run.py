@@ -212,3 +212,9 @@ def test_the_number_of_a_node_is_exactly_that_of_the_seed_and_its_name() -> None
     keys = NodeKeys(7).of(snapshot)
     found = {name: int(keys[snapshot.row_of(name) or 0]) for name in NAMES}
     assert found == {name: node_key(7, name) for name in NAMES}
+
+
+def test_the_numbers_of_nodes_that_do_not_change_are_computed_once() -> None:
+    cluster, keys = MirroredCluster([make_node("a"), make_node("b")]), NodeKeys(seed=1)
+    first = keys.of(cluster.snapshot())
+    assert keys.of(cluster.snapshot()) is first

@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from stowage.api.events import (
+    AssignedPodGone,
     BindFailed,
     BindSucceeded,
     ClaimsWritten,
@@ -35,6 +36,7 @@ from stowage.api.instructions import (
     PodReference,
     PreemptionAttempted,
     PreemptionFinished,
+    ReadPod,
     ReleaseClaims,
     ReportProblem,
     SetSelectedNode,
@@ -119,6 +121,14 @@ async def test_a_pod_is_bound_only_after_its_pre_bind_plugins_have_ended(shell: 
     assert BindSucceeded("uid-p", "n") in await shell.next_events()
     (binding,) = [each for each in shell.client.sent("POST") if each.path.endswith("/binding")]
     assert binding.body["target"]["name"] == "n"
+
+
+async def test_a_pod_that_is_found_to_be_gone_when_it_is_read_is_gone_for_the_engine(
+    shell: _Shell,
+) -> None:
+    shell.client.script("GET", ApiError(404, "NotFound", ""))
+    shell.dispatcher.dispatch([ReadPod(POD)])
+    assert await shell.next_events() == [AssignedPodGone("default", "p", "uid-p")]
 
 
 async def test_claims_are_written_only_after_those_of_the_attempt_before_are_released(

@@ -26,11 +26,14 @@ from stowage.engine.scheduling import (
 from stowage.framework import (
     ACCEPT_ALL,
     CycleState,
+    DryRun,
     FilterVerdict,
     Framework,
     PluginFactory,
     PreFilterResult,
     Rejection,
+    ReviewedVictims,
+    VictimReview,
     build_profile,
     plugin_factory,
 )
@@ -38,11 +41,13 @@ from stowage.framework.profile.profile import decode_args
 from stowage.plugins import in_tree_registry
 from stowage.plugins.default_preemption import DefaultPreemptionArgs
 from stowage.plugins.default_preemption.budgets import rows_beyond_budgets
+from stowage.plugins.default_preemption.candidates import find_candidates
 from stowage.plugins.default_preemption.plugin import WAITING, DefaultPreemption
+from stowage.queue.nominator import Nominator
 from stowage.state import ClusterCache, NodeView, PodInfo, Snapshot, make_pod_info
 from stowage.state.what_if.row_local import RowWhatIf
 from tests.support.builders import label_selector, make_node, make_pod
-from tests.support.mirrored_cluster import MirroredCluster
+from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 
 
 @pytest.mark.parametrize(
@@ -108,10 +113,44 @@ def test_the_search_starts_at_a_random_offset_and_ends_with_enough_candidates() 
     assert found == {f"n{(150 + index) % 200}" for index in range(70)}
 
 
+def test_the_search_ends_within_a_pass_that_finds_more_candidates_than_wanted() -> None:
+    framework = _framework(minCandidateNodesPercentage=0, minCandidateNodesAbsolute=3)
+    assert _candidates(_preempt(framework, _full_cluster(10))) == {"n0", "n1", "n2"}
+
+
+def test_after_a_review_the_candidates_are_those_that_the_extenders_left() -> None:
+    framework, cluster = _framework(), _full_cluster(3)
+    left = {name: ReviewedVictims((f"uid-p{name[1]}",), 0) for name in ("n1", "n2")}
+    request = SchedulingRequest(
+        framework,
+        cluster.snapshot(),
+        cluster.info(make_pod("preemptor", cpu="1", priority=100)),
+        CycleState(),
+        TieBreaker(lambda _: 0),
+        reviews_victims=True,
+        victim_review=VictimReview(left),
+    )
+    result = schedule_pod(request)
+    assert isinstance(result, Unschedulable)
+    assert _candidates(result) == {"n1", "n2"}
+
+
 def test_the_search_continues_past_nodes_that_do_not_fit() -> None:
     framework = _framework(minCandidateNodesPercentage=0, minCandidateNodesAbsolute=3)
     cluster = _full_cluster(300, lambda index: 0 if index in (70, 200, 299) else 1000)
     assert _candidates(_preempt(framework, cluster)) == {"n70", "n200", "n299"}
+
+
+def test_a_search_for_a_few_more_candidates_asks_about_64_nodes_at_once() -> None:
+    framework, state = _framework(), CycleState()
+    cluster = _full_cluster(300, lambda index: 0 if index < 60 else 1000)
+    pod, snapshot = cluster.info(make_pod("preemptor", cpu="1", priority=100)), cluster.snapshot()
+    framework.run_pre_filter(state, pod, snapshot)
+    framework.prepare_post_filter(state, pod, Nominator(), TieBreaker(lambda _: 0), None)
+    search = find_candidates(state.read(DryRun), snapshot, existing_nodes(snapshot).rows, 64)
+    assert search.num_found == 60
+    asked = [len(each.trial.what_if) for each in search.looked_at]
+    assert asked == [64, 64, 64, 64, 44]
 
 
 def test_a_preemptor_is_gated_while_its_victims_are_being_evicted() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from msgspec.structs import replace
 
@@ -8,6 +10,7 @@ from stowage.api.objects.device import (
     AllocatedDeviceStatus,
     ResourceClaim,
     ResourceClaimConsumerReference,
+    ResourceSlice,
 )
 from stowage.api.objects.meta import Condition, OwnerReference
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -17,6 +20,10 @@ from stowage.api.values.claim_writes import EXTENDED_RESOURCE_CLAIM
 from stowage.api.values.duration import Duration
 from stowage.engine.scheduling import (
     Failed,
+    Scheduled,
+    SchedulingRequest,
+    TieBreaker,
+    schedule_pod,
 )
 from stowage.engine.state.time_limits import TimeLimits
 from stowage.framework import CycleState, Diagnosis
@@ -37,6 +44,7 @@ from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.unit.plugins.device_cluster import cluster_of, framework_for, reason, schedule
 from tests.unit.plugins.single_plugin import pre_filter
 
+MODEL = "gpu.example.com/model"
 PLUGIN = DynamicResources(DynamicResourcesArgs())
 
 
@@ -183,7 +191,7 @@ def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
         "c",
         request("r", count=9),
         constraints=[
-            {"requests": ["r"], "matchAttribute": "gpu.example.com/model"},
+            {"requests": ["r"], "matchAttribute": MODEL},
         ],
     )
     several = make_claim("d", *(request(f"r{index}") for index in range(5)))
@@ -193,6 +201,60 @@ def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
     failed = schedule(cache, pod_with_claims("p", "d", "c"), state, filter_timeout=Duration(10))
     assert isinstance(failed, Failed)
     assert failed.status.message.endswith("node a: timed out trying to allocate devices")
+
+
+@pytest.mark.parametrize(("names", "fits"), [(["gpu-0"], False), (["gpu-0", "gpu-1"], True)])
+def test_a_claim_with_admin_access_gets_no_device_twice(names: list[str], fits: bool) -> None:
+    requests = (request(name, adminAccess=True) for name in ("r", "s"))
+    claim = make_claim("c", *requests, constraints=[{"matchAttribute": MODEL}])
+    devices = [device(name, model="m") for name in names]
+    cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), claim)
+    assert isinstance(schedule(cache, pod_with_claims("p", "c")), Scheduled) is fits
+
+
+def test_the_clock_is_read_once_in_64_steps_of_a_search() -> None:
+    alike = [{"matchAttribute": MODEL}]
+    claims = [make_claim(name, request(count=30), constraints=alike) for name in "cde"]
+    devices = [device(f"gpu-{index}", model="m") for index in range(90)]
+    cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), *claims)
+    num_reads = 0
+
+    def is_late() -> bool:
+        nonlocal num_reads
+        num_reads += 1
+        return False
+
+    state = CycleState(start_limit=lambda _limit_s: is_late)
+    pod = pod_with_claims("p", "c", "d", "e")
+    assert isinstance(schedule(cache, pod, state, filter_timeout=Duration(10)), Scheduled)
+    assert num_reads == 1
+
+
+def test_a_node_is_searched_once_for_all_pods_of_a_template_while_no_device_changes() -> None:
+    claims = [
+        make_claim(name, request("r", count=2), constraints=[{"matchAttribute": MODEL}])
+        for name in ("c", "d")
+    ]
+    nodes = [each for name in "ab" for each in (make_node(name), slice_of_two(name))]
+    cache = cluster_of(*nodes, make_class(), *claims)
+    framework, started = framework_for(cache, filter_timeout=Duration(10)), list[float]()
+
+    def start_limit(limit_s: float) -> Callable[[], bool]:
+        started.append(limit_s)
+        return lambda: False
+
+    for name in ("c", "d"):
+        pod = make_pod_info(pod_with_claims(f"p-{name}", name), cache.classes)
+        state, ties = CycleState(start_limit=start_limit), TieBreaker(lambda _: 0)
+        outcome = schedule_pod(SchedulingRequest(framework, cache.snapshot(), pod, state, ties))
+        assert isinstance(outcome, Scheduled)
+        framework.run_reserve(state, pod, outcome.node_name)
+    assert started == [10, 10]
+
+
+def slice_of_two(node_name: str) -> ResourceSlice:
+    """Two devices of one model."""
+    return make_slice(node_name, [device(name, model="m") for name in ("gpu-0", "gpu-1")])
 
 
 def on_node(claim: ResourceClaim, node_name: str) -> ResourceClaim:

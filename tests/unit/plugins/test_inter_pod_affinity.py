@@ -21,9 +21,12 @@ from stowage.api.objects.pod import (
 from stowage.api.values.selectors import EVERYTHING, NOTHING, Operator, Requirement
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.profile.profile import decode_args
-from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs
+from stowage.plugins.inter_pod_affinity import InterPodAffinity, InterPodAffinityArgs, domain_sums
+from stowage.plugins.inter_pod_affinity.domain_sums import DomainSums
 from stowage.plugins.inter_pod_affinity.hints import after_node_change, after_pod_change
-from stowage.plugins.inter_pod_affinity.terms import _conjunction
+from stowage.plugins.inter_pod_affinity.terms import _conjunction, matched_pods
+from stowage.state.pods import pod_counts
+from stowage.state.what_if.row_local import RowWhatIf
 from tests.support.builders import (
     HOSTNAME,
     ZONE,
@@ -216,6 +219,54 @@ def test_a_what_if_snapshot_is_filtered_by_its_own_pods() -> None:
     plugin.pre_filter(state, info, snapshot)
     freed = existing_nodes(without_pod(snapshot, "uid-web-0"))
     assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {}
+
+
+def test_of_nodes_that_each_lose_their_own_pods_one_near_other_matching_pods_still_fits() -> None:
+    placed = [web("a1"), web("a2", name="web-1"), web("b1", name="web-2")]
+    plugin, cluster = InterPodAffinity(), MirroredCluster(zones(), placed)
+    info, snapshot = cluster.info(make_pod("p", affinity=near(NEAR_WEB))), cluster.snapshot()
+    state = CycleState()
+    plugin.pre_filter(state, info, snapshot)
+    what_if = RowWhatIf(snapshot, existing_nodes(snapshot).rows)
+    what_if.remove(what_if.ranked.present)
+    freed = what_if.view(np.arange(len(what_if)))
+    verdict = verdicts_by_node(plugin.filter(state, info, freed), freed)
+    assert verdict == {"b1": AFFINITY, "bare": AFFINITY}
+
+
+def test_of_many_domains_only_those_with_pods_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (domain_sums, pod_counts):
+        monkeypatch.setattr(module, "MANY_DOMAINS", 32)
+    nodes = [make_node(f"n{number:02}") for number in range(64)]
+    cluster = MirroredCluster(nodes, [web("n07"), web("n40", name="web-1")])
+    info, snapshot = cluster.info(make_pod("p", affinity=near(NEAR_WEB))), cluster.snapshot()
+    (term,) = info.pod_class.required_affinity_terms
+    sums = DomainSums(snapshot)
+    sums.add(HOSTNAME, 3, matched_pods(term, snapshot))
+    codes, amounts = sums.few()[HOSTNAME]
+    names = snapshot.label_column(HOSTNAME).values
+    assert dict(zip(codes.tolist(), amounts.tolist(), strict=True)) == {
+        names.get("n07"): 3,
+        names.get("n40"): 3,
+    }
+    assert sums.totals() == {}
+
+
+def test_of_many_domains_that_all_have_pods_every_one_is_summed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (domain_sums, pod_counts):
+        monkeypatch.setattr(module, "MANY_DOMAINS", 32)
+    names = [f"n{number:02}" for number in range(64)]
+    cluster = MirroredCluster(
+        [make_node(each) for each in names], [web(name, name=f"w-{name}") for name in names]
+    )
+    info, snapshot = cluster.info(make_pod("p", affinity=near(NEAR_WEB))), cluster.snapshot()
+    (term,) = info.pod_class.required_affinity_terms
+    sums = DomainSums(snapshot)
+    sums.add(HOSTNAME, 3, matched_pods(term, snapshot))
+    assert sums.few() == {}
+    assert sums.totals()[HOSTNAME].tolist() == [3] * 64 + [0]
 
 
 def test_pods_on_a_removed_node_do_not_count() -> None:

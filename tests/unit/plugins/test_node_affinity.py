@@ -158,6 +158,15 @@ def test_invalid_added_affinity_is_an_error_of_the_profile() -> None:
     assert 'Unsupported value: "Like"' in str(error.value)
 
 
+def test_an_invalid_preference_of_the_added_affinity_is_an_error_of_the_profile() -> None:
+    wrong = _labels(NodeSelectorRequirement("disk", "Like", ("s",)))
+    preferred = (PreferredSchedulingTerm(1, wrong),)
+    rules = Rules(preferred_during_scheduling_ignored_during_execution=preferred)
+    (error,) = NodeAffinityArgs(added_affinity=rules).validate()
+    assert error.path == "addedAffinity"
+    assert str(error).endswith("(expected valid preferred terms)")
+
+
 def test_the_pods_own_affinity_is_unresolvable_where_the_added_one_matches(
     cluster: MirroredCluster,
 ) -> None:

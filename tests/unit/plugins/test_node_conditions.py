@@ -12,6 +12,7 @@ from stowage.api.objects.meta import Condition
 from stowage.api.objects.node import Node, Taint
 from stowage.api.objects.pod import Container, PodSpec, ResourceRequirements, Toleration
 from stowage.framework import NoArgs
+from stowage.plugins.node_conditions import NODE_CONDITION as CONDITION_CHECKS
 from stowage.plugins.node_conditions import (
     NodeConditionFilter,
     check_node_condition,
@@ -20,6 +21,8 @@ from stowage.plugins.node_conditions import (
     check_node_pid_pressure,
     is_best_effort,
 )
+from stowage.state import PodInfo
+from tests.stories.plugin_driver import PluginDriver
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import DEFAULT_PROFILE, default_engine
 from tests.support.mirrored_cluster import MirroredCluster
@@ -135,6 +138,27 @@ def test_a_node_that_becomes_ready_gets_the_pod_that_waited() -> None:
     driver.handle(NodeSeen(reporting("n", Ready="True")))
     driver.schedule(1)
     assert [bind.node_name for bind in driver.take(BindPod)] == ["n"]
+
+
+class CountsHints(NodeConditionFilter):
+    """CheckNodeCondition that counts the calls of its hint."""
+
+    num_hints = 0
+
+    def after_node_change(self, pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
+        self.num_hints += 1
+        return super().after_node_change(pod, old, new)
+
+
+def test_the_hint_is_asked_once_for_classes_that_demand_the_same_of_a_node() -> None:
+    plugin = CountsHints("CheckNodeCondition", checks=CONDITION_CHECKS)
+    driver = PluginDriver(plugin)
+    driver.handle(NodeSeen(reporting("n", Ready="False")))
+    for name in ("p", "q"):
+        driver.create_pods(name, labels={"class": name})
+    driver.schedule(2)
+    driver.handle(NodeSeen(reporting("n", Ready="Unknown")))
+    assert plugin.num_hints == 1
 
 
 def test_a_tainted_node_that_reports_no_condition_passes() -> None:

@@ -18,6 +18,8 @@ from stowage.plugins.pod_topology_spread import (
     PodTopologySpread,
     PodTopologySpreadArgs,
 )
+from stowage.plugins.pod_topology_spread.constraints import ConstraintsOf
+from stowage.plugins.pod_topology_spread.eligibility import EligibleNodes
 from stowage.state.what_if.row_local import RowWhatIf
 from tests.support.builders import HOSTNAME, ZONE, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import (
@@ -241,6 +243,37 @@ def test_a_node_that_could_lose_pods_is_still_refused_for_a_missing_label() -> N
         "a2": SKEWED,
         "bare": UNLABELLED,
     }
+
+
+def test_the_constraints_of_a_class_are_compiled_once() -> None:
+    constraints = ConstraintsOf(PodTopologySpreadArgs())
+    pod = MirroredCluster(zones()).info(incoming(spread()))
+    first = constraints.own(pod, "DoNotSchedule")
+    assert constraints.own(pod, "DoNotSchedule") is first
+
+
+def test_eligible_nodes_are_found_once_while_no_node_changes() -> None:
+    cluster, eligible = MirroredCluster(zones()), EligibleNodes()
+    pod = cluster.info(incoming(spread()))
+    constraints = ConstraintsOf(PodTopologySpreadArgs()).own(pod, "DoNotSchedule")
+    first = eligible.of(pod, constraints, cluster.snapshot(), all_keys=True)
+    assert eligible.of(pod, constraints, cluster.snapshot(), all_keys=True) is first
+
+
+def test_a_node_that_is_not_eligible_frees_nothing_in_its_domain() -> None:
+    nodes = [
+        make_node("a1", zone="a", labels={"disk": "ssd"}),
+        make_node("a2", zone="a", labels={"disk": "hdd"}),
+        make_node("b1", zone="b", labels={"disk": "ssd"}),
+    ]
+    plugin, cluster = PodTopologySpread(), MirroredCluster(nodes, placed("a1", "a2"))
+    pod = incoming(spread(), node_selector={"disk": "ssd"})
+    state, info, snapshot = CycleState(), cluster.info(pod), cluster.snapshot()
+    plugin.pre_filter(state, info, snapshot)
+    what_if = RowWhatIf(snapshot, existing_nodes(snapshot).rows)
+    what_if.remove(what_if.ranked.present)
+    freed = what_if.view(np.arange(len(what_if)))
+    assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {"a2": SKEWED}
 
 
 SCORE_CASES: dict[str, tuple[list[Pod], Pod, Scores | None]] = {

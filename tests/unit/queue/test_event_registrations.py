@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 
 from stowage.api.events import ClusterEvent
-from stowage.queue import QueuedPod, Registrations
+from stowage.queue import QueuedPod, Registrations, event_registrations
 from stowage.queue.event_registrations import (
     EventRegistrations,
     Hint,
@@ -48,6 +48,19 @@ def test_plugins_have_the_same_order_whichever_was_registered_first() -> None:
         registrations.register_unknown(PROFILE, ["Stranger", "Custom"])
         names = [name for _, name in registrations.registered_for(NODE_ADD)]
         assert names == ["Affinity", "Custom", "Fit", "Ports", "Stranger"]
+
+
+def test_as_many_unions_of_plugins_as_the_bound_are_remembered_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(event_registrations, "_MAX_REMEMBERED", 2)
+    registrations, _ = _registrations(*((name, NODE_ADD, Hints()) for name in "abc"))
+    a, b, c = (_rejected(name).rejector_plugins for name in "abc")
+    first = registrations.hint_functions(a, NODE_ADD)
+    registrations.hint_functions(b, NODE_ADD)
+    assert registrations.hint_functions(a, NODE_ADD) is first
+    registrations.hint_functions(c, NODE_ADD)
+    assert registrations.hint_functions(a, NODE_ADD) is not first
 
 
 def test_a_plugin_without_registrations_waits_for_every_event() -> None:

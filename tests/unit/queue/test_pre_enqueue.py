@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from msgspec.structs import replace
+
 from stowage.api.status import Status, error, unresolvable
 from stowage.queue import QueueRules, QueueState, SchedulingQueue
+from stowage.queue.event_registrations import PluginKey
 from stowage.state.pods.pod_info import PodInfo
 from tests.unit.queue.scenario import (
     CLAIM_ADD,
@@ -10,6 +15,7 @@ from tests.unit.queue.scenario import (
     Gate,
     by_priority,
     make_queue,
+    make_rules,
     pending,
     pop_names,
     reject,
@@ -62,6 +68,22 @@ def test_pre_enqueue_runs_again_only_on_events_of_the_gating_plugin() -> None:
     assert queue.move_on_event(CLAIM_ADD, None, None, 2.0) == 1
     queue.validate()
     assert pop_names(queue) == ["p"]
+
+
+def test_a_plugin_that_knows_whom_it_would_admit_is_asked_once_for_all_that_it_holds() -> None:
+    gate, asked = Gate(), list[str]()
+
+    def released(plugin: PluginKey) -> Collection[str]:
+        asked.append(plugin[1])
+        return ()
+
+    queue = SchedulingQueue(replace(make_rules(pre_enqueue=gate), released=released))
+    for name in ("a", "b", "c"):
+        gate.closed.add(name)
+        queue.add(pending(name, labels={"class": name}), 0.0)
+    assert queue.move_on_event(CLAIM_ADD, None, None, 1.0) == 0
+    assert asked == ["Gatekeeper"]
+    assert gate.asked == ["a", "b", "c"]
 
 
 def test_pre_enqueue_runs_for_each_pod_of_a_requeued_group() -> None:

@@ -59,30 +59,27 @@ class DistinctAttribute:
     One value is remembered per request: among the devices of one request, only the last counts.
     """
 
-    __slots__ = ("_attribute", "_num_devices", "_requests", "_values")
+    __slots__ = ("_attribute", "_requests", "_values")
 
     def __init__(self, attribute: str, requests: frozenset[str]) -> None:
         self._attribute = attribute
         self._requests = requests
-        self._num_devices = 0
         self._values: dict[str, AttributeValue] = {}
 
     def add(self, request: Request, device: Signature) -> bool:
-        """Take a device whose value no remembered one equals; the first one always."""
+        """Take a device whose value no remembered one equals."""
         if not _concerns(self._requests, request):
             return True
         value = device.attribute(self._attribute)
-        if value is None or (self._num_devices and value in self._values.values()):
+        if value is None or value in self._values.values():
             return False
         self._values[request.base_name] = value
-        self._num_devices += 1
         return True
 
     def remove(self, request: Request) -> None:
-        """Forget the value of a request, and count one device less."""
+        """Forget the value of a request."""
         if _concerns(self._requests, request):
             self._values.pop(request.base_name, None)
-            self._num_devices -= 1
 
 
 def make_constraint(given: DeviceConstraint) -> Constraint | None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.outage_log import OutageLog
 from stowage.operator.client.timeouts import CONNECT_WITHIN_S, Timeouts
@@ -88,6 +89,36 @@ async def test_a_watch_may_be_silent_for_long_but_connects_soon() -> None:
     timeout = silent.options[0]["timeout"]
     limits = (timeout.total, timeout.sock_connect, timeout.sock_read)
     assert limits == (None, CONNECT_WITHIN_S, 90.0)
+
+
+class _Refusal:
+    """A session that answers every request with a refusal of this status."""
+
+    def __init__(self, status: int) -> None:
+        self.status, self.headers = status, dict[str, str]()
+
+    def get(self, _url: object, **_options: Any) -> _Refusal:
+        return self
+
+    async def __aenter__(self) -> _Refusal:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        """Close the response."""
+
+    async def read(self) -> bytes:
+        return b'{"reason": "No", "message": "why not"}'
+
+
+@pytest.mark.parametrize("status", [400, 410])
+async def test_a_refused_watch_ends_with_the_refusal(status: int) -> None:
+    connection = SimpleNamespace(
+        session=_Refusal(status), timeouts=Timeouts(), outages=OutageLog("m"), server="http://m"
+    )
+    client = ApiClient(cast("Connection", connection))
+    with pytest.raises(ApiError, match="why not") as refused:
+        await anext(client.stream("/api/v1/nodes", {}, 90.0))
+    assert refused.value.status == status
 
 
 @pytest.mark.parametrize(

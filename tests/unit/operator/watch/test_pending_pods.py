@@ -123,6 +123,16 @@ def test_an_invalid_pod_is_reported_and_its_deletion_is_seen(watch: _Watch) -> N
     assert watch.arrived() == ["!a spec.priority", "-a"]
 
 
+def test_an_invalid_pod_of_a_page_that_does_not_even_name_schedulers_is_reported(
+    watch: _Watch,
+) -> None:
+    broken = {**_pod("a", 5), "spec": []}
+    page = {"metadata": {"resourceVersion": "10"}, "items": [broken]}
+    watch.pods.handle_page(msgspec.json.encode(page), is_first=True)
+    (found,) = watch.arrived()
+    assert found.startswith("!a ")
+
+
 def test_the_deletion_of_a_pod_is_seen_although_the_pod_is_invalid(watch: _Watch) -> None:
     watch.listed("a")
     pod = _pod("a", 11, schedulerName="stowage", priority="high")

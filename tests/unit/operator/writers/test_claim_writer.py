@@ -200,6 +200,12 @@ async def test_a_refusal_is_not_retried_and_what_was_written_is_reported(status:
     assert written.error == "add finalizer to claim default/d: why not"
 
 
+async def test_a_reservation_that_is_refused_is_named_as_such() -> None:
+    client = FakeApiClient(patch=[ApiError(403, "No", "why not")])
+    written = await write(client, ClaimToBind(allocated(CLAIM, "n", "gpu-0")))
+    assert written.error == "add reservation to claim default/c: why not"
+
+
 async def test_answered_errors_are_retried_a_few_times() -> None:
     client = FakeApiClient(patch=[ApiError(500, "", "broken")], get=[json_of(CLAIM, "3")])
     written = await write(client)

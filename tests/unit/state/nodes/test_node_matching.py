@@ -10,6 +10,7 @@ from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, Node
 from stowage.api.objects.pod import Affinity, NodeAffinity, Toleration
 from stowage.api.values.node_affinity import compile_node_selector, required_node_affinity
 from stowage.state import ClusterCache, NodeView
+from stowage.state.nodes import node_matching
 from stowage.state.nodes.node_matching import (
     node_terms_mask,
     required_affinity_mask,
@@ -62,6 +63,14 @@ def test_node_selector_terms(
     assert node_terms_mask(nodes, compiled).tolist() == want
     many = compile_node_selector(NodeSelector(tuple(terms * 20)))
     assert node_terms_mask(nodes, many).tolist() == want
+
+
+def test_of_many_terms_with_labels_and_a_name_none_is_asked_about_each_node(
+    nodes: NodeView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(node_matching, "node_term_mask")
+    compiled = compile_node_selector(NodeSelector((term([SSD, IN_X], [FIRST]),) * 16))
+    assert node_terms_mask(nodes, compiled).tolist() == [True, False, False]
 
 
 def test_node_selector_and_required_affinity_must_both_hold(nodes: NodeView) -> None:

@@ -96,3 +96,10 @@ def test_a_host_port_is_taken_on_its_node_until_its_pod_is_removed() -> None:
     gone[0, 0] = True
     what_if.remove(gone)
     assert what_if.view(np.arange(3)).ports_in_conflict([port]).tolist() == [False, False, True]
+
+
+def test_there_is_a_slot_for_each_pod_of_the_fullest_row_and_no_more() -> None:
+    snapshot = _cluster("b2")
+    rows = np.array([snapshot.row_of(name) for name in ("a", "b")], dtype=np.int64)
+    assert RowWhatIf(snapshot, rows).ranked.present.tolist() == [[True, True], [True, False]]
+    assert RowWhatIf(snapshot, rows[1:]).ranked.present.tolist() == [[True]]
