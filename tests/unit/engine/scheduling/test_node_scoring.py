@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowage.engine.scheduling import SchedulingRequest, TieBreaker, node_scoring
+from stowage.engine.scheduling import SchedulingRequest, TieBreaker
 from stowage.engine.scheduling.node_scoring import best_nodes, select_host
 from stowage.framework import BrokenTie, CycleState, ScoreResult
-from stowage.framework.runtime.score_result import BLOCK, NodeScores
+from stowage.framework.runtime.score_result import NodeScores
 from stowage.framework.verdict import Int64Array
 from tests.support.builders import make_pod
 from tests.support.mirrored_cluster import MirroredCluster
@@ -70,22 +70,6 @@ def test_of_many_equal_nodes_the_chosen_one_is_among_the_ten() -> None:
     assert best.names == ("n30", *names[:9])
 
 
-@pytest.mark.parametrize("num_nodes", [2 * BLOCK, 2 * BLOCK + 1])
-def test_each_block_has_its_highest_score_and_the_last_may_be_short(num_nodes: int) -> None:
-    totals = [number % BLOCK + number // BLOCK for number in range(num_nodes)]
-    highest = _scores(list(range(num_nodes)), totals).highest_of_blocks().tolist()
-    assert highest == [BLOCK - 1, BLOCK, 2][: -(-num_nodes // BLOCK)]
-
-
-def test_the_best_of_two_blocks_are_found_by_their_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_scoring, "MANY_NODES", BLOCK)
-    totals = [0] * (2 * BLOCK)
-    totals[3], totals[BLOCK + 4], totals[BLOCK + 9] = 7, 8, 9
-    rows = list(range(len(totals)))
-    best = best_nodes(_scores(rows, totals), BLOCK + 9, [f"n{row}" for row in rows])
-    assert best.names[:4] == (f"n{BLOCK + 9}", f"n{BLOCK + 4}", "n3", "n0")
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.integers(0, 9), min_size=1, max_size=12),
@@ -95,7 +79,6 @@ def test_the_best_of_two_blocks_are_found_by_their_blocks(monkeypatch: pytest.Mo
 def test_the_best_of_many_nodes_are_those_of_a_stable_sort(
     pattern: list[int], num_nodes: int, chosen: int
 ) -> None:
-    """Few nodes have a total other than 0, so that the blocks differ in their highest ones."""
     totals = [0] * num_nodes
     for index, total in enumerate(pattern):
         totals[index * 997 % num_nodes] = total
