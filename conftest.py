@@ -42,6 +42,14 @@ def _loggers_follow_their_configuration() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _logs_are_configured_anew() -> Iterator[None]:
+    """A command that a test runs in this process does not decide which lines later tests log."""
+    yield
+    if structlog.is_configured():
+        structlog.reset_defaults()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Exempt what is alive after a module from garbage collection.

@@ -89,7 +89,7 @@ def test_without_dask_workers_are_refused_and_one_process_is_the_default(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("stowage.experiments.extra.find_spec", lambda _module: None)
-    with pytest.raises(MissingExtra, match=r"--workers 2 needs .* 'stowage\[simulate\]"):
+    with pytest.raises(MissingExtra, match=r"--workers 2 needs .* extra simulate"):
         run_sweep([Tiny(1), Tiny(2)], TWO_PROCESSES)
     assert len(run_sweep([Tiny(1), Tiny(2)], SweepOptions()).results) == 2
 

@@ -51,5 +51,5 @@ def test_without_pyarrow_the_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stowage.experiments.extra.find_spec", lambda _module: None)
-    with pytest.raises(MissingExtra, match=r"--parquet needs the package pyarrow.*\[simulate\]"):
+    with pytest.raises(MissingExtra, match=r"--parquet needs the package pyarrow.*extra simulate"):
         write_parquet(tmp_path / "results.parquet", RESULTS)
