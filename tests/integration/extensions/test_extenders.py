@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from simcluster.tests.support.api_client import NODES, PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
@@ -83,10 +84,11 @@ def _options(server: ApiServerUnderTest, extenders: tuple[Json, ...]) -> RunOpti
 
 @asynccontextmanager
 async def _scheduling(server: ApiServerUnderTest, *extenders: Json) -> AsyncIterator[None]:
-    options, stop = _options(server, extenders), asyncio.Event()
-    changed = {"stop": stop, "owns_process": False, "shutdown_grace_s": 1.0}
-    fields = {name: getattr(options, name) for name in options.__dataclass_fields__}
-    process = asyncio.create_task(run(RunOptions(**{**fields, **changed})))
+    stop = asyncio.Event()
+    options = replace(
+        _options(server, extenders), stop=stop, owns_process=False, shutdown_grace_s=1.0
+    )
+    process = asyncio.create_task(run(options))
     try:
         yield
     finally:
