@@ -14,6 +14,7 @@ SHORT = (
     *("--claims", "--gangs"),
     *("--recovery-limit=180", "--takeover-allowance=60"),
 )
+#: Not `AWAY_IN_BINDING`: a slow machine may have no binding in flight in so short a run.
 KINDS = (
     chaos_plan.API_FAULT,
     chaos_plan.KILL_LEADER,
@@ -21,7 +22,6 @@ KINDS = (
     chaos_plan.STOP_LEADER,
     chaos_plan.AWAY,
     chaos_plan.AWAY_LONG,
-    chaos_plan.AWAY_IN_BINDING,
     chaos_plan.RESTART_FORGETTING,
     chaos_plan.EDIT_CONFIG,
     chaos_plan.CYCLE_NODE,
