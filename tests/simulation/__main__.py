@@ -79,7 +79,7 @@ def main() -> int:
     code = "" if report is None else code_version()
     started = time.monotonic()
     whole = Ran("", ())
-    with ProcessPoolExecutor(options.processes, initializer=_start_worker) as pool:
+    with ProcessPoolExecutor(options.processes, _FORK, _start_worker) as pool:
         batches = [
             pool.submit(_run_batch, name, seeds, options.trace, options.files_every)
             for name, seeds in _batches(options, report, code)

@@ -186,10 +186,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.call_at(self._now + delay_s, callback, *args, context=_OUTSIDE)
 
     def _make_task(
-        self, _loop: object, coro: Any, context: Context | None = None
+        self, _loop: object, coro: Any, context: Context | None = None, **arguments: Any
     ) -> asyncio.Task[Any]:
-        """A task of the calling process, or of the context's process."""
-        task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, context=context)
+        """A task of the calling process, or of the context's process.
+
+        From Python 3.13 on, `arguments` has the name of the task; before, the loop sets it after.
+        """
+        task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, context=context, **arguments)
         tasks = self._tasks[PROCESS.get() if context is None else context[PROCESS]]
         tasks.append(ref(task))
         if len(tasks) % _TASKS_PER_CLEANUP == 0:
