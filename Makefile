@@ -7,6 +7,7 @@ TOOLS := $(VENV)/.tools
 VERSION := $(shell cat scheduler/stowage/VERSION)
 IMAGE ?= stowage:$(VERSION)
 PYTHON_IMAGE ?= python:3.13-slim
+DOCKER ?= docker
 LOCKED ?= requirements/run.txt
 
 # uv installs in seconds what takes pip a minute. uv does not read pip's configuration: where
@@ -137,9 +138,9 @@ dist: $(RUNTIME) ## Build wheels and source distributions into dist, with a stat
 	$(BIN)/uv build --out-dir dist benchmarks
 	$(PROVENANCE) --builder $(BUILDER) dist dist/provenance.intoto.json dist/*.whl dist/*.tar.gz
 
-image: ## Build the container image with a statement of its provenance; IMAGE= names it, PYTHON_IMAGE= its base, LOCKED= its packages
+image: ## Build the container image with a statement of its provenance; IMAGE= names it, PYTHON_IMAGE= its base, LOCKED= its packages, DOCKER= what builds it
 	@mkdir -p build
-	docker build --build-arg PYTHON_IMAGE=$(PYTHON_IMAGE) --build-arg VERSION=$(VERSION) \
+	$(DOCKER) build --build-arg PYTHON_IMAGE=$(PYTHON_IMAGE) --build-arg VERSION=$(VERSION) \
 		--build-arg LOCKED=$(LOCKED) \
 		--label org.opencontainers.image.revision=$$(git rev-parse HEAD) --tag $(IMAGE) \
 		--iidfile build/image.id .

@@ -1,10 +1,11 @@
 """The manifests agree with each other, the command line, the image and the metrics."""
 
 import json
+import pwd
 import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import yaml
@@ -86,6 +87,19 @@ def test_no_configuration_is_in_what_an_upgrade_applies() -> None:
             assert [found for found in maps if "config.yaml" in found["data"]] == [], folder
 
 
+@pytest.fixture
+def _nameless_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user of the container is a number: neither /etc/passwd nor the environment names it."""
+
+    def getpwuid(uid: int) -> NoReturn:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    monkeypatch.setattr(pwd, "getpwuid", getpwuid)
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("_nameless_user")
 async def test_a_scheduler_with_the_deployments_flags_schedules_and_answers_probes(
     objects: list[Json], api_server: ApiServerUnderTest, api: ApiClient
 ) -> None:

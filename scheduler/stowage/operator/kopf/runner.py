@@ -10,6 +10,7 @@ import aiohttp
 import kopf
 import msgspec
 import structlog
+from kopf._core.engines.peering import Identity
 
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, is_api_answer
 from stowage.operator.client.api_error import error_from_answer
@@ -23,6 +24,11 @@ STABLE_AFTER_S = 60.0
 """After this time without a failure, the next failure starts with the shortest backoff again."""
 FIRST_LOGIN_PAUSE_S = 0.1
 """First pause between two logins: Kopf logs in again after each 401 without any delay."""
+_IDENTITY = Identity("stowage")
+"""Kopf's name among its peers, which `standalone` lets it not have.
+
+Without one Kopf asks for the name of the user, and fails in a container: its user is a number.
+"""
 
 log = structlog.get_logger("stowage.operator.kopf.runner")
 
@@ -151,6 +157,7 @@ class KopfRunner:
             namespaces=() if namespace is None else (namespace,),
             standalone=True,
             memories=NoMemory(),
+            identity=_IDENTITY,
         )
         return list(tasks)
 
