@@ -145,7 +145,8 @@ image: ## Build the container image with a statement of its provenance; IMAGE= n
 		--label org.opencontainers.image.revision=$$(git rev-parse HEAD) --tag $(IMAGE) \
 		--iidfile build/image.id .
 	$(PYTHON) requirements/provenance.py --builder $(BUILDER) --image $(IMAGE) \
-		--image-id build/image.id image build/image.intoto.json
+		--image-id build/image.id --parameter PYTHON_IMAGE=$(PYTHON_IMAGE) \
+		--parameter LOCKED=$(LOCKED) image build/image.intoto.json
 
 clean: ## Remove what was installed and cached
 	rm -rf $(VENV) $(PAGE)/node_modules build dist */*.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .mutation

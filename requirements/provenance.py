@@ -17,19 +17,21 @@ ROOT = Path(__file__).parents[1]
 LOCKS = ("requirements/run.txt", "requirements/tracing.txt", "requirements/build.txt")
 
 
-def statement(target: str, builder: str, subjects: list[dict[str, Any]]) -> dict[str, Any]:
+def statement(
+    parameters: dict[str, str], builder: str, subjects: list[dict[str, Any]]
+) -> dict[str, Any]:
     """The statement about artefacts of a make target.
 
     Args:
-        target: The make target.
+        parameters: The make target, as ``target``, and the variables of make that it was given.
         builder: The URI of who built them.
         subjects: Name and digest of each artefact.
     """
     commit = {"uri": "git+file:.", "digest": {"gitCommit": _git("rev-parse", "HEAD")}}
     locks = [{"name": lock, "digest": {"sha256": _sha256(ROOT / lock)}} for lock in LOCKS]
     definition = {
-        "buildType": f"urn:stowage:make:{target}",
-        "externalParameters": {"target": target},
+        "buildType": f"urn:stowage:make:{parameters['target']}",
+        "externalParameters": parameters,
         "internalParameters": {"hasUncommittedChanges": bool(_git("status", "--porcelain"))},
         "resolvedDependencies": [commit, *locks],
     }
@@ -62,6 +64,13 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path, help="what the target made")
     parser.add_argument("--image", metavar="NAME", help="the image that the target made")
     parser.add_argument("--image-id", type=Path, help="the file with its id, sha256:DIGEST")
+    parser.add_argument(
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a variable of make that decides what is built; may be given several times",
+    )
     parser.add_argument("--builder", default="urn:stowage:local", help="URI of the builder")
     options = parser.parse_args()
     subjects = [
@@ -72,7 +81,8 @@ def main() -> None:
     if options.image:
         kind, _, digest = options.image_id.read_text(encoding="ascii").strip().partition(":")
         subjects.append({"name": options.image, "digest": {kind: digest}})
-    made = statement(options.target, options.builder, subjects)
+    variables = dict(each.split("=", 1) for each in options.parameter)
+    made = statement({"target": options.target, **variables}, options.builder, subjects)
     options.output.write_text(f"{json.dumps(made, indent=1)}\n", encoding="utf-8")
 
 

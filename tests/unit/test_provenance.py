@@ -55,8 +55,13 @@ def test_an_image_is_named_with_the_digest_that_docker_gave_it(tmp_path: Path) -
         "stowage:1",
         "--image-id",
         str(tmp_path / "id"),
+        "--parameter",
+        "PYTHON_IMAGE=python:3.13-slim",
         "--builder",
         "https://ci.example.com",
     )
     assert made["subject"] == [{"name": "stowage:1", "digest": {"sha256": "abc"}}]
     assert made["predicate"]["runDetails"]["builder"] == {"id": "https://ci.example.com"}
+    definition = made["predicate"]["buildDefinition"]
+    parameters = {"target": "image", "PYTHON_IMAGE": "python:3.13-slim"}
+    assert definition["externalParameters"] == parameters
