@@ -28,6 +28,12 @@ def test_help_lists_the_commands_and_examples() -> None:
         assert words in result.stdout
 
 
+def test_the_package_is_a_program_with_the_same_commands() -> None:
+    command = [sys.executable, "-m", "stowage", "config", "--help"]
+    answer = subprocess.run(command, capture_output=True, check=True, text=True)
+    assert "Usage: python -m stowage config" in answer.stdout
+
+
 def test_help_shows_examples_of_installed_commands_only() -> None:
     code = (
         "import importlib.metadata; importlib.metadata.entry_points = lambda **_group: (); "
