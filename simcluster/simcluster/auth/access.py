@@ -12,8 +12,6 @@ from simcluster.auth.users import ADMINISTRATOR, ANONYMOUS, User
 from simcluster.clock import Clock
 from simcluster.store.store import Store
 
-_BEARER = "Bearer "
-
 Audit = Callable[[User, Attributes, Decision], None]
 
 
@@ -73,9 +71,10 @@ class Access:
         Raises:
             ApiError: 401; with RBAC only for a wrong token, because no token means anonymous.
         """
-        if not authorization and self._options.rbac:
+        token = _bearer_token(authorization)
+        if not token and self._options.rbac:
             return ANONYMOUS
-        user = self.user_of_token(authorization.removeprefix(_BEARER))
+        user = self.user_of_token(token)
         if user is None:
             raise errors.unauthorized()
         return user
@@ -145,3 +144,12 @@ def _described(attributes: Attributes) -> str:
     if attributes.namespace:
         scope = f'in the namespace "{attributes.namespace}"'
     return f'{attributes.verb} resource "{resource}" in API group "{attributes.group}" {scope}'
+
+
+def _bearer_token(authorization: str) -> str:
+    """The token of an ``Authorization`` header; empty if the header has another scheme or none.
+
+    Clients in a pod write ``bearer``.
+    """
+    scheme, _, rest = authorization.strip().partition(" ")
+    return rest.partition(" ")[0] if scheme.lower() == "bearer" else ""

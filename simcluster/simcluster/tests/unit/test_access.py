@@ -48,6 +48,18 @@ def test_tokens_identify_users() -> None:
         access.authenticate("Bearer wrong")
 
 
+def test_the_scheme_of_a_token_is_in_any_case() -> None:
+    access = guarded()
+    assert access.authenticate("bearer robot-token") == ROBOT
+    assert access.authenticate("BEARER robot-token") == ROBOT
+
+
+def test_credentials_of_another_scheme_are_no_token() -> None:
+    assert guarded().authenticate("Basic robot-token") == ANONYMOUS
+    with pytest.raises(ApiError, match="Unauthorized"):
+        guarded(rbac=False).authenticate("secret")
+
+
 def test_with_rbac_a_request_without_a_token_is_anonymous() -> None:
     assert guarded().authenticate("") == ANONYMOUS
     with pytest.raises(ApiError, match="Unauthorized"):
