@@ -35,12 +35,16 @@ class Authority:
         name = x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, user)])
         return self._issue(name, user, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]))
 
-    def server_context(self) -> ssl.SSLContext:
-        """A TLS context of a server with a certificate for 127.0.0.1."""
+    def issue_server(self) -> Path:
+        """Write a server certificate for 127.0.0.1 and its key to one file."""
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
         address = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+        return self._issue(name, "server", address)
+
+    def server_context(self) -> ssl.SSLContext:
+        """A TLS context of a server with a certificate for 127.0.0.1."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self._issue(name, "server", address))
+        context.load_cert_chain(self.issue_server())
         return context
 
     def _issue(self, name: x509.Name, file_name: str, extension: x509.ExtensionType) -> Path:
