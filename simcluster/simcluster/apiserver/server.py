@@ -44,6 +44,7 @@ MAX_BODY_BYTES = 3 * 1024 * 1024
 BODY_TIMEOUT_S = 60.0
 _AUDIT_ID_LENGTH = 64
 _LOOPBACK = ("127.", "localhost", "::1")
+_LOOPBACK_OF_UNSPECIFIED = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 log = structlog.get_logger(__name__)
 
@@ -142,9 +143,10 @@ class ApiServer:
     @property
     def url(self) -> str:
         """The address of the server; an unspecified host becomes the loopback."""
-        scheme, host = "https" if self._tls else "http", self._host
-        host = "127.0.0.1" if host in {"0.0.0.0", "::", ""} else host  # noqa: S104
-        return f"{scheme}://{host}:{self._port}"
+        scheme = "https" if self._tls else "http"
+        host = _LOOPBACK_OF_UNSPECIFIED.get(self._host, self._host)
+        name = f"[{host}]" if ":" in host else host
+        return f"{scheme}://{name}:{self._port}"
 
     async def start(self) -> None:
         """Listen; a free port that port 0 takes is kept through restarts."""

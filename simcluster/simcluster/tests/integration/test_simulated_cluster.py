@@ -293,6 +293,18 @@ async def test_an_address_in_use_is_an_error(cluster: SimulatedCluster) -> None:
         await SimulatedCluster(options=ClusterOptions(listen=taken)).start()
 
 
+@pytest.mark.parametrize(
+    ("listen", "url"),
+    [
+        ("[::1]:8001", "http://[::1]:8001"),
+        ("[::]:8001", "http://[::1]:8001"),
+        ("0.0.0.0:8001", "http://127.0.0.1:8001"),
+    ],
+)
+def test_the_url_reaches_the_address_of_any_family(listen: str, url: str) -> None:
+    assert SimulatedCluster(options=ClusterOptions(listen=listen)).url == url
+
+
 def test_an_invalid_address_is_refused() -> None:
     with pytest.raises(ValueError, match="'nowhere' is not HOST:PORT"):
         SimulatedCluster(options=ClusterOptions(listen="nowhere"))
