@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from stowage.api.cluster_events import QueueingHint
 from stowage.api.config.loading import KubeSchedulerProfile
-from stowage.api.events import QueueingHint
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.volume import (
     AWSElasticBlockStoreVolumeSource,
