@@ -193,7 +193,7 @@ def test_volume_zone_checks_bound_volumes_in_pre_filter(
     [
         (DATA, "Success"),
         (ephemeral_volume("tmp"), "Success"),
-        (Volume("f", azure_file=AzureFileVolumeSource("s")), "Success"),
+        (Volume("f", azure_file=AzureFileVolumeSource()), "Success"),
         (Volume("c", csi=CSIVolumeSource("csi.example.com")), "Skip"),
     ],
 )
