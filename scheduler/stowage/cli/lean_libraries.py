@@ -23,8 +23,6 @@ _PACKAGES = (
     "kubernetes.aio",
     "kubernetes.aio.client",
     "kubernetes.aio.utils",
-    # It imports HTTP servers.
-    "prometheus_client",
 )
 """Packages that import much more than the scheduler uses; their submodules do not."""
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
