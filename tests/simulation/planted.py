@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from stowage.api.events import ActionType, EventResource
+from stowage.api.cluster_events import ActionType, EventResource
 from tests.simulation.plan import Emphasis
 from tests.simulation.run import simulate
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowage.api.events import ActionType, EventResource
+from stowage.api.cluster_events import ActionType, EventResource
 from stowage.api.status import SKIP
 from stowage.operator.watch.reflector import Reflector
 from stowage.operator.writers.claim_releaser import ClaimReleaser

@@ -10,8 +10,9 @@ import aiohttp
 import pytest
 from msgspec.structs import replace
 
+from stowage.api.cluster_events import ActionType, EventResource
 from stowage.api.config.extenders import Extenders
-from stowage.api.events import ActionType, BindFailed, EventResource
+from stowage.api.events import BindFailed
 from stowage.api.status import SUCCESS, WAIT
 from stowage.engine import schedule_one
 from stowage.framework import ACCEPT_ALL, PreBindProgress

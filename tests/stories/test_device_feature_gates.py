@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import pytest
 from msgspec.structs import replace
 
+from stowage.api.cluster_events import EventResource
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import (
     InvalidConfiguration,
@@ -15,7 +16,12 @@ from stowage.api.config.loading import (
     PluginConfig,
     load_configuration,
 )
-from stowage.api.events import DeviceObjectSeen, Event, EventResource, NodeSeen, PendingPodSeen
+from stowage.api.events import (
+    DeviceObjectSeen,
+    Event,
+    NodeSeen,
+    PendingPodSeen,
+)
 from stowage.api.instructions import AttemptResult, BindClaims, ClaimToBind
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.objects.node import Node

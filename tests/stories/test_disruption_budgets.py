@@ -32,6 +32,15 @@ def _db_budget(allowed: int, version: str = "1") -> DisruptionBudgetSeen:
     )
 
 
+def _respecting(*names: str) -> PreemptionDriver:
+    """A profile that respects budgets; pods with the label `DB` fill the nodes n0, n1, ..."""
+    driver = PreemptionDriver(profile=RESPECTFUL)
+    for row, name in enumerate(names):
+        driver.add_nodes(f"n{row}")
+        driver.show_running(name, f"n{row}", cpu="2", labels=DB)
+    return driver
+
+
 def test_pods_that_a_disruption_budget_protects_are_evicted_only_without_alternatives() -> None:
     driver = PreemptionDriver()
     driver.add_nodes("n0", "n1")
@@ -43,9 +52,7 @@ def test_pods_that_a_disruption_budget_protects_are_evicted_only_without_alterna
 
 
 def test_no_pod_is_evicted_against_a_respected_budget_until_the_budget_allows_it() -> None:
-    driver = PreemptionDriver(profile=RESPECTFUL)
-    driver.add_nodes("n0")
-    driver.show_running("protected", "n0", cpu="2", labels=DB)
+    driver = _respecting("protected")
     driver.handle(_db_budget(0))
     driver.show_pending("p")
     answer = driver.schedule_next()
@@ -61,9 +68,7 @@ def test_no_pod_is_evicted_against_a_respected_budget_until_the_budget_allows_it
 
 
 def test_a_deleted_budget_protects_no_pod() -> None:
-    driver = PreemptionDriver(profile=RESPECTFUL)
-    driver.add_nodes("n0")
-    driver.show_running("protected", "n0", cpu="2", labels=DB)
+    driver = _respecting("protected")
     driver.handle(_db_budget(0))
     driver.show_pending("p")
     assert of_type(EvictPod, driver.schedule_next()) == []
@@ -72,10 +77,7 @@ def test_a_deleted_budget_protects_no_pod() -> None:
 
 
 def test_two_preemptors_do_not_use_the_same_allowed_disruption() -> None:
-    driver = PreemptionDriver(profile=RESPECTFUL)
-    driver.add_nodes("n0", "n1")
-    for name, node in (("a", "n0"), ("b", "n1")):
-        driver.show_running(name, node, cpu="2", labels=DB)
+    driver = _respecting("a", "b")
     driver.handle(_db_budget(1))
     driver.show_pending("p", cpu="2")
     (eviction,) = of_type(EvictPod, driver.schedule_next())
@@ -90,10 +92,7 @@ def test_two_preemptors_do_not_use_the_same_allowed_disruption() -> None:
 
 
 def test_an_update_of_the_budget_counts_the_evictions_before_it() -> None:
-    driver = PreemptionDriver(profile=RESPECTFUL)
-    driver.add_nodes("n0", "n1")
-    for name, node in (("a", "n0"), ("b", "n1")):
-        driver.show_running(name, node, cpu="2", labels=DB)
+    driver = _respecting("a", "b")
     driver.handle(_db_budget(1))
     driver.show_pending("p", cpu="2")
     assert len(of_type(EvictPod, driver.schedule_next())) == 1
@@ -103,10 +102,7 @@ def test_an_update_of_the_budget_counts_the_evictions_before_it() -> None:
 
 
 def test_the_disruption_of_a_refused_eviction_is_left_for_another_preemptor() -> None:
-    driver = PreemptionDriver(profile=RESPECTFUL)
-    driver.add_nodes("n0", "n1")
-    for name, node in (("a", "n0"), ("b", "n1")):
-        driver.show_running(name, node, cpu="2", labels=DB)
+    driver = _respecting("a", "b")
     driver.handle(_db_budget(1))
     driver.show_pending("p", cpu="2", node_selector={HOSTNAME: "n0"})
     (eviction,) = of_type(EvictPod, driver.schedule_next())

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowage.api.events import (
+from stowage.api.cluster_events import (
     ActionType,
-    BindSucceeded,
     ClusterEvent,
-    Event,
     EventResource,
-    PendingPodSeen,
     QueueingHint,
 )
+from stowage.api.events import BindSucceeded, Event, PendingPodSeen
 from stowage.api.instructions import (
     AttemptResult,
     BindPod,

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stowage.api.events import (
+from stowage.api.cluster_events import (
     ActionType,
-    ClaimsWritten,
     ClusterEvent,
-    DeviceObjectSeen,
     EventResource,
+    QueueingHint,
+)
+from stowage.api.events import (
+    ClaimsWritten,
+    DeviceObjectSeen,
     PendingPodGone,
     PreBindFinished,
-    QueueingHint,
 )
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind, StopPreBind
 from stowage.api.objects.device import ResourceClaim

@@ -7,11 +7,7 @@ from typing import Any
 
 import pytest
 
-from stowage.api.events import (
-    BindSucceeded,
-    PendingPodGone,
-    PreBindFinished,
-)
+from stowage.api.events import BindSucceeded, PendingPodGone, PreBindFinished
 from stowage.api.instructions import (
     BindPod,
     ClearNomination,

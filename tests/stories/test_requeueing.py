@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodGone, PendingPodSeen
+from stowage.api.events import (
+    AssignedPodSeen,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+)
 from stowage.api.instructions import BindPod, EvictPod
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Pod, Toleration

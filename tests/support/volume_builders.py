@@ -160,7 +160,7 @@ def make_csi_node(
 ) -> CSINode:
     """A CSINode; keywords are limits by driver name, ``csi_example_com=3``."""
     drivers = tuple(
-        CSINodeDriver(driver.replace("_", "."), name, allocatable=VolumeNodeResources(count))
+        CSINodeDriver(driver.replace("_", "."), allocatable=VolumeNodeResources(count))
         for driver, count in limits.items()
     )
     annotations = {MIGRATED_PLUGINS: ",".join(migrated)} if migrated else {}

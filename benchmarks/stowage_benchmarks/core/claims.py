@@ -6,7 +6,6 @@ the events of the claim too: when it arrives, when its writes are answered, when
 
 from __future__ import annotations
 
-import gc
 import time
 
 from msgspec.structs import replace
@@ -27,6 +26,7 @@ from stowage.api.objects.device import DeviceClass, ResourceClaim, ResourceSlice
 from stowage.api.objects.pod import Pod
 from stowage.api.values.claim_writes import with_finalizer, with_reservation
 from stowage.engine import Engine
+from stowage_benchmarks.core.frozen_heap import frozen_heap
 from stowage_benchmarks.core.run import (
     SCHEDULER_NAME,
     WARM_UP_PODS,
@@ -52,11 +52,9 @@ def measure_claims(num_nodes: int, num_pods: int) -> CoreResult:
         (DeviceObjectSeen(convert_object(ResourceSlice, resource_slice(name))) for name in names),
         0.0,
     )
-    gc.collect()
-    gc.freeze()
-    samples = [_one_pod(engine, index) for index in range(WARM_UP_PODS + num_pods)][WARM_UP_PODS:]
-    gc.unfreeze()
-    return core_result(CLAIMS, num_nodes, samples)
+    with frozen_heap():
+        samples = [_one_pod(engine, index) for index in range(WARM_UP_PODS + num_pods)]
+    return core_result(CLAIMS, num_nodes, samples[WARM_UP_PODS:])
 
 
 def _one_pod(engine: Engine, index: int) -> tuple[float, float, bool]:

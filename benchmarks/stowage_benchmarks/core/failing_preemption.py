@@ -6,7 +6,6 @@ pods that arrive have labels of their own, like those of a StatefulSet, so each 
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterable
 
@@ -14,6 +13,7 @@ from stowage.api.events import AssignedPodSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult
 from stowage.api.objects.pod import Pod
 from stowage.engine import Engine
+from stowage_benchmarks.core.frozen_heap import frozen_heap
 from stowage_benchmarks.core.run import (
     SCHEDULER_NAME,
     WARM_UP_PODS,
@@ -34,11 +34,9 @@ def measure_failing_preemption(num_nodes: int, num_pods: int) -> CoreResult:
     engine = bench_engine()
     engine.handle(node_events(num_nodes), 0.0)
     engine.handle(_filling_pods(num_nodes), 0.0)
-    gc.collect()
-    gc.freeze()
-    samples = [_one_pod(engine, index) for index in range(WARM_UP_PODS + num_pods)][WARM_UP_PODS:]
-    gc.unfreeze()
-    return core_result(FAILING_PREEMPTION, num_nodes, samples)
+    with frozen_heap():
+        samples = [_one_pod(engine, index) for index in range(WARM_UP_PODS + num_pods)]
+    return core_result(FAILING_PREEMPTION, num_nodes, samples[WARM_UP_PODS:])
 
 
 def _one_pod(engine: Engine, index: int) -> tuple[float, float, bool]:

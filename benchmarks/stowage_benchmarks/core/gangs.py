@@ -6,7 +6,6 @@ a pod is that of its gang divided by the number of its pods.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable
 
@@ -25,6 +24,7 @@ from stowage.api.instructions import BindPod
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.pod_groups import PodGroup
 from stowage.engine import Engine
+from stowage_benchmarks.core.frozen_heap import frozen_heap
 from stowage_benchmarks.core.run import (
     SCHEDULER_NAME,
     CoreResult,
@@ -49,10 +49,8 @@ def _measure(workload: str, num_nodes: int, num_pods: int) -> CoreResult:
     num_gangs = -(-num_pods // size)
     engine = bench_engine()
     engine.handle(node_events(num_nodes), 0.0)
-    gc.collect()
-    gc.freeze()
-    samples = [_one_gang(engine, index, size) for index in range(_WARM_UP_GANGS + num_gangs)]
-    gc.unfreeze()
+    with frozen_heap():
+        samples = [_one_gang(engine, index, size) for index in range(_WARM_UP_GANGS + num_gangs)]
     measured = samples[_WARM_UP_GANGS:]
     whole = sorted(sample[0] for sample in measured)
     cycles = sorted(sample[1] for sample in measured)

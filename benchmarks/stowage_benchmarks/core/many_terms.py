@@ -5,10 +5,10 @@ Each pod meets an engine that knows nothing about its terms, nor about pods with
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 
 from simcluster.kubelet.nodes import HOSTNAME, ZONE
+from stowage_benchmarks.core.frozen_heap import frozen_heap
 from stowage_benchmarks.core.run import (
     SCHEDULER_NAME,
     CoreResult,
@@ -22,16 +22,17 @@ from stowage_benchmarks.core.run import (
 from stowage_benchmarks.workloads import Json, pending_pod
 
 NUM_TERMS = 8_000
-_PODS_OF_A_KIND = 3
 
 
-def measure_many_terms(num_nodes: int, num_terms: int = NUM_TERMS) -> list[CoreResult]:
+def measure_many_terms(
+    num_nodes: int, num_terms: int = NUM_TERMS, pods_of_a_kind: int = 3
+) -> list[CoreResult]:
     """The cost of pods with `num_terms` terms, one result for each kind of terms."""
     return [
         core_result(
             f"{kind}, {num_terms} terms",
             num_nodes,
-            [_measure(affinity, num_nodes, num_terms) for _ in range(_PODS_OF_A_KIND)],
+            [_measure(affinity, num_nodes, num_terms) for _ in range(pods_of_a_kind)],
         )
         for kind, affinity in _KINDS.items()
     ]
@@ -47,11 +48,8 @@ def _measure(
     # The columns of labels are built for the first pod that needs them, and stay.
     one_pod(engine, bench_pod(_pod(0, affinity(0, 1))), now=0.0)
     pod = bench_pod(_pod(1, affinity(1, num_terms)))
-    gc.collect()
-    gc.freeze()
-    sample = one_pod(engine, pod, now=1.0)
-    gc.unfreeze()
-    return sample
+    with frozen_heap():
+        return one_pod(engine, pod, now=1.0)
 
 
 def _pod(index: int, affinity: Json) -> Json:

@@ -7,7 +7,6 @@ API server at once), then scheduled, bound and confirmed.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterable, Sequence
 
@@ -25,6 +24,7 @@ from stowage.api.events import (
 from stowage.api.instructions import BindPod, EvictPod, Instruction, PatchPodStatus
 from stowage.api.objects.pod import Pod
 from stowage.engine import Engine
+from stowage_benchmarks.core.frozen_heap import frozen_heap
 from stowage_benchmarks.core.run import (
     SCHEDULER_NAME,
     CoreResult,
@@ -52,14 +52,12 @@ def measure_preemption(num_nodes: int, num_pods: int) -> CoreResult:
     engine = bench_engine()
     engine.handle(node_events(num_nodes), 0.0)
     engine.handle(_filling_pods(num_nodes), 0.0)
-    gc.collect()
-    gc.freeze()
-    samples = [
-        _one_pod(engine, _preemptor(index), now=_SECONDS_A_POD * (index + 1))
-        for index in range(_WARM_UP_PODS + num_pods)
-    ][_WARM_UP_PODS:]
-    gc.unfreeze()
-    return core_result(PREEMPTION, num_nodes, samples)
+    with frozen_heap():
+        samples = [
+            _one_pod(engine, _preemptor(index), now=_SECONDS_A_POD * (index + 1))
+            for index in range(_WARM_UP_PODS + num_pods)
+        ]
+    return core_result(PREEMPTION, num_nodes, samples[_WARM_UP_PODS:])
 
 
 class _Stopwatch:

@@ -7,7 +7,6 @@ the queueing hints and the moves of pods.
 
 from __future__ import annotations
 
-import gc
 import random
 import time
 from collections.abc import Iterable, Sequence
@@ -25,6 +24,7 @@ from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import Engine, make_engine
+from stowage_benchmarks.core.frozen_heap import frozen_heap
 from stowage_benchmarks.workloads import pending_pod
 
 Json: TypeAlias = dict[str, Any]
@@ -84,17 +84,15 @@ def _measure(
     case: str, num_nodes: int, waiting: int, classes: int, *, helps: bool, alike: bool = True
 ) -> StormResult:
     engine = _waiting_engine(num_nodes, waiting, classes, alike)
-    gc.collect()
-    gc.freeze()
     costs: list[int] = []
     offered = 0
-    for index in range(num_nodes):
-        event = NodeSeen(convert_object(Node, _changed_node(index, helps)))
-        offered += engine.pending_counts()["unschedulable"]
-        begin = time.thread_time_ns()
-        engine.handle((event,), _BEGAN)
-        costs.append(time.thread_time_ns() - begin)
-    gc.unfreeze()
+    with frozen_heap():
+        for index in range(num_nodes):
+            event = NodeSeen(convert_object(Node, _changed_node(index, helps)))
+            offered += engine.pending_counts()["unschedulable"]
+            begin = time.thread_time_ns()
+            engine.handle((event,), _BEGAN)
+            costs.append(time.thread_time_ns() - begin)
     woken = waiting - engine.pending_counts()["unschedulable"]
     return StormResult(
         case=case,

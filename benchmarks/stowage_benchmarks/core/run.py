@@ -35,6 +35,7 @@ from stowage.api.objects.pod import Pod
 from stowage.api.objects.volume import StorageObject
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import Engine, make_engine
+from stowage_benchmarks.core.frozen_heap import frozen_heap
 from stowage_benchmarks.workloads import NAMESPACE, pending_pod, running_pod, storage_of
 
 SCHEDULER_NAME = DEFAULT_SCHEDULER_NAME
@@ -80,14 +81,12 @@ def measure_core(
     engine.handle(node_events(num_nodes), 0.0)
     engine.handle(_storage(workload, num_nodes, num_running, WARM_UP_PODS + num_pods), 0.0)
     engine.handle(running_pods(workload, num_nodes, num_running), 0.0)
-    gc.collect()
-    gc.freeze()
-    samples = [
-        one_pod(engine, bench_pod(pending_pod(workload, index, SCHEDULER_NAME)), now=float(index))
-        for index in range(WARM_UP_PODS + num_pods)
-    ][WARM_UP_PODS:]
-    gc.unfreeze()
-    return core_result(workload, num_nodes, samples)
+    samples: list[tuple[float, float, bool]] = []
+    with frozen_heap():
+        for index in range(WARM_UP_PODS + num_pods):
+            pod = bench_pod(pending_pod(workload, index, SCHEDULER_NAME))
+            samples.append(one_pod(engine, pod, now=float(index)))
+    return core_result(workload, num_nodes, samples[WARM_UP_PODS:])
 
 
 def core_result(

@@ -6,8 +6,8 @@ kube-scheduler: quantities, selectors, node affinity, tolerations, resources.
 
 Sub-packages: `objects` (structs), `values` (value types), `decoding` (bytes to structs), `config`
 (KubeSchedulerConfiguration). Modules: `events` (inputs of the engine), `instructions` (its
-outputs), `status` (results of plugins), `reflected_kinds` (the kinds that are listed and watched,
-and their events).
+outputs), `cluster_events` (what plugins register for), `status` (results of plugins),
+`reflected_kinds` (the kinds that are listed and watched, and their events).
 
 Invariants.
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
-from msgspec.structs import replace
 
-from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import (
     InvalidConfiguration,
     KubeSchedulerConfiguration,
@@ -24,7 +21,6 @@ from stowage.cli.go_flags import is_true
 from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.lazy_commands import single_command_app
 from stowage.cli.lean_libraries import lean_libraries
-from stowage.cli.max_volumes import max_volumes
 from stowage.cli.run_command import RunCommand
 from stowage.cli.run_flags import (
     ApiServerFlags,
@@ -69,36 +65,14 @@ def run(
     with garbage_collection_paused(), lean_libraries():
         from stowage.cli import composition  # noqa: PLC0415
         from stowage.cli.effective import write_new_file  # noqa: PLC0415
-        from stowage.cli.flag_overrides import overrides_of  # noqa: PLC0415
-        from stowage.cli.serving_options import make_serving_options  # noqa: PLC0415
+        from stowage.cli.start_options import FlagGroups, start_options  # noqa: PLC0415
 
     log_failure = composition.failure_log(logs.verbosity, logs.logging_format)
+    groups = FlagGroups(
+        api_server, scheduling, serving, election, other, decisions, logs, recording
+    )
     with _failures_reported(composition.CANNOT_START, log_failure):
-        gates = parse_feature_gates(scheduling.feature_gates or [])
-        configuration, live = composition.read_start_configuration(
-            scheduling,
-            overrides_of(api_server, election, other),
-            max_volumes(os.environ),
-            api_server,
-        )
-        composition.set_up_logging(logs.verbosity, logs.logging_format)
-        max_in_unschedulable_s = scheduling.max_in_unschedulable_s
-        options = composition.run_options(
-            configuration,
-            api_server.kubeconfig,
-            make_serving_options(serving),
-            max_in_unschedulable_s,
-            live,
-            gates,
-        )
-        options = replace(
-            options,
-            master=api_server.master,
-            flags=flag_values(context),
-            disabled_metrics=other.disabled_metric_names,
-            recording=composition.recording_options(recording, max_in_unschedulable_s, gates),
-            decision_log=composition.decision_log_options(decisions),
-        )
+        configuration, options = start_options(groups, flag_values(context))
         if scheduling.write_config_to is not None:
             shown = options.configuration.shown
             write_new_file("--write-config-to", scheduling.write_config_to, shown)

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stowage.api.events import (
-    ActionType,
-    ClusterEvent,
-    CustomObjectGone,
-    CustomObjectSeen,
-    CustomResourceGone,
-    EventResource,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
+from stowage.api.events import CustomObjectGone, CustomObjectSeen, CustomResourceGone
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import Framework
 

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.decoding.errors import InvalidObject
-from stowage.api.events import (
-    ActionType,
-    ClusterEvent,
-    DeviceObjectGone,
-    DeviceObjectSeen,
-    EventResource,
-)
+from stowage.api.events import DeviceObjectGone, DeviceObjectSeen
 from stowage.api.objects.device import DeviceClass, DeviceObject, ResourceClaim, ResourceSlice
 from stowage.api.objects.meta import controller_of
 from stowage.api.values.claim_writes import EXTENDED_RESOURCE_CLAIM

@@ -5,26 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from stowage.engine.state.engine_state import EngineState
+from stowage.engine.state.preemptions import OngoingPreemption
 from stowage.queue.queued_pod import QueuedPod
+from stowage.state.cache import ClusterCache
 
 
 def dump_state(state: EngineState) -> dict[str, Any]:
     """Nodes with their pods, queues, bindings, consultations and preemptions; visits everything."""
-    snapshot = state.cache.snapshot()
-    requested = snapshot.requested_by_name()
     return {
-        "nodes": {
-            name: {
-                "exists": bool(snapshot.exists[row]),
-                "requested": requested[row],
-                "pods": sorted(
-                    f"{pod.key} ({'assumed' if state.cache.is_assumed(pod.uid) else 'added'})"
-                    for pod in snapshot.pods_on(name)
-                ),
-            }
-            for row, name in enumerate(snapshot.node_names)
-            if name
-        },
+        "nodes": _nodes(state.cache),
         "queue": {
             place.value: [_queued(queued) for queued in pods]
             for place, pods in state.queue.contents().items()
@@ -45,16 +34,34 @@ def dump_state(state: EngineState) -> dict[str, Any]:
         "storage_assumed": {
             what: _pod_key(state, uid) for what, uid in state.cache.assumed_storage().items()
         },
-        "preemptions": [
-            {
-                "preemptor": preemption.preemptor.key,
-                "node": preemption.node_name,
-                "awaited": sorted(preemption.unanswered),
-                "last": preemption.last_victim.key,
-            }
-            for preemption in state.preemptions
-        ],
+        "preemptions": [_preemption(preemption) for preemption in state.preemptions],
         "unconfirmed": [pod.key for pod in state.bindings.unconfirmed],
+    }
+
+
+def _nodes(cache: ClusterCache) -> dict[str, Any]:
+    snapshot = cache.snapshot()
+    requested = snapshot.requested_by_name()
+    return {
+        name: {
+            "exists": bool(snapshot.exists[row]),
+            "requested": requested[row],
+            "pods": sorted(
+                f"{pod.key} ({'assumed' if cache.is_assumed(pod.uid) else 'added'})"
+                for pod in snapshot.pods_on(name)
+            ),
+        }
+        for row, name in enumerate(snapshot.node_names)
+        if name
+    }
+
+
+def _preemption(preemption: OngoingPreemption) -> dict[str, Any]:
+    return {
+        "preemptor": preemption.preemptor.key,
+        "node": preemption.node_name,
+        "awaited": sorted(preemption.unanswered),
+        "last": preemption.last_victim.key,
     }
 
 

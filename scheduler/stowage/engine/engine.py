@@ -8,8 +8,9 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from stowage.api import events
+from stowage.api.cluster_events import ClusterEvent
 from stowage.api.config.extenders import NO_EXTENDERS, Extenders
-from stowage.api.events import ClusterEvent, Event
+from stowage.api.events import Event
 from stowage.api.instructions import Instruction
 from stowage.api.status import Status
 from stowage.engine import custom_event_handlers as custom

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.events import (
-    ActionType,
     AssignedPodGone,
     AssignedPodSeen,
-    ClusterEvent,
     DisruptionBudgetGone,
     DisruptionBudgetSeen,
-    EventResource,
     NamespaceGone,
     NamespaceSeen,
     NodeGone,

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stowage.api.events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    PodGroupGone,
-    PodGroupSeen,
-    PodGroupsServed,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
+from stowage.api.events import PodGroupGone, PodGroupSeen, PodGroupsServed
 from stowage.api.objects.pod_groups import CORE_GROUPS
 from stowage.engine.pod_groups.held_nominations import clear_nominations_if_held
 from stowage.engine.pod_groups.quorum import release_members

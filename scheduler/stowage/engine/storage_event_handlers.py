@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource, StorageGone, StorageSeen
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
+from stowage.api.events import StorageGone, StorageSeen
 from stowage.api.objects.volume import (
     CSIDriver,
     CSINode,

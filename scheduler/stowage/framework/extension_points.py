@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from stowage.api.events import ClusterEvent, EventResource, QueueingHint
+from stowage.api.cluster_events import ClusterEvent, EventResource, QueueingHint
 from stowage.api.instructions import BindClaims, BindPod, BindVolumes
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.status import SUCCESS, Status

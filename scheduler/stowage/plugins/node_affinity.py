@@ -10,10 +10,15 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from stowage.api.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    QueueingHint,
+)
 from stowage.api.config.loading import ConfigError
 from stowage.api.config.types import ConfigStruct
 from stowage.api.decoding.errors import SelectorError
-from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.node import Node, NodeSelectorTerm
 from stowage.api.objects.pod import NodeAffinity as NodeAffinityRules
 from stowage.api.objects.pod import PodSpec

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.framework import (
     ACCEPT_ALL,
     CycleState,

@@ -13,9 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from stowage.api.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    QueueingHint,
+)
 from stowage.api.config.loading import ConfigError
 from stowage.api.config.types import ConfigStruct
-from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.node import Node
 from stowage.api.values.selectors import Selector, key_error, selector_from_labels
 from stowage.framework import (

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    QueueingHint,
+)
 from stowage.api.objects.node import Node
 from stowage.api.values.tolerations import (
     DO_NOT_SCHEDULE_EFFECTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from stowage.api.events import ClusterEvent, QueueingHint
+from stowage.api.cluster_events import ClusterEvent, QueueingHint
 from stowage.queue.queue_events import event_label
 
 #: (plugin, label of the event, answer, seconds).

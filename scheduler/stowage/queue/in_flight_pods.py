@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from stowage.api.events import ClusterEvent
+from stowage.api.cluster_events import ClusterEvent
 from stowage.queue.event_registrations import ObjectEvent
 from stowage.queue.queued_pod import QueuedPod
 from stowage.state.pods.pod_info import PodInfo

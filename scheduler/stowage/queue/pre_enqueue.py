@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from stowage.api.events import ClusterEvent
+from stowage.api.cluster_events import ClusterEvent
 from stowage.api.status import Code, Status, error
 from stowage.queue.event_registrations import EventRegistrations, PluginKey
 from stowage.queue.queued_pod import QueuedPod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.state.changes import pod_update_actions
 from stowage.state.pods.pod_info import PodInfo
 

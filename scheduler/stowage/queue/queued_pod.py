@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from stowage.api.events import ClusterEvent
+from stowage.api.cluster_events import ClusterEvent
 from stowage.state.pods.pod_info import PodInfo
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from stowage.api.events import ClusterEvent
+from stowage.api.cluster_events import ClusterEvent
 from stowage.queue.event_moves import EventMoves
 from stowage.queue.event_registrations import EventRegistrations, ObjectEvent, Requeue
 from stowage.queue.hint_durations import HintDurations

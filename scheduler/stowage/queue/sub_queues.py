@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from stowage.api.events import ClusterEvent
+from stowage.api.cluster_events import ClusterEvent
 from stowage.queue.active_queue import ActiveQueue
 from stowage.queue.backoff_queue import BackoffQueue
 from stowage.queue.event_registrations import EventRegistrations, Requeue

@@ -24,8 +24,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
+from stowage.api.cluster_events import ActionType
 from stowage.api.decoding.errors import require_identity
-from stowage.api.events import ActionType
 from stowage.api.objects.device import DeviceObject, ResourceClaim
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.namespace import Namespace

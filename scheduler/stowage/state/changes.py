@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from stowage.api.events import ActionType
+from stowage.api.cluster_events import ActionType
 from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.node import Node
 from stowage.api.objects.volume import StorageObject

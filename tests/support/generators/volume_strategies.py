@@ -152,7 +152,7 @@ disks = st.one_of(
         )
     ),
     st.builds(
-        lambda name, shared: Volume("i", iscsi=ISCSIVolumeSource("t", name, 0, shared)),
+        lambda name, shared: Volume("i", iscsi=ISCSIVolumeSource(name, read_only=shared)),
         st.sampled_from(("x", "y")),
         st.booleans(),
     ),

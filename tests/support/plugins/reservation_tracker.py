@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.status import SKIP, SUCCESS, WAIT, Status, unschedulable
 from stowage.framework import CycleState, EventRegistration
 from stowage.state import PodInfo

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.instructions import BindPod
 from stowage.api.status import SKIP, SUCCESS, Status, unschedulable
 from stowage.framework import (

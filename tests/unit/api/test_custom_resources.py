@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.objects.custom import parse_custom_resource
 
 

@@ -12,7 +12,6 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from stowage.api.config.loading import configuration_hash, load_configuration
-from stowage.cli import composition
 from stowage.cli.flags_without_effect import FLAGS_WITHOUT_EFFECT, settings_of_flags
 from stowage.cli.main import app
 from stowage.operator.decisions.log_files import DecisionLogOptions
@@ -20,20 +19,6 @@ from stowage.operator.run_options import RunOptions
 
 RECORDED = Path(__file__).with_name("kube_scheduler_flags.txt")
 """The names of the flags that ``kube-scheduler --help`` lists in v1.36."""
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
-    """Collects the options of `run` instead of running."""
-    collected: list[RunOptions] = []
-
-    def collect(options: RunOptions) -> int:
-        collected.append(options)
-        return 0
-
-    monkeypatch.setattr(composition, "run_scheduler", collect)
-    monkeypatch.setattr(composition, "set_up_logging", lambda *_flags: None)
-    return collected
 
 
 def run(*flags: str) -> tuple[int, str, list[Any]]:

@@ -3,42 +3,20 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from stowage.api.config.loading import InvalidConfiguration, KubeSchedulerConfiguration
 from stowage.api.events import Event
 from stowage.cli import composition
 from stowage.cli.composition import run_options
 from stowage.cli.flag_overrides import effective_configuration
-from stowage.cli.main import app
 from stowage.operator.run_options import EngineDependencies, RunOptions
+from tests.support.run_command import run_command
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
-    """Collects the options of `run` instead of running."""
-    collected: list[RunOptions] = []
-
-    def collect(options: RunOptions) -> int:
-        collected.append(options)
-        return 0
-
-    monkeypatch.setattr(composition, "run_scheduler", collect)
-    monkeypatch.setattr(composition, "set_up_logging", lambda *_flags: None)
-    return collected
-
-
-def run(*flags: str) -> tuple[int, str]:
-    result = CliRunner().invoke(
-        app, ["run", "--logging-format=text", *flags], env={"COLUMNS": "200"}
-    )
-    return result.exit_code, result.stderr
-
-
 def test_without_flags_the_defaults_apply(started: list[RunOptions]) -> None:
-    assert run() == (0, "")
+    assert run_command() == (0, "")
     (options,) = started
     assert options.scheduler_names == ("stowage",)
     assert options.kubeconfig is None
@@ -51,7 +29,7 @@ def test_without_flags_the_defaults_apply(started: list[RunOptions]) -> None:
 def test_flags_are_parsed_as_by_kube_scheduler(started: list[RunOptions], tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.touch()
-    exit_status, errors = run(
+    exit_status, errors = run_command(
         f"--kubeconfig={kubeconfig}",
         "--leader-elect",
         "--leader-elect-lease-duration=30s",
@@ -72,7 +50,7 @@ def test_flags_are_parsed_as_by_kube_scheduler(started: list[RunOptions], tmp_pa
 
 
 def test_leader_election_can_be_disabled(started: list[RunOptions]) -> None:
-    assert run("--leader-elect=false") == (0, "")
+    assert run_command("--leader-elect=false") == (0, "")
     assert started[0].leader_election is None
 
 
@@ -84,7 +62,7 @@ def test_flags_override_the_file(started: list[RunOptions], tmp_path: Path) -> N
         + "clientConnection: {kubeconfig: /from/file}\n"
         + "profiles: [{schedulerName: a}, {schedulerName: b}]\n"
     )
-    assert run(f"--config={file}", "--leader-elect-resource-name=from-flag") == (0, "")
+    assert run_command(f"--config={file}", "--leader-elect-resource-name=from-flag") == (0, "")
     (options,) = started
     assert options.scheduler_names == ("a", "b")
     assert options.kubeconfig == "/from/file"
@@ -98,7 +76,7 @@ def test_an_invalid_file_ends_the_command_with_its_errors(
 ) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(HEADER + "parallelism: 0\n")
-    exit_status, errors = run(f"--config={file}")
+    exit_status, errors = run_command(f"--config={file}")
     assert exit_status == 1
     assert "parallelism" in errors
     assert started == []
@@ -106,34 +84,34 @@ def test_an_invalid_file_ends_the_command_with_its_errors(
 
 @pytest.mark.parametrize("flag", ["--leader-elect=maybe", "--leader-elect-lease-duration=soon"])
 def test_an_invalid_flag_is_refused(started: list[RunOptions], flag: str) -> None:
-    exit_status, _ = run(flag)
+    exit_status, _ = run_command(flag)
     assert exit_status == 2
     assert started == []
 
 
 def test_metrics_are_disabled_by_lists_of_names(started: list[RunOptions]) -> None:
     flags = ("--disabled-metrics=a_total,b:c", "--disabled-metrics=d_s", "--disabled-metrics=")
-    assert run(*flags)[0] == 0
+    assert run_command(*flags)[0] == 0
     assert started[0].disabled_metrics == {"a_total", "b:c", "d_s"}
 
 
 @pytest.mark.parametrize("name", ["a-b", "1st", "a,b c", 'up{job="x"}'])
 def test_what_is_no_name_of_a_metric_is_refused(started: list[RunOptions], name: str) -> None:
-    code, errors = run(f"--disabled-metrics={name}")
+    code, errors = run_command(f"--disabled-metrics={name}")
     assert code == 2
     assert "must be fully qualified metric names" in errors
     assert not started
 
 
 def test_contradictory_flags_are_refused(started: list[RunOptions]) -> None:
-    exit_status, errors = run("--leader-elect-lease-duration=1s")
+    exit_status, errors = run_command("--leader-elect-lease-duration=1s")
     assert exit_status == 1
     assert "leaderElection.leaseDuration" in errors
     assert started == []
 
 
 def test_a_missing_kubeconfig_is_refused(started: list[RunOptions]) -> None:
-    exit_status, errors = run("--kubeconfig=/nonexistent/kubeconfig")
+    exit_status, errors = run_command("--kubeconfig=/nonexistent/kubeconfig")
     assert exit_status == 2
     assert "/nonexistent/kubeconfig" in errors
     assert started == []
@@ -145,7 +123,10 @@ def test_a_folder_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(composition, "run_scheduler", fail)
     monkeypatch.setattr(composition, "set_up_logging", lambda *_flags: None)
-    assert run("--record=/recordings") == (1, "cannot run: /recordings: Permission denied\n")
+    assert run_command("--record=/recordings") == (
+        1,
+        "cannot run: /recordings: Permission denied\n",
+    )
 
 
 def test_a_scheduler_name_names_the_only_profile() -> None:
@@ -185,7 +166,7 @@ def test_the_effective_configuration_is_decoded() -> None:
 def test_a_config_map_excludes_other_sources_of_profiles(
     started: list[RunOptions], flag: str
 ) -> None:
-    exit_status, errors = run("--configmap=a/b", flag)
+    exit_status, errors = run_command("--configmap=a/b", flag)
     assert exit_status == 1
     assert f"no {flag.partition('=')[0]}" in errors
     assert started == []
@@ -196,7 +177,7 @@ def test_a_config_map_is_read_and_then_watched(
 ) -> None:
     text = HEADER + "leaderElection: {resourceName: from-map}\nprofiles: [{schedulerName: a}]\n"
     monkeypatch.setattr(composition, "read_config_map", lambda *_where: text)
-    assert run("--configmap=a/b:c", "--leader-elect-lease-duration=20s") == (0, "")
+    assert run_command("--configmap=a/b:c", "--leader-elect-lease-duration=20s") == (0, "")
     (options,) = started
     assert options.scheduler_names == ("a",)
     assert options.leader_election is not None
@@ -214,14 +195,14 @@ def test_a_config_map_may_not_name_a_kubeconfig(
 ) -> None:
     text = HEADER + "clientConnection: {kubeconfig: /some/where}\n"
     monkeypatch.setattr(composition, "read_config_map", lambda *_where: text)
-    exit_status, errors = run("--configmap=a/b")
+    exit_status, errors = run_command("--configmap=a/b")
     assert exit_status == 1
     assert "clientConnection.kubeconfig" in errors
     assert started == []
 
 
 def test_every_flag_is_shown_with_its_value(started: list[RunOptions]) -> None:
-    assert run("--leader-elect=false", "--leader-elect-retry-period=1500ms", "-v=2")[0] == 0
+    assert run_command("--leader-elect=false", "--leader-elect-retry-period=1500ms", "-v=2")[0] == 0
     flags = started[0].flags
     assert flags["leader-elect"] == "false"
     assert flags["leader-elect-retry-period"] == "1.5s"
@@ -234,7 +215,7 @@ def test_every_flag_is_shown_with_its_value(started: list[RunOptions]) -> None:
 
 def test_values_of_lists_and_accepted_flags_are_shown_as_given(started: list[RunOptions]) -> None:
     gates = "--feature-gates=GenericWorkload=true,GangScheduling=true"
-    assert run(gates, "--vmodule=schedule_one=5", "--profiling")[0] == 0
+    assert run_command(gates, "--vmodule=schedule_one=5", "--profiling")[0] == 0
     flags = started[0].flags
     assert flags["feature-gates"] == "GenericWorkload=true,GangScheduling=true"
     assert flags["vmodule"] == "schedule_one=5"

@@ -6,28 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from stowage.api.config.loading import InvalidConfiguration, load_configuration, to_builtins
-from stowage.cli.main import app
 from stowage.cli.max_volumes import max_volumes, with_max_volumes
 from stowage.cli.policy_file import provider_configuration
 from stowage.operator.run_options import RunOptions
-from tests.unit.cli.test_run import started
-
-__all__ = ["started"]
+from tests.support.run_command import run_command
 
 POLICY = '{"kind": "Policy", "apiVersion": "v1",\n\t"priorities": []}'
 CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
 def run(*flags: str, **environment: str) -> tuple[int, str]:
-    result = CliRunner().invoke(
-        app,
-        ["run", "--logging-format=text", *flags],
-        env={"COLUMNS": "200", "KUBE_MAX_PD_VOLS": "", **environment},
-    )
-    return result.exit_code, result.stderr
+    """The outcome of the command without the variable of the limits, unless it is given."""
+    return run_command(*flags, **{"KUBE_MAX_PD_VOLS": "", **environment})
 
 
 def shown_profile(started: list[RunOptions]) -> dict[str, Any]:

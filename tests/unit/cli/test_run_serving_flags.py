@@ -5,35 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from stowage.cli import composition
-from stowage.cli.main import app
 from stowage.operator.run_options import RunOptions
 from stowage.operator.serving.server import ServingOptions
+from tests.support.run_command import run_command
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[RunOptions]:
-    """Collects the options of `run` instead of running."""
-    collected: list[RunOptions] = []
-
-    def collect(options: RunOptions) -> int:
-        collected.append(options)
-        return 0
-
-    monkeypatch.setattr(composition, "run_scheduler", collect)
-    monkeypatch.setattr(composition, "set_up_logging", lambda *_flags: None)
-    return collected
-
-
-def _run(*flags: str) -> tuple[int, str]:
-    result = CliRunner().invoke(
-        app, ["run", "--logging-format=text", *flags], env={"COLUMNS": "200"}
-    )
-    return result.exit_code, result.stderr
 
 
 def _serving(started: list[RunOptions]) -> ServingOptions:
@@ -45,7 +22,7 @@ def _serving(started: list[RunOptions]) -> ServingOptions:
 def test_by_default_only_health_is_open_and_requests_are_not_limited(
     started: list[RunOptions],
 ) -> None:
-    assert _run() == (0, "")
+    assert run_command() == (0, "")
     serving = _serving(started)
     assert (serving.tls_cert_file, serving.cert_dir) == (None, None)
     assert serving.access.always_allow_paths == ("/healthz", "/readyz", "/livez")
@@ -63,7 +40,7 @@ def test_access_is_configured_as_in_kube_scheduler(
         "--authorization-webhook-cache-unauthorized-ttl=0s",
         f"--cert-dir={tmp_path}",
     )
-    assert _run(*flags) == (0, "")
+    assert run_command(*flags) == (0, "")
     serving = _serving(started)
     assert serving.cert_dir == str(tmp_path)
     access = serving.access
@@ -72,7 +49,7 @@ def test_access_is_configured_as_in_kube_scheduler(
 
 
 def test_an_invalid_path_is_refused(started: list[RunOptions]) -> None:
-    exit_code, errors = _run("--authorization-always-allow-paths=metrics")
+    exit_code, errors = run_command("--authorization-always-allow-paths=metrics")
     assert exit_code == 1
     assert "--authorization-always-allow-paths" in errors
     assert started == []
@@ -91,13 +68,13 @@ def test_an_invalid_path_is_refused(started: list[RunOptions]) -> None:
 def test_a_bind_address_is_an_address_with_or_without_brackets(
     started: list[RunOptions], text: str, address: str
 ) -> None:
-    assert _run(f"--bind-address={text}") == (0, "")
+    assert run_command(f"--bind-address={text}") == (0, "")
     assert _serving(started).bind_address == address
 
 
 @pytest.mark.parametrize("text", ["localhost", "10.0.0.7:10259", "[10.0.0.7", "::/0"])
 def test_another_bind_address_is_refused(started: list[RunOptions], text: str) -> None:
-    exit_code, errors = _run(f"--bind-address={text}")
+    exit_code, errors = run_command(f"--bind-address={text}")
     assert exit_code == 1
     assert "--bind-address" in errors
     assert "expected an IPv4 or IPv6 address" in errors
@@ -109,9 +86,9 @@ def test_flags_about_the_api_server_override_the_file(
 ) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(HEADER + "clientConnection:\n  qps: 50\n  burst: 70\n")
-    assert _run(f"--config={file}") == (0, "")
+    assert run_command(f"--config={file}") == (0, "")
     assert (started[0].kube_api_qps, started[0].kube_api_burst) == (50, 70)
     flags = ("--kube-api-qps=-1", "--kube-api-burst=5", "--master=https://10.0.0.1:6443")
-    assert _run(f"--config={file}", *flags) == (0, "")
+    assert run_command(f"--config={file}", *flags) == (0, "")
     assert (started[1].kube_api_qps, started[1].kube_api_burst) == (-1, 5)
     assert started[1].master == "https://10.0.0.1:6443"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowage.api.events import QueueingHint
+from stowage.api.cluster_events import QueueingHint
 from stowage.api.instructions import BindPod
 from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework import FilterVerdict, PreFilterResult, Rejection

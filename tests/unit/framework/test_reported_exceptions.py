@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.framework import Handle, plugin_factory
 from stowage.framework.extension_points import EventRegistration
 

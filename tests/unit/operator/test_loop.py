@@ -6,7 +6,12 @@ import asyncio
 
 import pytest
 
-from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodGone, PendingPodSeen
+from stowage.api.events import (
+    AssignedPodSeen,
+    NodeSeen,
+    PendingPodGone,
+    PendingPodSeen,
+)
 from stowage.api.instructions import Instruction
 from stowage.operator import loop
 from stowage.operator.inbox import Inbox

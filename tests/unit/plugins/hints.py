@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stowage.api.events import ActionType, EventResource, QueueingHint
+from stowage.api.cluster_events import ActionType, EventResource, QueueingHint
 from stowage.api.objects.node import Node
 from stowage.framework.extension_points import EnqueueExtensions
 from stowage.state.pods.pod_info import PodClasses, PodInfo, make_pod_info

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from stowage.api.events import QueueingHint
+from stowage.api.cluster_events import QueueingHint
 from stowage.api.instructions import DeallocateClaim
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.config.loading import KubeSchedulerProfile
-from stowage.api.events import ActionType, ClusterEvent, EventResource
 from stowage.framework import Framework, build_profile
 from stowage.plugins import in_tree_registry
 

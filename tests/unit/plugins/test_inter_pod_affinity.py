@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    QueueingHint,
+)
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import (
     Affinity,

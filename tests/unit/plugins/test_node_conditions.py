@@ -6,7 +6,8 @@ from functools import partial
 
 import pytest
 
-from stowage.api.events import ActionType, NodeSeen, QueueingHint
+from stowage.api.cluster_events import ActionType, QueueingHint
+from stowage.api.events import NodeSeen
 from stowage.api.instructions import BindPod, PatchPodStatus
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.node import Node, Taint

@@ -3,8 +3,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from stowage.api.cluster_events import QueueingHint
 from stowage.api.config.feature_gates import parse_feature_gates
-from stowage.api.events import QueueingHint
 from stowage.api.objects.pod import ContainerRestartRule, Pod
 from stowage.api.status import Code
 from stowage.framework import NoArgs

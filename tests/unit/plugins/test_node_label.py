@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowage.api.events import QueueingHint
+from stowage.api.cluster_events import QueueingHint
 from stowage.api.status import Code
 from stowage.framework import CycleState
 from stowage.plugins.node_label import NodeLabel, NodeLabelArgs

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stowage.api.events import QueueingHint
+from stowage.api.cluster_events import QueueingHint
 from stowage.api.objects.device import DeviceClass
 from stowage.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
 from tests.support.builders import make_node

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from stowage.api.cluster_events import ActionType, EventResource, QueueingHint
 from stowage.api.decoding.errors import SelectorError
-from stowage.api.events import ActionType, EventResource, QueueingHint
 from stowage.api.objects.node import (
     NodeSelector,
     NodeSelectorRequirement,

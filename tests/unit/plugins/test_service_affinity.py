@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowage.api.events import QueueingHint
+from stowage.api.cluster_events import QueueingHint
 from stowage.api.objects.pod import Pod
 from stowage.api.status import Code
 from stowage.framework import CycleState

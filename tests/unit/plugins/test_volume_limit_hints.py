@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowage.api.events import ActionType, EventResource, QueueingHint
+from stowage.api.cluster_events import ActionType, EventResource, QueueingHint
 from stowage.api.objects.pod import Pod
 from stowage.framework import NoArgs
 from stowage.plugins.volumes import NodeVolumeLimits

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from stowage.api.cluster_events import QueueingHint
 from stowage.api.config.loading import KubeSchedulerProfile
-from stowage.api.events import QueueingHint
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.volume import (
     AWSElasticBlockStoreVolumeSource,
@@ -193,7 +193,7 @@ def test_volume_zone_checks_bound_volumes_in_pre_filter(
     [
         (DATA, "Success"),
         (ephemeral_volume("tmp"), "Success"),
-        (Volume("f", azure_file=AzureFileVolumeSource("s")), "Success"),
+        (Volume("f", azure_file=AzureFileVolumeSource()), "Success"),
         (Volume("c", csi=CSIVolumeSource("csi.example.com")), "Skip"),
     ],
 )

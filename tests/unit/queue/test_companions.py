@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.status import SUCCESS, Status, unschedulable
 from stowage.queue import QueueRules, QueueState, SchedulingQueue
 from stowage.state.pods.pod_class import PodClasses

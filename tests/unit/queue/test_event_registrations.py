@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from stowage.api.events import ClusterEvent
+from stowage.api.cluster_events import ClusterEvent
 from stowage.queue import QueuedPod, Registrations, event_registrations
 from stowage.queue.event_registrations import (
     EventRegistrations,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.queue import QueueState
 from tests.unit.queue.scenario import (
     CLAIM_ADD,

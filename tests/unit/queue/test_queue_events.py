@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.objects.pod import Toleration
 from stowage.queue import event_label, pod_update_events
 from stowage.queue.queue_events import FORCE_ACTIVATE, UNSCHEDULED_POD_UPDATE

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.queue import QueuedPod
 from stowage.queue.unschedulable_pods import UnschedulablePods
 from tests.unit.queue.scenario import CLAIM_ADD, PROFILE, pending

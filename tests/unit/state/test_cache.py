@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from stowage.api.cluster_events import ActionType
 from stowage.api.decoding.errors import InvalidObject
-from stowage.api.events import ActionType
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.node import Node
 from stowage.state import CPU, ClusterCache, InvariantViolation, PodInfo, make_pod_info

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowage.api.events import ActionType
+from stowage.api.cluster_events import ActionType
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Toleration

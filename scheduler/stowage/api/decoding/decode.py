@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, Generic, TypeVar
 
@@ -160,10 +161,14 @@ def decode_watch_event(kind: type[ObjectT], line: bytes) -> WatchEvent[ObjectT] 
     """
     try:
         event = _watch_decoder(kind).decode(line)  # type: ignore[arg-type]  # classes are hashable
-        if event.type != "ERROR":
-            return event
     except _UNREADABLE:
-        pass  # the lenient path distinguishes an ERROR event, nulls and an invalid object
+        return _decode_watch_event_leniently(kind, line)
+    return event if event.type != "ERROR" else _decode_watch_event_leniently(kind, line)
+
+
+def _decode_watch_event_leniently(
+    kind: type[ObjectT], line: bytes
+) -> WatchEvent[ObjectT] | WatchError:
     event_type, found = _event_parts(_lenient_json(kind.__name__, line))
     if event_type == "ERROR":
         return msgspec.convert(_cleaned(found), WatchError, strict=False)
@@ -197,10 +202,14 @@ def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
     """
     try:
         page = _list_decoder(kind).decode(data)  # type: ignore[arg-type]  # classes are hashable
-        _check_kind(kind, page.kind)
-        return ObjectList(page.metadata, page.items)
     except _UNREADABLE:
-        pass  # the lenient path decodes the objects one by one
+        return _decode_list_leniently(kind, data)
+    _check_kind(kind, page.kind)
+    return ObjectList(page.metadata, page.items)
+
+
+def _decode_list_leniently(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
+    """Decode the objects one by one."""
     name = f"{kind.__name__}List"
     raw = _lenient_json(name, data)
     items = raw.pop("items", None) if isinstance(raw, dict) else None
@@ -292,10 +301,9 @@ def _lenient_json(kind: str, data: bytes) -> Any:
     Raises:
         InvalidObject: The bytes are not JSON.
     """
-    try:
+    with suppress(*_UNREADABLE):
         return msgspec.json.decode(data)
-    except _UNREADABLE:
-        pass  # the standard library accepts NaN and control characters
+    # The standard library accepts NaN and control characters.
     try:
         return json.loads(data.decode("utf-8-sig", errors="replace"), strict=False)
     except (ValueError, RecursionError) as error:

@@ -91,7 +91,6 @@ class ListMeta(ApiStruct, frozen=True):
 
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
-    remaining_item_count: Int64 | None = None
 
 
 def controller_of(metadata: ObjectMeta) -> OwnerReference | None:

@@ -40,7 +40,6 @@ class NodeSpec(ApiStruct, frozen=True):
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
-    provider_id: str = msgspec.field(default="", name="providerID")
 
 
 class ContainerImage(ApiStruct, frozen=True):

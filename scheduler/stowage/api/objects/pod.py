@@ -169,7 +169,6 @@ class PodSpec(ApiStruct, frozen=True):
     scheduling_group: PodSchedulingGroup | None = None
     host_network: bool = False
     host_users: bool | None = None
-    termination_grace_period_seconds: Int64 | None = None
 
 
 class ContainerStatus(ApiStruct, frozen=True):

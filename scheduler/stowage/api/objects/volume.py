@@ -54,7 +54,6 @@ class RBDVolumeSource(ApiStruct, frozen=True):
 class ISCSIVolumeSource(ApiStruct, frozen=True):
     """An iSCSI disk, in a pod or a persistent volume."""
 
-    target_portal: str = ""
     iqn: str = ""
     lun: Int64 = 0
     read_only: bool = False
@@ -70,10 +69,6 @@ class AzureDiskVolumeSource(ApiStruct, frozen=True):
 class AzureFileVolumeSource(ApiStruct, frozen=True):
     """An Azure file share, in a pod or a persistent volume."""
 
-    secret_name: str = ""
-    secret_namespace: str | None = None
-    share_name: str = ""
-
 
 class CinderVolumeSource(ApiStruct, frozen=True):
     """An OpenStack volume, in a pod or a persistent volume."""
@@ -83,8 +78,6 @@ class CinderVolumeSource(ApiStruct, frozen=True):
 
 class VsphereVirtualDiskVolumeSource(ApiStruct, frozen=True):
     """A vSphere disk, in a pod or a persistent volume."""
-
-    volume_path: str = ""
 
 
 class PortworxVolumeSource(ApiStruct, frozen=True):
@@ -153,7 +146,6 @@ class PersistentVolumeSpec(ApiStruct, frozen=True):
     storage_class_name: str = ""
     volume_mode: str | None = None
     volume_attributes_class_name: str | None = None
-    persistent_volume_reclaim_policy: str = ""
     csi: CSIPersistentVolumeSource | None = None
     local: LocalVolumeSource | None = None
     gce_persistent_disk: GCEPersistentDiskVolumeSource | None = None
@@ -187,13 +179,6 @@ class VolumeResourceRequirements(ApiStruct, frozen=True):
     requests: Quantities = msgspec.field(default_factory=dict)
 
 
-class TypedReference(ApiStruct, frozen=True):
-    """The data source of a claim."""
-
-    kind: str = ""
-    name: str = ""
-
-
 class PersistentVolumeClaimSpec(ApiStruct, frozen=True):
     """PersistentVolumeClaimSpec; ``storage_class_name`` None and ``""`` differ."""
 
@@ -204,7 +189,6 @@ class PersistentVolumeClaimSpec(ApiStruct, frozen=True):
     volume_name: str = ""
     volume_mode: str | None = None
     volume_attributes_class_name: str | None = None
-    data_source: TypedReference | None = None
 
 
 class PersistentVolumeClaimStatus(ApiStruct, frozen=True):
@@ -212,7 +196,6 @@ class PersistentVolumeClaimStatus(ApiStruct, frozen=True):
 
     phase: str = ""
     capacity: Quantities = msgspec.field(default_factory=dict)
-    current_volume_attributes_class_name: str | None = None
 
 
 class PersistentVolumeClaim(ApiStruct, frozen=True):
@@ -255,7 +238,6 @@ class CSINodeDriver(ApiStruct, frozen=True):
     """A CSI driver on a node."""
 
     name: str = ""
-    node_id: str = msgspec.field(default="", name="nodeID")
     topology_keys: tuple[str, ...] = ()
     allocatable: VolumeNodeResources | None = None
 
@@ -276,7 +258,6 @@ class CSINode(ApiStruct, frozen=True):
 class CSIDriverSpec(ApiStruct, frozen=True):
     """CSIDriverSpec."""
 
-    attach_required: bool | None = None
     storage_capacity: bool | None = None
     prevent_pod_scheduling_if_missing: bool | None = None
 

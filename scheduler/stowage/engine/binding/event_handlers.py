@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from stowage.api.cluster_events import EventResource
 from stowage.api.events import (
     BindFailed,
     BindSucceeded,
     ClaimsWritten,
-    EventResource,
     PodsActivated,
     PreBindFinished,
     VolumesWritten,

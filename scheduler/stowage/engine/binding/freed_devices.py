@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.objects.device import ResourceClaim
 from stowage.engine.state.bindings import BindingCycle
 from stowage.engine.state.engine_state import EngineState

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.instructions import AttemptResult
 from stowage.engine.binding.state_machine import binding_cycle
 from stowage.engine.binding.steps import run_permit, run_step

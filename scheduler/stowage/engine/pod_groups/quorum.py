@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowage.api.events import ClusterEvent
+from stowage.api.cluster_events import ClusterEvent
 from stowage.engine.state.engine_state import EngineState
 from stowage.state.pods.pod_info import PodInfo
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import TypeAlias
 
-from stowage.api.events import EventResource
+from stowage.api.cluster_events import EventResource
 
 AwaitedObjects: TypeAlias = frozenset[tuple[EventResource, str]]
 _NOTHING: AwaitedObjects = frozenset()

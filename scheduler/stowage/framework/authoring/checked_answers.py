@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from stowage.api.events import ClusterEvent, QueueingHint
+from stowage.api.cluster_events import ClusterEvent, QueueingHint
 from stowage.api.instructions import BindPod
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.status import Code, Status

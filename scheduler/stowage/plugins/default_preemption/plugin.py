@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    QueueingHint,
+)
 from stowage.api.status import SUCCESS, Status, error, unresolvable, unschedulable
 from stowage.framework import (
     CycleState,

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from stowage.api.events import ClaimsWritten, EventResource
+from stowage.api.cluster_events import EventResource
+from stowage.api.events import ClaimsWritten
 from stowage.api.instructions import (
     BindClaims,
     BindingConditionsAwaited,

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.config.loading import ConfigError
 from stowage.api.config.types import ConfigStruct, UtilizationShapePoint
-from stowage.api.events import ActionType, ClusterEvent, EventResource, VolumesWritten
+from stowage.api.events import VolumesWritten
 from stowage.api.instructions import BindVolumes
 from stowage.api.objects.volume import PersistentVolumeClaim
 from stowage.api.status import SKIP, SUCCESS, Status, error, unresolvable

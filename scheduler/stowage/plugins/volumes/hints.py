@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowage.api.events import QueueingHint
+from stowage.api.cluster_events import QueueingHint
 from stowage.api.objects.volume import (
     CSIDriver,
     CSINode,

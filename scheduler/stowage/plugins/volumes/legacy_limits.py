@@ -17,9 +17,14 @@ from typing import TypeAlias
 
 import numpy as np
 
+from stowage.api.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    EventResource,
+    QueueingHint,
+)
 from stowage.api.config.errors import ConfigError
 from stowage.api.config.types import ConfigStruct
-from stowage.api.events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.node import Node
 from stowage.api.status import SKIP
 from stowage.api.values.attach_limits import (

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from stowage.api.events import EventResource, VolumesWritten
+from stowage.api.cluster_events import EventResource
+from stowage.api.events import VolumesWritten
 from stowage.api.instructions import BindVolumes, BindVolumeToClaim, SetSelectedNode
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.status import SUCCESS, WAIT, Status, error

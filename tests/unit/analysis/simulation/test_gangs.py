@@ -12,8 +12,8 @@ from stowage.analysis.simulation.result import ExperimentResult
 from stowage.analysis.simulation.run import simulate
 from stowage.analysis.simulation.timeline import OutsideEvent, PodArrives
 from stowage.analysis.workload_pods import objects_of_manifests
+from stowage.api.events import PodGroupSeen
 from stowage.api.instructions import BindPod
-from stowage.api.pod_group_events import PodGroupSeen
 from stowage.engine.journal import Entry
 from tests.support.workloads import DefaultPolicy, nodes_of, pods_of, synthetic_workload
 

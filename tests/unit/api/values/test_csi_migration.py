@@ -64,8 +64,8 @@ GCE = "pd.csi.storage.gke.io"
             Volume("v", portworx_volume=PortworxVolumeSource("id")),
             AttachedVolume("pxd.portworx.com", "id"),
         ),
-        (Volume("v", azure_file=AzureFileVolumeSource("s")), None),
-        (Volume("v", vsphere_volume=VsphereVirtualDiskVolumeSource("p")), None),
+        (Volume("v", azure_file=AzureFileVolumeSource()), None),
+        (Volume("v", vsphere_volume=VsphereVirtualDiskVolumeSource()), None),
     ],
 )
 def test_inline_in_tree_volumes_count_as_volumes_of_their_csi_driver(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stowage.api.events import EventResource
+from stowage.api.cluster_events import EventResource
 from stowage.engine.state.object_waits import ObjectWaits
 
 CLAIM, NODE = EventResource.RESOURCE_CLAIM, EventResource.NODE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 
 import aiohttp
 import pytest
@@ -58,11 +58,11 @@ async def _writes(
     listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     host, port = listener.sockets[0].getsockname()
     connector = aiohttp.TCPConnector(limit=0)
-    writes = DirectWrites(connector, f"http://{host}:{port}{prefix}", headers or {}, 2**16)
     try:
-        yield writes
+        writes = DirectWrites(connector, f"http://{host}:{port}{prefix}", headers or {}, 2**16)
+        with closing(writes):
+            yield writes
     finally:
-        writes.close()
         await connector.close()
         listener.close()
         for closed in server.connections:

@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from stowage.api.events import (
-    DeviceObjectGone,
-    DeviceObjectSeen,
-)
+from stowage.api.events import DeviceObjectGone, DeviceObjectSeen
 from stowage.api.objects.device import ResourceSlice
 from stowage.api.reflected_kinds import ASSIGNED_PODS, NODES, REFLECTED_KINDS
 from stowage.operator.client.api_error import ApiError

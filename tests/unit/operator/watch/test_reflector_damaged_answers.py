@@ -7,9 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowage.api.events import (
-    AssignedPodGone,
-)
+from stowage.api.events import AssignedPodGone
 from stowage.api.reflected_kinds import ASSIGNED_PODS, NODES
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.extenders.objects import RawObjects
