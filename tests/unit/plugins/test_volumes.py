@@ -425,6 +425,7 @@ def test_a_deleted_pod_queues_a_pod_that_needs_its_disk_or_claim() -> None:
         (DATA, DATA, "elsewhere", SKIP),
         (disk(True), disk(False), "default", QUEUE),
         (disk(True), disk(True), "default", SKIP),
+        (disk(True), disk(False), "elsewhere", QUEUE),
     ]
     for mine, theirs, namespace, wanted in cases:
         gone = info(make_pod("gone", namespace=namespace, volumes=(theirs,), node="n0"))
