@@ -26,7 +26,8 @@ def weighted_mean(parts: Int64Array, allocatable: Int64Array, weights: Int64Arra
         >>> weighted_mean(np.array([[100, 500]]), np.array([[4, 0]]), np.array([1, 3])).tolist()
         [25]
     """
-    if parts.min(initial=0) < 0:
+    # For few nodes argmin takes a quarter of the time of min.
+    if parts.size and parts.item(int(parts.argmin())) < 0:
         counted = allocatable > 0
         total = (_divided(parts, np.maximum(allocatable, 1)) * counted) @ weights
         return _divided(total, np.maximum(counted @ weights, 1))
