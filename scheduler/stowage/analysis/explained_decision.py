@@ -226,7 +226,8 @@ def _near_misses(
 ) -> tuple[NearMiss, ...]:
     if filtered.feasible.any():
         return ()
-    misses = find_near_misses(request.snapshot, request.pod, nodes)
+    gates = request.framework.profile.gates
+    misses = find_near_misses(request.snapshot, request.pod, nodes, gates)
     return tuple(with_device_misses(misses, nodes, lacking))
 
 

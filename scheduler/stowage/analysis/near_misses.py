@@ -13,6 +13,7 @@ import numpy as np
 
 from stowage.analysis.amounts import amount_text
 from stowage.analysis.explanation import NearMiss, NodeVerdict
+from stowage.api.config.feature_gates import COMPARISON_GATE, FeatureGates
 from stowage.api.objects.node import Taint
 from stowage.api.values.tolerations import DO_NOT_SCHEDULE_EFFECTS, tolerated
 from stowage.framework.verdict import Int64Array
@@ -30,7 +31,7 @@ _STEPS = 3
 
 
 def find_near_misses(
-    snapshot: Snapshot, pod: PodInfo, nodes: Sequence[NodeVerdict]
+    snapshot: Snapshot, pod: PodInfo, nodes: Sequence[NodeVerdict], gates: FeatureGates
 ) -> list[NearMiss]:
     """The near misses of a pod that fits on no node, nearest first.
 
@@ -38,6 +39,7 @@ def find_near_misses(
         snapshot: The cluster.
         pod: The pod.
         nodes: The verdicts of all filtered nodes.
+        gates: The feature gates of the process.
     """
     by_plugin: defaultdict[str, list[NodeVerdict]] = defaultdict(list)
     for each in nodes:
@@ -48,7 +50,8 @@ def find_near_misses(
         if plugin == NodeResourcesFit.name:
             found += _smaller_requests(snapshot, pod, verdicts)
         elif plugin == TaintToleration.name:
-            found += _more_tolerations(snapshot, pod, verdicts)
+            compares = gates.enabled(COMPARISON_GATE)
+            found += _more_tolerations(snapshot, pod, verdicts, compares)
         else:
             found += _without_plugin(plugin, verdicts)
     return sorted(found, key=lambda each: (each.distance, -len(each.nodes), each.change))
@@ -110,11 +113,11 @@ def _steps(
 
 
 def _more_tolerations(
-    snapshot: Snapshot, pod: PodInfo, verdicts: Sequence[NodeVerdict]
+    snapshot: Snapshot, pod: PodInfo, verdicts: Sequence[NodeVerdict], compares: bool
 ) -> Iterator[NearMiss]:
     by_taints: defaultdict[tuple[Taint, ...], list[str]] = defaultdict(list)
     for verdict in verdicts:
-        by_taints[_untolerated(snapshot, pod, verdict.node)].append(verdict.node)
+        by_taints[_untolerated(snapshot, pod, verdict.node, compares)].append(verdict.node)
     for taints, names in by_taints.items():
         texts = " and ".join(taint_text(taint) for taint in taints)
         yield NearMiss(
@@ -122,13 +125,16 @@ def _more_tolerations(
         )
 
 
-def _untolerated(snapshot: Snapshot, pod: PodInfo, node_name: str) -> tuple[Taint, ...]:
+def _untolerated(
+    snapshot: Snapshot, pod: PodInfo, node_name: str, compares: bool
+) -> tuple[Taint, ...]:
     row = snapshot.row_of(node_name)
     taints = () if row is None else snapshot.taint_sets[int(snapshot.taint_set[row])] or ()
     return tuple(
         taint
         for taint in taints
-        if taint.effect in DO_NOT_SCHEDULE_EFFECTS and not tolerated(taint, pod.spec.tolerations)
+        if taint.effect in DO_NOT_SCHEDULE_EFFECTS
+        and not tolerated(taint, pod.spec.tolerations, compares=compares)
     )
 
 

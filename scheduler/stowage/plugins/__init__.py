@@ -95,7 +95,7 @@ def _current(gates: FeatureGates) -> Sequence[PluginFactory]:
         PluginFactory(PrioritySort.name, PrioritySort),
         PluginFactory(NodeUnschedulable.name, NodeUnschedulable),
         PluginFactory(NodeName.name, NodeName),
-        PluginFactory(TaintToleration.name, TaintToleration),
+        PluginFactory(TaintToleration.name, partial(TaintToleration, gates=gates)),
         PluginFactory(NodeAffinity.name, NodeAffinity, NodeAffinityArgs),
         PluginFactory(NodePorts.name, NodePorts),
         PluginFactory(
@@ -105,7 +105,9 @@ def _current(gates: FeatureGates) -> Sequence[PluginFactory]:
         PluginFactory(NodeVolumeLimits.name, NodeVolumeLimits),
         PluginFactory(VolumeBinding.name, VolumeBinding, VolumeBindingArgs),
         PluginFactory(VolumeZone.name, VolumeZone),
-        PluginFactory(PodTopologySpread.name, PodTopologySpread, PodTopologySpreadArgs),
+        PluginFactory(
+            PodTopologySpread.name, partial(PodTopologySpread, gates=gates), PodTopologySpreadArgs
+        ),
         PluginFactory(InterPodAffinity.name, InterPodAffinity, InterPodAffinityArgs),
         PluginFactory(
             DynamicResources.name, partial(DynamicResources, gates=gates), DynamicResourcesArgs

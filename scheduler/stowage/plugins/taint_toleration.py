@@ -13,6 +13,11 @@ from stowage.api.cluster_events import (
     EventResource,
     QueueingHint,
 )
+from stowage.api.config.feature_gates import (
+    COMPARISON_GATE,
+    DEFAULT_FEATURE_GATES,
+    FeatureGates,
+)
 from stowage.api.objects.node import Node
 from stowage.api.values.tolerations import (
     DO_NOT_SCHEDULE_EFFECTS,
@@ -43,7 +48,8 @@ _PREFERENCES = frozenset({PREFER_NO_SCHEDULE})
 class TaintToleration:
     """Filters by NoSchedule and NoExecute taints, scores by PreferNoSchedule taints.
 
-    Nodes share few distinct sets of taints; each set is judged once.
+    Nodes share few distinct sets of taints; each set is judged once. With the feature gate
+    TaintTolerationComparisonOperators, the operators Lt and Gt of tolerations compare numbers.
     """
 
     name = "TaintToleration"
@@ -54,14 +60,18 @@ class TaintToleration:
         rejects_per_class=True,
     )
 
-    def __init__(self, args: NoArgs) -> None:
+    def __init__(self, args: NoArgs, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> None:
         del args
+        self._compares = gates.enabled(COMPARISON_GATE)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
         """Unresolvable where a NoSchedule or NoExecute taint is not tolerated."""
         del state
         tolerated = tolerated_taint_sets(
-            nodes.snapshot, pod.spec.tolerations, DO_NOT_SCHEDULE_EFFECTS
+            nodes.snapshot,
+            pod.spec.tolerations,
+            DO_NOT_SCHEDULE_EFFECTS,
+            compares=self._compares,
         )
         if tolerated.all():
             return ACCEPT_ALL
@@ -71,7 +81,9 @@ class TaintToleration:
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
         """``int64[len(nodes)]``: number of PreferNoSchedule taints that are not tolerated."""
         del state
-        counts = untolerated_taint_counts(nodes.snapshot, pod.spec.tolerations, _PREFERENCES)
+        counts = untolerated_taint_counts(
+            nodes.snapshot, pod.spec.tolerations, _PREFERENCES, compares=self._compares
+        )
         return counts[nodes.taint_set]
 
     def normalize_score(
@@ -87,10 +99,20 @@ class TaintToleration:
         toleration = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
         return (
             EventRegistration(
-                ClusterEvent(EventResource.NODE, node), after_node_change, per_demand=True
+                ClusterEvent(EventResource.NODE, node), self.after_node_change, per_demand=True
             ),
             EventRegistration(toleration, after_toleration_change),
         )
+
+    def after_node_change(self, pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
+        """``isSchedulableAfterNodeChange``: Queue if the pod tolerates the node only now."""
+        if new is None or (old is not None and self._tolerates(pod, old)):
+            return QueueingHint.SKIP
+        return QueueingHint.when(self._tolerates(pod, new))
+
+    def _tolerates(self, pod: PodInfo, node: Node) -> bool:
+        taints, tolerations = node.spec.taints, pod.spec.tolerations
+        return first_untolerated_taint(taints, tolerations, compares=self._compares) is None
 
 
 class TaintTolerationPriority:
@@ -114,17 +136,7 @@ class TaintTolerationPriority:
         return normalize_points(scores, reverse=True)
 
 
-def after_node_change(pod: PodInfo, old: Node | None, new: Node | None) -> QueueingHint:
-    """``isSchedulableAfterNodeChange``: Queue if the pod tolerates the node and did not before."""
-    tolerated_before = old is not None and _tolerates(pod, old)
-    return QueueingHint.when(new is not None and not tolerated_before and _tolerates(pod, new))
-
-
 def after_toleration_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> QueueingHint:
     """``isSchedulableAfterPodTolerationChange``: Queue if the event is about the pod itself."""
     del old
     return QueueingHint.when(new is not None and new.uid == pod.uid)
-
-
-def _tolerates(pod: PodInfo, node: Node) -> bool:
-    return first_untolerated_taint(node.spec.taints, pod.spec.tolerations) is None

@@ -14,6 +14,7 @@ from tests.stories.requeue_cases.case import (
     taint,
     wants_node,
 )
+from tests.support.device_builders import make_class
 
 FIT = ("NodeResourcesFit",)
 WITH_AFFINITY = ("NodeResourcesFit", "NodeAffinity")
@@ -192,5 +193,25 @@ RESOURCE_CASES = (
         pending=[pod("p", cpu="4")],
         trigger=[Put(node(cpu="2"))],
         requeued=only("p"),
+    ),
+    RequeueCase(
+        "a node is added that has none of what a device class serves",
+        FIT,
+        objects=[node(cpu="2"), make_class("gpu", resource=GPU)],
+        pending=[
+            pod("p", cpu="4", requests={GPU: "1"}),
+            pod("q", cpu="8", requests={GPU: "1"}),
+            pod("r", cpu="4", requests={"example.com/other": "1"}),
+        ],
+        trigger=[Put(node("m", cpu="4"))],
+        requeued=only("p"),
+    ),
+    RequeueCase(
+        "a class that serves a requested resource changes, but not what it serves",
+        FIT,
+        objects=[node(cpu="2"), make_class("gpu", resource=GPU)],
+        pending=[pod("p", cpu="4", requests={GPU: "1"})],
+        trigger=[Put(make_class("gpu", "false", GPU))],
+        requeued=NO_PODS,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stowage.api.objects.pod import Pod
+from stowage.api.objects.volume import GCEPersistentDiskVolumeSource, Volume
 from tests.stories.requeue_cases.case import (
     NO_PODS,
     Delete,
@@ -33,6 +34,7 @@ LIMITS = ("NodeVolumeLimits",)
 IMMEDIATE = make_class("now", mode="Immediate")
 IN_A, IN_B = {ZONE: "a"}, {ZONE: "b"}
 ONCE = ["ReadWriteOncePod"]
+DISK = Volume("disk", gce_persistent_disk=GCEPersistentDiskVolumeSource("x"))
 
 
 def using(name: str, claim: str) -> Pod:
@@ -325,9 +327,25 @@ RESTRICTION_CASES = (
         trigger=[Delete(used("r", "c"))],
         requeued=only("p"),
     ),
+    RequeueCase(
+        "a pod of another namespace that uses the disk is deleted",
+        RESTRICTIONS,
+        objects=[node(), placed("r", "n", namespace="other", volumes=(DISK,))],
+        pending=[pod("p", volumes=(DISK,))],
+        trigger=[Delete(placed("r", "n", namespace="other", volumes=(DISK,)))],
+        requeued=only("p"),
+    ),
 )
 
 LIMIT_CASES = (
+    RequeueCase(
+        "the volume limit of a node ends",
+        LIMITS,
+        objects=[node(), make_csi_node("n", csi_example_com=0), *GIVEN],
+        pending=[using("p", "c")],
+        trigger=[Put(make_csi_node("n"))],
+        requeued=only("p"),
+    ),
     RequeueCase(
         "the volume limit of a node grows",
         LIMITS,

@@ -10,8 +10,10 @@ import pytest
 from stowage.api.config.errors import ConfigError
 from stowage.api.config.types import UtilizationShapePoint
 from stowage.api.objects.meta import LabelSelector
+from stowage.api.values.duration import Duration
 from stowage.plugins.aged_priority_sort import AgedPrioritySortArgs
 from stowage.plugins.default_preemption.args import DefaultPreemptionArgs
+from stowage.plugins.dynamic_resources import DynamicResourcesArgs
 from stowage.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from stowage.plugins.node_resources.args import (
     NodeResourcesBalancedAllocationArgs,
@@ -64,6 +66,18 @@ WRONG: dict[str, Args] = {
     f"{SHAPE}[2].utilization: 20 (expected more than 50, the utilization of the point before)": (
         ratio((0, 0), (50, 5), (20, 10))
     ),
+    f"{SHAPE}: [] (expected at least one point": NodeResourcesFitArgs(
+        scoring_strategy=ScoringStrategy(
+            "LeastAllocated", requested_to_capacity_ratio=RequestedToCapacityRatioParam()
+        )
+    ),
+    'bindingTimeout: "500ms" (expected 1s or longer)': DynamicResourcesArgs(
+        binding_timeout=Duration(0.5)
+    ),
+    "defaultConstraints[0].maxSkew: 2147483648 (expected at most 2147483647)": (
+        PodTopologySpreadArgs((DefaultConstraint(2**31, "zone", "DoNotSchedule"),), "List")
+    ),
+    'defaultingType: "System" (expected "List" where': PodTopologySpreadArgs((ZONE,), ""),
     'defaultConstraints[0].topologyKey: "" (expected a label key; ': PodTopologySpreadArgs(
         (DefaultConstraint(max_skew=1, topology_key="", when_unsatisfiable="DoNotSchedule"),),
         "List",
@@ -105,7 +119,10 @@ def test_the_error_names_the_field_its_value_and_what_was_expected(text: str) ->
             scoring_strategy=ScoringStrategy(resources=(ResourceSpec("cpu", 100),))
         ),
         ratio((0, 10), (100, 0)),
+        DynamicResourcesArgs(Duration(0), Duration(1)),
         PodTopologySpreadArgs((ZONE,), "List"),
+        PodTopologySpreadArgs((DefaultConstraint(2**31 - 1, "zone", "DoNotSchedule"),), "List"),
+        PodTopologySpreadArgs((), ""),
         ServiceAffinityArgs(("zone",), ("zone",)),
         MaxVolumeCountArgs(1),
     ],

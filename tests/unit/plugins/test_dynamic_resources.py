@@ -68,9 +68,9 @@ def test_post_filter_has_nothing_to_deallocate() -> None:
     assert status.message == "no new claims to deallocate"
 
 
-def test_timeouts_must_not_be_negative() -> None:
-    errors = DynamicResourcesArgs(filter_timeout=Duration(-1)).validate()
-    assert [error.path for error in errors] == ["filterTimeout"]
+def test_time_limits_have_a_least_value() -> None:
+    errors = DynamicResourcesArgs(Duration(-1), Duration(0)).validate()
+    assert [error.path for error in errors] == ["filterTimeout", "bindingTimeout"]
 
 
 TEMPLATE = PodResourceClaim("gpu", resource_claim_template_name="t")

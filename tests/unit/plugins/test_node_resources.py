@@ -153,6 +153,36 @@ def test_least_and_most_allocated_are_weighted_means(
     assert most_allocated_score(*arguments).tolist() == [most]
 
 
+def go_score(part: int, allocatable: int) -> int:
+    """``part * 100 / allocatable`` in Go: int64 wraps, and division rounds towards zero."""
+    product = (part * 100 + 2**63) % 2**64 - 2**63
+    return abs(product) // allocatable * (1 if product >= 0 else -1)
+
+
+@pytest.mark.parametrize("allocatable", [2**63 - 1, 2**60, 2**57, 10**17])
+@pytest.mark.parametrize("requested", [1, 2**30, 10**16, 2**56])
+def test_huge_amounts_overflow_as_in_go(requested: int, allocatable: int) -> None:
+    arguments = (np.array([[requested]]), np.array([[allocatable]]), np.array([1]))
+    free = allocatable - requested
+    assert least_allocated_score(*arguments).tolist() == [go_score(free, allocatable)]
+    assert most_allocated_score(*arguments).tolist() == [go_score(requested, allocatable)]
+
+
+def test_the_mean_of_overflowed_scores_is_rounded_towards_zero() -> None:
+    """In units of 2**57: (300 - 256) / 4 = 11 and (200 - 256) / 2 = -28; the mean is -8.5."""
+    requested = np.array([[3 * 2**57, 2 * 2**57, 5]])
+    allocatable = np.array([[2**59, 2**58, 0]])
+    weights = np.array([1, 1, 9])
+    assert most_allocated_score(requested, allocatable, weights).tolist() == [-8]
+
+
+def test_what_is_over_requested_is_utilized_in_full_even_if_it_overflows() -> None:
+    table = utilization_scores([UtilizationShapePoint(0, 0), UtilizationShapePoint(100, 10)])
+    requested, allocatable = np.array([[2**60, 1]]), np.array([[2**59, 100]])
+    scores = requested_to_capacity_ratio_score(requested, allocatable, np.array([1, 1]), table)
+    assert scores.tolist() == [51]
+
+
 def test_a_shape_is_linear_between_its_points_and_constant_outside() -> None:
     shape = [
         UtilizationShapePoint(10, 2),

@@ -12,6 +12,7 @@ from stowage.api.objects.device import DeviceClass
 from stowage.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
 from tests.support.builders import make_node
 from tests.support.device_builders import make_class
+from tests.unit.plugins.device_cluster import cluster_of
 from tests.unit.plugins.hints import A, R, ask, info
 
 FIT = NodeResourcesFit(NodeResourcesFitArgs())
@@ -27,14 +28,24 @@ GPU = f"{GROUP}/gpu"
         (None, make_class("wanted"), True),
         (make_class("wanted"), make_class("wanted"), False),
         (make_class("gpu"), make_class("gpu", resource="example.com/gpu"), True),
+        (make_class("gpu", resource=GPU), make_class("gpu", resource=GPU), False),
+        (make_class("gpu"), make_class("gpu", resource="example.com/none"), True),
     ],
-    ids=["serves it", "serves another", "implicit", "implicit before", "serves it now"],
+    ids=[
+        "serves it",
+        "serves another",
+        "implicit",
+        "implicit before",
+        "serves it now",
+        "served it before",
+        "a request of 0",
+    ],
 )
 def test_a_class_requeues_pods_that_request_its_resource(
     old: DeviceClass | None, new: DeviceClass, helps: bool
 ) -> None:
     implicit = "deviceclass.resource.kubernetes.io/wanted"
-    pod = info("p", requests={"example.com/gpu": "1", implicit: "1"})
+    pod = info("p", requests={GPU: "1", implicit: "1", "example.com/none": "0"})
     hints = {each.event.resource: each.hint for each in FIT.events_to_register()}
     hint = hints[R.DEVICE_CLASS]
     assert hint is not None
@@ -158,3 +169,40 @@ def test_each_node_update_is_parsed_again() -> None:
     assert hint is not None
     answer = [hint(info(cpu="3"), old, new) for old, new in pairwise(sizes)]
     assert [each is QueueingHint.QUEUE for each in answer] == [False, True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "helps"),
+    [
+        (None, {"cpu": "4"}, True),
+        (None, {"cpu": "2"}, False),
+        (None, {"cpu": "4", "allocatable": {GPU: "1"}}, False),
+        ({"cpu": "4"}, {"cpu": "4", "memory": "1Gi"}, True),
+        ({"cpu": "4"}, {"cpu": "2"}, False),
+        ({"cpu": "4", "allocatable": {GPU: "2"}}, {"cpu": "4", "allocatable": {GPU: "2"}}, False),
+    ],
+    ids=[
+        "new",
+        "new and too small",
+        "new, with too few of its own",
+        "changed, devices may serve it",
+        "changed and too small",
+        "changed, has the resource itself",
+    ],
+)
+def test_devices_serve_what_a_node_lacks(
+    before: dict[str, Any] | None, after: dict[str, Any], helps: bool
+) -> None:
+    fit = NodeResourcesFit(NodeResourcesFitArgs())
+    fit.read_snapshots(cluster_of(make_class("gpu", resource=GPU)).snapshot)
+    pod = info("p", cpu="4", requests={GPU: "2"})
+    old = None if before is None else make_node(**before)
+    action = A.ADD if before is None else A.UPDATE_NODE_ALLOCATABLE
+    assert ask(fit, action, pod, old, make_node(**after)) is QueueingHint.when(helps)
+
+
+def test_without_a_class_a_node_must_have_the_resource_itself() -> None:
+    fit = NodeResourcesFit(NodeResourcesFitArgs())
+    fit.read_snapshots(cluster_of(make_class("other")).snapshot)
+    pod = info("p", requests={GPU: "1"})
+    assert ask(fit, A.ADD, pod, None, make_node()) is QueueingHint.SKIP

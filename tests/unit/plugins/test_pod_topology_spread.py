@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.objects.meta import LabelSelector, OwnerReference
 from stowage.api.objects.node import Node, Taint
 from stowage.api.objects.pod import Pod, Toleration, TopologySpreadConstraint
@@ -204,6 +205,33 @@ FILTER_CASES: dict[str, tuple[list[Node], list[Pod], Pod, Verdicts | None]] = {
 def test_feasible_nodes_and_reasons(sentence: str) -> None:
     nodes, pods, pod, want = FILTER_CASES[sentence]
     assert refused(MirroredCluster(nodes, pods), pod) == want
+
+
+@pytest.mark.parametrize(("is_on", "want"), [(True, {}), (False, {"a1": SKEWED, "a2": SKEWED})])
+def test_label_keys_matter_with_the_gate_only(is_on: bool, want: Verdicts) -> None:
+    setting = str(is_on).lower()
+    gates = parse_feature_gates(
+        [
+            f"MatchLabelKeysInPodTopologySpread={setting}",
+            f"MatchLabelKeysInPodTopologySpreadSelectorMerge={setting}",
+        ]
+    )
+    nodes = [node for node in zones() if node.metadata.name != "bare"]
+    cluster = MirroredCluster(nodes, placed("a1", labels={"app": "web", "version": "1"}))
+    constraint = spread(match_label_keys=("version",))
+    pod = incoming(constraint, labels={"app": "web", "version": "2"})
+    assert verdicts(PodTopologySpread(gates=gates), cluster, pod) == want
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_numeric_tolerations_count_for_taint_policies_with_the_gate_only(is_on: bool) -> None:
+    gates = parse_feature_gates([f"TaintTolerationComparisonOperators={str(is_on).lower()}"])
+    taints = [Taint("sla", "950", "NoSchedule")]
+    nodes = [make_node("a", labels={ZONE: "a"}), make_node("b", labels={ZONE: "b"}, taints=taints)]
+    cluster = MirroredCluster(nodes, [web("w", "a")])
+    pod = incoming(spread(node_taints_policy="Honor"), tolerations=[Toleration("sla", "Gt", "900")])
+    found = verdicts(PodTopologySpread(gates=gates), cluster, pod)
+    assert found == ({"a": SKEWED} if is_on else {})
 
 
 def test_added_and_removed_nodes_change_the_domains() -> None:

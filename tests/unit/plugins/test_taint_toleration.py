@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
+from stowage.api.config.feature_gates import parse_feature_gates
+from stowage.api.events import ActionType, QueueingHint
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Toleration
 from stowage.api.status import Code
@@ -7,6 +11,7 @@ from stowage.framework import CycleState, NoArgs
 from stowage.plugins.taint_toleration import TaintToleration
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
+from tests.unit.plugins.hints import ask
 from tests.unit.plugins.single_plugin import refused
 
 PLUGIN = TaintToleration(NoArgs())
@@ -43,3 +48,21 @@ def test_nodes_with_fewer_untolerated_prefer_no_schedule_taints_score_higher() -
     raw = PLUGIN.score(CycleState(), pod, nodes)
     assert raw.tolist() == [0, 1, 2]
     assert PLUGIN.normalize_score(CycleState(), pod, nodes, raw).tolist() == [100, 50, 0]
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_numbers_are_compared_with_the_gate_only(is_on: bool) -> None:
+    gates = parse_feature_gates([f"TaintTolerationComparisonOperators={str(is_on).lower()}"])
+    plugin = TaintToleration(NoArgs(), gates)
+    taints = [Taint("sla", "950", "NoSchedule"), Taint("cost", "3", "PreferNoSchedule")]
+    cluster = MirroredCluster([make_node("n0"), make_node("n1", taints=taints)])
+    pod = make_pod("p", tolerations=[Toleration("sla", "Gt", "900"), Toleration("cost", "Lt", "5")])
+    assert list(refused(plugin, cluster, pod)) == ([] if is_on else ["n1"])
+    info, nodes = cluster.info(pod), existing_nodes(cluster.snapshot())
+    assert plugin.score(CycleState(), info, nodes).tolist() == [0, 0 if is_on else 1]
+    answer = ask(plugin, ActionType.ADD, info, None, make_node("n1", taints=taints))
+    assert answer is QueueingHint.when(is_on)
+    below = [Taint("sla", "800", "NoSchedule")]
+    change = make_node("n1", taints=below), make_node("n1", taints=taints)
+    answer = ask(plugin, ActionType.UPDATE_NODE_TAINT, info, *change)
+    assert answer is QueueingHint.when(is_on)

@@ -425,6 +425,7 @@ def test_a_deleted_pod_queues_a_pod_that_needs_its_disk_or_claim() -> None:
         (DATA, DATA, "elsewhere", SKIP),
         (disk(True), disk(False), "default", QUEUE),
         (disk(True), disk(True), "default", SKIP),
+        (disk(True), disk(False), "elsewhere", QUEUE),
     ]
     for mine, theirs, namespace, wanted in cases:
         gone = info(make_pod("gone", namespace=namespace, volumes=(theirs,), node="n0"))
@@ -442,6 +443,11 @@ def test_a_raised_volume_limit_queues_and_a_lowered_one_does_not() -> None:
     low, high = make_csi_node("n0", csi_example_com=1), make_csi_node("n0", csi_example_com=2)
     assert _hint(limits.after_csi_node_updated, (DATA,), low, high) is QUEUE
     assert _hint(limits.after_csi_node_updated, (DATA,), high, low) is SKIP
+    endless = make_csi_node("n0", csi_example_com=None)
+    assert _hint(limits.after_csi_node_updated, (DATA,), low, endless) is QUEUE
+    assert _hint(limits.after_csi_node_updated, (DATA,), low, make_csi_node("n0")) is QUEUE
+    assert _hint(limits.after_csi_node_updated, (DATA,), endless, low) is QUEUE
+    assert _hint(limits.after_csi_node_updated, (DATA,), low, low) is SKIP
     migrated = make_csi_node("n0", migrated=["kubernetes.io/aws-ebs"], csi_example_com=2)
     assert _hint(hints.after_csi_node_changed, (DATA,), high, low) is SKIP
     assert _hint(hints.after_csi_node_changed, (DATA,), high, migrated) is QUEUE
@@ -453,6 +459,7 @@ def test_a_deleted_attachment_queues_pods_with_claims_or_disks_of_its_driver() -
     ours = make_attachment("a", "n0", "d", attacher="ebs.csi.aws.com")
     other = make_attachment("a", "n0", "d")
     assert _hint(limits.after_attachment_deleted, (DATA,), other, None) is QUEUE
+    assert _hint(limits.after_attachment_deleted, (ephemeral_volume("x"),), other, None) is QUEUE
     assert _hint(limits.after_attachment_deleted, (ebs,), ours, None) is QUEUE
     assert _hint(limits.after_attachment_deleted, (ebs,), other, None) is SKIP
 

@@ -25,6 +25,12 @@ GO_BOOLEANS: Mapping[str, bool] = {
 }
 """The texts that Go's ``strconv.ParseBool`` accepts."""
 
+COMPARISON_GATE = "TaintTolerationComparisonOperators"
+"""With it, the operators Lt and Gt of tolerations compare numbers."""
+
+LABEL_KEYS_GATE = "MatchLabelKeysInPodTopologySpread"
+"""Without it, ``matchLabelKeys`` of spread constraints do not matter."""
+
 GATES_WITH_EFFECT: frozenset[str] = frozenset(
     {
         "DRAConsumableCapacity",
@@ -37,8 +43,10 @@ GATES_WITH_EFFECT: frozenset[str] = frozenset(
         "DRASchedulerFilterTimeout",
         "GangScheduling",
         "GenericWorkload",
+        LABEL_KEYS_GATE,
         "NodeDeclaredFeatures",
         "SchedulerPopFromBackoffQ",
+        COMPARISON_GATE,
         "TopologyAwareWorkloadScheduling",
         "WorkloadAwarePreemption",
     }

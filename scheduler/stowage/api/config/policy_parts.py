@@ -10,6 +10,7 @@ import msgspec
 from stowage.api.config.errors import ConfigError
 from stowage.api.config.legacy_algorithms import PREDICATES, PRIORITIES, SERVICES_ONLY
 from stowage.api.config.policy_types import PredicatePolicy, PriorityArgument, PriorityPolicy
+from stowage.api.config.types import INT32_MAX
 from stowage.api.decoding.suggestion import did_you_mean
 
 NODE_LABEL = "NodeLabel"
@@ -17,7 +18,6 @@ SERVICE_AFFINITY = "ServiceAffinity"
 _RATIO = "RequestedToCapacityRatioPriority"
 _NEEDED = {"CheckNodeLabelPresence": "labelsPresence", "CheckServiceAffinity": "serviceAffinity"}
 """Predicates that are registered with an argument only."""
-_MAX_WEIGHT = 2**31 - 1
 
 
 class PolicyPart:
@@ -130,8 +130,8 @@ class PolicyScores(PolicyPart):
         name, weight = priority.name, priority.weight
         if not self._is_new(path, name):
             return
-        if not 1 <= weight <= _MAX_WEIGHT:
-            self.wrong(f"{path}.weight", weight, f"1 to {_MAX_WEIGHT}")
+        if not 1 <= weight <= INT32_MAX:
+            self.wrong(f"{path}.weight", weight, f"1 to {INT32_MAX}")
         elif priority.argument is not None:
             if self._has_one(path, priority.argument):
                 self._add_with_argument(path, weight, priority.argument)

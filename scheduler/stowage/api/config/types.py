@@ -21,6 +21,8 @@ from stowage.api.values.duration import Duration
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER_NAME = "stowage"
+#: The largest weight and maxSkew; these are ``int32`` in kube-scheduler.
+INT32_MAX = 2**31 - 1
 
 #: A share of the nodes; ``adaptive`` is the share that 0 stands for in kube-scheduler.
 Percentage: TypeAlias = int | Literal["adaptive"]

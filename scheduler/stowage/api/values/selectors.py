@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 
@@ -211,11 +211,11 @@ def key_error(key: str) -> str:
     errors = []
     if slash and not prefix:
         errors.append("prefix part must be non-empty")
-    elif slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
-        errors.append("prefix part must be a lowercase RFC 1123 subdomain of at most 253 bytes")
+    elif slash:
+        errors += _prefix_errors(prefix)
     if not name:
         errors.append("name part must be non-empty")
-    elif len(name) > 63:
+    elif len(name.encode()) > 63:
         errors.append("name part must be no more than 63 bytes")
     if not _NAME_PART.fullmatch(name):
         errors.append(
@@ -225,18 +225,30 @@ def key_error(key: str) -> str:
     return "; ".join(errors)
 
 
+def _prefix_errors(prefix: str) -> Iterator[str]:
+    if len(prefix.encode()) > 253:
+        yield "prefix part must be no more than 253 bytes"
+    if not _SUBDOMAIN.fullmatch(prefix):
+        yield (
+            "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
+            "characters, '-' or '.', and must start and end with an alphanumeric character "
+            f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN.pattern}')"
+        )
+
+
 @lru_cache(maxsize=16384)
 def _value_error(value: str) -> str:
-    if len(value) > 63:
-        return "must be no more than 63 bytes"
+    errors = []
+    if len(value.encode()) > 63:
+        errors.append("must be no more than 63 bytes")
     if value and not _NAME_PART.fullmatch(value):
-        return (
+        errors.append(
             "a valid label must be an empty string or consist of alphanumeric characters, "
             "'-', '_' or '.', and must start and end with an alphanumeric character "
             "(e.g. 'MyValue',  or 'my_value',  or '12345', "
             f"regex used for validation is '({_NAME_PART.pattern})?')"
         )
-    return ""
+    return "; ".join(errors)
 
 
 def _values_error(operator: Operator, values: tuple[str, ...]) -> str:

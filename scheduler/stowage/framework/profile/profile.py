@@ -21,7 +21,7 @@ from stowage.api.config.loading import (
     PluginSetting,
 )
 from stowage.api.config.removed_names import known_plugin_hint
-from stowage.api.config.types import Percentage, TieBreaking, TieBreakingPlugin
+from stowage.api.config.types import INT32_MAX, Percentage, TieBreaking, TieBreakingPlugin
 from stowage.api.decoding.strict_decoding import decode_struct, struct_fields
 from stowage.framework.extension_points import (
     BindPlugin,
@@ -286,6 +286,9 @@ def _check_set(path: str, plugins: PluginSet, registry: Registry) -> Iterator[Co
             yield ConfigError(f"{where}.name", setting.name, "a plugin not enabled here already")
         if (setting.weight or 0) < 0:
             yield ConfigError(f"{where}.weight", setting.weight, "at least 1")
+        if (setting.weight or 0) > INT32_MAX:
+            # Sums of weighted scores must fit an int64.
+            yield ConfigError(f"{where}.weight", setting.weight, f"at most {INT32_MAX}")
         seen.add(setting.name)
 
 

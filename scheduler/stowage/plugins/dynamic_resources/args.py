@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from stowage.api.config.loading import ConfigError
 from stowage.api.config.types import ConfigStruct
@@ -16,18 +16,19 @@ class DynamicResourcesArgs(ConfigStruct, frozen=True):
 
     Attributes:
         filter_timeout: The longest search for devices on one node; 0 does not limit it.
-        binding_timeout: How long a pod waits for the binding conditions of its devices.
+        binding_timeout: How long a pod waits for the binding conditions of its devices; at least a
+            second.
     """
 
     filter_timeout: Duration = Duration(10)
     binding_timeout: Duration = Duration(600)
 
-    def validate(self) -> Sequence[ConfigError]:
-        """An error for each negative limit."""
-        limits = {"filterTimeout": self.filter_timeout, "bindingTimeout": self.binding_timeout}
-        return [
-            ConfigError(path, limit, "0s or longer") for path, limit in limits.items() if limit < 0
-        ]
+    def validate(self) -> Iterator[ConfigError]:
+        """Yield an error for each limit that is too short (``ValidateDynamicResourcesArgs``)."""
+        if self.filter_timeout < 0:
+            yield ConfigError("filterTimeout", self.filter_timeout, "0s or longer")
+        if self.binding_timeout < 1:
+            yield ConfigError("bindingTimeout", self.binding_timeout, "1s or longer")
 
 
 def check_limits(args: DynamicResourcesArgs, features: DeviceFeatures) -> None:

@@ -103,8 +103,6 @@ class RequestedToCapacityRatioPriorityArgs(ConfigStruct, frozen=True):
 
     def validate(self) -> Iterator[ConfigError]:
         """Yield an error for each point out of bounds or out of order."""
-        if not self.shape:
-            yield ConfigError("shape", [], "at least one point")
         yield from _shape_errors(self.shape)
 
 
@@ -117,17 +115,18 @@ def _strategy_errors(strategy: ScoringStrategy) -> Iterator[ConfigError]:
             yield ConfigError(f"{path}.name", resource.name, "the name of a resource")
         if not 1 <= resource.effective_weight <= 100:
             yield ConfigError(f"{path}.weight", resource.weight, "1 to 100")
-    if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
-        ratio = strategy.requested_to_capacity_ratio
-        if ratio is None or not ratio.shape:
-            path = "requestedToCapacityRatio.shape"
-            yield ConfigError(path, [], "at least one point")
-        else:
-            for error in _shape_errors(ratio.shape):
-                yield error.under("requestedToCapacityRatio")
+    ratio = strategy.requested_to_capacity_ratio
+    if ratio is None and strategy.type == REQUESTED_TO_CAPACITY_RATIO:
+        ratio = RequestedToCapacityRatioParam()
+    if ratio is not None:
+        # With another type, too: as in v1.36.
+        for error in _shape_errors(ratio.shape):
+            yield error.under("requestedToCapacityRatio")
 
 
 def _shape_errors(shape: Sequence[UtilizationShapePoint]) -> Iterator[ConfigError]:
+    if not shape:
+        yield ConfigError("shape", [], "at least one point")
     last = -1
     for index, point in enumerate(shape):
         path = f"shape[{index}]"

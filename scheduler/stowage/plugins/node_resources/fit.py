@@ -70,6 +70,7 @@ class NodeResourcesFit:
         self, args: NodeResourcesFitArgs, gates: FeatureGates = DEFAULT_FEATURE_GATES
     ) -> None:
         self._classes_serve = gates.enabled("DRAExtendedResource")
+        self._snapshot: Callable[[], Snapshot] | None = None
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         strategy = args.scoring_strategy
@@ -85,6 +86,10 @@ class NodeResourcesFit:
     def title(self) -> str:
         """The name and what the strategy is called: MostAllocated is best fit."""
         return " ".join(filter(None, (self.name, _FIT_OF.get(self._strategy))))
+
+    def read_snapshots(self, snapshot: Callable[[], Snapshot]) -> None:
+        """Read device classes from here in hints."""
+        self._snapshot = snapshot
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         """Success for every pod: each takes at least one pod slot of its node."""
@@ -139,7 +144,7 @@ class NodeResourcesFit:
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Deleted or scaled-down pods, added or larger nodes, device classes."""
-        hints = FitHints(self.ignores, classes_serve=self._classes_serve)
+        hints = FitHints(self.ignores, self._is_served, classes_serve=self._classes_serve)
         return hints.events_to_register()
 
     def ignores(self, resource: str) -> bool:
@@ -150,6 +155,12 @@ class NodeResourcesFit:
             return False
         group = resource.partition("/")[0]
         return resource in self._ignored or group in self._ignored_groups
+
+    def _is_served(self, resource: str) -> bool:
+        """Whether a device class serves the resource now."""
+        if self._snapshot is None:
+            return False
+        return self._snapshot().devices.classes.serving(resource) is not None
 
 
 def _formula(strategy: ScoringStrategy) -> ScoreFormula:

@@ -1,8 +1,9 @@
 """Queueing hints of NodeResourcesFit: events that may make a pod it rejected schedulable.
 
-Follows ``noderesources/fit.go`` of v1.36, which judges a node as if it were empty. Unlike
-upstream, the hints skip the resources that the plugin ignores: an extender manages those and no
-node lists them, so a pod that requests one would never be requeued for an added node.
+Follows ``noderesources/fit.go`` of v1.36, which judges a node as if it were empty, and leaves to
+DynamicResources what a device class serves where the node has none of it. Unlike upstream, the
+hints skip the resources that the plugin ignores: an extender manages those and no node lists them,
+so a pod that requests one would never be requeued for an added node.
 """
 
 from __future__ import annotations
@@ -32,12 +33,20 @@ class FitHints:
 
     Args:
         ignores: Whether the plugin ignores a resource.
+        is_served: Whether a device class serves a resource.
         classes_serve: Whether device classes may serve resources.
     """
 
-    def __init__(self, ignores: Callable[[str], bool], *, classes_serve: bool = True) -> None:
+    def __init__(
+        self,
+        ignores: Callable[[str], bool],
+        is_served: Callable[[str], bool],
+        *,
+        classes_serve: bool = True,
+    ) -> None:
         self._classes_serve = classes_serve
         self._ignores = ignores
+        self._is_served = is_served
         self._read: tuple[tuple[Node, Mapping[str, int]], ...] = ()
 
     def events_to_register(self) -> tuple[EventRegistration, ...]:
@@ -69,7 +78,11 @@ class FitHints:
         after = self._allocatable(new)
         if not self._fits_empty(pod, after):
             return QueueingHint.SKIP
-        return QueueingHint.when(old is None or _has_more_for(pod, self._allocatable(old), after))
+        return QueueingHint.when(
+            old is None
+            or _has_more_for(pod, self._allocatable(old), after)
+            or self._needs_devices(pod, after)
+        )
 
     def _fits_empty(self, pod: PodInfo, allocatable: Mapping[str, int]) -> bool:
         """Whether the pod would fit the node if the node were empty (``isFit``)."""
@@ -77,9 +90,19 @@ class FitHints:
             return False
         # A loop is faster than a generator; the queue asks this for every class of waiting pods.
         for name, amount in pod.pod_class.requests.items():
-            if amount > allocatable.get(name, 0) and amount > 0 and not self._ignores(name):
+            has = allocatable.get(name, 0)
+            if amount <= has or amount <= 0 or self._ignores(name):
+                continue
+            if has > 0 or not self._is_served(name):
                 return False
         return True
+
+    def _needs_devices(self, pod: PodInfo, allocatable: Mapping[str, int]) -> bool:
+        """Whether devices have to serve a request, because the node has none of the resource."""
+        return any(
+            amount > 0 and allocatable.get(name, 0) <= 0 and self._is_served(name)
+            for name, amount in pod.pod_class.requests.items()
+        )
 
     def _allocatable(self, node: Node) -> Mapping[str, int]:
         for known, amounts in self._read:
@@ -114,11 +137,16 @@ def after_pod_change(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> 
 
 
 def after_class_change(pod: PodInfo, old: DeviceClass | None, new: DeviceClass) -> QueueingHint:
-    """``isSchedulableAfterDeviceClassEvent``: Queue if the class may serve a requested resource."""
+    """``isSchedulableAfterDeviceClassEvent``: Queue if the class serves a requested resource now.
+
+    A request of 0 counts, too.
+    """
     served = {new.spec.extended_resource_name}
     if old is None:
         served.add(f"{IMPLICIT_PREFIX}{new.metadata.name}")
-    return QueueingHint.when(any(pod.requests.get(name) for name in served if name))
+    elif old.spec.extended_resource_name in served:
+        return QueueingHint.SKIP
+    return QueueingHint.when(any(name in pod.requests for name in served if name))
 
 
 def _has_more_for(pod: PodInfo, before: Mapping[str, int], after: Mapping[str, int]) -> bool:

@@ -64,6 +64,7 @@ def requested_to_capacity_ratio_score(
         [38, 50]
     """
     utilization = requested * MAX_UTILIZATION // np.maximum(allocatable, 1)
+    utilization[requested > allocatable] = MAX_UTILIZATION
     per_resource = table[np.clip(utilization, 0, MAX_UTILIZATION)]
     counted = (allocatable > 0) & (per_resource > 0)
     total = (per_resource * counted) @ weights

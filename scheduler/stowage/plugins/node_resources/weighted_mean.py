@@ -11,7 +11,8 @@ def weighted_mean(parts: Int64Array, allocatable: Int64Array, weights: Int64Arra
     """Average the score of each node over the resources that it has.
 
     ``sum(weight * (part // allocatable)) // sum(weight)``, as the last step of
-    ``leastResourceScorer`` and ``mostResourceScorer`` (v1.36).
+    ``leastResourceScorer`` and ``mostResourceScorer`` (v1.36). 100 times an amount above 9e16 may
+    have become negative, as in Go; divisions then round towards zero.
 
     Args:
         parts: ``int64[nodes, resources]``: 100 times what is free, or taken.
@@ -25,6 +26,11 @@ def weighted_mean(parts: Int64Array, allocatable: Int64Array, weights: Int64Arra
         >>> weighted_mean(np.array([[100, 500]]), np.array([[4, 0]]), np.array([1, 3])).tolist()
         [25]
     """
+    # For few nodes argmin takes a quarter of the time of min.
+    if parts.size and parts.item(int(parts.argmin())) < 0:
+        counted = allocatable > 0
+        total = (_divided(parts, np.maximum(allocatable, 1)) * counted) @ weights
+        return _divided(total, np.maximum(counted @ weights, 1))
     if len(weights) and allocatable.all():
         mean: Int64Array = (parts // allocatable) @ weights // weights.sum()
         return mean
@@ -33,3 +39,10 @@ def weighted_mean(parts: Int64Array, allocatable: Int64Array, weights: Int64Arra
     total_weight = counted @ weights
     some: Int64Array = total // np.maximum(total_weight, 1)
     return some
+
+
+def _divided(dividend: Int64Array, divisor: Int64Array) -> Int64Array:
+    """The quotient, rounded towards zero."""
+    quotient = dividend // divisor
+    rounded: Int64Array = quotient + ((dividend < 0) & (quotient * divisor != dividend))
+    return rounded

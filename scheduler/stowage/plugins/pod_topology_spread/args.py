@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from stowage.api.config.errors import ConfigError
+from stowage.api.config.types import INT32_MAX
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.pod import TopologySpreadConstraint
 from stowage.api.values.selectors import key_error
@@ -55,7 +56,7 @@ class PodTopologySpreadArgs(msgspec.Struct, frozen=True, rename="camel"):
     Attributes:
         default_constraints: For pods without constraints of their own; only with ``List``.
         defaulting_type: ``System`` (hostname with skew 3 and zone with skew 5, both
-            ScheduleAnyway) or ``List`` (`default_constraints`).
+            ScheduleAnyway) or ``List`` (`default_constraints`); empty means ``System``.
     """
 
     default_constraints: tuple[DefaultConstraint, ...] = ()
@@ -64,7 +65,7 @@ class PodTopologySpreadArgs(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def is_system(self) -> bool:
         """Whether the built-in default constraints apply."""
-        return self.defaulting_type == SYSTEM
+        return self.defaulting_type in ("", SYSTEM)
 
     @property
     def effective_constraints(self) -> tuple[DefaultConstraint, ...]:
@@ -73,7 +74,7 @@ class PodTopologySpreadArgs(msgspec.Struct, frozen=True, rename="camel"):
 
     def validate(self) -> Iterator[ConfigError]:
         """Yield an error for each invalid value (``ValidatePodTopologySpreadArgs`` of v1.36)."""
-        if self.defaulting_type not in (SYSTEM, LIST):
+        if not self.is_system and self.defaulting_type != LIST:
             yield ConfigError("defaultingType", self.defaulting_type, f'"{SYSTEM}" or "{LIST}"')
         elif self.is_system and self.default_constraints:
             expectation = f'"{LIST}" where defaultConstraints are not empty'
@@ -94,6 +95,8 @@ class PodTopologySpreadArgs(msgspec.Struct, frozen=True, rename="camel"):
 def _constraint_errors(constraint: DefaultConstraint) -> Iterator[ConfigError]:
     if constraint.max_skew <= 0:
         yield ConfigError("maxSkew", constraint.max_skew, "a whole number greater than 0")
+    if constraint.max_skew > INT32_MAX:
+        yield ConfigError("maxSkew", constraint.max_skew, f"at most {INT32_MAX}")
     key = constraint.topology_key
     if problem := key_error(key):
         yield ConfigError("topologyKey", key, f"a label key; {problem}")

@@ -76,9 +76,11 @@ class ConstraintsOf:
 
     Args:
         args: Contains the default constraints.
+        reads_label_keys: Whether ``matchLabelKeys`` matter.
     """
 
-    def __init__(self, args: PodTopologySpreadArgs) -> None:
+    def __init__(self, args: PodTopologySpreadArgs, *, reads_label_keys: bool = True) -> None:
+        self._reads_label_keys = reads_label_keys
         self._defaults = tuple(each.as_spread_constraint() for each in args.effective_constraints)
         self._default_actions = frozenset(each.when_unsatisfiable for each in self._defaults)
         self._own: WeakKeyDictionary[PodClass, dict[str, Constraints]] = WeakKeyDictionary()
@@ -95,7 +97,7 @@ class ConstraintsOf:
         known = of_class.get(action)
         if known is None:
             known = of_class[action] = tuple(
-                _compile(each, own_selector(each, pod_class.labels), pod_class)
+                _compile(each, self._selector(each, pod_class), pod_class)
                 for each in pod_class.spec.topology_spread_constraints
                 if each.when_unsatisfiable == action
             )
@@ -126,6 +128,11 @@ class ConstraintsOf:
         """The topology keys of the pod's constraints, or of the defaults if it has none."""
         declared = pod.pod_class.spec.topology_spread_constraints or self._defaults
         return tuple(each.topology_key for each in declared if each.when_unsatisfiable == action)
+
+    def _selector(self, constraint: TopologySpreadConstraint, pod_class: PodClass) -> Selector:
+        if not self._reads_label_keys:
+            return compile_label_selector(constraint.label_selector)
+        return own_selector(constraint, pod_class.labels)
 
     def _from_defaults(self, pod_class: PodClass, action: str, workloads: Workloads) -> Constraints:
         selector = default_selector(pod_class, workloads)

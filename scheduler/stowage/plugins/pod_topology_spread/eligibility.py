@@ -62,6 +62,7 @@ class _EligibilityKey(NamedTuple):
     node_selector: tuple[tuple[str, str], ...]
     node_affinity: NodeAffinity | None
     tolerations: tuple[Toleration, ...]
+    compares: bool
 
 
 class _Eligibility(msgspec.Struct):
@@ -74,9 +75,14 @@ class _Eligibility(msgspec.Struct):
 
 
 class EligibleNodes:
-    """Cache of the eligible nodes, for the constraints of recent pods."""
+    """Cache of the eligible nodes, for the constraints of recent pods.
 
-    def __init__(self) -> None:
+    Args:
+        compares: Whether the operators Lt and Gt of tolerations compare numbers.
+    """
+
+    def __init__(self, *, compares: bool = False) -> None:
+        self._compares = compares
         self._known: LRUCache[_EligibilityKey, _Eligibility] = LRUCache(_MAX_ENTRIES)
 
     def of(
@@ -90,7 +96,7 @@ class EligibleNodes:
             snapshot: The nodes.
             all_keys: Whether eligible nodes must have the topology keys of all constraints.
         """
-        key = _key_of(pod.spec, constraints, all_keys)
+        key = _key_of(pod.spec, constraints, all_keys, self._compares)
         known = self._known.get(key)
         changes = snapshot.node_changes
         if known is None or known.node_changes is not changes:
@@ -100,7 +106,9 @@ class EligibleNodes:
         return known.domains
 
 
-def _key_of(spec: PodSpec, constraints: Constraints, all_keys: bool) -> _EligibilityKey:
+def _key_of(
+    spec: PodSpec, constraints: Constraints, all_keys: bool, compares: bool
+) -> _EligibilityKey:
     scopes = tuple(constraint.scope for constraint in constraints)
     affinity = any(scope.honors_affinity for scope in scopes)
     taints = any(scope.honors_taints for scope in scopes)
@@ -110,6 +118,7 @@ def _key_of(spec: PodSpec, constraints: Constraints, all_keys: bool) -> _Eligibi
         tuple(sorted(spec.node_selector.items())) if affinity and spec.node_selector else (),
         spec.affinity.node_affinity if affinity and spec.affinity else None,
         spec.tolerations if taints else (),
+        compares,
     )
 
 
@@ -155,7 +164,9 @@ def _judge(
     if scope.honors_affinity and (key.node_selector or key.node_affinity):
         mask &= required_affinity_mask(nodes, required_node_affinity(spec))
     if scope.honors_taints:
-        tolerated = tolerated_taint_sets(nodes.snapshot, spec.tolerations, DO_NOT_SCHEDULE_EFFECTS)
+        tolerated = tolerated_taint_sets(
+            nodes.snapshot, spec.tolerations, DO_NOT_SCHEDULE_EFFECTS, compares=key.compares
+        )
         mask &= tolerated[nodes.taint_set]
     return mask
 

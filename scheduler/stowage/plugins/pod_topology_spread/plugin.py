@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stowage.api.config.feature_gates import (
+    COMPARISON_GATE,
+    DEFAULT_FEATURE_GATES,
+    LABEL_KEYS_GATE,
+    FeatureGates,
+)
 from stowage.api.status import SKIP, SUCCESS, Status
 from stowage.framework import (
     CycleState,
@@ -47,10 +53,15 @@ class PodTopologySpread:
         skips_per_class=True,
     )
 
-    def __init__(self, args: PodTopologySpreadArgs | None = None) -> None:
+    def __init__(
+        self,
+        args: PodTopologySpreadArgs | None = None,
+        gates: FeatureGates = DEFAULT_FEATURE_GATES,
+    ) -> None:
         self.args = args or PodTopologySpreadArgs()
-        self._constraints_of = ConstraintsOf(self.args)
-        self._eligible = EligibleNodes()
+        reads_label_keys = gates.enabled(LABEL_KEYS_GATE)
+        self._constraints_of = ConstraintsOf(self.args, reads_label_keys=reads_label_keys)
+        self._eligible = EligibleNodes(compares=gates.enabled(COMPARISON_GATE))
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Changed pods and nodes; see `hints`."""

@@ -98,10 +98,10 @@ class NodeVolumeLimits:
 
 
 def after_csi_node_updated(_pod: PodInfo, old: CSINode, new: CSINode) -> QueueingHint:
-    """Queue if a limit is new or was raised."""
-    before = _limits(old)
-    is_raised = any(limit > before.get(driver, 0) for driver, limit in _limits(new).items())
-    return QueueingHint.QUEUE if is_raised else QueueingHint.SKIP
+    """Queue if a limit is new, was raised, or is gone, which kube-scheduler takes no notice of."""
+    before, after = _limits(old), _limits(new)
+    is_raised = any(limit > before.get(driver, 0) for driver, limit in after.items())
+    return QueueingHint.when(is_raised or bool(before.keys() - after.keys()))
 
 
 def after_pod_deleted(_pod: PodInfo, deleted: PodInfo, _new: None) -> QueueingHint:
@@ -116,9 +116,12 @@ def after_claim_added(pod: PodInfo, _old: None, claim: PersistentVolumeClaim) ->
 
 
 def after_attachment_deleted(pod: PodInfo, deleted: VolumeAttachment, _new: None) -> QueueingHint:
-    """Queue for a detached volume of any driver if the pod has claims, else of its own drivers."""
+    """Queue for a detached volume of any driver if the pod has claims, else of its own drivers.
+
+    kube-scheduler does not count the claims of ephemeral volumes here.
+    """
     for volume in pod.volumes:
-        if volume.persistent_volume_claim is not None:
+        if volume.persistent_volume_claim is not None or volume.ephemeral is not None:
             return QueueingHint.QUEUE
         inline = csi_volume_of_pod(volume)
         if inline is not None and inline.driver == deleted.spec.attacher:
@@ -180,6 +183,7 @@ def new_and_left(
 
 def _limits(csi_node: CSINode) -> dict[str, int]:
     return {
-        driver.name: (driver.allocatable.count or 0) if driver.allocatable is not None else 0
+        driver.name: driver.allocatable.count
         for driver in csi_node.spec.drivers
+        if driver.allocatable is not None and driver.allocatable.count is not None
     }

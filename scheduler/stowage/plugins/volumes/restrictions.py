@@ -146,11 +146,14 @@ def _num_taken(taken: _Taken, nodes: NodeView) -> Int64Array:
 
 
 def after_pod_deleted(pod: PodInfo, deleted: PodInfo, _new: None) -> QueueingHint:
-    """Queue for a deleted pod of the namespace that used a disk or a claim of the pod."""
-    if deleted.namespace != pod.namespace:
-        return QueueingHint.SKIP
+    """Queue for a deleted pod that used a disk of the pod, or a claim of its namespace.
+
+    kube-scheduler requeues for no pod of another namespace, though its disks are in conflict, too.
+    """
     if disk_conflicts(pod.volumes, deleted.volumes):
         return QueueingHint.QUEUE
+    if deleted.namespace != pod.namespace:
+        return QueueingHint.SKIP
     freed = {used.name for used in claims_of(deleted) if not used.is_ephemeral}
     wanted = {used.name for used in claims_of(pod) if not used.is_ephemeral}
     return QueueingHint.QUEUE if freed & wanted else QueueingHint.SKIP

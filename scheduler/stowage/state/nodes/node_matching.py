@@ -186,9 +186,19 @@ def required_affinity_mask(nodes: NodeView, required: RequiredNodeAffinity) -> B
 
 
 def untolerated_taint_counts(
-    snapshot: Snapshot, tolerations: Sequence[Toleration], effects: Collection[str]
+    snapshot: Snapshot,
+    tolerations: Sequence[Toleration],
+    effects: Collection[str],
+    *,
+    compares: bool = False,
 ) -> Int64Array:
     """How many taints with one of `effects` each distinct taint set has that are not tolerated.
+
+    Args:
+        snapshot: The cluster.
+        tolerations: Those of a pod.
+        effects: The effects of the taints that count.
+        compares: Whether the operators Lt and Gt compare numbers.
 
     Returns:
         ``int64[taint sets]``; index it by ``nodes.taint_set``.
@@ -203,7 +213,8 @@ def untolerated_taint_counts(
         if judged is None:
             # Skips tolerations with another key, of which there may be thousands.
             judged = known[taint] = not (
-                tolerated(taint, by_key.get(taint.key, ())) or tolerated(taint, by_key.get("", ()))
+                tolerated(taint, by_key.get(taint.key, ()), compares=compares)
+                or tolerated(taint, by_key.get("", ()), compares=compares)
             )
         return judged
 
@@ -215,14 +226,21 @@ def untolerated_taint_counts(
 
 
 def tolerated_taint_sets(
-    snapshot: Snapshot, tolerations: Sequence[Toleration], effects: Collection[str]
+    snapshot: Snapshot,
+    tolerations: Sequence[Toleration],
+    effects: Collection[str],
+    *,
+    compares: bool = False,
 ) -> BoolArray:
     """Which distinct taint sets have no untolerated taint with one of `effects`.
+
+    The arguments are those of `untolerated_taint_counts`.
 
     Returns:
         ``bool[taint sets]``; index it by ``nodes.taint_set``.
     """
-    all_tolerated: BoolArray = untolerated_taint_counts(snapshot, tolerations, effects) == 0
+    counts = untolerated_taint_counts(snapshot, tolerations, effects, compares=compares)
+    all_tolerated: BoolArray = counts == 0
     return all_tolerated
 
 

@@ -11,6 +11,7 @@ from stowage.api.values.selectors import (
     Requirement,
     compile_label_selector,
     selector_from_labels,
+    valid_requirement,
 )
 
 
@@ -81,7 +82,7 @@ def test_requirements_can_be_added_to_a_selector_but_not_to_nothing() -> None:
         (expression("app", "Exists", "x"), "values set must be empty for exists"),
         (expression("bad key", "Exists"), 'key: Invalid value: "bad key": name part must'),
         (expression("/app", "Exists"), "prefix part must be non-empty"),
-        (expression("UP/app", "Exists"), "prefix part must be a lowercase"),
+        (expression("UP/app", "Exists"), "prefix part a lowercase RFC 1123"),
         (expression("a" * 64, "Exists"), "no more than 63 bytes"),
         (expression("app", "In", "-x"), "a valid label must be an empty string or consist"),
         (expression("app", "In", "x" * 64), "must be no more than 63 bytes"),
@@ -93,3 +94,29 @@ def test_an_invalid_selector_is_an_error_with_the_reason(
     with pytest.raises(SelectorError) as refusal:
         compile_label_selector(selector)
     assert complaint in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reasons"),
+    [
+        ("a", "x" * 64, ["must be no more than 63 bytes"]),
+        ("a", "é" * 32, ["must be no more than 63 bytes", "a valid label must be an empty"]),
+        ("é" * 32, "x", ["name part must be no more than 63 bytes", "name part must consist of"]),
+        ("Example.com/a", "x", ["prefix part a lowercase RFC 1123 subdomain must consist of "]),
+        (
+            f"{'é' * 127}/a",
+            "x",
+            ["prefix part must be no more than 253 bytes", "prefix part a lowercase RFC 1123 "],
+        ),
+        ("/a", "x", ["prefix part must be non-empty"]),
+        ("a/", "x", ["name part must be non-empty", "name part must consist of "]),
+    ],
+)
+def test_every_reason_why_a_key_or_value_is_invalid_is_given(
+    key: str, value: str, reasons: list[str]
+) -> None:
+    with pytest.raises(SelectorError) as refusal:
+        valid_requirement(key, Operator.IN, (value,))
+    given = str(refusal.value).partition('": ')[2].split("; ")
+    assert len(given) == len(reasons)
+    assert all(text.startswith(reason) for text, reason in zip(given, reasons, strict=True))
