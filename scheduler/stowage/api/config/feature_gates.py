@@ -38,6 +38,7 @@ GATES_WITH_EFFECT: frozenset[str] = frozenset(
         "GangScheduling",
         "GenericWorkload",
         "NodeDeclaredFeatures",
+        "NominatedNodeNameForExpectation",
         "SchedulerPopFromBackoffQ",
         "TopologyAwareWorkloadScheduling",
         "WorkloadAwarePreemption",

@@ -77,8 +77,8 @@ Transition: TypeAlias = Callable[[EngineState, BindingCycle, Any, float], None]
 def binding_cycle(state: EngineState, cycle: BindingCycle, now: float) -> None:
     """Start the binding cycle of a pod that is reserved and permitted; ``bindingCycle`` of v1.36.
 
-    A pod that waits, for Permit or for PreBind, is nominated to its node in its status
-    (``NominatedNodeNameForExpectation`` of v1.36).
+    A pod that waits, for Permit or for PreBind, is nominated to its node in its status, unless the
+    gate ``NominatedNodeNameForExpectation`` is off.
     """
     if cycle.left_node:
         release_nomination(state, cycle.info, cycle.left_node, now)
@@ -87,7 +87,8 @@ def binding_cycle(state: EngineState, cycle: BindingCycle, now: float) -> None:
         _allow_group(state, *cycle.cycle_state.group_to_allow, now)
     if not run_step(state, cycle, run_pre_bind_pre_flight, now):
         return
-    if cycle.permit_timeouts or cycle.pre_binds:
+    waits = cycle.permit_timeouts or cycle.pre_binds
+    if waits and state.gates.enabled("NominatedNodeNameForExpectation"):
         nomination = state.statuses.nominate(cycle.reference, cycle.node_name)
         if nomination is not None:
             state.outbox.emit(nomination)
