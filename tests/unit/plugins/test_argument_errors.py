@@ -35,13 +35,14 @@ class Args(Protocol):
         ...
 
 
-def ratio(*points: tuple[int, int]) -> NodeResourcesFitArgs:
+def ratio(
+    *points: tuple[int, int], strategy: str = "RequestedToCapacityRatio"
+) -> NodeResourcesFitArgs:
     """Arguments with this shape, as pairs of utilization and score."""
     shape = tuple(UtilizationShapePoint(*point) for point in points)
     return NodeResourcesFitArgs(
         scoring_strategy=ScoringStrategy(
-            "RequestedToCapacityRatio",
-            requested_to_capacity_ratio=RequestedToCapacityRatioParam(shape),
+            strategy, requested_to_capacity_ratio=RequestedToCapacityRatioParam(shape)
         )
     )
 
@@ -64,6 +65,7 @@ WRONG: dict[str, Args] = {
     f"{SHAPE}[2].utilization: 20 (expected more than 50, the utilization of the point before)": (
         ratio((0, 0), (50, 5), (20, 10))
     ),
+    f"{SHAPE}[0].score: 11 (expected 0 to 10)": ratio((0, 11), strategy="LeastAllocated"),
     'defaultConstraints[0].topologyKey: "" (expected a label key; ': PodTopologySpreadArgs(
         (DefaultConstraint(max_skew=1, topology_key="", when_unsatisfiable="DoNotSchedule"),),
         "List",
@@ -105,6 +107,7 @@ def test_the_error_names_the_field_its_value_and_what_was_expected(text: str) ->
             scoring_strategy=ScoringStrategy(resources=(ResourceSpec("cpu", 100),))
         ),
         ratio((0, 10), (100, 0)),
+        ratio((0, 10), strategy="MostAllocated"),
         PodTopologySpreadArgs((ZONE,), "List"),
         ServiceAffinityArgs(("zone",), ("zone",)),
         MaxVolumeCountArgs(1),

@@ -117,14 +117,15 @@ def _strategy_errors(strategy: ScoringStrategy) -> Iterator[ConfigError]:
             yield ConfigError(f"{path}.name", resource.name, "the name of a resource")
         if not 1 <= resource.effective_weight <= 100:
             yield ConfigError(f"{path}.weight", resource.weight, "1 to 100")
-    if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
-        ratio = strategy.requested_to_capacity_ratio
-        if ratio is None or not ratio.shape:
-            path = "requestedToCapacityRatio.shape"
-            yield ConfigError(path, [], "at least one point")
-        else:
-            for error in _shape_errors(ratio.shape):
-                yield error.under("requestedToCapacityRatio")
+    # As kube-scheduler, check the shape even where another strategy ignores it.
+    ratio = strategy.requested_to_capacity_ratio
+    if ratio is None and strategy.type != REQUESTED_TO_CAPACITY_RATIO:
+        return
+    if ratio is None or not ratio.shape:
+        yield ConfigError("requestedToCapacityRatio.shape", [], "at least one point")
+    else:
+        for error in _shape_errors(ratio.shape):
+            yield error.under("requestedToCapacityRatio")
 
 
 def _shape_errors(shape: Sequence[UtilizationShapePoint]) -> Iterator[ConfigError]:
