@@ -34,11 +34,11 @@ from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.pod import Pod
 from stowage.engine.binding.event_handlers import object_changed
 from stowage.engine.binding.failure import retry_after_victim
-from stowage.engine.binding.released_nominations import release_nomination
 from stowage.engine.binding.state_machine import BindingEvent, advance_binding
 from stowage.engine.extenders.consulting import drop_consultation
 from stowage.engine.pod_groups.held_nominations import clear_nominations_if_held
 from stowage.engine.pod_groups.quorum import release_complete_gang
+from stowage.engine.released_nominations import release_nomination
 from stowage.engine.scheduling_failure import report_invalid_pod
 from stowage.engine.state.bindings import LastSeen
 from stowage.engine.state.engine_state import EngineState

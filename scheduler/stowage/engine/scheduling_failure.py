@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from stowage.api.instructions import EmitEvent, PodReference
-from stowage.engine.binding.released_nominations import release_unseen_nomination
+from stowage.engine.released_nominations import release_unseen_nomination
 from stowage.engine.state.engine_state import EngineState
 from stowage.queue.queued_pod import QueuedPod
 from stowage.state.pods.pod_info import PodInfo
