@@ -25,11 +25,12 @@ from stowage.api.instructions import (
     StopPreBind,
 )
 from stowage.api.objects.pod import Affinity, PodAffinity
-from stowage.api.status import SUCCESS, Code, Status
+from stowage.api.status import SUCCESS, Code, Status, unschedulable
 from stowage.framework import PluginTraits
 from tests.stories.preemption_driver import HIGHER, LOW, PreemptionDriver, names
 from tests.support.builders import HOSTNAME, affinity_term, label_selector
 from tests.support.engines import of_type
+from tests.support.plugins.scripted_plugin import ScriptedPlugin
 
 
 @pytest.fixture
@@ -338,6 +339,17 @@ def test_clearing_a_nomination_that_no_event_has_shown_requeues_pods(
     (bind,) = of_type(BindPod, driver.schedule_next(after_s=20))
     assert (bind.pod.name, bind.node_name) == ("q", "n0")
     assert driver.queue_of("p") == "unschedulable"
+
+
+def test_rejecting_a_pod_at_permit_whose_nomination_no_event_has_shown_requeues_pods() -> None:
+    no = {"permit": (unschedulable("no"), 0.0)}
+    driver = PreemptionDriver(plugins=[ScriptedPlugin(answers=no, only="p")])
+    nominate_unseen(driver)
+    (patch,) = of_type(PatchPodStatus, driver.schedule_next(after_s=20))
+    assert (patch.pod.name, patch.nominated_node_name) == ("p", "")
+    assert driver.queue_of("p") == "unschedulable"
+    (bind,) = of_type(BindPod, driver.schedule_next(after_s=20))
+    assert (bind.pod.name, bind.node_name) == ("q", "n0")
 
 
 def test_deleting_a_pod_whose_nomination_no_event_has_shown_requeues_pods(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from stowage.api.instructions import AttemptResult
 from stowage.api.status import Code, Status
 from stowage.engine.binding.freed_devices import end_reservations, move_pods_to_freed_devices
+from stowage.engine.released_nominations import release_unseen_nomination
 from stowage.engine.scheduling_failure import Failure, handle_scheduling_failure
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
@@ -131,6 +132,8 @@ def _requeue(state: EngineState, cycle: BindingCycle, failure: Failure, now: flo
         state.cache.forget_pending_member(uid)
         return
     handle_scheduling_failure(state, cycle.queued, cycle.info, failure, now)
+    if cycle.nominated_node and cycle.phase in _IN_SCHEDULING_CYCLE:
+        release_unseen_nomination(state, cycle.info, cycle.nominated_node, now)
 
 
 def _failure(phase: BindingPhase, status: Status, is_preempted: bool) -> Failure:
