@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
+from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.events import (
     BindSucceeded,
     NodeSeen,
@@ -18,7 +20,8 @@ from stowage.api.status import SUCCESS, WAIT, error, unschedulable
 from stowage.framework import Handle, PreFilterResult
 from tests.stories.plugin_driver import PluginDriver
 from tests.support.builders import make_node
-from tests.support.models.engine_driver import reference
+from tests.support.engines import default_engine
+from tests.support.models.engine_driver import EngineDriver, reference
 from tests.support.plugins.scripted_plugin import ScriptedBinder, ScriptedPlugin
 
 
@@ -196,6 +199,16 @@ def test_a_pod_that_waits_at_permit_is_nominated() -> None:
     driver.create_pods("p")
     driver.schedule()
     assert driver.take(PatchPodStatus) == [PatchPodStatus(reference("p"), nominated_node_name="n")]
+
+
+def test_a_pod_that_waits_at_permit_is_not_nominated_while_the_gate_is_off() -> None:
+    gates = parse_feature_gates(["NominatedNodeNameForExpectation=false"])
+    driver = EngineDriver(partial(default_engine, plugins=[waits(60)], gates=gates))
+    driver.add_nodes("n")
+    driver.create_pods("p")
+    driver.schedule()
+    assert [each.node_name for each in driver.engine.waiting_pods()] == ["n"]
+    assert driver.take(PatchPodStatus) == []
 
 
 def test_a_pod_without_waits_is_nominated_only_for_pre_bind_work() -> None:

@@ -131,3 +131,26 @@ def test_a_plugin_that_was_not_loaded_does_not_affect_profiles_without_it() -> N
     registry = in_tree_registry().merged_with(faults={"Gone": "its package is broken"})
     config = KubeSchedulerProfile(plugin_config=(PluginConfig("Gone", {"any": "args"}),))
     assert "Gone" not in build_profile(config, registry).instances
+
+
+KIND = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeAffinityArgs"}
+
+
+@pytest.mark.parametrize("given", [KIND, {"kind": "NodeAffinityArgs"}, {"kind": None}])
+def test_args_may_say_their_kind(given: dict[str, Any]) -> None:
+    _build(NodeAffinity=given)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("kind", "InterPodAffinityArgs"), ("apiVersion", "kubescheduler.config.k8s.io/v1beta3")],
+)
+def test_args_of_another_kind_or_version_are_refused(field: str, value: str) -> None:
+    with pytest.raises(InvalidConfiguration) as raised:
+        _build(NodeAffinity={**KIND, field: value})
+    path = f"profiles[0].pluginConfig[0].args.{field}"
+    assert str(raised.value) == f'{path}: "{value}" (expected {KIND[field]})'
+
+
+def test_args_of_out_of_tree_plugins_may_have_a_kind_of_their_own() -> None:
+    _build(plugin_factory(Bounded), Bounded={"apiVersion": "example.com/v1", "kind": "Anything"})

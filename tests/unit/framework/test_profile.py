@@ -121,6 +121,14 @@ def test_a_weight_at_score_overrides_multi_point_and_puts_the_plugin_first() -> 
     assert profile.weights["NodeAffinity"] == 10
 
 
+def test_a_weight_has_32_bits() -> None:
+    entry = {"name": "NodeAffinity", "weight": 2**31 - 1}
+    assert _profile(plugins={"score": {"enabled": [entry]}}).weights["NodeAffinity"] == 2**31 - 1
+    assert _errors(plugins={"multiPoint": {"enabled": [{**entry, "weight": 2**31}]}}) == [
+        "profiles[0].plugins.multiPoint.enabled[0].weight: 2147483648 (expected at most 2147483647)"
+    ]
+
+
 def test_a_plugin_disabled_and_enabled_at_a_point_is_last() -> None:
     entry = [{"name": "NodeAffinity", "weight": 10}]
     profile = _profile(
@@ -153,7 +161,8 @@ def test_a_weight_is_an_int32() -> None:
 
 
 def test_a_plugin_gets_its_arguments() -> None:
-    args = {"apiVersion": "v1", "kind": "X", "ignoredResources": ["example.com/foo"]}
+    meta = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeResourcesFitArgs"}
+    args = {**meta, "ignoredResources": ["example.com/foo"]}
     profile = _profile(pluginConfig=[{"name": "NodeResourcesFit", "args": args}])
     cluster = MirroredCluster([make_node("n")])
     pod = cluster.info(make_pod("p", requests={"example.com/foo": "1"}))

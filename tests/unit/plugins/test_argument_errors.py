@@ -37,13 +37,14 @@ class Args(Protocol):
         ...
 
 
-def ratio(*points: tuple[int, int]) -> NodeResourcesFitArgs:
+def ratio(
+    *points: tuple[int, int], strategy: str = "RequestedToCapacityRatio"
+) -> NodeResourcesFitArgs:
     """Arguments with this shape, as pairs of utilization and score."""
     shape = tuple(UtilizationShapePoint(*point) for point in points)
     return NodeResourcesFitArgs(
         scoring_strategy=ScoringStrategy(
-            "RequestedToCapacityRatio",
-            requested_to_capacity_ratio=RequestedToCapacityRatioParam(shape),
+            strategy, requested_to_capacity_ratio=RequestedToCapacityRatioParam(shape)
         )
     )
 
@@ -78,6 +79,7 @@ WRONG: dict[str, Args] = {
         PodTopologySpreadArgs((DefaultConstraint(2**31, "zone", "DoNotSchedule"),), "List")
     ),
     'defaultingType: "System" (expected "List" where': PodTopologySpreadArgs((ZONE,), ""),
+    f"{SHAPE}[0].score: 11 (expected 0 to 10)": ratio((0, 11), strategy="LeastAllocated"),
     'defaultConstraints[0].topologyKey: "" (expected a label key; ': PodTopologySpreadArgs(
         (DefaultConstraint(max_skew=1, topology_key="", when_unsatisfiable="DoNotSchedule"),),
         "List",
@@ -120,6 +122,7 @@ def test_the_error_names_the_field_its_value_and_what_was_expected(text: str) ->
         ),
         ratio((0, 10), (100, 0)),
         DynamicResourcesArgs(Duration(0), Duration(1)),
+        ratio((0, 10), strategy="MostAllocated"),
         PodTopologySpreadArgs((ZONE,), "List"),
         PodTopologySpreadArgs((DefaultConstraint(2**31 - 1, "zone", "DoNotSchedule"),), "List"),
         PodTopologySpreadArgs((), ""),

@@ -11,7 +11,7 @@ from stowage.api.cluster_events import QueueingHint
 from stowage.api.instructions import DeallocateClaim
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from stowage.engine.scheduling import Failed
+from stowage.engine.scheduling import Failed, Scheduled, Unschedulable
 from stowage.framework import CycleState
 from stowage.plugins.dynamic_resources.companions import are_in_flight
 from stowage.plugins.dynamic_resources.hints import ClaimHints
@@ -25,6 +25,7 @@ from tests.support.device_builders import (
     make_class,
     make_slice,
     pod_with_claims,
+    quantities,
     request,
 )
 from tests.unit.plugins.device_cluster import cluster_of, framework_for, schedule
@@ -163,3 +164,41 @@ def test_a_claim_moves_the_pods_that_name_it_and_those_that_may_get_its_freed_de
     hints = ClaimHints(lambda: cache.snapshot().devices)
     pod = make_pod_info(pod_with_claims("p", "own"), cache.classes)
     assert hints.after_claim_change(pod, old, new) is want
+
+
+@pytest.mark.parametrize(("left", "fits"), [("6", True), ("5", False)])
+def test_every_share_of_a_device_without_capacities_consumes_its_counters(
+    left: str, fits: bool
+) -> None:
+    """kube-scheduler notices only consumed capacity of other claims, and there is none."""
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 2}
+    total = str(6 + int(left))
+    sets = [{"name": "s", "counters": quantities({"memory": total})}]
+    uses = [{"counterSet": "s", "counters": quantities({"memory": "6"})}]
+    shared = device("gpu-0", allowMultipleAllocations=True, consumesCounters=uses)
+    cache = cluster_of(
+        make_node("n"),
+        make_class(),
+        make_slice("n", [], name="a", pool=pool, sharedCounters=sets),
+        make_slice("n", [shared], name="b", pool=pool),
+        allocated(make_claim("held"), "n", "gpu-0", share_id="a-share"),
+        make_claim("new"),
+    )
+    outcome = schedule(cache, pod_with_claims("p", "new"))
+    assert isinstance(outcome, Scheduled) is fits
+
+
+@pytest.mark.parametrize("kind", ["matchAttribute", "distinctAttribute"])
+def test_two_attributes_of_an_unknown_type_are_neither_equal_nor_different(kind: str) -> None:
+    """As with kube-scheduler: lists, for example, while ``DRAListTypeAttributes`` is off."""
+    devices = [device(name, attributes={"link": {}}) for name in ("gpu-0", "gpu-1")]
+    constraint = {"requests": [], kind: "gpu.example.com/link"}
+    cache = cluster_of(
+        make_node("n"),
+        make_class(),
+        make_slice("n", devices),
+        make_claim("pair", request("r0"), request("r1"), constraints=[constraint]),
+        make_claim("one", request("r0"), constraints=[constraint]),
+    )
+    assert isinstance(schedule(cache, pod_with_claims("p", "pair")), Unschedulable)
+    assert isinstance(schedule(cache, pod_with_claims("p", "one")), Scheduled)

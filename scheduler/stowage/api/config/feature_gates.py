@@ -45,6 +45,7 @@ GATES_WITH_EFFECT: frozenset[str] = frozenset(
         "GenericWorkload",
         LABEL_KEYS_GATE,
         "NodeDeclaredFeatures",
+        "NominatedNodeNameForExpectation",
         "SchedulerPopFromBackoffQ",
         COMPARISON_GATE,
         "TopologyAwareWorkloadScheduling",

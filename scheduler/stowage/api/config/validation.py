@@ -27,6 +27,9 @@ MAX_PROFILES = 32
 """kube-scheduler has no limit. Each takes two milliseconds when the ConfigMap changes, during which
 nothing is scheduled."""
 
+_JITTER_FACTOR = 1.2
+"""A retry period of kube-scheduler's candidates is up to so many times as long (client-go)."""
+
 _TRACING_SCHEMES = frozenset({"", "dns:", "unix:", "unix-abstract:"})
 
 
@@ -86,6 +89,9 @@ def _leader_election_errors(election: LeaderElectionConfiguration) -> Iterator[C
         yield ConfigError("leaderElection.leaseDuration", election.lease_duration, expectation)
     if election.renew_deadline <= election.retry_period:
         expectation = f"longer than retryPeriod, {election.retry_period}"
+        yield ConfigError("leaderElection.renewDeadline", election.renew_deadline, expectation)
+    elif election.renew_deadline <= _JITTER_FACTOR * election.retry_period:
+        expectation = f"longer than {_JITTER_FACTOR} times retryPeriod, {election.retry_period}"
         yield ConfigError("leaderElection.renewDeadline", election.renew_deadline, expectation)
     if election.resource_lock != "leases":
         yield ConfigError("leaderElection.resourceLock", election.resource_lock, "leases")

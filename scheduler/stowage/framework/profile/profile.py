@@ -14,6 +14,7 @@ import msgspec
 
 from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.api.config.loading import (
+    API_VERSION,
     ConfigError,
     InvalidConfiguration,
     KubeSchedulerProfile,
@@ -47,6 +48,19 @@ ALL = "*"
 #: The plugin that ``disablePreemption`` takes out of a profile.
 PREEMPTION_PLUGIN = "DefaultPreemption"
 _TYPE_META = ("apiVersion", "kind")
+#: The arguments that are a kind of `API_VERSION`, and may say so.
+_KINDS_OF_ARGS = frozenset(
+    {
+        "DefaultPreemptionArgs",
+        "DynamicResourcesArgs",
+        "InterPodAffinityArgs",
+        "NodeAffinityArgs",
+        "NodeResourcesBalancedAllocationArgs",
+        "NodeResourcesFitArgs",
+        "PodTopologySpreadArgs",
+        "VolumeBindingArgs",
+    }
+)
 
 
 class ExtensionPoint(StrEnum):
@@ -286,7 +300,7 @@ def _check_set(path: str, plugins: PluginSet, registry: Registry) -> Iterator[Co
             yield ConfigError(f"{where}.name", setting.name, "a plugin not enabled here already")
         if (setting.weight or 0) < 0:
             yield ConfigError(f"{where}.weight", setting.weight, "at least 1")
-        if (setting.weight or 0) > INT32_MAX:
+        elif (setting.weight or 0) > INT32_MAX:
             # Sums of weighted scores must fit an int64.
             yield ConfigError(f"{where}.weight", setting.weight, f"at most {INT32_MAX}")
         seen.add(setting.name)
@@ -388,10 +402,18 @@ def _decode_all(
             continue
         path = f"{merged.path}.pluginConfig[{index}].args"
         args, errors = decode_args(kind, entry.args, path)
-        merged.errors += errors
+        merged.errors += [*_type_meta_errors(kind.__name__, entry.args, path), *errors]
         if not errors:
             decoded[entry.name] = args
     return decoded
+
+
+def _type_meta_errors(kind: str, args: Mapping[str, Any], path: str) -> Iterator[ConfigError]:
+    """Arguments of another kind or version, which may have fields of the same names."""
+    if kind in _KINDS_OF_ARGS:
+        for key, wanted in zip(_TYPE_META, (API_VERSION, kind), strict=True):
+            if args.get(key) not in (None, "", wanted):
+                yield ConfigError(f"{path}.{key}", args[key], wanted)
 
 
 def _args_of(name: str, registry: Registry) -> type[msgspec.Struct] | None:

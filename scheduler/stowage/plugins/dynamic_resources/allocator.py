@@ -395,7 +395,8 @@ class NodeSearch:
         return True
 
     def _is_consumed(self, device: DeviceId) -> bool:
-        return device in self._allocated.shares or device in self._consuming
+        # As upstream, a share of a device without capacities counts in this search only.
+        return bool(self._allocated.consumed.get(device)) or device in self._consuming
 
     def _take_counters(self, pool: Pool, device: DeviceInfo) -> bool:
         """Consume the counters of a device, if there is enough of each."""

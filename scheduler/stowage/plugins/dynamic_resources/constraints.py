@@ -10,7 +10,7 @@ from typing import Protocol
 
 from stowage.api.objects.device import DeviceConstraint
 from stowage.plugins.dynamic_resources.requests import Request
-from stowage.state.devices.device_info import AttributeValue, Signature
+from stowage.state.devices.device_info import UNKNOWN_VALUE, AttributeValue, Signature
 
 
 class Constraint(Protocol):
@@ -37,11 +37,16 @@ class MatchAttribute:
         self._value: AttributeValue | None = None
 
     def add(self, request: Request, device: Signature) -> bool:
-        """Take a device with the value of the others; the first sets the value."""
+        """Take a device with the value of the others; the first sets the value.
+
+        Values of unknown types are not equal to each other.
+        """
         if not _concerns(self._requests, request):
             return True
         value = device.attribute(self._attribute)
-        if value is None or (self._num_devices and value != self._value):
+        if value is None or (
+            self._num_devices and (value != self._value or value == UNKNOWN_VALUE)
+        ):
             return False
         self._value = value
         self._num_devices += 1
@@ -67,11 +72,16 @@ class DistinctAttribute:
         self._values: dict[str, AttributeValue] = {}
 
     def add(self, request: Request, device: Signature) -> bool:
-        """Take a device whose value no remembered one equals."""
+        """Take a device whose value no remembered one equals.
+
+        A value of an unknown type is not known to be different from any.
+        """
         if not _concerns(self._requests, request):
             return True
         value = device.attribute(self._attribute)
         if value is None or value in self._values.values():
+            return False
+        if value == UNKNOWN_VALUE and self._values:
             return False
         self._values[request.base_name] = value
         return True

@@ -54,6 +54,9 @@ class PoolId(NamedTuple):
 #: (type, value) of an attribute; versions are compared as text.
 AttributeValue: TypeAlias = tuple[str, str | int | bool]
 
+UNKNOWN_VALUE: AttributeValue = ("unknown", "")
+"""The value of an attribute of a type that this version does not know, such as a list."""
+
 
 class Signature:
     """What CEL expressions and capacity requests read of a device.
@@ -336,7 +339,9 @@ def _value(attribute: DeviceAttribute) -> AttributeValue:
         return "int", attribute.int_value
     if attribute.bool_value is not None:
         return "bool", attribute.bool_value
-    return "version", attribute.version_value or ""
+    if attribute.version_value is not None:
+        return "version", attribute.version_value
+    return UNKNOWN_VALUE
 
 
 def _signature_key(driver: str, device: Device) -> bytes:

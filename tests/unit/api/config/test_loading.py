@@ -174,6 +174,10 @@ def test_only_several_profiles_need_names() -> None:
             'leaderElection.renewDeadline: "2s" (expected longer than retryPeriod, 2s)',
         ),
         (
+            {"leaderElection": {"renewDeadline": "12s", "retryPeriod": "10s"}},
+            'leaderElection.renewDeadline: "12s" (expected longer than 1.2 times retryPeriod, 10s)',
+        ),
+        (
             {"leaderElection": {"retryPeriod": "0s"}},
             'leaderElection.retryPeriod: "0s" (expected longer than 0s)',
         ),
