@@ -102,7 +102,12 @@ def check_verb(method: str, target: Target) -> None:
     verb = _VERBS.get(method)
     if not target.name and method == "DELETE":
         verb = "deletecollection"
-    if verb is None or (not target.subresource and verb not in target.resource.verbs):
+    everywhere = target.resource.namespaced and target.namespace is None
+    if (
+        verb is None
+        or (not target.subresource and verb not in target.resource.verbs)
+        or (verb == "deletecollection" and everywhere)
+    ):
         raise errors.method_not_allowed()
 
 

@@ -281,7 +281,7 @@ class ApiServer:
             method,
             path if target else request.path,
             request.query,
-            request.content_type if method != "GET" and request.can_read_body else "",
+            _content_type(request) if method != "GET" and request.can_read_body else "",
             headers.get("Accept", ""),
             await _body(request) if target and method != "GET" else b"",
             user,
@@ -356,6 +356,11 @@ async def _response(request: web.BaseRequest, answer: Answer) -> web.Response:
         body, further = await compressed(body, wishes)
         headers.update(further)
     return web.Response(body=body, status=answer.status, headers=headers)
+
+
+def _content_type(request: web.BaseRequest) -> str:
+    """The media type of a body, without parameters; empty if the request names none."""
+    return request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
 def _too_many_requests() -> web.Response:
