@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 import yaml
 
 from simcluster.apiserver import errors

@@ -15,6 +15,13 @@ class _Loader(BoundedLoader):
         first: [pair for pair in pairs if pair[0] != f"{_TAG}timestamp"]
         for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+    yaml_constructors = {  # noqa: RUF012 - as yaml declares it
+        **yaml.SafeLoader.yaml_constructors,
+        f"{_TAG}binary": lambda loader, node: loader.construct_text(node),
+        f"{_TAG}set": yaml.SafeLoader.construct_yaml_map,
+        f"{_TAG}omap": yaml.SafeLoader.construct_yaml_seq,
+        f"{_TAG}pairs": yaml.SafeLoader.construct_yaml_seq,
+    }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """The mapping; numbers and booleans among its keys become texts."""
@@ -27,12 +34,6 @@ class _Loader(BoundedLoader):
     def construct_text(self, node: Any) -> str:
         """The text of a ``!!binary`` value."""
         return self.construct_yaml_binary(node).decode(errors="replace")
-
-
-_Loader.add_constructor(f"{_TAG}binary", _Loader.construct_text)
-_Loader.add_constructor(f"{_TAG}set", _Loader.construct_yaml_map)
-_Loader.add_constructor(f"{_TAG}omap", _Loader.construct_yaml_seq)
-_Loader.add_constructor(f"{_TAG}pairs", _Loader.construct_yaml_seq)
 
 
 def _key(key: object) -> str:
