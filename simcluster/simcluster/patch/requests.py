@@ -17,7 +17,7 @@ from simcluster.patch.apply import Writer, apply
 from simcluster.patch.apply.field_sets import MissingKeyError
 from simcluster.patch.merge_patch import json_merge, json_patch
 from simcluster.patch.strategic_merge import go_text, strategic_merge
-from simcluster.schema import DecodingError, Struct, conform, json_word, num_keys
+from simcluster.schema import DecodingError, Struct, conform, json_word, num_keys, struct_of
 from simcluster.store.registry import DIRECT, Registry, WriteOptions
 from simcluster.store.store import Stored
 
@@ -190,6 +190,23 @@ def _invalid_patch(request: PatchRequest, obj: Json, why: str) -> errors.ApiErro
     else:
         shown = msgspec.json.encode(obj).decode()
     return errors.invalid("", "", "", [errors.invalid_value("patch", shown, why)])
+
+
+def check_patched(obj: Json, kind: str) -> None:
+    """Make a patched part of an object, such as its ``Scale``, conform to its type, in place.
+
+    Raises:
+        ApiError: 422, a value is of the wrong type.
+    """
+    struct = struct_of(kind)
+    if struct is None:
+        return
+    try:
+        conform(obj, struct)
+    except DecodingError as error:
+        shown = msgspec.json.encode(obj).decode()
+        why = errors.invalid_value("patch", shown, str(error))
+        raise errors.invalid("", "", "", [why]) from error
 
 
 def _check_identity(resource: Resource, after: Json) -> None:
