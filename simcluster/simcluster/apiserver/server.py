@@ -91,7 +91,11 @@ class ServerOptions(AccessOptions):
         if self.cert_file is None:
             return None
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(self.cert_file, self.key_file)
+        try:
+            context.load_cert_chain(self.cert_file, self.key_file)
+        except OSError as error:
+            why = f"{self.cert_file} and {self.key_file}: expected a PEM certificate and its key"
+            raise ValueError(f"{why}; {error}") from error
         return context
 
 
