@@ -64,7 +64,9 @@ def test_a_pending_pod_keeps_the_message_of_its_condition() -> None:
     waiting = make_pod("waiting", cpu="9")
     first = what_if(loaded_cluster(make_node("n", cpu="4")), Question(objects=created(waiting)))
     message = first.pending[0].message
-    conditions = (Condition(type="PodScheduled", status="False", message=message),)
+    conditions = (
+        Condition(type="PodScheduled", status="False", reason="Unschedulable", message=message),
+    )
     status = replace(waiting.status, conditions=conditions)
     cluster = loaded_cluster(make_node("n", cpu="4"), replace(waiting, status=status))
     (pending,) = what_if(cluster, Question()).pending
