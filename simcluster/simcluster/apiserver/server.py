@@ -43,6 +43,7 @@ from simcluster.store.watch import WatcherRegistry
 MAX_BODY_BYTES = 3 * 1024 * 1024
 BODY_TIMEOUT_S = 60.0
 _AUDIT_ID_LENGTH = 64
+_MAX_HEAD_BYTES = 1 << 20  # of a request line or of a header, as in a Go server
 _LOOPBACK = ("127.", "localhost", "::1")
 
 log = structlog.get_logger(__name__)
@@ -158,6 +159,8 @@ class ApiServer:
             request_factory=_make_request,
             handler_cancellation=True,
             access_log=None,
+            max_line_size=_MAX_HEAD_BYTES,
+            max_field_size=_MAX_HEAD_BYTES,
         )
         self._runner = web.ServerRunner(self._http, shutdown_timeout=0.5)
         await self._runner.setup()
@@ -243,8 +246,8 @@ class ApiServer:
         if "Impersonate-User" in request.headers or "Impersonate-Group" in request.headers:
             user = impersonated(
                 user,
-                request.headers.get("Impersonate-User", ""),
-                request.headers.getall("Impersonate-Group", []),
+                _text(request.headers.get("Impersonate-User", "")),
+                list(map(_text, request.headers.getall("Impersonate-Group", []))),
                 self.access.check_attributes,
             )
         self.access.check(user, request.method, path, request.query)
@@ -289,7 +292,7 @@ class ApiServer:
             headers.get("Accept", ""),
             await _body(request) if target and method != "GET" else b"",
             user,
-            headers.get("User-Agent", ""),
+            _text(headers.get("User-Agent", "")),
             "upgrade" in headers.get("Connection", "").lower(),
             headers.get("If-None-Match", ""),
         )
@@ -365,6 +368,11 @@ async def _response(request: web.BaseRequest, answer: Answer) -> web.Response:
 def _content_type(request: web.BaseRequest) -> str:
     """The media type of a body, without parameters; empty if the request names none."""
     return request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+
+def _text(header: str) -> str:
+    """A header's value, in which bytes that are no UTF-8 arrive as surrogates."""
+    return header.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _too_many_requests() -> web.Response:

@@ -430,6 +430,12 @@ async def test_yaml_aliases_do_not_expand_without_bound(http: ApiClient) -> None
     assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
 
 
+async def test_a_selector_may_be_long(http: ApiClient) -> None:
+    wanted = ",".join(f"value-{number}" for number in range(5000))
+    reply = await http.get(f"{PODS}?labelSelector=app+in+({wanted})")
+    assert (reply.status, reply.body["items"]) == (200, [])
+
+
 async def test_keys_of_yaml_are_texts(http: ApiClient) -> None:
     body = b'metadata: {name: keys}\ndata: {1: "x", true: "y", n: "z"}'
     reply = await http.request("POST", f"{CONFIG_MAPS}?dryRun=All", body, "application/yaml")
