@@ -27,6 +27,7 @@ from stowage.analysis.virtual_cluster import Preempted, VirtualCluster
 from stowage.api.objects.pod_groups import member_of
 from stowage.state.snapshot import Snapshot
 
+_GATED = "Scheduling is blocked due to non-empty scheduling gates"
 AFTER_THE_CHANGES = "evaluated after the changes"
 
 
@@ -173,9 +174,7 @@ def _answer(
         if not before or key in moved
     ]
     pending = [
-        StillPending(
-            key, cluster.messages.get(key, ""), moved.get(key, ""), _shortages(cluster, key)
-        )
+        StillPending(key, _message(cluster, key), moved.get(key, ""), _shortages(cluster, key))
         for key in cluster.pods.pending()
     ]
     extenders = ("extenders are not asked",) if cluster.engine.state.extenders else ()
@@ -191,6 +190,20 @@ def _answer(
         extenders,
         _groups(cluster, {*(each.pod for each in placed), *(each.pod for each in pending)}),
     )
+
+
+def _message(cluster: VirtualCluster, key: str) -> str:
+    """Why a pod is pending.
+
+    Its condition says so if no attempt changed it; the API server gives it to gated pods.
+    """
+    pod = cluster.objects.pod(key)
+    if key in cluster.messages or pod is None:
+        return cluster.messages.get(key, "")
+    if pod.spec.scheduling_gates:
+        return _GATED
+    conditions = [each for each in pod.status.conditions if each.type == "PodScheduled"]
+    return conditions[-1].message if conditions else ""
 
 
 def _groups(cluster: VirtualCluster, keys: Collection[str]) -> tuple[GroupExplanation, ...]:

@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 import yaml
 
 from simcluster.apiserver import errors
 from simcluster.apiserver.json_errors import json_error
+from simcluster.apiserver.json_text import JsonError, load_json
 from simcluster.apiserver.yaml_text import load_yaml
 from simcluster.crds.apply_types import object_type
 from simcluster.crds.rules import unknown_field_warnings
@@ -16,11 +16,19 @@ from simcluster.crds.schema import unknown_fields
 from simcluster.kinds.catalog import BY_KIND
 from simcluster.kinds.resources import Resource
 from simcluster.protobuf.decoding import MEDIA_TYPE, decode_protobuf
-from simcluster.schema import DecodingError, Problems, Struct, conform, struct_of, type_of_kind
+from simcluster.schema import (
+    DecodingError,
+    Problems,
+    Struct,
+    conform,
+    json_word,
+    struct_of,
+    type_of_kind,
+)
 
 Json = dict[str, Any]
 
-_BODY_TYPES = frozenset(("", "application/json", "application/yaml", "application/octet-stream"))
+_BODY_TYPES = frozenset(("", "application/json", "application/yaml"))
 _SUMMARY_LENGTH = 30
 _MAX_MANAGER_BYTES = 128
 _DIRECTIVES = ("", "Ignore", "Strict", "Warn")
@@ -44,7 +52,7 @@ def apply_type_of(resource: Resource) -> Struct:
 
 
 def check_options(query: Mapping[str, str], kind: str) -> None:
-    """Refuse unknown values of ``dryRun`` and ``fieldValidation``, and a long ``fieldManager``.
+    """Refuse unknown values of ``dryRun`` and ``fieldValidation``, and a bad ``fieldManager``.
 
     Raises:
         ApiError: 422.
@@ -55,10 +63,22 @@ def check_options(query: Mapping[str, str], kind: str) -> None:
         found.append(errors.unsupported_value("dryRun", [dry_run], ("All",)))
     if directive not in _DIRECTIVES:
         found.append(errors.unsupported_value("fieldValidation", directive, _DIRECTIVES))
-    if len(query.get("fieldManager", "")) > _MAX_MANAGER_BYTES:
-        found.append(errors.too_long("fieldManager", _MAX_MANAGER_BYTES))
+    found += _manager_errors(query.get("fieldManager", ""))
     if found:
         raise errors.invalid("meta.k8s.io", kind, "", found)
+
+
+def _manager_errors(manager: str) -> list[errors.FieldError]:
+    found = []
+    if len(manager.encode(errors="replace")) > _MAX_MANAGER_BYTES:
+        found.append(errors.too_long("fieldManager", _MAX_MANAGER_BYTES))
+    position = 0
+    for character in manager:
+        if not character.isprintable():
+            why = f"invalid character U+{ord(character):04X} (at position {position})"
+            found.append(errors.invalid_value("fieldManager", manager, why))
+        position += len(character.encode(errors="replace"))
+    return found
 
 
 def decode_body(body: bytes, content_type: str, kind: str = "") -> Json:
@@ -75,19 +95,25 @@ def decode_body(body: bytes, content_type: str, kind: str = "") -> Json:
         raise errors.unsupported_media_type(("application/json", "application/yaml", MEDIA_TYPE))
     try:
         is_yaml = content_type == "application/yaml"
-        decoded = load_yaml(body) if is_yaml else msgspec.json.decode(body)
+        decoded = load_yaml(body) if is_yaml else load_json(body)
     except yaml.YAMLError as error:
         raise _unrecognized(_yaml_error(error), body, kind) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _unrecognized(_NO_TYPE + json_error(body), body, kind) from error
+    except JsonError as error:
+        raise _unrecognized(_NO_TYPE + str(error), body, kind) from error
+    if decoded is None:
+        return {}
     if not isinstance(decoded, dict):
-        word = "array" if isinstance(decoded, list) else type(decoded).__name__
         target = (
             'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
             '"json:\\"kind,omitempty\\"" }'
         )
-        why = f"json: cannot unmarshal {word} into Go value of type {target}"
+        why = f"json: cannot unmarshal {json_word(decoded)} into Go value of type {target}"
         raise _unrecognized(_NO_TYPE + why, body, kind)
+    for key in ("apiVersion", "kind"):
+        if not isinstance(decoded.get(key) or "", str):
+            word = json_word(decoded[key])
+            why = f"json: cannot unmarshal {word} into Go struct field .{key} of type string"
+            raise _unrecognized(_NO_TYPE + why, body, kind)
     return decoded
 
 
@@ -207,9 +233,13 @@ def read_delete_options(body: bytes, content_type: str) -> Json:
     """The options in the body of a DELETE; none in an empty one.
 
     Raises:
-        ApiError: 400, a value is of the wrong type; 415.
+        ApiError: 400, a value is of the wrong type; 415; 500, they are of another kind.
     """
     options = decode_body(body, content_type)
+    kind = options.get("kind") or "DeleteOptions"
+    if kind != "DeleteOptions":
+        version = options.get("apiVersion") or "v1"
+        raise errors.internal(f'no kind "{kind}" is registered for version "{version}"')
     _conformed(options, struct_of("DeleteOptions"), "")
     return options
 

@@ -13,7 +13,6 @@ from simcluster.apiserver import errors
 from simcluster.apiserver.bodies import (
     apply_type_of,
     check_options,
-    decode_body,
     read_delete_options,
     read_object,
     read_part,
@@ -48,6 +47,7 @@ from simcluster.patch.requests import (
     PatchRequest,
     apply_object,
     check_content_type,
+    check_patched,
     decode_patch,
     patch_object,
     patched,
@@ -102,7 +102,12 @@ def check_verb(method: str, target: Target) -> None:
     verb = _VERBS.get(method)
     if not target.name and method == "DELETE":
         verb = "deletecollection"
-    if verb is None or (not target.subresource and verb not in target.resource.verbs):
+    everywhere = target.resource.namespaced and target.namespace is None
+    if (
+        verb is None
+        or (not target.subresource and verb not in target.resource.verbs)
+        or (verb == "deletecollection" and everywhere)
+    ):
         raise errors.method_not_allowed()
 
 
@@ -147,7 +152,8 @@ class Endpoints:
             body = self._part(request, "binding")
             name = (body.get("metadata") or {}).get("name", "")
             return self._bind(request, target.namespace, name, body)
-        body = decode_body(request.body, request.content_type)
+        versions = (f"{target.group}/{target.version}",)
+        body = read_part(request.body, request.content_type, target.kind, versions)
         now = self._registry.clock.now()
         return Answer(201, encode(review(target, body, request.user, self._access, now)))
 
@@ -394,7 +400,8 @@ class Endpoints:
     def _finalize(self, request: ApiRequest, target: Target) -> Answer:
         """Set a namespace's ``spec.finalizers``; a terminating namespace without any is removed."""
         current = self._registry.get(target.resource, "", target.name)
-        spec = decode_body(request.body, request.content_type).get("spec") or {}
+        body = read_part(request.body, request.content_type, "Namespace", ("v1",))
+        spec = body.get("spec") or {}
         obj = {**current.obj, "spec": spec}
         if not spec.get("finalizers") and current.obj["metadata"].get("deletionTimestamp"):
             last = self._registry.store.remove(target.resource.stored_in, current)
@@ -413,6 +420,7 @@ class Endpoints:
             check_content_type(resource, request.content_type)
             patch = decode_patch(request.content_type, request.body)
             scale = patched(scale_of(resource, current), request.content_type, patch, None)
+            check_patched(scale, "Scale")
         else:
             raise errors.method_not_allowed()
         self._registry.check_address(resource, target.namespace or "", target.name, scale)

@@ -69,9 +69,25 @@ def forbidden_field(field: str, detail: str) -> FieldError:
     return FieldError(field, "FieldValueForbidden", f"Forbidden: {detail}")
 
 
+_ESCAPES = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
+
+
 def _shown(value: object) -> str:
-    """A value as JSON, which is also how Go quotes a text."""
-    return msgspec.json.encode(value).decode()
+    """A value as JSON, or a text as Go quotes it."""
+    if not isinstance(value, str):
+        return msgspec.json.encode(value).decode()
+    return f'"{"".join(map(_escaped, value))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return f"\\{_ESCAPES[character]}"
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 class ApiError(Exception):

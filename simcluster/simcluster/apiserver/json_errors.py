@@ -6,6 +6,7 @@ import re
 _END = "unexpected end of JSON input"
 _WORDS = {
     "Expecting value": "looking for beginning of value",
+    "Unexpected UTF-8 BOM (decode using utf-8-sig)": "looking for beginning of value",
     "Expecting property name enclosed in double quotes": (
         "looking for beginning of object key string"
     ),
@@ -17,6 +18,7 @@ _WORDS = {
     "Invalid \\escape": "in string escape code",
     "Invalid \\uXXXX escape": "in \\u hexadecimal character escape",
 }
+_TOO_DEEP = "exceeded max depth"
 _LITERALS = {"t": "true", "f": "false", "n": "null"}
 _STRING_OR_CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"|\[[^\[\]{}]*\]|\{[^\[\]{}]*\}', re.DOTALL)
 
@@ -28,7 +30,11 @@ def json_error(body: bytes) -> str:
     """
     text = body.decode(errors="replace")
     try:
-        json.loads(text)
+        json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        return _TOO_DEEP
+    except _ConstantError as error:
+        return str(error)
     except json.JSONDecodeError as error:
         where, rest = _WORDS.get(error.msg.removesuffix(": ")), text[error.pos :]
         if where is None or not rest.strip():
@@ -39,6 +45,17 @@ def json_error(body: bytes) -> str:
             where = "after array element"
         return f"invalid character {_quoted(rest[0])} {where}"
     return _END
+
+
+class _ConstantError(Exception):
+    """A constant of Python that JSON does not have; the message is Go's."""
+
+
+def _refuse_constant(name: str) -> None:
+    """Refuse ``NaN``, ``Infinity`` and ``-Infinity``, which Python reads."""
+    if name[0] == "-":
+        raise _ConstantError("invalid character 'I' in numeric literal")
+    raise _ConstantError(f"invalid character '{name[0]}' looking for beginning of value")
 
 
 def _literal_error(rest: str, literal: str) -> str:
@@ -58,7 +75,8 @@ def _is_in_array(text: str) -> bool:
 
 
 def _quoted(character: str) -> str:
-    """A character as Go quotes it."""
+    """A character as Go quotes it, which looks at its first byte only."""
+    character = chr(character.encode()[0])
     if character == "'":
         return "'\\''"
     return f"'{character}'" if character.isprintable() else repr(character)

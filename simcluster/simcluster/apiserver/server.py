@@ -43,6 +43,7 @@ from simcluster.store.watch import WatcherRegistry
 MAX_BODY_BYTES = 3 * 1024 * 1024
 BODY_TIMEOUT_S = 60.0
 _AUDIT_ID_LENGTH = 64
+_MAX_HEAD_BYTES = 1 << 20  # of a request line or of a header, as in a Go server
 _LOOPBACK = ("127.", "localhost", "::1")
 _LOOPBACK_OF_UNSPECIFIED = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
@@ -92,7 +93,11 @@ class ServerOptions(AccessOptions):
         if self.cert_file is None:
             return None
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(self.cert_file, self.key_file)
+        try:
+            context.load_cert_chain(self.cert_file, self.key_file)
+        except OSError as error:
+            why = f"{self.cert_file} and {self.key_file}: expected a PEM certificate and its key"
+            raise ValueError(f"{why}; {error}") from error
         return context
 
 
@@ -156,6 +161,8 @@ class ApiServer:
             request_factory=_make_request,
             handler_cancellation=True,
             access_log=None,
+            max_line_size=_MAX_HEAD_BYTES,
+            max_field_size=_MAX_HEAD_BYTES,
         )
         self._runner = web.ServerRunner(self._http, shutdown_timeout=0.5)
         await self._runner.setup()
@@ -241,8 +248,8 @@ class ApiServer:
         if "Impersonate-User" in request.headers or "Impersonate-Group" in request.headers:
             user = impersonated(
                 user,
-                request.headers.get("Impersonate-User", ""),
-                request.headers.getall("Impersonate-Group", []),
+                _text(request.headers.get("Impersonate-User", "")),
+                list(map(_text, request.headers.getall("Impersonate-Group", []))),
                 self.access.check_attributes,
             )
         self.access.check(user, request.method, path, request.query)
@@ -283,11 +290,11 @@ class ApiServer:
             method,
             path if target else request.path,
             request.query,
-            request.content_type if method != "GET" and request.can_read_body else "",
+            _content_type(request) if method != "GET" and request.can_read_body else "",
             headers.get("Accept", ""),
             await _body(request) if target and method != "GET" else b"",
             user,
-            headers.get("User-Agent", ""),
+            _text(headers.get("User-Agent", "")),
             "upgrade" in headers.get("Connection", "").lower(),
             headers.get("If-None-Match", ""),
         )
@@ -358,6 +365,16 @@ async def _response(request: web.BaseRequest, answer: Answer) -> web.Response:
         body, further = await compressed(body, wishes)
         headers.update(further)
     return web.Response(body=body, status=answer.status, headers=headers)
+
+
+def _content_type(request: web.BaseRequest) -> str:
+    """The media type of a body, without parameters; empty if the request names none."""
+    return request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+
+def _text(header: str) -> str:
+    """A header's value, in which bytes that are no UTF-8 arrive as surrogates."""
+    return header.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _too_many_requests() -> web.Response:

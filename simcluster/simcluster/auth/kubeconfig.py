@@ -71,6 +71,8 @@ def read_kubeconfig(path: Path) -> Json:
     """
     if not path.exists():
         return {}
+    if not path.is_file():
+        raise ValueError(f"{path} exists and is no file (expected a kubeconfig, or no file)")
     try:
         found = yaml.safe_load(path.read_text()) or {}
     except (yaml.YAMLError, UnicodeDecodeError):

@@ -1,6 +1,7 @@
 """Users, their groups, and the file with their tokens."""
 
 import csv
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,7 +47,11 @@ def parse_token_file(path: Path) -> Mapping[str, User]:
         ValueError: a line has too few columns, or an empty token or user.
     """
     users: dict[str, User] = {}
-    with path.open(encoding="utf-8", newline="") as file:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: {error}") from error
+    with io.StringIO(text, newline="") as file:
         lines = csv.reader(file)
         for line in lines:
             if not line or line[0].startswith("#"):

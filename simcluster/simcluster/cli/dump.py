@@ -68,13 +68,17 @@ def dump(
         del seen["secrets"]
     try:
         items, notes = asyncio.run(_read(list(seen.values()), kubeconfig))
-        write_items(file, items)
+        if items or not notes:
+            write_items(file, items)
     except (OSError, ConfigException, *FAILURES) as error:
         text = str(error) or "the API server does not answer"
         console.print(f"[red]not written:[/red] {escape(text)}", soft_wrap=True)
         raise typer.Exit(1) from error
     for note in notes:
         console.print(escape(note), soft_wrap=True)
+    if notes and not items:
+        console.print("[red]not written:[/red] nothing could be read")
+        raise typer.Exit(1)
     console.print(f"{len(items)} objects in {file}", soft_wrap=True)
 
 

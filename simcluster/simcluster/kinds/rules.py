@@ -17,7 +17,7 @@ from simcluster.store.store import Store
 from simcluster.validation.device_claims import DEVICE_CLAIMS, validate_claim_status
 from simcluster.validation.device_slices import DEVICE_SLICES
 from simcluster.validation.events import EVENTS
-from simcluster.validation.kinds import KINDS
+from simcluster.validation.kinds import KINDS, validate_node_status
 from simcluster.validation.pod_groups import POD_GROUPS
 from simcluster.validation.pod_updates import validate_pod_status_update, validate_pod_update
 from simcluster.validation.pods import validate_pod
@@ -92,7 +92,7 @@ _ADMISSION: dict[str, dict[str, Any]] = {
         "validate_status": validate_pod_status_update,
         "keep_on_status_update": keep_pod_status,
     },
-    "nodes": {"admit": admission.admit_node},
+    "nodes": {"admit": admission.admit_node, "validate_status": validate_node_status},
     "namespaces": {"admit": admission.admit_namespace, "keep_on_update": admission.keep_namespace},
     "services": {"admit": admission.admit_service, "keep_on_update": admission.keep_service},
     "persistentvolumeclaims": {"admit": volumes.admit_claim},

@@ -28,6 +28,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from simcluster.apiserver.yaml_text import load_yaml
 from simcluster.kubelet.csi_nodes import CSI_DRIVERS
 from simcluster.kubelet.device_slices import DEVICES, DeviceGroup, problems_of
 from simcluster.kubelet.node_state import (
@@ -84,7 +85,7 @@ def read_node_file(path: Path) -> list[Json]:
         ValueError: it is no list of groups; the text names the field and the expected value.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = load_yaml(path.read_bytes())
         groups = msgspec.convert(content, list[NodeGroup])
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: {error}") from error

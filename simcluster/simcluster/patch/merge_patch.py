@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 from simcluster.apiserver.errors import bad_request, rejected, too_many_operations
+from simcluster.schema import json_word
 
 Json = dict[str, Any]
 
@@ -30,8 +31,10 @@ def json_patch(target: Json, operations: object) -> Json:
         ApiError: 400, ``operations`` is no list of operations; 413, there are too many; 422, one
             of them does not apply.
     """
+    if operations is None:
+        operations = []
     if not isinstance(operations, list):
-        word = "object" if isinstance(operations, dict) else "string"
+        word = json_word(operations)
         where = "Go value of type []handlers.jsonPatchOp"
         raise bad_request(f"error decoding patch: json: cannot unmarshal {word} into {where}")
     if len(operations) > MAX_OPERATIONS:

@@ -9,7 +9,7 @@ import yaml
 from simcluster.apiserver import errors
 from simcluster.apiserver.bodies import apply_type_of, conform_to, duplicate_fields, type_of
 from simcluster.apiserver.event_conversion import to_core, to_events_v1
-from simcluster.apiserver.json_errors import json_error
+from simcluster.apiserver.json_text import JsonError, load_json
 from simcluster.apiserver.yaml_text import load_yaml
 from simcluster.kinds.resources import EVENTS_V1, Resource
 from simcluster.kinds.warnings import warnings_on_create, warnings_on_update
@@ -17,7 +17,7 @@ from simcluster.patch.apply import Writer, apply
 from simcluster.patch.apply.field_sets import MissingKeyError
 from simcluster.patch.merge_patch import json_merge, json_patch
 from simcluster.patch.strategic_merge import go_text, strategic_merge
-from simcluster.schema import DecodingError, Struct, conform, num_keys
+from simcluster.schema import DecodingError, Struct, conform, json_word, num_keys, struct_of
 from simcluster.store.registry import DIRECT, Registry, WriteOptions
 from simcluster.store.store import Stored
 
@@ -85,12 +85,12 @@ def decode_patch(content_type: str, body: bytes) -> object:
         ApiError: 400.
     """
     try:
-        patch: object = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+        patch = load_json(body)
+    except JsonError as error:
         prefix = "" if content_type == STRATEGIC_MERGE_PATCH else "error decoding patch: "
-        raise errors.bad_request(prefix + json_error(body)) from error
+        raise errors.bad_request(f"{prefix}{error}") from error
     if content_type != JSON_PATCH and not isinstance(patch, dict):
-        word = "array" if isinstance(patch, list) else "string"
+        word = json_word(patch)
         prefix = "error decoding patch: " if content_type == MERGE_PATCH else ""
         target = "Go value of type map[string]interface {}"
         raise errors.bad_request(f"{prefix}json: cannot unmarshal {word} into {target}")
@@ -186,10 +186,27 @@ def _strict_errors(request: PatchRequest, patch: object, unknown: list[str]) -> 
 
 def _invalid_patch(request: PatchRequest, obj: Json, why: str) -> errors.ApiError:
     if request.content_type == STRATEGIC_MERGE_PATCH:
-        shown = go_text(msgspec.json.decode(request.body))
+        shown = go_text(load_json(request.body))
     else:
         shown = msgspec.json.encode(obj).decode()
     return errors.invalid("", "", "", [errors.invalid_value("patch", shown, why)])
+
+
+def check_patched(obj: Json, kind: str) -> None:
+    """Make a patched part of an object, such as its ``Scale``, conform to its type, in place.
+
+    Raises:
+        ApiError: 422, a value is of the wrong type.
+    """
+    struct = struct_of(kind)
+    if struct is None:
+        return
+    try:
+        conform(obj, struct)
+    except DecodingError as error:
+        shown = msgspec.json.encode(obj).decode()
+        why = errors.invalid_value("patch", shown, str(error))
+        raise errors.invalid("", "", "", [why]) from error
 
 
 def _check_identity(resource: Resource, after: Json) -> None:
@@ -220,6 +237,13 @@ def apply_object(
         ApiError: 400, 409, 422 or 500.
     """
     config = _configuration(resource, address, request)
+    uid = config["metadata"].get("uid")
+    if current is None and uid:
+        why = (
+            f"uid mismatch: the provided object specified uid {uid}, and no existing object was "
+            "found"
+        )
+        raise errors.conflict(resource, address[1], why)
     struct = apply_type_of(resource)
     live = None if current is None else current.whole
     if live is not None and resource is EVENTS_V1:
@@ -248,12 +272,13 @@ def _configuration(resource: Resource, address: tuple[str, str], request: PatchR
     except yaml.YAMLError as error:
         raise errors.bad_request(f"error decoding YAML: {error}") from error
     if not isinstance(config, dict):
-        word = "array" if isinstance(config, list) else "string"
+        word = json_word(config)
         raise errors.bad_request(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
             f"unmarshal {word} into Go value of type map[string]interface {{}}"
         )
     version = config.get("apiVersion") or ""
+    kind = config.get("kind") or ""
     if version != resource.api_version:
         raise errors.bad_request(
             "Incorrect version specified in apply patch. Specified patch version: "
@@ -262,6 +287,9 @@ def _configuration(resource: Resource, address: tuple[str, str], request: PatchR
     metadata = config.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise errors.bad_request("metadata.managedFields must be nil")
+    if kind != resource.kind:
+        why = f"expected {resource.kind}"
+        raise errors.internal(_untyped(resource, address, why, str(kind)))
     named = _decoded_again(config)
     config = _decoded_again(config)
     _check_typed(resource, address, config)
@@ -297,8 +325,11 @@ def _check_typed(resource: Resource, address: tuple[str, str], config: Json) -> 
         raise errors.internal(_untyped(resource, address, text))
 
 
-def _untyped(resource: Resource, address: tuple[str, str], why: str) -> str:
+def _untyped(
+    resource: Resource, address: tuple[str, str], why: str, kind: str | None = None
+) -> str:
     namespace, name = address
+    kind = resource.kind if kind is None else kind
     group = f"{resource.group}/" if resource.group else "/"
-    place = f"{namespace}/{name}; {group}{resource.version}, Kind={resource.kind}"
+    place = f"{namespace}/{name}; {group}{resource.version}, Kind={kind}"
     return f"failed to create typed patch object ({place}): {why}"

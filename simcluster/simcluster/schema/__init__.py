@@ -9,7 +9,7 @@
 """
 
 from simcluster.schema.decoding import Problems, conform, num_keys
-from simcluster.schema.scalars import DecodingError
+from simcluster.schema.scalars import DecodingError, json_word
 from simcluster.schema.types import (
     DEDUCED,
     ListType,
@@ -31,6 +31,7 @@ __all__ = [
     "Struct",
     "Type",
     "conform",
+    "json_word",
     "num_keys",
     "struct_of",
     "type_of_kind",

@@ -34,7 +34,7 @@ class DecodingError(ValueError):
         expected = struct.go_type(field) if is_field else _go_name(type_)
         name = struct.name.rpartition(".")[2]
         where = f"Go struct field {name}.{place}"
-        return cls(f"json: cannot unmarshal {_word(value)} into {where} of type {expected}")
+        return cls(f"json: cannot unmarshal {json_word(value)} into {where} of type {expected}")
 
 
 def _go_name(type_: Type) -> str:
@@ -47,7 +47,8 @@ def _go_name(type_: Type) -> str:
     return go_type("", "", type_.kind)
 
 
-def _word(value: Any) -> str:
+def json_word(value: Any) -> str:
+    """The JSON type of a value, as Go's messages name it."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
@@ -111,7 +112,7 @@ def _quantity(value: Any, _kind: str) -> str:
 
 def _time(value: Any, kind: str) -> str | None:
     if not isinstance(value, str):
-        message = f"json: cannot unmarshal {_word(value)} into Go value of type string"
+        message = f"json: cannot unmarshal {json_word(value)} into Go value of type string"
         raise DecodingError(message)
     if not value:
         return None
@@ -130,7 +131,7 @@ def _time(value: Any, kind: str) -> str | None:
 def _int_or_string(value: Any, _kind: str) -> int | str:
     if isinstance(value, str) or type(value) is int:
         return value
-    raise DecodingError(f"json: cannot unmarshal {_word(value)} into Go value of type int32")
+    raise DecodingError(f"json: cannot unmarshal {json_word(value)} into Go value of type int32")
 
 
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
@@ -139,7 +140,9 @@ _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 
 def _bytes(value: Any, _kind: str) -> str:
     if not isinstance(value, str):
-        raise DecodingError(f"json: cannot unmarshal {_word(value)} into Go value of type []uint8")
+        raise DecodingError(
+            f"json: cannot unmarshal {json_word(value)} into Go value of type []uint8"
+        )
     text = value.replace("\n", "").replace("\r", "")
     if not _BASE64.fullmatch(text):
         found = _NOT_BASE64.search(text.rstrip("="))

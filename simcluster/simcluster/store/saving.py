@@ -44,6 +44,10 @@ def write_items(path: Path, items: Iterable[bytes]) -> None:
     Raises:
         OSError: the file cannot be written.
     """
+    if path.exists() and not path.is_file():  # a pipe or a device is not to be replaced
+        with path.open("wb") as stream:
+            stream.writelines(_list_of(items))
+        return
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with unfinished.open("wb") as file:

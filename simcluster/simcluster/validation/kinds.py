@@ -34,6 +34,24 @@ def _node_kept(new: Json, old: Json) -> Errors:
             yield errors.forbidden_field(f"spec.{field}", detail)
 
 
+def _distinct_addresses(new: Json, _old: Json) -> Errors:
+    seen = []
+    for position, address in enumerate((new.get("status") or {}).get("addresses") or ()):
+        shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
+        if shown in seen:
+            yield errors.duplicate_value(f"status.addresses[{position}]", shown)
+        seen.append(shown)
+
+
+_NODE_RESOURCES = rules.inside("status", amounts("capacity"), amounts("allocatable"))
+_NODE_STATUS = rules.validation(_NODE_RESOURCES, after=(_distinct_addresses,))
+
+
+def validate_node_status(new: Json, old: Json) -> list[errors.FieldError]:
+    """Errors of a change to the status of a node."""
+    return _NODE_STATUS.update(new, old)
+
+
 def _keys(field: str) -> Rule:
     def rule(obj: Json, _path: str) -> Errors:
         for key in obj.get(field) or ():
@@ -173,8 +191,8 @@ def _parameters_kept(field: str) -> UpdateRule:
 KINDS = {
     "nodes": rules.validation(
         _node_spec,
-        rules.inside("status", amounts("capacity"), amounts("allocatable")),
-        after=(_node_kept,),
+        _NODE_RESOURCES,
+        after=(_node_kept, _distinct_addresses),
     ),
     "configmaps": rules.validation(
         _keys("data"),

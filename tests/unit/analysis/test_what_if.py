@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from msgspec.structs import replace
 
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.explain_pod import NotInCluster
 from stowage.analysis.what_if import KeptPod, Question, StillPending, WhatIfAnswer, what_if
-from stowage.api.objects.meta import ApiStruct, LabelSelector, ObjectMeta
+from stowage.api.objects.meta import ApiStruct, Condition, LabelSelector, ObjectMeta
 from stowage.api.objects.policy import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
@@ -57,6 +58,26 @@ def test_new_pods_go_where_the_scheduler_would_put_them() -> None:
     assert pending.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
     assert (answer.before.placed, answer.after.placed, answer.after.pending) == (0, 2, 1)
     assert answer.after.utilisation["cpu"] == 0.8
+
+
+def test_a_pending_pod_keeps_the_message_of_its_condition() -> None:
+    waiting = make_pod("waiting", cpu="9")
+    first = what_if(loaded_cluster(make_node("n", cpu="4")), Question(objects=created(waiting)))
+    message = first.pending[0].message
+    conditions = (
+        Condition(type="PodScheduled", status="False", reason="Unschedulable", message=message),
+    )
+    status = replace(waiting.status, conditions=conditions)
+    cluster = loaded_cluster(make_node("n", cpu="4"), replace(waiting, status=status))
+    (pending,) = what_if(cluster, Question()).pending
+    assert message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert pending.message == message
+
+
+def test_a_gated_pod_waits_for_its_gates() -> None:
+    gated = created(make_pod("gated", gates=["g"]))
+    (pending,) = what_if(loaded_cluster(make_node("n")), Question(objects=gated)).pending
+    assert pending.message == "Scheduling is blocked due to non-empty scheduling gates"
 
 
 def test_a_tie_is_marked() -> None:

@@ -99,3 +99,15 @@ def test_flags_that_cannot_be_are_refused(flags: list[str], message: str, tmp_pa
     result = CliRunner().invoke(app, words)
     assert result.exit_code in (1, 2)
     assert message in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("kubeconfig", [b"{}", b"\xa9"])
+def test_an_address_is_printed_only_of_a_cluster_that_answers(
+    kubeconfig: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_bytes(kubeconfig)
+    result = CliRunner().invoke(app, ["--kubeconfig", str(path)])
+    assert result.exit_code == 1
+    assert f"the kubeconfig {path} cannot be used" in " ".join(result.output.split())
+    assert "the console is at" not in result.output

@@ -162,6 +162,15 @@ def test_a_recording_without_decisions_is_lived_through(tmp_path: Path) -> None:
     assert f"stowage explain pod p1 --from {path} --until p1" in err
 
 
+@pytest.mark.parametrize("decisions", [True, False])
+def test_a_recording_that_ends_before_its_first_call_is_an_error(
+    tmp_path: Path, decisions: bool
+) -> None:
+    status, out, err = run(write_recording(tmp_path / "r", [], decisions=decisions))
+    assert (status, out) == (1, "")
+    assert "the recording ends before its first call" in err
+
+
 def preempted() -> list[Entry]:
     """A pod of a controller is preempted; its controller makes another one, which finishes."""
     low = pod("low", cpu="4", node="a", owner=OWNER)

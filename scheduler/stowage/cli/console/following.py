@@ -31,7 +31,11 @@ _FEW = 3
 
 
 async def follow_cluster(
-    flags: ClusterFlags, cluster: LiveCluster, feed: Feed, fork_lock: asyncio.Lock
+    flags: ClusterFlags,
+    cluster: LiveCluster,
+    feed: Feed,
+    fork_lock: asyncio.Lock,
+    connected: asyncio.Event,
 ) -> None:
     """Watch a running cluster.
 
@@ -40,6 +44,7 @@ async def follow_cluster(
         cluster: Receives its objects.
         feed: Is told about the connection.
         fork_lock: Held while another thread works.
+        connected: Set as soon as the server has answered.
 
     Raises:
         ApiError: The server refuses to list or watch pods or nodes.
@@ -48,6 +53,7 @@ async def follow_cluster(
     """
     path = str(flags.kubeconfig) if flags.kubeconfig else None
     async with watch_cluster(path, flags.context, cluster.notes.append, Clock()) as watch:
+        connected.set()
         while not (watch.has_synced and not len(watch.inbox)):
             await watch.inbox.wait(TICK_S)
             cluster.apply(watch.inbox.drain(EVENTS_AT_ONCE))

@@ -78,6 +78,7 @@ class _Session:
         self._children = ChildProcesses()
         self._hub = Hub(secrets.token_hex(4))
         self._work: list[Work] = []
+        self._connected = asyncio.Event()
         self._cluster = self._source()
 
     async def run(self, port: int, *, opens: bool) -> None:
@@ -89,18 +90,26 @@ class _Session:
         questions = Questions(self._cluster, self._children, lambda: self._hub.announced)
         server = ConsoleServer(questions, self._hub, secrets.token_urlsafe(32))
         await server.start(port)
-        self._console.print(f"the console is at {server.url}", soft_wrap=True, markup=False)
         tasks = [asyncio.ensure_future(work()) for work in self._work]
         stopping = asyncio.create_task(_stopped())
+        connecting = asyncio.create_task(self._connect())
         try:
+            await _first(connecting, [stopping, *tasks])
+            if stopping.done():
+                return
+            self._console.print(f"the console is at {server.url}", soft_wrap=True, markup=False)
             if opens:
                 with open_page(server.url):
                     await _first(stopping, tasks)
             else:
                 await _first(stopping, tasks)
         finally:
-            await cancel(*tasks, stopping)
+            await cancel(*tasks, stopping, connecting)
             await server.stop()
+
+    async def _connect(self) -> None:
+        """Wait until the cluster has answered; files and recordings need no connection."""
+        await self._connected.wait()
 
     def _source(self) -> ClusterSource:
         files = self._flags.files or ()
@@ -129,6 +138,7 @@ class _Session:
         name = SourceName("recording", path.name, _flags_text(self._flags))
         cluster = RecordedCluster(name, path, frameworks, self._children.fork_lock)
         self._work.append(partial(self._read, cluster.read))
+        self._connected.set()
         return cluster
 
     def _live(self, *, is_live: bool) -> LiveCluster:
@@ -142,8 +152,9 @@ class _Session:
         cluster.decided = feed.decided
         if is_live:
             lock = self._children.fork_lock
-            self._work.append(partial(follow_cluster, flags, cluster, feed, lock))
+            self._work.append(partial(follow_cluster, flags, cluster, feed, lock, self._connected))
         else:
+            self._connected.set()
             self._work.append(partial(self._read, partial(self._load_files, cluster)))
         if self._reader is not None:
             self._work.append(

@@ -18,6 +18,7 @@ from stowage.cli.replay.engines import make_recorded_engine
 from stowage.cli.replay.report import Counts, ReplayReport
 from stowage.engine import Replay, ReplayDiverged
 from stowage.engine.journal import Entry, HandleCall, ScheduleCall
+from stowage.recording.frames import UnreadableRecording
 from stowage.recording.reader import Recording
 
 
@@ -105,11 +106,18 @@ class Repetition:
 
 
 def calls_until(recording: Recording, ends_at: float | None) -> Iterator[Entry]:
-    """The calls up to a time of the engine; None for all."""
+    """The calls up to a time of the engine; None for all.
+
+    Raises:
+        UnreadableRecording: There is none, because the recording was cut short.
+    """
+    entry: Entry | None = None
     for entry in recording.calls():
         if ends_at is not None and entry.now > ends_at:
             return
         yield entry
+    if entry is None:
+        raise UnreadableRecording("the recording ends before its first call")
 
 
 def last_attempt(recording: Recording, key: str, ends_at: float | None) -> Attempt:

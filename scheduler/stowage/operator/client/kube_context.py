@@ -26,6 +26,13 @@ def context_name(kubeconfig: Path | None) -> str:
         return IN_CLUSTER
     try:
         _, current = kubernetes_config.list_kube_config_contexts(str(paths))
-    except (kubernetes_config.ConfigException, OSError, yaml.YAMLError, AttributeError, TypeError):
+    except (
+        kubernetes_config.ConfigException,
+        OSError,
+        yaml.YAMLError,
+        AttributeError,
+        TypeError,
+        UnicodeDecodeError,
+    ):
         return Path(names[0]).name if names else str(paths)
     return str(current["name"])

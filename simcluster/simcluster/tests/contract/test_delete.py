@@ -145,6 +145,14 @@ async def test_delete_options_of_wrong_types_are_refused(api: ApiClient) -> None
     assert unknown.body["details"]["causes"][0]["field"] == "dryRun"
 
 
+async def test_options_of_another_kind_are_refused(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    reply = await api.delete(f"{sent.CONFIG_MAPS}/a", {"kind": "Pod", "apiVersion": "v1"})
+    assert reply.status == 500
+    assert reply.body["message"].startswith('no kind "Pod" is registered for version "v1"')
+    assert (await api.get(f"{sent.CONFIG_MAPS}/a")).status == 200
+
+
 async def test_foreground_deletion_is_answered_202(api: ApiClient) -> None:
     held = config_map()
     held["metadata"]["finalizers"] = ["example.com/held"]

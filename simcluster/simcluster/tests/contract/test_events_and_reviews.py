@@ -113,6 +113,15 @@ REVIEWS: list[tuple[str, Json, int, str]] = [
         400,
         "token is required for TokenReview in authentication",
     ),
+    (
+        "authentication.k8s.io/v1/tokenreviews",
+        {"token": 1},
+        400,
+        (
+            'TokenReview in version "v1" cannot be handled as a TokenReview: json: cannot '
+            "unmarshal number into Go struct field TokenReviewSpec.spec.token of type string"
+        ),
+    ),
 ]
 
 

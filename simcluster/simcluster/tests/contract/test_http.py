@@ -76,6 +76,7 @@ async def test_an_unknown_version_or_resource_of_a_served_group_is_answered_with
         ("POST", f"{PODS}/a"),
         ("POST", "/api/v1/pods"),
         ("DELETE", "/api/v1/namespaces"),
+        ("DELETE", "/api/v1/pods"),
         ("DELETE", f"{PODS}/a/status"),
         ("GET", "/apis/authentication.k8s.io/v1/tokenreviews"),
     ],
@@ -375,3 +376,74 @@ async def test_answers_do_not_name_the_http_library(
         for path in ("/api/v1/namespaces/default", "/api/v1/nodes", "/healthz", "/nothing"):
             async with session.get(path) as response:
                 assert "Server" not in response.headers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b'"\xff"', b'"\\ud800"', b'"\xe2\x82"'],
+    ids=["byte", "lone surrogate", "cut character"],
+)
+async def test_what_is_no_character_is_replaced(http: ApiClient, text: bytes) -> None:
+    body = b'{"metadata":{"name":"replaced"},"data":{"k":%s}}' % text
+    reply = await http.request("POST", f"{CONFIG_MAPS}?dryRun=All", body, "application/json")
+    assert (reply.status, reply.body["data"]["k"].strip("\ufffd")) == (201, "")
+    assert reply.body["data"]["k"]
+
+
+NO_OBJECT = "the object provided is unrecognized (must be of type ConfigMap): "
+JSON_ERROR = f"{NO_OBJECT}couldn't get version/kind; json parse error: "
+HEADER = (
+    'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
+    '"json:\\"kind,omitempty\\"" }'
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"1", f"json: cannot unmarshal number into {HEADER} (31)"),
+        (b"[]", f"json: cannot unmarshal array into {HEADER} (5b5d)"),
+        (b"NaN", "invalid character 'N' looking for beginning of value (4e614e)"),
+        (b"\xef\xbb\xbf{}", "invalid character '\xef' looking for beginning of value (efbbbf7b7d)"),
+    ],
+)
+async def test_a_body_that_is_no_json_object_is_refused(
+    http: ApiClient, body: bytes, why: str
+) -> None:
+    reply = await http.request("POST", CONFIG_MAPS, body, "application/json")
+    is_status(reply, 400, "BadRequest", JSON_ERROR + why)
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "application/yaml"])
+async def test_a_body_that_is_nested_too_deeply_is_refused(
+    http: ApiClient, content_type: str
+) -> None:
+    reply = await http.request("POST", CONFIG_MAPS, b"[" * 200_000, content_type)
+    assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
+    assert "exceeded max depth" in reply.body["message"]
+
+
+async def test_yaml_aliases_do_not_expand_without_bound(http: ApiClient) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
+    reply = await http.request("POST", CONFIG_MAPS, "\n".join(lines).encode(), "application/yaml")
+    assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
+
+
+async def test_a_selector_may_be_long(http: ApiClient) -> None:
+    wanted = ",".join(f"value-{number}" for number in range(5000))
+    reply = await http.get(f"{PODS}?labelSelector=app+in+({wanted})")
+    assert (reply.status, reply.body["items"]) == (200, [])
+
+
+async def test_keys_of_yaml_are_texts(http: ApiClient) -> None:
+    body = b'metadata: {name: keys}\ndata: {1: "x", true: "y", n: "z"}'
+    reply = await http.request("POST", f"{CONFIG_MAPS}?dryRun=All", body, "application/yaml")
+    assert (reply.status, reply.body["data"]) == (201, {"1": "x", "true": "y", "n": "z"})
+
+
+@pytest.mark.parametrize("content_type", ["garbage", "application/octet-stream"])
+async def test_a_body_of_another_type_is_refused(http: ApiClient, content_type: str) -> None:
+    body = b'{"metadata":{"name":"a"}}'
+    reply = await http.request("POST", f"{CONFIG_MAPS}?dryRun=All", body, content_type)
+    assert (reply.status, reply.body["reason"]) == (415, "UnsupportedMediaType")

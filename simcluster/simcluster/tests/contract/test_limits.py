@@ -164,3 +164,18 @@ async def test_the_server_answers_other_requests_while_it_sends_a_large_list() -
             listing = group.create_task(api.get(CONFIG_MAPS))
             group.create_task(api.create(PODS, pod()))
         assert len(listing.result().body["items"]) == 3000
+
+
+async def test_a_user_agent_that_is_no_text_is_answered() -> None:
+    body = b'{"metadata":{"name":"a"},"data":{"k":"v"}}'
+    head = (
+        "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nUser-Agent: "
+    )
+    async with cluster_with() as cluster:
+        reader, writer = await asyncio.open_connection(*address(cluster))
+        writer.write(head.encode() + b"\xff/1\r\n\r\n" + body)
+        answer = await reader.read()
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 201 ")
+    assert '"manager":"\ufffd"'.encode() in answer

@@ -142,6 +142,24 @@ async def test_a_dry_run_of_an_apply_changes_nothing(api: ApiClient) -> None:
 
 REFUSED: list[tuple[str, Json, int, str]] = [
     (
+        "?fieldManager=m%01",
+        config_map(),
+        422,
+        (
+            'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Invalid value: "m\\x01": '
+            "invalid character U+0001 (at position 1)"
+        ),
+    ),
+    (
+        "?fieldManager=m",
+        {**config_map(), "metadata": {"name": "a", "uid": "u"}},
+        409,
+        (
+            'Operation cannot be fulfilled on configmaps "a": uid mismatch: the provided object '
+            "specified uid u, and no existing object was found"
+        ),
+    ),
+    (
         "",
         config_map(),
         422,
@@ -180,6 +198,13 @@ async def test_malformed_apply_configurations_are_refused(
 ) -> None:
     reply = await api.request("PATCH", PATH + query, body, "application/apply-patch+yaml")
     assert (reply.status, reply.body["message"]) == (status, message)
+
+
+async def test_a_configuration_of_another_kind_is_refused(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map("a", x="1"))
+    reply = await apply(api, PATH, {**config_map("a"), "kind": "Secret"})
+    assert reply.status == 500
+    assert (await api.get(PATH)).body["data"] == {"x": "1"}
 
 
 async def test_only_an_apply_can_be_forced(api: ApiClient) -> None:

@@ -269,6 +269,38 @@ async def test_a_condition_without_a_transition_time_gets_null(api: ApiClient) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (
+            {"capacity": {"cpu": "-1"}},
+            'status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0',
+        ),
+        (
+            {"allocatable": {"example.com/gpu": "1500m"}},
+            'status.allocatable.example.com/gpu: Invalid value: "1500m": must be an integer',
+        ),
+        (
+            {"addresses": [{"type": "InternalIP", "address": "10.0.0.1"}] * 2},
+            'status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"10.0.0.1"}',
+        ),
+    ],
+)
+async def test_the_status_of_a_node_is_validated(
+    api: ApiClient, status: Json, message: str
+) -> None:
+    await api.create(sent.NODES, node("n"))
+    reply = await api.patch(f"{sent.NODES}/n/status", {"status": status}, MERGE)
+    assert (reply.status, reply.body["message"]) == (422, f'Node "n" is invalid: {message}')
+
+
+async def test_a_scale_of_the_wrong_type_is_invalid(api: ApiClient) -> None:
+    await api.create(sent.DEPLOYMENTS, deployment())
+    for spec in ("x", {"replicas": "x"}):
+        reply = await api.patch(f"{sent.DEPLOYMENTS}/w/scale", {"spec": spec}, MERGE)
+        assert (reply.status, reply.body["details"]["causes"][0]["field"]) == (422, "patch")
+
+
 async def test_the_provider_id_of_a_node_cannot_be_changed(api: ApiClient) -> None:
     await api.create(sent.NODES, {**node(), "spec": {"providerID": "p"}})
     reply = await api.patch(f"{sent.NODES}/n", {"spec": {"providerID": "q"}}, MERGE)

@@ -247,3 +247,11 @@ def test_custom_resources_are_loaded_with_their_definitions(tmp_path: Path) -> N
     saved = tmp_path / "saved.json"
     write_dump(saved, everything_in(cluster.registry))
     assert '"kind":"Widget"' in saved.read_text()
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        write_dump(full, everything_in(ManualCluster().registry))
+    assert full.is_char_device()

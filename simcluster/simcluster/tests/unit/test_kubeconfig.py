@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,3 +115,11 @@ def test_a_saved_cluster_may_be_overwritten_where_that_is_asked(
     )
     assert refused.exit_code == 1
     assert "exists" not in refused.stderr
+
+
+def test_what_is_no_file_is_refused_and_kept(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ValueError, match="is no file"):
+        write_kubeconfig(pipe, "http://127.0.0.1:1")
+    assert pipe.is_fifo()

@@ -33,10 +33,12 @@ def test_a_kubeconfig_is_named_by_its_current_context(tmp_path: Path) -> None:
     assert context_name(path) == "staging"
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "{", "kind: Config\n", "current-context: gone\n"])
-def test_a_kubeconfig_that_cannot_be_used_is_named_by_its_file(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", [b"", b"[1]", b"{", b"kind: Config\n", b"current-context: gone\n", b"\xa9"]
+)
+def test_a_kubeconfig_that_cannot_be_used_is_named_by_its_file(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "kubeconfig"
-    path.write_text(text)
+    path.write_bytes(text)
     assert context_name(path) == "kubeconfig"
 
 

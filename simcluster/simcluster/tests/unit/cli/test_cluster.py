@@ -54,3 +54,16 @@ def test_a_gate_without_the_version_that_it_needs_is_refused() -> None:
     assert exit_status == 1
     assert "--runtime-config" in errors
     assert "scheduling.k8s.io/v1alpha2=true" in errors
+
+
+@pytest.mark.parametrize(
+    "flag", ["--node-file", "--from", "--token-auth-file", "--tls-cert-file", "--write-kubeconfig"]
+)
+def test_the_error_of_a_binary_file_names_it(flag: str, tmp_path: Path) -> None:
+    path = tmp_path / "binary"
+    path.write_bytes(b"\x1f\x8b\xff\x00")
+    tls = [f"--tls-private-key-file={path}"] if flag == "--tls-cert-file" else []
+    code, text = cluster(f"{flag}={path}", "--nodes=0", *tls)
+    assert code == 1
+    assert text.startswith("cannot start the cluster: ")
+    assert "binary" in text
