@@ -285,7 +285,10 @@ class LabelColumns:
         mask: BoolArray = np.full(self._num_rows, not selector.matches_nothing, dtype=np.bool_)
         for requirement in selector.requirements if not selector.matches_nothing else ():
             column = self.column(requirement.key)
-            mask &= column.table(requirement)[column.codes]
+            if column.has_any_of(requirement):
+                mask &= column.table(requirement)[column.codes]
+            elif not requirement.matches_value(None):
+                mask[:] = False
         return mask
 
     def built(self) -> Mapping[str, LabelColumn]:
