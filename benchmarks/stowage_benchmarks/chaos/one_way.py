@@ -154,7 +154,9 @@ class Way:
                 if self._cut == direction or back in self._lossy:
                     self._lossy.add(back)
                     continue
-                sink.write(stamped(data, self._pulse.passed_at()) if direction == TO_SERVER else data)
+                sink.write(
+                    stamped(data, self._pulse.passed_at()) if direction == TO_SERVER else data
+                )
                 await sink.drain()
             while back in self._lossy:  # noqa: ASYNC110 - the other end must not notice
                 await asyncio.sleep(0.1)

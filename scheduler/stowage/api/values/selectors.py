@@ -1,8 +1,9 @@
 """Compiled label selectors (``apimachinery/pkg/labels`` v1.36).
 
-Compiled selectors are immutable and canonical (requirements sorted, duplicates dropped), so they
-can be compared, hashed and interned. `Requirement.matches_value` evaluates a label value or its
-absence; columns call it once per distinct value instead of once per object.
+Compiled selectors are immutable and canonical, so they can be compared, hashed and interned:
+requirements are sorted, duplicates dropped, and of many, the NotIn of a label are one.
+`Requirement.matches_value` evaluates a label value or its absence; columns call it once per
+distinct value instead of once per object.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class Operator(StrEnum):
 _POSITIVE = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
 _NEGATIVE = (Operator.NOT_IN, Operator.NOT_EQUALS)
 _MANY = 16
+_SETS = (Operator.IN, Operator.NOT_IN)
 _OF_LABEL_SELECTORS = {
     operator.value: operator
     for operator in (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)
@@ -183,6 +185,8 @@ def valid_requirement(
         SelectorError: The key, the number of values or a value is invalid.
     """
     given = tuple(values)
+    if len(given) == 1 and operator in _SETS and not (key_error(key) or _value_error(given[0])):
+        return Requirement(key, operator, given)
     distinct = given if len(given) == 1 else tuple(sorted(set(given)))
     if not (key_error(key) or _values_error(operator, given) or _has_invalid(distinct)):
         return Requirement(key, operator, distinct)
@@ -284,4 +288,20 @@ def parse_int64(text: str) -> int | None:
 def _canonical(requirements: Collection[Requirement]) -> Selector:
     if len(requirements) == 1:
         return Selector(tuple(requirements))
+    if len(requirements) > _MANY:
+        requirements = _with_exclusions_merged(requirements)
     return Selector(tuple(sorted(set(requirements))))
+
+
+def _with_exclusions_merged(requirements: Iterable[Requirement]) -> list[Requirement]:
+    """Equal requirements in which one of each label excludes the values that many excluded."""
+    excluded: dict[str, set[str]] = {}
+    merged: list[Requirement] = []
+    for requirement in requirements:
+        if requirement.operator is Operator.NOT_IN:
+            excluded.setdefault(requirement.key, set()).update(requirement.values)
+        else:
+            merged.append(requirement)
+    for key, values in excluded.items():
+        merged.append(Requirement(key, Operator.NOT_IN, tuple(sorted(values))))
+    return merged
