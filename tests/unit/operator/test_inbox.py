@@ -50,7 +50,7 @@ def test_events_that_nobody_asked_for_stay_before_those_that_arrived_meanwhile()
     inbox = Inbox()
     arrived = [BindSucceeded(str(number), "n") for number in range(4)]
     inbox.put_all(arrived[:3])
-    taken = []
+    taken: list[Event] = []
     for event in inbox.take(10, is_over=lambda: len(taken) == 2):
         taken.append(event)
         if event is arrived[0]:
