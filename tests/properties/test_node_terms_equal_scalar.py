@@ -32,7 +32,12 @@ label_requirements = st.one_of(
         st.lists(st.sampled_from(VALUES), min_size=1, max_size=3),
     ),
     st.builds(_requirement, keys, st.sampled_from(["Exists", "DoesNotExist"]), st.just([])),
-    st.builds(_requirement, keys, st.sampled_from(["Gt", "Lt"]), st.just(["2"])),
+    st.builds(
+        _requirement,
+        keys,
+        st.sampled_from(["Gt", "Lt"]),
+        st.sampled_from([["0"], ["1"], ["2"], ["29"], ["30"]]),
+    ),
 )
 field_requirements = st.builds(
     _requirement,
@@ -45,7 +50,7 @@ terms = st.one_of(
     st.builds(lambda only: NodeSelectorTerm((), (only,)), field_requirements),
     st.builds(
         lambda labels, fields: NodeSelectorTerm(tuple(labels), tuple(fields)),
-        st.lists(label_requirements, max_size=2),
+        st.lists(label_requirements, max_size=5),
         st.lists(field_requirements, max_size=2),
     ),
 )

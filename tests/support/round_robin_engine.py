@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from stowage.api.events import (
@@ -84,12 +84,16 @@ class RoundRobinEngine(Engine):
             EmitEvent(pod, "Normal", "Scheduled", "Binding", note, self._scheduler_name),
         ]
 
-    def schedule(self, now: float, budget: int) -> list[Instruction]:
+    def schedule(
+        self, now: float, budget: int, is_over: Callable[[], bool] = lambda: False
+    ) -> list[Instruction]:
         instructions: list[Instruction] = []
         while self.ready and budget:
             budget -= 1
             pod = self.ready.popleft()
             instructions += self._place(pod) if self.nodes else self._reject(pod)
+            if is_over():
+                break
         return instructions
 
     def _place(self, pod: PodReference) -> list[Instruction]:

@@ -6,7 +6,8 @@ When the cut ends, the connections on which something was lost are reset, as by 
 forgotten them; so no request arrives long after it was sent.
 
 A way writes into each request when it passed (`PASSED_AT`). A server that is busy accepts and reads
-requests seconds later, and what a replica sent in time must not count as sent late.
+requests seconds later, and what a replica sent in time must not count as sent late. Nor must what
+waited because this process stood still: it gets the time before that, see `Pulse`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -23,8 +25,44 @@ from stowage_benchmarks.chaos.history import PASSED_AT
 
 TO_SERVER, TO_REPLICA = "to the server", "to the replica"
 _CHUNK = 256 * 1024
+_BEAT_S = 0.02
+_STALL_S = 0.1
 #: HTTP/1.1 clients send a request when the one before it is answered, so it begins a chunk.
 _REQUEST_LINE = re.compile(rb"(?:GET|POST|PUT|PATCH|DELETE) /\S* HTTP/1\.1\r\n")
+
+
+class Pulse:
+    """Knows when the event loop stood still, and since when what it reads then may have waited.
+
+    Args:
+        monotonic: Returns monotonic seconds.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._beat_at = monotonic()
+        self._stood_from = self._stood_until = 0.0
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        while True:
+            self.beat()
+            await asyncio.sleep(_BEAT_S)
+
+    def beat(self) -> None:
+        """Note that the loop runs now."""
+        now = self._monotonic()
+        if now - self._beat_at > _STALL_S:
+            self._stood_from, self._stood_until = self._beat_at, now
+        self._beat_at = now
+
+    def passed_at(self) -> float:
+        """Since when data that is read now may have been here, within `_STALL_S`."""
+        now = self._monotonic()
+        if now - self._beat_at > _STALL_S:
+            return self._beat_at
+        # The first beat after a stall may come before the data that waited.
+        return self._stood_from if now - self._stood_until < _STALL_S else now
 
 
 class Way:
@@ -42,6 +80,8 @@ class Way:
         self.port = 0
         self._to = host, port
         self._server: asyncio.Server | None = None
+        self._pulse = Pulse(time.monotonic)
+        self._beating: asyncio.Task[None] | None = None
         self._cut = ""
         self._lossy: set[asyncio.StreamWriter] = set()
         self._open: set[asyncio.StreamWriter] = set()
@@ -53,11 +93,14 @@ class Way:
 
     async def open(self) -> None:
         """Listen on a free port."""
+        self._beating = asyncio.create_task(self._pulse.run(), name="pulse")
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=256)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
         """Close all connections."""
+        if self._beating is not None:
+            self._beating.cancel()
         if self._server is not None:
             self._server.close()
         self.mend()
@@ -111,7 +154,9 @@ class Way:
                 if self._cut == direction or back in self._lossy:
                     self._lossy.add(back)
                     continue
-                sink.write(stamped(data, time.monotonic()) if direction == TO_SERVER else data)
+                sink.write(
+                    stamped(data, self._pulse.passed_at()) if direction == TO_SERVER else data
+                )
                 await sink.drain()
             while back in self._lossy:  # noqa: ASYNC110 - the other end must not notice
                 await asyncio.sleep(0.1)

@@ -142,28 +142,41 @@ class Engine:
     def handle(self, arrived: Iterable[Event], now: float) -> list[Instruction]:
         """Handle events, and timeouts that have passed.
 
-        An exception in the handling of one event is reported and stops no other event.
+        An exception in the handling of one event is reported and stops no other event. An iterator
+        may end early: each event is taken from it when the one before has been handled.
         """
-        arrived = tuple(arrived)
+        handled: list[Event] = []
         self.state.wall_clock.clear()
         self._advance_time(now)
         for event in arrived:
+            handled.append(event)
             self._handle_event(event, now)
         answer = self._answer()
         if self.journal is not None:
             readings = tuple(self.state.wall_clock.readings)
-            self.journal.record(HandleCall(now, arrived, tuple(answer), readings))
+            self.journal.record(HandleCall(now, tuple(handled), tuple(answer), readings))
         return answer
 
-    def schedule(self, now: float, budget: int) -> list[Instruction]:
-        """Attempt up to `budget` pods, in the order of the queue, and report gated pods."""
+    def schedule(
+        self, now: float, budget: int, is_over: Callable[[], bool] = lambda: False
+    ) -> list[Instruction]:
+        """Attempt up to `budget` pods, in the order of the queue, and report gated pods.
+
+        Args:
+            now: The time.
+            budget: The greatest number of pods.
+            is_over: Asked after each pod; whether to attempt no further one.
+        """
         self.state.ties.clear()
         self.state.limits.clear()
         self.state.wall_clock.clear()
         self._advance_time(now)
         report_gated_pods(self.state)
-        for _ in range(budget):
+        for number in range(1, budget + 1):
             if not schedule_one(self.state, now):
+                break
+            if is_over():
+                budget = number  # so that a replay attempts as many
                 break
         answer = self._answer()
         if self.journal is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from stowage.api.events import (
     AssignedPodSeen,
@@ -106,10 +107,36 @@ class Inbox:
         taken, self._events = self._events[:limit], self._events[limit:]
         # The positions have changed; a later event of these nodes is appended.
         self._node_places.clear()
+        self._clear_flags_if_empty()
+        return taken
+
+    def take(self, limit: int, is_over: Callable[[], bool]) -> Iterator[Event]:
+        """Take up to `limit` of the events that are here, each when it is asked for.
+
+        Those that are not asked for stay, and those that arrive meanwhile wait for the next call.
+
+        Args:
+            limit: The greatest number of events.
+            is_over: Asked after each event; whether to take no further one.
+        """
+        waiting, self._events = self._events, []
+        self._node_places.clear()
+        taken = 0
+        try:
+            for event in islice(waiting, limit):
+                taken += 1
+                yield event
+                if is_over():
+                    return
+        finally:
+            self._events[:0] = waiting[taken:]
+            self._node_places.clear()
+            self._clear_flags_if_empty()
+
+    def _clear_flags_if_empty(self) -> None:
         if not self._events:
             self._arrived.clear()
             self._urgent.clear()
-        return taken
 
     async def wait(self, timeout_s: float | None) -> None:
         """Return when an event is waiting, or after `timeout_s`."""

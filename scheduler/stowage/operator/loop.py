@@ -31,13 +31,16 @@ class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of the scheduling loop.
 
     Attributes:
-        slice_s: Time for scheduling before the loop yields to I/O.
+        slice_s: Time for scheduling before the loop yields to I/O. Handling events that takes
+            longer is a turn of its own.
+        events_slice_s: Time for handling events before the loop yields to I/O.
         pods_per_call: Maximum number of pods per call of the engine.
         max_unfinished_bindings: Scheduling pauses while this many bindings are unfinished, so that
             the queue of bindings stays bounded if the API server is slow.
     """
 
     slice_s: float = 0.004
+    events_slice_s: float = 0.01
     pods_per_call: int = 4
     max_unfinished_bindings: int = 512
 
@@ -70,6 +73,7 @@ class SchedulingLoop:
         self._monotonic = monotonic
         self._options = options
         self._is_stopping = False
+        self._owes_scheduling = False
 
     async def run(self) -> None:
         """Run until `stop`."""
@@ -84,7 +88,7 @@ class SchedulingLoop:
                     await asyncio.sleep(GATHER_S)
                 turned_at = now
         # The confirmations that waited: their pods' Events are written before the process ends.
-        self._handle_events()
+        self._handle_events(lambda: False)
 
     async def _wait(self) -> None:
         """Wait for an event or the engine's next deadline.
@@ -104,16 +108,31 @@ class SchedulingLoop:
         self._inbox.wake()
 
     def turn(self) -> bool:
-        """Handle events and schedule for one slice; returns whether more work is waiting."""
-        self._handle_events()
+        """Handle events and schedule for one slice; returns whether more work is waiting.
+
+        If the events took long, I/O comes first, and the next turn only schedules.
+        """
+        if not self._owes_scheduling:
+            is_slice_over = self._ends_after(self._options.slice_s)
+            self._handle_events(self._ends_after(self._options.events_slice_s))
+            if is_slice_over():
+                self._owes_scheduling = True
+                return True
+        self._owes_scheduling = False
         is_unfinished = self._can_schedule() and self._schedule()
         return len(self._inbox) > 0 or is_unfinished
 
-    def _handle_events(self) -> None:
-        events = self._inbox.drain(MAX_EVENTS_AT_ONCE)
+    def _handle_events(self, is_over: Callable[[], bool]) -> None:
+        """Handle the events that are here, or as many of them as there is time for."""
         now = self._monotonic()
-        if events or self._is_due(now):
+        if len(self._inbox) > 0 or self._is_due(now):
+            events = self._inbox.take(MAX_EVENTS_AT_ONCE, is_over)
             self._dispatcher.dispatch(self._engine.handle(events, now))
+
+    def _ends_after(self, seconds: float) -> Callable[[], bool]:
+        """A function that returns whether so much time has passed since."""
+        ends_at = self._monotonic() + seconds
+        return lambda: self._monotonic() >= ends_at
 
     def _is_due(self, now: float) -> bool:
         deadline = self._engine.next_deadline()
@@ -121,14 +140,14 @@ class SchedulingLoop:
 
     def _schedule(self) -> bool:
         """Schedule for one slice; returns whether more can be scheduled."""
-        ends_at = self._monotonic() + self._options.slice_s
+        is_over = self._ends_after(self._options.slice_s)
         while True:
             now = self._monotonic()
-            instructions = self._engine.schedule(now, self._options.pods_per_call)
+            instructions = self._engine.schedule(now, self._options.pods_per_call, is_over)
             self._dispatcher.dispatch(instructions)
             if not self._can_schedule():
                 return False
-            if now >= ends_at:
+            if is_over():
                 return True
 
     def _can_schedule(self) -> bool:

@@ -29,7 +29,6 @@ from stowage.api.values.node_affinity import (
     RequiredNodeAffinity,
     compile_node_selector,
     compile_preferred_terms,
-    required_node_affinity,
 )
 from stowage.framework import (
     ACCEPT_ALL,
@@ -211,11 +210,11 @@ class NodeAffinity:
     def _required_of(self, pod_class: PodClass) -> _Required:
         required = self._required.get(pod_class)
         if required is None:
-            required = self._required[pod_class] = self._compile_required(pod_class.spec)
+            required = self._required[pod_class] = self._requirements_of(pod_class)
         return required
 
-    def _compile_required(self, spec: PodSpec) -> _Required:
-        affinity = required_node_affinity(spec)
+    def _requirements_of(self, pod_class: PodClass) -> _Required:
+        spec, affinity = pod_class.spec, pod_class.demand.required_affinity
         required = _rules(spec).required_during_scheduling_ignored_during_execution
         if required is None and self._added_required is None and spec.node_selector is None:
             return _Required(affinity, _SKIPPED)

@@ -8,7 +8,8 @@ import numpy as np
 
 from stowage.state.arrays import Int64Array
 
-_FEW = 8
+FEW = 8
+"""Up to so many rows are few however many there are."""
 _SHARE = 64
 
 
@@ -35,7 +36,7 @@ class SparseColumn:
     def is_dense(self, num_rows: int) -> bool:
         """Whether so many rows have a number that an array is worth its memory."""
         count = len(self.counts)
-        return count > _FEW and count > num_rows // _SHARE
+        return count > FEW and count > num_rows // _SHARE
 
     def to_array(self, num_rows: int) -> Int64Array:
         """``int64[rows]``."""

@@ -52,6 +52,39 @@ def test_an_update_after_the_previous_one_was_drained_is_kept() -> None:
     assert inbox.drain(limit=1) == [second]
 
 
+def test_events_that_nobody_asked_for_stay_before_those_that_arrived_meanwhile() -> None:
+    inbox = Inbox()
+    arrived = [BindSucceeded(str(number), "n") for number in range(4)]
+    inbox.put_all(arrived[:3])
+    taken: list[Event] = []
+    for event in inbox.take(10, is_over=lambda: len(taken) == 2):
+        taken.append(event)
+        if event is arrived[0]:
+            inbox.put(arrived[3])
+    assert taken == arrived[:2]
+    assert inbox.drain(limit=10) == arrived[2:]
+
+
+def test_an_event_that_arrives_while_others_are_taken_waits_for_the_next_time() -> None:
+    inbox = Inbox()
+    first, second = BindSucceeded("a", "n"), BindSucceeded("b", "n")
+    inbox.put(first)
+    for _ in inbox.take(10, is_over=lambda: False):
+        inbox.put(second)
+    assert len(inbox) == 1
+    assert list(inbox.take(10, is_over=lambda: False)) == [second]
+    assert not inbox.is_urgent
+
+
+def test_an_update_of_a_node_stays_in_order_while_others_are_taken() -> None:
+    inbox = Inbox()
+    old, new = NodeSeen(make_node("a")), NodeSeen(make_node("a", cpu="8"))
+    inbox.put_all([BindSucceeded("u", "n"), old])
+    for _ in inbox.take(1, is_over=lambda: False):
+        inbox.put(new)
+    assert inbox.drain(limit=10) == [old, new]
+
+
 async def test_waiting_ends_when_an_event_arrives() -> None:
     inbox = Inbox()
     waiting = asyncio.create_task(inbox.wait(None))

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
-from stowage.api.events import (
-    AssignedPodSeen,
-    NodeSeen,
-    PendingPodGone,
-    PendingPodSeen,
-)
-from stowage.api.instructions import Instruction
+from stowage.api.events import AssignedPodSeen, Event, NodeSeen, PendingPodGone, PendingPodSeen
+from stowage.api.instructions import Instruction, PodReference
 from stowage.operator import loop
 from stowage.operator.inbox import Inbox
 from stowage.operator.loop import LoopOptions, SchedulingLoop
@@ -23,13 +19,30 @@ from tests.support.round_robin_engine import RoundRobinEngine
 from tests.unit.operator.tasks import let_tasks_run
 
 
-class _Shell:
-    """The loop with an engine that takes 1 ms per call; the API server accepts every request."""
+class _SlowEngine(RoundRobinEngine):
+    """Takes 1 ms per pod that it places, and `event_s` per event."""
 
-    def __init__(self, **options: int | float) -> None:
+    def __init__(self, time: FakeTime, event_s: float) -> None:
+        super().__init__()
+        self._time = time
+        self._event_s = event_s
+
+    def _handle(self, event: Event, instructions: list[Instruction]) -> None:
+        self._time.now += self._event_s
+        super()._handle(event, instructions)
+
+    def _place(self, pod: PodReference) -> list[Instruction]:
+        self._time.now += 0.001
+        return super()._place(pod)
+
+
+class _Shell:
+    """The loop with a slow engine; the API server accepts every request."""
+
+    def __init__(self, *, event_s: float = 0.0, **options: int | float) -> None:
         self.time = FakeTime()
         self.inbox = Inbox()
-        self.engine = RoundRobinEngine()
+        self.engine = _SlowEngine(self.time, event_s)
         self.client = FakeApiClient()
         self.may_schedule = True
         self.loop = SchedulingLoop(
@@ -37,13 +50,9 @@ class _Shell:
             self.inbox,
             make_dispatcher(self.engine, self.inbox, self.client, self.time),
             lambda: self.may_schedule,
-            self._tick,
+            lambda: self.time.now,
             LoopOptions(**options),  # type: ignore[arg-type]
         )
-
-    def _tick(self) -> float:
-        self.time.now += 0.001
-        return self.time.now
 
     def pods(self, number: int) -> None:
         self.inbox.put(NodeSeen(make_node("n")))
@@ -68,6 +77,31 @@ async def test_a_turn_ends_when_its_time_slice_is_over() -> None:
     assert 90 <= len(shell.engine.ready) <= 98
 
 
+async def test_events_that_take_long_are_handled_in_several_turns() -> None:
+    shell = _Shell(event_s=0.002, events_slice_s=0.01)
+    shell.pods(20)
+    assert shell.loop.turn()
+    assert 5 <= len(shell.engine.seen) <= 6
+
+
+async def test_after_events_that_took_long_io_comes_before_scheduling() -> None:
+    shell = _Shell(event_s=0.002, events_slice_s=0.1, slice_s=0.004)
+    shell.pods(20)
+    assert shell.loop.turn()
+    assert (len(shell.engine.seen), len(shell.engine.ready)) == (21, 20)
+    shell.inbox.put(PendingPodGone("default", "p0", "p0"))
+    assert shell.loop.turn()
+    assert len(shell.engine.seen) == 21
+    assert len(shell.engine.ready) < 20
+
+
+async def test_one_call_of_the_engine_attempts_no_pod_after_the_time_slice() -> None:
+    shell = _Shell(slice_s=0.004, pods_per_call=1_000)
+    shell.pods(100)
+    assert shell.loop.turn()
+    assert 95 <= len(shell.engine.ready) <= 96
+
+
 async def test_scheduling_pauses_at_the_maximum_of_unfinished_bindings() -> None:
     shell = _Shell(max_unfinished_bindings=4, pods_per_call=2)
     shell.pods(10)
@@ -77,7 +111,7 @@ async def test_scheduling_pauses_at_the_maximum_of_unfinished_bindings() -> None
 
 async def test_a_deadline_of_the_engine_is_handled_without_an_event() -> None:
     shell = _Shell()
-    shell.engine.deadline = shell.time.now + 0.0005
+    shell.engine.deadline = shell.time.now
     shell.loop.turn()
     assert shell.engine.deadline is None
 
@@ -162,9 +196,9 @@ async def test_confirmations_wake_the_loop_while_pods_are_ready(
 async def test_the_engine_schedules_at_the_present_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    shell, times = _Shell(), list[float]()
+    shell, times = _Shell(event_s=0.001), list[float]()
 
-    def schedule(now: float, _budget: int) -> list[Instruction]:
+    def schedule(now: float, _budget: int, _is_over: Callable[[], bool]) -> list[Instruction]:
         times.append(now)
         shell.engine.ready.clear()
         return []

@@ -13,7 +13,7 @@ import pytest
 from simcluster import write_kubeconfig
 from stowage_benchmarks.chaos.cluster import REPLICAS, kubeconfig_of
 from stowage_benchmarks.chaos.history import PASSED_AT
-from stowage_benchmarks.chaos.one_way import TO_REPLICA, TO_SERVER, Way, Ways, stamped
+from stowage_benchmarks.chaos.one_way import TO_REPLICA, TO_SERVER, Pulse, Way, Ways, stamped
 
 # The aborted connections are collected after their loop.
 pytestmark = [
@@ -115,13 +115,33 @@ def test_a_request_gets_the_time_when_it_passed_and_nothing_else_is_changed() ->
         assert stamped(part_of_a_body, 12.5) == part_of_a_body
 
 
+def test_what_waited_for_a_stalled_loop_gets_the_time_before_the_stall() -> None:
+    now = [100.0]
+    pulse = Pulse(lambda: now[0])
+    now[0] = 103.0
+    assert pulse.passed_at() == 100.0
+    pulse.beat()
+    now[0] = 103.01
+    assert pulse.passed_at() == 100.0
+
+
+def test_without_a_stall_a_request_gets_the_present_time() -> None:
+    now = [100.0]
+    pulse = Pulse(lambda: now[0])
+    for at in (100.02, 100.06, 103.0, 103.02, 103.05, 103.08, 103.15):
+        now[0] = at
+        pulse.beat()
+    now[0] = 103.17
+    assert pulse.passed_at() == 103.17
+
+
 async def test_the_time_is_that_of_this_machine() -> None:
+    begin = time.monotonic()
     async with _way() as (echo, way):
-        begin = time.monotonic()
         assert await _answer(way, b"GET / HTTP/1.1\r\n") == b"GET / HTTP/1.1\r\n"
         await echo.has_got(b"GET / HTTP/1.1\r\n")
         (passed_at,) = [float(line.split()[1]) for line in echo.got[1:]]
-        assert begin <= passed_at <= time.monotonic()
+        assert begin - 1e-6 <= passed_at <= time.monotonic()
 
 
 async def test_a_way_can_be_closed_after_its_connections_were_cancelled() -> None:

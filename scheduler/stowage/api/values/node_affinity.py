@@ -102,6 +102,9 @@ class RequiredNodeAffinity(msgspec.Struct, frozen=True, gc=False):
         return self.terms is None or self.terms.matches(labels, node_name)
 
 
+_NO_REQUIREMENTS = RequiredNodeAffinity()
+
+
 class PreferredTerm(msgspec.Struct, frozen=True, gc=False):
     """A term that adds `weight` to the nodes it matches."""
 
@@ -123,6 +126,8 @@ def compile_node_selector(selector: NodeSelector, path: str = "") -> NodeTerms:
 
 def required_node_affinity(spec: PodSpec) -> RequiredNodeAffinity:
     """Compile a pod's ``nodeSelector`` and required node affinity."""
+    if spec.affinity is None and not spec.node_selector:
+        return _NO_REQUIREMENTS
     node_affinity = spec.affinity.node_affinity if spec.affinity else None
     required = (
         node_affinity.required_during_scheduling_ignored_during_execution if node_affinity else None

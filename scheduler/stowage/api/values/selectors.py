@@ -1,15 +1,16 @@
 """Compiled label selectors (``apimachinery/pkg/labels`` v1.36).
 
-Compiled selectors are immutable and canonical (requirements sorted, duplicates dropped), so they
-can be compared, hashed and interned. `Requirement.matches_value` evaluates a label value or its
-absence; columns call it once per distinct value instead of once per object.
+Compiled selectors are immutable and canonical, so they can be compared, hashed and interned:
+requirements are sorted, duplicates dropped, and of many, the NotIn of a label are one.
+`Requirement.matches_value` evaluates a label value or its absence; columns call it once per
+distinct value instead of once per object.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 
@@ -33,6 +34,7 @@ __all__ = [
 
 _NAME_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_VALUE = re.compile(rf"(?=.{{0,63}}\Z)({_NAME_PART.pattern})?")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _CHARACTERS = (
     "must consist of alphanumeric characters, '-', '_' or '.', "
@@ -57,6 +59,11 @@ class Operator(StrEnum):
 _POSITIVE = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
 _NEGATIVE = (Operator.NOT_IN, Operator.NOT_EQUALS)
 _MANY = 16
+_SETS = (Operator.IN, Operator.NOT_IN)
+_OF_LABEL_SELECTORS = {
+    operator.value: operator
+    for operator in (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)
+}
 _UNARY = (Operator.EXISTS, Operator.DOES_NOT_EXIST)
 _INFIX = {Operator.IN: " in ", Operator.NOT_IN: " notin ", Operator.GT: ">", Operator.LT: "<"}
 
@@ -121,9 +128,10 @@ class Selector(msgspec.Struct, frozen=True, gc=False):
 
     def with_requirements(self, more: Iterable[Requirement]) -> Selector:
         """The selector with more requirements (``Add`` of v1.36)."""
-        if self.matches_nothing:
+        added = tuple(more)
+        if self.matches_nothing or not added:
             return self
-        return _canonical((*self.requirements, *more))
+        return _canonical((*self.requirements, *added))
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
@@ -148,18 +156,18 @@ def compile_label_selector(selector: LabelSelector | None) -> Selector:
         for key, value in selector.match_labels.items()
     ]
     for expression in selector.match_expressions:
-        if expression.operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+        operator = _OF_LABEL_SELECTORS.get(expression.operator)
+        if operator is None:
             raise SelectorError(
                 f'"{expression.operator}" is not a valid label selector operator',
             )
-        operator = Operator(expression.operator)
         requirements.append(valid_requirement(expression.key, operator, expression.values))
     return _canonical(requirements)
 
 
 def selector_from_labels(labels: Mapping[str, str]) -> Selector:
     """A selector of these labels, without validation (``labels.SelectorFromSet``)."""
-    return _canonical(Requirement(key, Operator.IN, (value,)) for key, value in labels.items())
+    return _canonical([Requirement(key, Operator.IN, (value,)) for key, value in labels.items()])
 
 
 def valid_requirement(
@@ -177,8 +185,10 @@ def valid_requirement(
         SelectorError: The key, the number of values or a value is invalid.
     """
     given = tuple(values)
+    if len(given) == 1 and operator in _SETS and not (key_error(key) or _value_error(given[0])):
+        return Requirement(key, operator, given)
     distinct = given if len(given) == 1 else tuple(sorted(set(given)))
-    if not (key_error(key) or _values_error(operator, given) or any(map(_value_error, distinct))):
+    if not (key_error(key) or _values_error(operator, given) or _has_invalid(distinct)):
         return Requirement(key, operator, distinct)
     prefix = f"{path}." if path else ""
     errors = []
@@ -236,6 +246,13 @@ def _prefix_errors(prefix: str) -> Iterator[str]:
         )
 
 
+def _has_invalid(values: tuple[str, ...]) -> bool:
+    if len(values) > _MANY:
+        # Tens of thousands of values would displace each other in the cache.
+        return None in map(_VALUE.fullmatch, values)
+    return any(map(_value_error, values))
+
+
 @lru_cache(maxsize=16384)
 def _value_error(value: str) -> str:
     errors = []
@@ -280,5 +297,23 @@ def parse_int64(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-def _canonical(requirements: Iterable[Requirement]) -> Selector:
+def _canonical(requirements: Collection[Requirement]) -> Selector:
+    if len(requirements) == 1:
+        return Selector(tuple(requirements))
+    if len(requirements) > _MANY:
+        requirements = _with_exclusions_merged(requirements)
     return Selector(tuple(sorted(set(requirements))))
+
+
+def _with_exclusions_merged(requirements: Iterable[Requirement]) -> list[Requirement]:
+    """Equal requirements in which one of each label excludes the values that many excluded."""
+    excluded: dict[str, set[str]] = {}
+    merged: list[Requirement] = []
+    for requirement in requirements:
+        if requirement.operator is Operator.NOT_IN:
+            excluded.setdefault(requirement.key, set()).update(requirement.values)
+        else:
+            merged.append(requirement)
+    for key, values in excluded.items():
+        merged.append(Requirement(key, Operator.NOT_IN, tuple(sorted(values))))
+    return merged

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from stowage.api.values.selectors import EVERYTHING, NOTHING, Operator, Requirement, Selector
+from stowage.api.values.selectors import EVERYTHING, NOTHING, Selector
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.namespaces import Namespaces
 from stowage.state.pods.label_groups import WeightedQuery
@@ -96,19 +96,10 @@ def present_domains(per_domain: Int64Array) -> BoolArray:
 
 @lru_cache(maxsize=4096)
 def _conjunction(selectors: tuple[Selector, ...]) -> Selector:
-    """One selector for all; requirements that exclude values of one label become one."""
+    """One selector for all."""
     if any(selector.matches_nothing for selector in selectors):
         return NOTHING
-    excluded: dict[str, set[str]] = {}
-    others: list[Requirement] = []
-    for selector in selectors:
-        for requirement in selector.requirements:
-            if requirement.operator is Operator.NOT_IN:
-                excluded.setdefault(requirement.key, set()).update(requirement.values)
-            else:
-                others.append(requirement)
-    merged = [
-        Requirement(key, Operator.NOT_IN, tuple(sorted(values))) for key, values in excluded.items()
-    ]
     # In one call: each call sorts all requirements.
-    return EVERYTHING.with_requirements([*others, *merged])
+    return EVERYTHING.with_requirements(
+        requirement for selector in selectors for requirement in selector.requirements
+    )

@@ -181,6 +181,8 @@ def _domains(
     scope: Scope, key: _EligibilityKey, mask: BoolArray, snapshot: Snapshot
 ) -> EligibleDomains:
     column = snapshot.label_column(scope.topology_key)
+    if not column.num_values:
+        return EligibleDomains(scope.topology_key, 0, np.zeros(0, dtype=np.intp), None)
     codes: NDArray[np.intp] = column.codes.astype(np.intp)
     length = column.num_values
     unlabelled = codes < 0

@@ -72,6 +72,8 @@ def spread_verdict(
             unlabelled, skewed = missing, full.take(codes, mode="wrap")
             continue
         decided = unlabelled | skewed
+        if decided.all():
+            break
         unlabelled |= missing & ~decided
         skewed |= full.take(codes, mode="wrap") & ~decided
     if unlabelled is None or skewed is None:

@@ -63,7 +63,7 @@ def spread_score(
     for constraint, domains in zip(state.constraints, all_domains, strict=True):
         if constraint.topology_key == HOSTNAME_KEY:
             total += _hostname_part(constraint, state, pod, nodes)
-        else:
+        elif domains.length:
             total += _domain_part(constraint, domains, state, pod, nodes)
     if state.ignored is not None:
         total[state.ignored] = 0.0

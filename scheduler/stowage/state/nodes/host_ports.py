@@ -41,6 +41,13 @@ class _Users:
             return self._column
         return self._few.to_array(num_rows).astype(np.int32)
 
+    def mark(self, rows: BoolArray) -> None:
+        """Set ``bool[rows]`` where there are users."""
+        if self._column is not None:
+            rows |= self._column > 0
+        else:
+            rows[list(self._few.counts)] = True
+
     def grow(self, num_rows: int) -> None:
         if self._column is not None:
             self._column = extended(self._column, num_rows)
@@ -90,13 +97,13 @@ class HostPorts:
         The same protocol and number collide if the IPs are equal or one of them is 0.0.0.0
         (``HostPortInfo.CheckConflict``).
         """
-        conflicts = np.zeros(self._num_rows, dtype=np.bool_)[rows]
+        conflicts = np.zeros(self._num_rows, dtype=np.bool_)
         for ip, protocol, number in ports:
             by_ip = self._counts.get((protocol, number), {})
             for used_ip, users in by_ip.items():
                 if ip in (ANY_IP, used_ip) or used_ip == ANY_IP:
-                    conflicts |= users.per_row(self._num_rows)[rows] > 0
-        return conflicts
+                    users.mark(conflicts)
+        return conflicts[rows]
 
     def colliding(self, ports: Iterable[HostPort]) -> dict[HostPort, Int32Array]:
         """The ports in use that collide with one of `ports` -> ``int32[rows]`` number of users."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -144,6 +144,42 @@ class LabelColumn:
         self._tables[key] = (self.values.version, table)
         return table
 
+    def table_of_all(self, requirements: Sequence[Requirement]) -> BoolArray:
+        """Which values meet all of some requirements, of which there is at least one.
+
+        Returns:
+            ``bool[num_values + 1]``, as `table`.
+        """
+        if len(requirements) == 1:
+            return self.table(requirements[0])
+        met: BoolArray = np.ones(self.num_values + 1, dtype=np.bool_)
+        for requirement in _tightest(requirements):
+            if requirement.operator in _EXCLUSION:
+                # A pod may exclude thousands of values, one by one.
+                for value in requirement.values:
+                    code = self.values.get(value)
+                    if code != ABSENT:
+                        met[code] = False
+            elif self.has_any_of(requirement):
+                met &= self.table(requirement)
+            elif not requirement.matches_value(None):
+                met[:] = False
+                break
+        return met
+
+    def integers(self) -> tuple[Int64Array, Int64Array]:
+        """The codes whose values are integers, and these; each value is parsed once."""
+        if self._integers is None or self._integers[0] != self.values.version:
+            read = [None if each is None else parse_int64(each) for each in self.values.values]
+            codes = [code for code, number in enumerate(read) if number is not None]
+            numbers = [number for number in read if number is not None]
+            self._integers = (
+                self.values.version,
+                np.array(codes, dtype=np.int64),
+                np.array(numbers, dtype=np.int64),
+            )
+        return self._integers[1:]
+
     def grow(self, num_rows: int) -> None:
         """Extend the arrays to `num_rows`."""
         self.num_absent += num_rows - len(self._codes)
@@ -167,22 +203,34 @@ class LabelColumn:
         return table
 
     def _compare(self, requirement: Requirement, table: BoolArray) -> None:
-        """Evaluate Gt and Lt; the values are parsed once for all bounds."""
+        """Evaluate Gt and Lt."""
         bound = parse_int64(requirement.values[0])
         if bound is None:
             return
-        if self._integers is None or self._integers[0] != self.values.version:
-            read = [None if each is None else parse_int64(each) for each in self.values.values]
-            codes = [code for code, number in enumerate(read) if number is not None]
-            numbers = [number for number in read if number is not None]
-            self._integers = (
-                self.values.version,
-                np.array(codes, dtype=np.int64),
-                np.array(numbers, dtype=np.int64),
-            )
-        _, with_number, integers = self._integers
+        codes, integers = self.integers()
         is_greater = requirement.operator is Operator.GT
-        table[with_number] = integers > bound if is_greater else integers < bound
+        table[codes] = integers > bound if is_greater else integers < bound
+
+
+def _tightest(requirements: Iterable[Requirement]) -> list[Requirement]:
+    """The requirements, without bounds of Gt and Lt that follow from others."""
+    bounds: dict[Operator, tuple[int, Requirement]] = {}
+    others = []
+    for each in requirements:
+        operator = each.operator
+        if operator not in (Operator.GT, Operator.LT):
+            others.append(each)
+            continue
+        bound = parse_int64(each.values[0])
+        if bound is None:
+            others.append(each)  # nothing meets it
+            continue
+        tightest = bounds.get(operator)
+        if tightest is None or (
+            bound > tightest[0] if operator is Operator.GT else bound < tightest[0]
+        ):
+            bounds[operator] = (bound, each)
+    return [*others, *(each for _, each in bounds.values())]
 
 
 LabelObserver: TypeAlias = Callable[[LabelColumn, int, int, int], None]
@@ -237,7 +285,10 @@ class LabelColumns:
         mask: BoolArray = np.full(self._num_rows, not selector.matches_nothing, dtype=np.bool_)
         for requirement in selector.requirements if not selector.matches_nothing else ():
             column = self.column(requirement.key)
-            mask &= column.table(requirement)[column.codes]
+            if column.has_any_of(requirement):
+                mask &= column.table(requirement)[column.codes]
+            elif not requirement.matches_value(None):
+                mask[:] = False
         return mask
 
     def built(self) -> Mapping[str, LabelColumn]:

@@ -19,7 +19,7 @@ from stowage.api.values.node_affinity import (
     PreferredTerm,
     RequiredNodeAffinity,
 )
-from stowage.api.values.selectors import Operator, Requirement, Selector
+from stowage.api.values.selectors import Operator, Requirement, Selector, parse_int64
 from stowage.api.values.tolerations import tolerated
 from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.interning import ABSENT
@@ -44,19 +44,31 @@ def requirement_mask(nodes: NodeView, requirement: Requirement) -> BoolArray:
 
 def selector_mask(nodes: NodeView, selector: Selector) -> BoolArray:
     """``bool[nodes]``: where a label selector matches."""
-    mask = np.full(len(nodes), not selector.matches_nothing, dtype=np.bool_)
-    for requirement in selector.requirements:
-        mask &= requirement_mask(nodes, requirement)
+    if selector.matches_nothing:
+        return np.zeros(len(nodes), dtype=np.bool_)
+    return _requirements_mask(nodes, selector.requirements)
+
+
+def _requirements_mask(nodes: NodeView, requirements: Iterable[Requirement]) -> BoolArray:
+    """``bool[nodes]``: where all requirements hold; the nodes are visited once per label."""
+    by_key: dict[str, list[Requirement]] = {}
+    for requirement in requirements:
+        by_key.setdefault(requirement.key, []).append(requirement)
+    mask = np.ones(len(nodes), dtype=np.bool_)
+    for key, of_key in by_key.items():
+        column = nodes.snapshot.label_column(key)
+        if column.num_values:
+            mask &= column.table_of_all(of_key)[nodes.take(column.codes)]
+        elif not all(each.matches_value(None) for each in of_key):
+            return np.zeros(len(nodes), dtype=np.bool_)
     return mask
 
 
 def node_term_mask(nodes: NodeView, term: NodeTerm) -> BoolArray:
     """``bool[nodes]``: where a node selector term matches; nowhere if the term is invalid."""
-    mask = np.full(len(nodes), not term.error, dtype=np.bool_)
     if term.error:
-        return mask
-    for requirement in term.labels:
-        mask &= requirement_mask(nodes, requirement)
+        return np.zeros(len(nodes), dtype=np.bool_)
+    mask = _requirements_mask(nodes, term.labels)
     for requirement in term.fields:
         mask &= _field_mask(nodes, requirement)
     return mask
@@ -96,7 +108,9 @@ def _sum_of_weights(nodes: NodeView, weighted: Sequence[tuple[NodeTerm, int]]) -
         else:
             weights += _field_mask(nodes, fields[0]) * weight
     for of_key in by_key.values():
-        weights += of_key.total()[nodes.take(of_key.column.codes)]
+        total = of_key.total()
+        has_values = len(total) > 1
+        weights += total[nodes.take(of_key.column.codes)] if has_values else int(total[0])
     if by_name is not None:
         weights += nodes.take(by_name.total())
     if of_bits is not None:
@@ -107,29 +121,59 @@ def _sum_of_weights(nodes: NodeView, weighted: Sequence[tuple[NodeTerm, int]]) -
 class _WeightsByValue:
     """Sums of weights per value of a label, and for nodes without the label."""
 
-    __slots__ = ("_everywhere", "_table", "column")
+    __slots__ = ("_absent", "_bounds", "_everywhere", "_table", "column")
 
     def __init__(self, column: LabelColumn) -> None:
         self.column = column
         self._everywhere = 0
+        self._absent = 0
+        self._bounds: dict[Operator, list[tuple[int, int]]] = {}
         self._table: Int64Array = np.zeros(column.num_values + 1, dtype=np.int64)
 
     def add(self, requirement: Requirement, weight: int) -> None:
         """Add a weight where a requirement holds."""
-        if requirement.operator in _SETS:
-            if requirement.operator is Operator.NOT_IN:
+        operator = requirement.operator
+        if operator in _SETS:
+            if operator is Operator.NOT_IN:
                 self._everywhere += weight
                 weight = -weight
             for value in requirement.values:
                 code = self.column.values.get(value)
                 if code != ABSENT:
                     self._table[code] += weight
+        elif operator is Operator.EXISTS:
+            self._everywhere += weight
+            self._absent -= weight
+        elif operator is Operator.DOES_NOT_EXIST:
+            self._absent += weight
         else:
-            self._table += self.column.table(requirement) * weight
+            bound = parse_int64(requirement.values[0])
+            if bound is not None:
+                self._bounds.setdefault(operator, []).append((bound, weight))
 
     def total(self) -> Int64Array:
         """``int64[num_values + 1]``; the last entry is for nodes without the label."""
-        return self._table + self._everywhere
+        total = self._table + self._everywhere
+        total[-1] += self._absent
+        for operator, bounds in self._bounds.items():
+            codes, numbers = self.column.integers()
+            total[codes] += _weights_beyond(numbers, sorted(bounds), operator)
+        return total
+
+
+def _weights_beyond(
+    numbers: Int64Array, bounds: Sequence[tuple[int, int]], operator: Operator
+) -> Int64Array:
+    """``int64[numbers]``: the sum of the weights of the bounds (ascending) that a number exceeds.
+
+    With Lt, of those that it is below.
+    """
+    ascending = np.array([bound for bound, _ in bounds], dtype=np.int64)
+    sums = np.cumsum([0, *(weight for _, weight in bounds)], dtype=np.int64)
+    if operator is Operator.GT:
+        return sums[np.searchsorted(ascending, numbers, side="left")]
+    below: Int64Array = sums[-1] - sums[np.searchsorted(ascending, numbers, side="right")]
+    return below
 
 
 class _WeightsByName:

@@ -24,7 +24,7 @@ class TermKind(Enum):
     __hash__ = object.__hash__
 
 
-class AffinityTerm(msgspec.Struct, frozen=True, gc=False):
+class AffinityTerm(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """Which pods a term matches, and in which topology domains.
 
     Attributes:

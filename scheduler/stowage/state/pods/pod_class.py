@@ -15,6 +15,7 @@ import msgspec
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.objects.meta import ObjectMeta, OwnerReference, controller_of
 from stowage.api.objects.pod import Affinity, Container, ContainerStatus, Pod, PodSpec
+from stowage.api.values.node_affinity import required_node_affinity
 from stowage.api.values.resources import pod_usage
 from stowage.state.pods.affinity_terms import (
     AffinityTerms,
@@ -50,15 +51,18 @@ class NodeDemand:
         usage: What its pods use on their node.
         host_ports: Ports taken on the node by containers and sidecars.
         images: Image names of init containers, containers and image volumes, in this order.
+        required_affinity: ``nodeSelector`` and required node affinity.
     """
 
-    __slots__ = ("__weakref__", "host_ports", "id", "images", "usage")
+    __slots__ = ("__weakref__", "host_ports", "id", "images", "required_affinity", "usage")
 
     def __init__(self, demand_id: int, pod: Pod, spec: PodSpec) -> None:
         self.id = demand_id
         self.usage = pod_usage(pod)
         self.host_ports = _host_ports(spec)
         self.images = _images(spec)
+        # Here, not when the pod is scheduled: thousands of terms would make that step long.
+        self.required_affinity = required_node_affinity(spec)
 
 
 class PodClass:

@@ -131,9 +131,11 @@ class PodIndex:
             ``int64[values]``, by the code of the label's value; empty if no query matches any pod
             on a node with the label.
         """
+        column = self._labels.column(topology_key)
+        if not column.num_values:
+            return NO_DOMAINS
         sums, matched = self.groups.weigh(queries)
         slots, rows, numbers = self.groups.placed()
-        column = self._labels.column(topology_key)
         codes = column.codes[rows]
         inside = (codes >= 0) & matched[slots]
         if not inside.any():

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from stowage.state.arrays import Int64Array
 from stowage.state.nodes.label_columns import LabelColumns
 from stowage.state.pods.pod_counts import DomainTracking, FewDomains, PodCounts
-from stowage.state.sparse_column import SparseColumn
+from stowage.state.sparse_column import FEW, SparseColumn
 
 
 class TermCounts:
@@ -84,8 +84,9 @@ class TermCounts:
         if self._counts is not None:
             self._counts.add(row, delta)
             return
-        self._few.add(row, delta)
-        if self._few.is_dense(self._num_rows()):
+        few = self._few
+        few.add(row, delta)
+        if len(few.counts) > FEW and few.is_dense(self._num_rows()):
             self._counts = PodCounts(self._labels, self._to_array(), self._tracking)
             self._few = SparseColumn()
 

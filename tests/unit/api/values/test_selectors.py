@@ -66,6 +66,25 @@ def test_selectors_of_equal_meaning_are_equal_in_any_order() -> None:
     assert hash(compile_label_selector(one)) == hash(compile_label_selector(other))
 
 
+def test_thousands_of_excluded_values_of_a_label_are_one_requirement() -> None:
+    excluded = [LabelSelectorRequirement("app", "NotIn", (f"v{index}",)) for index in range(3_000)]
+    others = (
+        LabelSelectorRequirement("app", "Exists"),
+        LabelSelectorRequirement("tier", "NotIn", ("db",)),
+    )
+    selector = compile_label_selector(LabelSelector(match_expressions=(*excluded, *others)))
+    assert len(selector.requirements) == 3
+    assert selector.matches({"app": "other"})
+    for labels in ({"app": "v2999"}, {}, {"app": "other", "tier": "db"}):
+        assert not selector.matches(labels)
+
+
+def test_an_invalid_one_of_thousands_of_values_is_named() -> None:
+    values = (*(f"v{index}" for index in range(3_000)), "-wrong")
+    with pytest.raises(SelectorError, match=r'values\[0\]\[app\]: Invalid value: "-wrong"'):
+        compile_label_selector(expression("app", "In", *values))
+
+
 def test_requirements_can_be_added_to_a_selector_but_not_to_nothing() -> None:
     more = [Requirement("hash", Operator.IN, ("1",))]
     restricted = selector_from_labels({"app": "web"}).with_requirements(more)

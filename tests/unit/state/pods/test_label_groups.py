@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from random import Random
 
@@ -13,6 +14,7 @@ from stowage.api.values.selectors import EVERYTHING, NOTHING, Operator, Requirem
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 from stowage.state.cluster_state import ClusterState
 from stowage.state.pods import pod_index
+from stowage.state.pods.label_groups import WeightedQuery
 from stowage.state.pods.pod_index import PodIndex
 from tests.support.builders import ZONE, make_node, make_pod
 
@@ -169,3 +171,14 @@ def test_label_groups_of_no_pods_weigh_nothing() -> None:
     state = ClusterState()
     index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS)
     assert index.weigh_matching(ZONE, [(EVERYTHING, None, 5)]).tolist() == []
+
+
+def test_a_topology_key_that_no_node_has_is_not_weighed() -> None:
+    state, cache = ClusterState(), ClusterCache()
+    index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS)
+    row = state.columns.set_node(make_node("n", zone="z"))
+    index.add(_pod(cache, Random(1), 0), row)
+    unread: Iterator[WeightedQuery] = iter([(EVERYTHING, None, 5)])
+    assert index.weigh_matching("none", unread).tolist() == []
+    assert list(unread)
+    assert index.weigh_matching(ZONE, [(EVERYTHING, None, 5)]).tolist() == [5]
