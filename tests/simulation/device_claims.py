@@ -54,6 +54,8 @@ class DeviceClaimController:
         key = (metadata["namespace"], metadata["name"])
         if change.path == DEVICE_CLAIMS:
             self._later(self._reconcile_claim, key)
+            if change.after is None:
+                self._reconcile_users(key)
             return
         keys = device_claim_keys(change.current)
         has_claims = bool(change.current["spec"].get("resourceClaims") or keys)
@@ -65,6 +67,12 @@ class DeviceClaimController:
             for claim_key, claim in self._server.collection(DEVICE_CLAIMS).items():
                 if claim_key in keys or owner_uid(claim) == metadata["uid"]:
                     self._later(self._reconcile_claim, claim_key)
+
+    def _reconcile_users(self, claim_key: Key) -> None:
+        """Make a deleted claim anew for the pods whose status names it."""
+        for key, pod in self._server.collection(PODS).items():
+            if claim_key in device_claim_keys(pod):
+                self._later(self._reconcile_pod, key)
 
     def _later(self, act: Callable[[Key], None], key: Key) -> None:
         delay_s = self._rng.uniform(*USUAL_DELAY_S)
