@@ -236,6 +236,8 @@ def _overlooked_pods(
     ]
     for instruction in fresh_engine.instructions(seen, len(waiting)):
         if isinstance(instruction, DeallocateClaim | DeleteClaim):
+            if extenders and _was_preempted(server, instruction.pod):
+                continue  # its next attempt, after the backoff, takes back what this one wrote
             name = instruction.claim.name
             yield f"pod {instruction.pod.key} is pending, and claim {name} could be taken back"
         elif isinstance(instruction, BindPod | BindByExtender | BindVolumes | BindClaims):
