@@ -54,12 +54,25 @@ class DeviceClaimController:
         key = (metadata["namespace"], metadata["name"])
         if change.path == DEVICE_CLAIMS:
             self._later(self._reconcile_claim, key)
-        elif change.current["spec"].get("resourceClaims") or device_claim_keys(change.current):
+            if change.after is None:
+                self._reconcile_users(key)
+            return
+        keys = device_claim_keys(change.current)
+        has_claims = bool(change.current["spec"].get("resourceClaims") or keys)
+        if has_claims:
             self._later(self._reconcile_pod, key)
+        # The garbage collector goes by owner references only: the pod's status does not name a
+        # claim whose scheduler stopped between writing the claim and naming it there.
+        if has_claims or change.after is None:
             for claim_key, claim in self._server.collection(DEVICE_CLAIMS).items():
-                is_used = claim_key in device_claim_keys(change.current)
-                if is_used or owner_uid(claim) == metadata["uid"]:
+                if claim_key in keys or owner_uid(claim) == metadata["uid"]:
                     self._later(self._reconcile_claim, claim_key)
+
+    def _reconcile_users(self, claim_key: Key) -> None:
+        """Make a deleted claim anew for the pods whose status names it."""
+        for key, pod in self._server.collection(PODS).items():
+            if claim_key in device_claim_keys(pod):
+                self._later(self._reconcile_pod, key)
 
     def _later(self, act: Callable[[Key], None], key: Key) -> None:
         delay_s = self._rng.uniform(*USUAL_DELAY_S)

@@ -37,6 +37,7 @@ from tests.simulation.feasible_nodes import (
     decoded,
     feasible_nodes,
     is_placed,
+    on_nominated_node,
     plain_cluster,
     with_nominated,
 )
@@ -177,17 +178,29 @@ def _pending_without_reason(
     cluster = plain_cluster(server)
     # As upstream, a pod keeps its nominated node when an extender refuses that node later.
     keeps_places = any("preemptVerb" in each or "filterVerb" in each for each in extenders)
+    nominated = waiting if keeps_places else _nominated_without_claims(server, waiting)
     for pod in waiting:
         stored = stored_pod(server, pod.metadata.namespace, pod.metadata.name)
         if group_of(stored) is not None:
             continue  # only a fresh engine judges members
-        fitting = feasible_nodes(
-            pod, with_nominated(cluster, pod, waiting) if keeps_places else cluster
-        )
+        fitting = feasible_nodes(pod, with_nominated(cluster, pod, nominated))
         names = [name for name in fitting if not refused_by(extenders, stored, name)]
         if names:
             subject = f"pod {pod.metadata.namespaced_name} is pending"
             yield f"{subject} although it fits on {names}"
+
+
+def _nominated_without_claims(server: ModelServer, waiting: list[Pod]) -> list[Pod]:
+    """Pods whose claim was deleted after they were nominated.
+
+    As in kube-scheduler, PreEnqueue stops them, and they keep the room on their nominated nodes.
+    """
+    return [
+        pod
+        for pod in waiting
+        if ("", pod.status.nominated_node_name) in server.collection(NODES)
+        and lacks_claims(server, stored_pod(server, pod.metadata.namespace, pod.metadata.name))
+    ]
 
 
 def _overlooked_pods(
@@ -206,6 +219,8 @@ def _overlooked_pods(
         for budget in server.collection(BUDGETS).values()
     ]
     seen += [AssignedPodSeen(pod) for pod in pods if is_placed(pod)]
+    holding = {pod.metadata.uid: pod for pod in _nominated_without_claims(server, waiting)}
+    seen += [AssignedPodSeen(on_nominated_node(pod)) for pod in holding.values()]
     seen += [
         NamespaceSeen(decoded(Namespace, stored))
         for stored in server.collection(NAMESPACES).values()
@@ -216,9 +231,13 @@ def _overlooked_pods(
         for stored in server.collection(path).values()
     ]
     seen += group_events(server)
-    seen += [PendingPodSeen(for_fresh_engine(pod)) for pod in waiting]
+    seen += [
+        PendingPodSeen(for_fresh_engine(pod)) for pod in waiting if pod.metadata.uid not in holding
+    ]
     for instruction in fresh_engine.instructions(seen, len(waiting)):
         if isinstance(instruction, DeallocateClaim | DeleteClaim):
+            if extenders and _was_preempted(server, instruction.pod):
+                continue  # its next attempt, after the backoff, takes back what this one wrote
             name = instruction.claim.name
             yield f"pod {instruction.pod.key} is pending, and claim {name} could be taken back"
         elif isinstance(instruction, BindPod | BindByExtender | BindVolumes | BindClaims):
@@ -227,6 +246,8 @@ def _overlooked_pods(
             yield f"pod {instruction.pod.key} is pending and could be on {instruction.node_name}"
         elif isinstance(instruction, EvictPod):
             victim, preemptor = instruction.victim, instruction.preemptor
+            if victim.uid in holding:
+                continue  # it takes no room from a preemptor of higher priority
             if _may_fail_by_extenders(server, extenders, preemptor, victim):
                 continue
             yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"

@@ -102,15 +102,18 @@ def plain_cluster(server: ModelServer) -> PlainCluster:
 def with_nominated(cluster: PlainCluster, pod: Pod, waiting: Iterable[Pod]) -> PlainCluster:
     """The cluster with the nominated pods of equal or higher priority on their nodes."""
     placed = {
-        other.metadata.uid: replace(
-            other, spec=replace(other.spec, node_name=other.status.nominated_node_name)
-        )
+        other.metadata.uid: on_nominated_node(other)
         for other in waiting
         if other.status.nominated_node_name in cluster.nodes
         and other.metadata.uid != pod.metadata.uid
         and (other.spec.priority or 0) >= (pod.spec.priority or 0)
     }
     return dataclasses.replace(cluster, pods={**cluster.pods, **placed})
+
+
+def on_nominated_node(pod: Pod) -> Pod:
+    """The pod as if it were bound to its nominated node."""
+    return replace(pod, spec=replace(pod.spec, node_name=pod.status.nominated_node_name))
 
 
 def feasible_nodes(pod: Pod, cluster: PlainCluster) -> list[str]:

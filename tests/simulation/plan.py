@@ -28,6 +28,10 @@ FAULTS_S = 60.0
 SETTLE_S = 70.0
 """After the last fault, how long leases, backoffs and retries may take to settle."""
 
+BUSY_S = 5.0
+"""How long a check waits at most while a replica tries or binds a pod: if extenders keep a pod from
+its node, this happens again and again."""
+
 AFTER_KILL_S = 40.0
 """How long the simulation runs after the leader was killed."""
 
@@ -149,8 +153,8 @@ class Plan:
         """Run all phases.
 
         Args:
-            check: Called when everything must have settled for the first time, before the leader
-                is killed and its state is lost.
+            check: Called when everything must have settled: before the leader is killed and its
+                state is lost, and at the end.
         """
         await self._until(FAULTS_S)
         self._fault_injector.end()
@@ -162,16 +166,26 @@ class Plan:
         self.probes.begin()
         self.probes.send("after the faults")
         await self._until(self._loop.time() + SETTLE_S)
+        await self._idle()
         check()
         if self._emphasis.has_gangs:
             self._draw(self._gang_users.actions, NUM_CALM_GANG_EVENTS, CALM_GANGS_S)
             await self._until(self._loop.time() + 2 * CALM_GANGS_S)
+            await self._idle()
             check()
         if sum(replica.engine is not None for replica in self.replicas) > 1:
             self._note("the leader is killed")
             self._fault_injector.kill_leader()
             self.probes.send("after the leader was killed")
         await self._until(self._loop.time() + AFTER_KILL_S)
+        await self._idle()
+        check()
+
+    async def _idle(self) -> None:
+        """Wait until no replica tries or binds a pod, but not for long."""
+        limit = self._loop.time() + BUSY_S
+        while any(map(_is_busy, self.replicas)) and self._loop.time() < limit:
+            await self._until(self._loop.time() + 0.02)
 
     async def _until(self, when: float) -> None:
         if when > self._loop.time():
@@ -185,3 +199,10 @@ class Plan:
 
     def _note(self, what: str) -> None:
         self.log.append(f"{self._loop.time():8.3f} {what}")
+
+
+def _is_busy(replica: Replica) -> bool:
+    if replica.engine is None:
+        return False
+    state = replica.engine.state
+    return bool(state.queue.in_flight() or state.bindings.uids or state.bindings.abandoned_writes)

@@ -94,7 +94,7 @@ def simulate(
             plan.begin()
             end_state = _EndState(plan, server)
             loop.run_until_complete(plan.run(lambda: found.extend(end_state.violations())))
-            found += [*end_state.violations(), *_late_probes(plan)]
+            found += _late_probes(plan)
             violations = [*auditor.violations, *dict.fromkeys((*problems, *found))]
         finally:
             _end(loop, network)

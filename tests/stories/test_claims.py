@@ -324,14 +324,29 @@ def test_a_pod_with_an_extended_resource_waits_until_the_watch_shows_its_claim()
     assert driver.in_flight == set()
 
 
-def test_a_created_claim_is_deleted_if_the_pod_cannot_be_bound() -> None:
-    driver = ClaimDriver()
-    writes = extended_pod(driver)
+def created_claim(writes: BindClaims) -> ResourceClaim:
     assert writes.extended is not None
     created = claim_writes.extended_claim(writes.pod, writes.extended)
     meta = replace(created.metadata, name="p-x", uid="uid-p-x", resource_version="3")
-    created = replace(created, metadata=meta)
+    return replace(created, metadata=meta)
+
+
+def test_a_created_claim_is_deleted_if_the_pod_cannot_be_bound() -> None:
+    driver = ClaimDriver()
+    writes = extended_pod(driver)
+    created = created_claim(writes)
     answer = driver.handle(ClaimsWritten("uid-p", writes.number, (), created, "no"))
+    (deletion,) = of_type(DeleteClaim, answer)
+    assert deletion.claim.name == "p-x"
+    assert driver.in_flight == set()
+
+
+def test_a_claim_that_is_created_after_the_end_of_the_attempt_is_deleted() -> None:
+    driver = ClaimDriver()
+    writes = extended_pod(driver)
+    assert not of_type(DeleteClaim, driver.handle(PendingPodGone("default", "p", "uid-p")))
+    created = created_claim(writes)
+    answer = driver.handle(ClaimsWritten("uid-p", writes.number, (), created, "the pod is gone"))
     (deletion,) = of_type(DeleteClaim, answer)
     assert deletion.claim.name == "p-x"
     assert driver.in_flight == set()

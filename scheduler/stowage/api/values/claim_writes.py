@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from stowage.api.instructions import ClaimToBind, ExtendedClaimToBind, PodReference
+from stowage.api.instructions import (
+    ClaimReference,
+    ClaimToBind,
+    ExtendedClaimToBind,
+    PodReference,
+)
 from stowage.api.objects.device import (
     AllocationResult,
     ResourceClaim,
@@ -52,6 +57,12 @@ def check_usable(claim: ResourceClaim, wanted: ClaimToBind) -> None:
 def _devices_in(allocation: AllocationResult) -> list[tuple[str | None, ...]]:
     results = allocation.devices.results
     return [(it.request, it.driver, it.pool, it.device, it.share_id) for it in results]
+
+
+def reference_to(claim: ResourceClaim) -> ClaimReference:
+    """The claim in this version, as instructions name it."""
+    meta = claim.metadata
+    return ClaimReference(meta.namespace, meta.name, meta.uid, meta.resource_version)
 
 
 def is_reserved_for(claim: ResourceClaim, pod_uid: str) -> bool:

@@ -16,9 +16,10 @@ from stowage.api.events import (
     WaitingPodAllowed,
     WaitingPodRejected,
 )
-from stowage.api.instructions import ReadPod
+from stowage.api.instructions import DeleteClaim, ReadPod
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.status import unschedulable
+from stowage.api.values.claim_writes import reference_to
 from stowage.engine.binding.freed_devices import (
     CLAIM_UPDATE,
     end_reservations,
@@ -68,7 +69,8 @@ def claims_written(state: EngineState, event: ClaimsWritten, now: float) -> None
     """The shell has written claims: take them as they are now, and go on with the pod.
 
     If its cycle has ended, the claims stay as written: they are the pod's when it is tried again,
-    and the claim controller takes them back if it is gone.
+    and the claim controller takes them back if it is gone. A claim that was created for extended
+    resources is deleted, because another attempt would not use it.
     """
     for claim in event.claims:
         _assume_claim(state, claim, now)
@@ -77,6 +79,8 @@ def claims_written(state: EngineState, event: ClaimsWritten, now: float) -> None
         state.cache.end_allocations([claim.metadata.uid for claim in event.claims])
         end_reservations(state, abandoned)
         move_pods_to_freed_devices(state, abandoned, now)
+        if event.extended is not None:
+            state.outbox.emit(DeleteClaim(abandoned.info.reference, reference_to(event.extended)))
         return
     cycle = state.bindings.get(event.uid)
     if cycle is not None and cycle.claims_number == event.number:

@@ -14,14 +14,13 @@ from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.api.events import ClaimsWritten
 from stowage.api.instructions import (
     BindClaims,
-    ClaimReference,
     DeallocateClaim,
     DeleteClaim,
     ReleaseClaims,
 )
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
-from stowage.api.values.claim_writes import is_reserved_for
+from stowage.api.values.claim_writes import is_reserved_for, reference_to
 from stowage.framework import (
     ACCEPT_ALL,
     CompanionClaims,
@@ -178,10 +177,10 @@ class DynamicResources:
         if claim is not None:
             # Until the watch shows it, the claim still looks allocated and reserved for the pod.
             self._releases.note(pod.uid, [claim])
-            state.instruct(DeallocateClaim(pod.reference, _reference(claim)))
+            state.instruct(DeallocateClaim(pod.reference, reference_to(claim)))
             return unschedulable("deallocation of ResourceClaim completed"), None
         if found.stale is not None:
-            state.instruct(DeleteClaim(pod.reference, _reference(found.stale)))
+            state.instruct(DeleteClaim(pod.reference, reference_to(found.stale)))
             return unschedulable("deletion of ResourceClaim completed"), None
         return unschedulable("still not schedulable"), None
 
@@ -287,9 +286,9 @@ class DynamicResources:
         ]
         self._releases.note(pod.uid, reserved)
         if reserved:
-            state.instruct(ReleaseClaims(pod.reference, tuple(map(_reference, reserved))))
+            state.instruct(ReleaseClaims(pod.reference, tuple(map(reference_to, reserved))))
         if found.special is not None:
-            state.instruct(DeleteClaim(pod.reference, _reference(found.special)))
+            state.instruct(DeleteClaim(pod.reference, reference_to(found.special)))
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Skip if the pod has no claims."""
@@ -408,11 +407,6 @@ def _has_lists(variants: Sequence[Variant]) -> bool:
 def variant_at(variants: Sequence[Variant], row: int) -> Variant | None:
     """The variant of the node in a row."""
     return next((each for each in variants if each.nodes is None or bool(each.nodes[row])), None)
-
-
-def _reference(claim: ResourceClaim) -> ClaimReference:
-    meta = claim.metadata
-    return ClaimReference(meta.namespace, meta.name, meta.uid, meta.resource_version)
 
 
 def _verdict(

@@ -1,0 +1,63 @@
+"""The simulated claim controller takes back what no pod needs, as the real controllers do."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+from tests.simulation.device_claims import DeviceClaimController
+from tests.simulation.device_objects import FINALIZER, WHOLE
+from tests.simulation.fault_rates import FaultRates
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.server import DEVICE_CLAIMS, PODS, Json, ModelServer
+
+
+def test_a_claim_that_the_status_of_its_deleted_owner_does_not_name_is_deleted() -> None:
+    """Its scheduler stopped after it wrote the claim, before it named the claim in the status."""
+    loop = VirtualLoop()
+    server = ModelServer(loop.time)
+    DeviceClaimController(loop, server, random.Random(0), FaultRates())
+    pod = _create_pod(server)
+    _create_claim(server, pod)
+    loop.run_until_complete(asyncio.sleep(5))
+    assert set(server.collection(DEVICE_CLAIMS)) == {("default", "of-p")}
+
+    server.delete(PODS, ("default", "p"))
+    loop.run_until_complete(asyncio.sleep(5))
+    loop.close()
+
+    assert not server.collection(DEVICE_CLAIMS)
+
+
+def test_a_claim_that_a_pod_has_from_a_template_is_made_anew() -> None:
+    loop = VirtualLoop()
+    server = ModelServer(loop.time)
+    DeviceClaimController(loop, server, random.Random(0), FaultRates())
+    entry = {"name": "first", "resourceClaimTemplateName": WHOLE}
+    _create_pod(server, resourceClaims=[entry])
+    loop.run_until_complete(asyncio.sleep(5))
+    (made,) = server.collection(DEVICE_CLAIMS)
+
+    server.delete(DEVICE_CLAIMS, made)
+    loop.run_until_complete(asyncio.sleep(5))
+    loop.close()
+
+    assert set(server.collection(DEVICE_CLAIMS)) == {("default", "p-made-2")}
+
+
+def _create_pod(server: ModelServer, **spec: object) -> Json:
+    metadata = {"namespace": "default", "name": "p"}
+    return server.create(PODS, {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}})
+
+
+def _create_claim(server: ModelServer, pod: Json) -> None:
+    owner = {"kind": "Pod", "name": "p", "uid": pod["metadata"]["uid"], "controller": True}
+    consumer = {"resource": "pods", "name": "p", "uid": pod["metadata"]["uid"]}
+    metadata = {
+        "namespace": "default",
+        "name": "of-p",
+        "ownerReferences": [owner],
+        "finalizers": [FINALIZER],
+    }
+    status = {"allocation": {"devices": {"results": []}}, "reservedFor": [consumer]}
+    server.create(DEVICE_CLAIMS, {"metadata": metadata, "spec": {}, "status": status})
