@@ -112,11 +112,13 @@ class _Collector(cst.CSTVisitor):
         self._functions: list[cst.FunctionDef] = []
         self._statements: list[tuple[int, int]] = []
         self._ordinals: Counter[tuple[str, int, str]] = Counter()
+        self._checks: set[cst.Arg] = set()
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         """Collect the changes of a node; skip what is decided before a test runs."""
-        if isinstance(node, _DECIDED_BEFORE) or _is_typing_call(node):
+        if isinstance(node, _DECIDED_BEFORE) or _is_typing_call(node) or node in self._checks:
             return False
+        self._checks.update(_length_checks(node))
         if isinstance(node, cst.FunctionDef):
             self._functions.append(node)
         elif isinstance(node, cst.ClassDef) and not self._functions:
@@ -149,6 +151,8 @@ class _Collector(cst.CSTVisitor):
                     counted = (function, first_line, operator)
                     ordinal = self._ordinals[counted]
                     self._ordinals[counted] += 1
+                    if _changes_nothing(node, changed):
+                        continue  # after it was numbered, so that the others keep their keys
                     lines = self._lines(node) if not self._statements else self._statements[-1]
                     mutant = Mutant(self._file, function, operator, ordinal, first_line, lines)
                     self.found.append((mutant, node, changed))
@@ -171,6 +175,33 @@ def _is_typing_call(node: cst.CSTNode) -> bool:
     """Whether this is a call that does nothing at run time."""
     called = node.func if isinstance(node, cst.Call) else None
     return isinstance(called, cst.Name) and called.value in _TYPING_CALLS
+
+
+def _length_checks(node: cst.CSTNode) -> list[cst.Arg]:
+    """The argument `strict` of a ``zip``, which does nothing while the lengths are equal."""
+    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Name)):
+        return []
+    named = (each for each in node.args if each.keyword is not None)
+    return [each for each in named if node.func.value == "zip" and each.keyword.value == "strict"]
+
+
+def _changes_nothing(node: cst.CSTNode, changed: cst.CSTNode) -> bool:
+    """Whether a change is equivalent wherever it is made.
+
+    It is if names are no longer deleted, which says that arguments are unused, or if `zip` no
+    longer checks the lengths.
+    """
+    if isinstance(node, cst.SimpleStatementLine) and isinstance(node.body[0], cst.Del):
+        deleted = node.body[0].target
+        names = [each.value for each in getattr(deleted, "elements", ())] or [deleted]
+        return all(isinstance(name, cst.Name) for name in names)
+    if not (isinstance(node, cst.Call) and isinstance(changed, cst.Call) and _length_checks(node)):
+        return False
+    return all(
+        any(one.value.deep_equals(other.value) for other in changed.args)
+        for one in node.args
+        if one not in _length_checks(node)
+    )
 
 
 @lru_cache(maxsize=4)

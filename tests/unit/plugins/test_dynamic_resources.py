@@ -212,6 +212,15 @@ def test_a_claim_with_admin_access_gets_no_device_twice(names: list[str], fits: 
     assert isinstance(schedule(cache, pod_with_claims("p", "c")), Scheduled) is fits
 
 
+def test_two_requests_of_a_claim_for_all_devices_exclude_each_other_although_for_admins() -> None:
+    everything = {"adminAccess": True, "allocationMode": "All", "count": 0}
+    for names, fits in ((["r"], True), (["r", "s"], False)):
+        claim = make_claim("c", *(request(name, **everything) for name in names))
+        devices = [device("gpu-0"), device("gpu-1")]
+        cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), claim)
+        assert isinstance(schedule(cache, pod_with_claims("p", "c")), Scheduled) is fits
+
+
 def test_the_clock_is_read_once_in_64_steps_of_a_search() -> None:
     alike = [{"matchAttribute": MODEL}]
     claims = [make_claim(name, request(count=30), constraints=alike) for name in "cde"]
