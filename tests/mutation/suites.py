@@ -18,6 +18,7 @@ _IN_PROCESS = (
     "extensions/test_gated_pods.py",
     "extensions/test_pod_groups.py",
     "process/test_configmap.py",
+    "process/test_metrics_of_a_run.py",
     "process/test_operator_shell.py",
     "scheduling/test_claims.py",
     "scheduling/test_preemption.py",
