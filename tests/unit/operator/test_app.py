@@ -1,0 +1,61 @@
+"""The entry point of a process that schedules."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import uvloop
+import yaml
+from structlog.testing import capture_logs
+
+from stowage.engine import Engine
+from stowage.operator.app import run_blocking
+from stowage.operator.run_options import EngineDependencies, RunOptions
+
+
+class _Ended(Exception):
+    """Ends a process before it sends a request."""
+
+
+def test_the_event_loop_is_uvloops_and_logs_what_no_task_handles(tmp_path: Path) -> None:
+    lost = OSError("connection lost")
+
+    def engine_factory(_parts: EngineDependencies) -> Engine:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, uvloop.Loop)
+        loop.call_exception_handler({"message": "Fatal write error", "exception": lost})
+        loop.call_exception_handler({"message": "Task was destroyed"})
+        loop.call_exception_handler({"message": "closing of generator", "asyncgen": object()})
+        raise _Ended
+
+    path = tmp_path / "kubeconfig"
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "c",
+        "users": [{"name": "u", "user": {}}],
+    }
+    path.write_text(yaml.safe_dump(config))
+    options = RunOptions(
+        engine_factory=engine_factory,
+        scheduler_names=("stowage",),
+        kubeconfig=str(path),
+        owns_process=False,
+    )
+    with capture_logs() as logs, pytest.raises(_Ended):
+        run_blocking(options)
+    assert logs == [
+        {
+            "event": "event loop",
+            "log_level": level,
+            "problem": problem,
+            "exc_info": exception,
+        }
+        for level, problem, exception in (
+            ("error", "Fatal write error", lost),
+            ("error", "Task was destroyed", None),
+            ("debug", "closing of generator", None),
+        )
+    ]
