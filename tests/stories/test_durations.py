@@ -200,7 +200,9 @@ def test_the_steps_of_a_slow_cycle_are_in_its_result() -> None:
     replay(journal, default_engine)
 
 
-def test_an_attempt_lasts_while_extenders_answer_but_not_while_it_waits_for_their_capacity() -> None:
+def test_an_attempt_lasts_while_extenders_answer_but_not_while_it_waits_for_their_capacity() -> (
+    None
+):
     extenders = Extenders((Extender(url_prefix="http://e", filter_verb="filter"),), 1)
     profile = build_profile(KubeSchedulerProfile("default-scheduler"), in_tree_registry())
     seconds = [0.0]

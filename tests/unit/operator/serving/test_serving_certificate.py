@@ -90,7 +90,12 @@ def test_changed_files_are_reloaded(tmp_path: Path) -> None:
     served = ServingCertificate(files, None, "")
     assert not served.reload()
     _write(tmp_path, "h2")
-    assert served.reload()
+    with capture_logs() as lines:
+        assert served.reload()
+    file = str(tmp_path / "tls.crt")
+    assert lines == [
+        {"event": "serving certificate reloaded", "certificate": file, "log_level": "info"}
+    ]
     assert not served.reload()
 
 
@@ -99,7 +104,11 @@ def test_files_that_do_not_match_keep_the_old_certificate(tmp_path: Path) -> Non
     served = ServingCertificate(files, None, "")
     key = tmp_path / "tls.key"
     key.write_bytes(self_signed("h2")[1])
-    assert not served.reload()
+    with capture_logs() as lines:
+        assert not served.reload()
+    (line,) = lines
+    assert (line["log_level"], line["event"]) == ("warning", "serving certificate not reloaded")
+    assert "KEY_VALUES_MISMATCH" in line["error"]
     key.unlink()
     assert not served.reload()
     _write(tmp_path, "h3")
