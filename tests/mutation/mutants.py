@@ -112,13 +112,14 @@ class _Collector(cst.CSTVisitor):
         self._functions: list[cst.FunctionDef] = []
         self._statements: list[tuple[int, int]] = []
         self._ordinals: Counter[tuple[str, int, str]] = Counter()
-        self._checks: set[cst.Arg] = set()
+        self._idle: set[cst.CSTNode] = set()
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         """Collect the changes of a node; skip what is decided before a test runs."""
-        if isinstance(node, _DECIDED_BEFORE) or _is_typing_call(node) or node in self._checks:
+        if isinstance(node, _DECIDED_BEFORE) or _is_typing_call(node) or node in self._idle:
             return False
-        self._checks.update(_length_checks(node))
+        self._idle.update(_length_checks(node))
+        self._idle.update(_steps(node))
         if isinstance(node, cst.FunctionDef):
             self._functions.append(node)
         elif isinstance(node, cst.ClassDef) and not self._functions:
@@ -183,6 +184,15 @@ def _length_checks(node: cst.CSTNode) -> list[cst.Arg]:
         return []
     named = (each for each in node.args if each.keyword is not None)
     return [each for each in named if node.func.value == "zip" and each.keyword.value == "strict"]
+
+
+def _steps(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The number by which a generation grows: generations are only compared with each other."""
+    if not (isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign)):
+        return []
+    name = node.target.attr if isinstance(node.target, cst.Attribute) else node.target
+    is_generation = isinstance(name, cst.Name) and name.value.endswith("generation")
+    return [node.value] if is_generation else []
 
 
 def _changes_nothing(node: cst.CSTNode, changed: cst.CSTNode) -> bool:

@@ -80,9 +80,11 @@ def test_conditions_calls_and_statements_are_changed_but_no_defaults_or_annotati
     ]
 
 
-def test_unused_arguments_and_checks_of_lengths_are_not_changed(file: Path) -> None:
+def test_what_makes_no_difference_is_not_changed(file: Path) -> None:
+    """Unused arguments, checks of lengths, and by how much a generation grows."""
     body = """
-def pair(names, sizes, deck):
+def pair(ship, names, sizes, deck):
+    ship.generation += 1
     del deck, names[0]
     del deck
     del sizes
@@ -91,6 +93,8 @@ def pair(names, sizes, deck):
     file.write_text(body, encoding="utf-8")
     changes = [difference(body, mutated_source(each)) for each in mutants_of(file)]
     assert [added for _, added in changes] == [
+        "+ ship.generation = 1",
+        "+ ship.generation -= 1",
         "+ pass",
         "+ del deck, names[1]",
         "+ return dict(None)",

@@ -185,6 +185,17 @@ def test_a_failing_selector_ends_the_attempt_only_where_the_device_is_free() -> 
     assert "cannot allocate all claims" in reason(schedule(cache, pod_with_claims("p", "c")))
 
 
+def test_nothing_is_planned_for_a_pod_whose_claims_are_allocated() -> None:
+    claim = allocated(make_claim("c"), "a", "gpu-0")
+    cache = cluster_of(make_node("a"), make_class(), make_slice("a", ["gpu-0"]), claim)
+    state, snapshot = CycleState(), cache.snapshot()
+    framework = framework_for(cache)
+    info = make_pod_info(pod_with_claims("p", "c"), cache.classes)
+    framework.run_pre_filter(state, info, snapshot)
+    framework.run_filter(state, info, snapshot)
+    assert framework.run_reserve(state, info, "a").plans == {}
+
+
 def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
     devices = [device(f"gpu-{index}", model=f"m{index}") for index in range(24)]
     claim = make_claim(
