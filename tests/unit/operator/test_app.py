@@ -17,7 +17,7 @@ from stowage.operator.app import run_blocking
 from stowage.operator.run_options import EngineDependencies, RunOptions
 
 
-class _Ended(Exception):
+class _EndedError(Exception):
     """Ends a process before it sends a request."""
 
 
@@ -36,7 +36,7 @@ def _run(folder: Path, engine_factory: Callable[[EngineDependencies], NoReturn])
         kubeconfig=str(path),
         owns_process=False,
     )
-    with pytest.raises(_Ended):
+    with pytest.raises(_EndedError):
         run_blocking(options)
 
 
@@ -49,7 +49,7 @@ def test_the_event_loop_is_uvloops_and_logs_what_no_task_handles(tmp_path: Path)
         loop.call_exception_handler({"message": "Fatal write error", "exception": lost})
         loop.call_exception_handler({"message": "Task was destroyed"})
         loop.call_exception_handler({"message": "closing of generator", "asyncgen": object()})
-        raise _Ended
+        raise _EndedError
 
     with capture_logs() as logs:
         _run(tmp_path, engine_factory)
@@ -78,6 +78,6 @@ def test_the_engine_gets_the_clock_and_draws_of_the_process(tmp_path: Path) -> N
         assert parts.observer is not None
         assert parts.trace_cycle is None
         assert parts.journal is None
-        raise _Ended
+        raise _EndedError
 
     _run(tmp_path, engine_factory)
