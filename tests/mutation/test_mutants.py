@@ -156,7 +156,9 @@ def test_the_quickest_tests_of_each_file_that_run_the_statement_come_first(file:
     assert set(tests.tests_of(negated)) == {*tests.tests_of(appended), "b::raises"}
 
 
-def test_only_the_files_of_tests_that_run_a_mutated_function_are_loaded(file: Path) -> None:
+def test_only_the_files_of_tests_that_run_a_mutated_function_are_loaded(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = file.as_posix()
     tests = CoverageMap(
         [
@@ -167,6 +169,7 @@ def test_only_the_files_of_tests_that_run_a_mutated_function_are_loaded(file: Pa
         ]
     )
     load = [each for each in _changes(file).values() if each.function == "Ship.load"]
+    monkeypatch.chdir(tmp_path)
     for test_file in ("a.py", "b.py", "c.py"):
         Path(test_file).touch()
     assert tests.files_of(load) == ["a.py", "b.py"]
