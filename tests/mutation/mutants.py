@@ -182,8 +182,9 @@ def _length_checks(node: cst.CSTNode) -> list[cst.Arg]:
     """The argument `strict` of a ``zip``, which does nothing while the lengths are equal."""
     if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Name)):
         return []
-    named = (each for each in node.args if each.keyword is not None)
-    return [each for each in named if node.func.value == "zip" and each.keyword.value == "strict"]
+    if node.func.value != "zip":
+        return []
+    return [each for each in node.args if each.keyword and each.keyword.value == "strict"]
 
 
 def _steps(node: cst.CSTNode) -> list[cst.CSTNode]:

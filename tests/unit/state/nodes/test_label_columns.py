@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from stowage.api.values.selectors import Operator, Requirement
 from stowage.state import NodeView
 from stowage.state.cache import ClusterCache
-from stowage.state.nodes.label_columns import ABSENT, LabelColumn
+from stowage.state.interning import ABSENT
+from stowage.state.nodes.label_columns import LabelColumn
 from stowage.state.nodes.node_columns import NodeColumns
 from tests.support.builders import ZONE, make_node
 
