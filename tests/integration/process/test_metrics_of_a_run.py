@@ -53,7 +53,7 @@ WANTED = {
     'scheduler_unschedulable_pods{plugin="SchedulingGates",profile="stowage"}': 1,
     'stowage_decision_log_decisions_total{outcome="written"}': 4,
     "stowage_recording_active": 1,
-    'stowage_reflector_lists_total{path="/api/v1/pods"}': 1,
+    'stowage_reflector_lists_total{path="/api/v1/namespaces"}': 1,
     'workqueue_adds_total{name="bindings"}': 2,
     'workqueue_adds_total{name="evictions"}': 1,
     'workqueue_adds_total{name="events"}': 5,
