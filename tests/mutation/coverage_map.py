@@ -126,10 +126,14 @@ class CoverageMap:
             return cls(msgspec.json.decode(line, type=RecordedTest) for line in lines)
 
     def files_of(self, mutants: Iterable[Mutant]) -> list[str]:
-        """The files of the tests that run any line of the functions of these mutants."""
+        """The files of the tests that run any line of the functions of these mutants.
+
+        A file that was deleted since the record was written is left out.
+        """
         functions = {(each.file, each.function) for each in mutants}
         running = {test for place in functions for test, _ in self._ran.get(place, [])}
-        return sorted({test.partition("::")[0] for test in running})
+        files = {test.partition("::")[0] for test in running}
+        return sorted(file for file in files if Path(file).exists())
 
     def tests_of(self, mutant: Mutant, changed: tuple[int, int] | None = None) -> list[str]:
         """The tests that run the changed statement, quickest first.

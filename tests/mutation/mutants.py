@@ -112,11 +112,14 @@ class _Collector(cst.CSTVisitor):
         self._functions: list[cst.FunctionDef] = []
         self._statements: list[tuple[int, int]] = []
         self._ordinals: Counter[tuple[str, int, str]] = Counter()
+        self._idle: set[cst.CSTNode] = set()
 
     def on_visit(self, node: cst.CSTNode) -> bool:
         """Collect the changes of a node; skip what is decided before a test runs."""
-        if isinstance(node, _DECIDED_BEFORE) or _is_typing_call(node):
+        if isinstance(node, _DECIDED_BEFORE) or _is_typing_call(node) or node in self._idle:
             return False
+        self._idle.update(_length_checks(node))
+        self._idle.update(_steps(node))
         if isinstance(node, cst.FunctionDef):
             self._functions.append(node)
         elif isinstance(node, cst.ClassDef) and not self._functions:
@@ -149,6 +152,8 @@ class _Collector(cst.CSTVisitor):
                     counted = (function, first_line, operator)
                     ordinal = self._ordinals[counted]
                     self._ordinals[counted] += 1
+                    if _changes_nothing(node, changed):
+                        continue  # after it was numbered, so that the others keep their keys
                     lines = self._lines(node) if not self._statements else self._statements[-1]
                     mutant = Mutant(self._file, function, operator, ordinal, first_line, lines)
                     self.found.append((mutant, node, changed))
@@ -171,6 +176,43 @@ def _is_typing_call(node: cst.CSTNode) -> bool:
     """Whether this is a call that does nothing at run time."""
     called = node.func if isinstance(node, cst.Call) else None
     return isinstance(called, cst.Name) and called.value in _TYPING_CALLS
+
+
+def _length_checks(node: cst.CSTNode) -> list[cst.Arg]:
+    """The argument `strict` of a ``zip``, which does nothing while the lengths are equal."""
+    if not (isinstance(node, cst.Call) and isinstance(node.func, cst.Name)):
+        return []
+    if node.func.value != "zip":
+        return []
+    return [each for each in node.args if each.keyword and each.keyword.value == "strict"]
+
+
+def _steps(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """The number by which a generation grows: generations are only compared with each other."""
+    if not (isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign)):
+        return []
+    name = node.target.attr if isinstance(node.target, cst.Attribute) else node.target
+    is_generation = isinstance(name, cst.Name) and name.value.endswith("generation")
+    return [node.value] if is_generation else []
+
+
+def _changes_nothing(node: cst.CSTNode, changed: cst.CSTNode) -> bool:
+    """Whether a change is equivalent wherever it is made.
+
+    It is if names are no longer deleted, which says that arguments are unused, or if `zip` no
+    longer checks the lengths.
+    """
+    if isinstance(node, cst.SimpleStatementLine) and isinstance(node.body[0], cst.Del):
+        deleted = node.body[0].target
+        names = [each.value for each in getattr(deleted, "elements", ())] or [deleted]
+        return all(isinstance(name, cst.Name) for name in names)
+    if not (isinstance(node, cst.Call) and isinstance(changed, cst.Call) and _length_checks(node)):
+        return False
+    return all(
+        any(one.value.deep_equals(other.value) for other in changed.args)
+        for one in node.args
+        if one not in _length_checks(node)
+    )
 
 
 @lru_cache(maxsize=4)

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import msgspec
 
+from tests.mutation import mutants
 from tests.mutation.mutants import Mutant, mutants_of, source_files
 
 
-def sample(mutants: Iterable[Mutant], size: int, seed: int) -> list[Mutant]:
+def sample(every: Iterable[Mutant], size: int, seed: int) -> list[Mutant]:
     """Draw `size` mutants; a larger sample of the same seed begins with the smaller one.
 
     Mutants are ordered by a hash of the seed and their key. So a change of one function leaves the
     draw among all others as it was.
     """
-    return sorted(mutants, key=lambda mutant: _place(mutant, seed))[:size]
+    return sorted(every, key=lambda mutant: _place(mutant, seed))[:size]
 
 
 def _place(mutant: Mutant, seed: int) -> bytes:
@@ -25,14 +26,20 @@ def _place(mutant: Mutant, seed: int) -> bytes:
 
 
 def every_mutant(kept: Path) -> list[Mutant]:
-    """The mutants of all files; those of files that did not change are read from `kept`."""
+    """The mutants of all files; those of files that did not change are read from `kept`.
+
+    All are made anew after a change of the code that makes them.
+    """
     by_text: dict[str, list[Mutant]] = {}
     if kept.exists():
         by_text = msgspec.json.decode(kept.read_bytes(), type=dict[str, list[Mutant]])
     found = {}
+    maker = hashlib.sha256(Path(mutants.__file__).read_bytes())
     for file in source_files():
-        text = hashlib.sha256(f"{file}\n{file.read_text(encoding='utf-8')}".encode()).hexdigest()
+        made_of = maker.copy()
+        made_of.update(f"{file}\n{file.read_text(encoding='utf-8')}".encode())
+        text = made_of.hexdigest()
         found[text] = by_text[text] if text in by_text else mutants_of(file)
     if found.keys() != by_text.keys():
         kept.write_bytes(msgspec.json.encode(found))
-    return [mutant for mutants in found.values() for mutant in mutants]
+    return [each for of_file in found.values() for each in of_file]

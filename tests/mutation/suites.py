@@ -18,6 +18,7 @@ _IN_PROCESS = (
     "extensions/test_gated_pods.py",
     "extensions/test_pod_groups.py",
     "process/test_configmap.py",
+    "process/test_metrics_of_a_run.py",
     "process/test_operator_shell.py",
     "scheduling/test_claims.py",
     "scheduling/test_preemption.py",
@@ -25,6 +26,13 @@ _IN_PROCESS = (
     "scheduling/test_volumes.py",
     "security/test_connection_limits.py",
     "security/test_endpoints_access.py",
+)
+_LIVES = "tests/simulation/test_simulation.py::test_random_faults"
+#: Simulated lives of three replicas among faults: the shell and the engine on a virtual clock.
+_SIMULATED = (
+    f"{_LIVES}_violate_no_invariant[7]",
+    f"{_LIVES}_with_devices_violate_no_invariant[0]",
+    f"{_LIVES}_with_pod_groups_violate_no_invariant[3]",
 )
 #: What judges: the suites that need no other process and no other machine.
 SUITES = (
@@ -34,6 +42,7 @@ SUITES = (
     "tests/properties",
     "tests/conformance",
     *(f"tests/integration/{tests}" for tests in _IN_PROCESS),
+    *_SIMULATED,
     *(f"{SOURCE}/{room}" for room in ("api", "state", "queue", "framework", "engine", "plugins")),
 )
 PYTEST_FLAGS = (

@@ -80,6 +80,31 @@ def test_conditions_calls_and_statements_are_changed_but_no_defaults_or_annotati
     ]
 
 
+def test_what_makes_no_difference_is_not_changed(file: Path) -> None:
+    """Unused arguments, checks of lengths, and by how much a generation grows."""
+    body = """
+def pair(ship, names, sizes, deck):
+    ship.generation += 1
+    del deck, names[0]
+    del deck
+    del sizes
+    return dict(zip(names, sizes, strict=True))
+"""
+    file.write_text(body, encoding="utf-8")
+    changes = [difference(body, mutated_source(each)) for each in mutants_of(file)]
+    assert [added for _, added in changes] == [
+        "+ ship.generation = 1",
+        "+ ship.generation -= 1",
+        "+ pass",
+        "+ del deck, names[1]",
+        "+ return dict(None)",
+        "+ return dict(zip(None, sizes, strict=True))",
+        "+ return dict(zip(names, None, strict=True))",
+        "+ return dict(zip(sizes, strict=True))",
+        "+ return dict(zip(names, strict=True))",
+    ]
+
+
 def test_a_mutant_compiles_to_the_code_of_its_function(file: Path) -> None:
     chosen = _changes(file)["- if self.full:", "+ if not self.full:"]
     assert (chosen.function, chosen.package, chosen.lines) == ("Ship.load", "state", (20, 20))
@@ -131,7 +156,9 @@ def test_the_quickest_tests_of_each_file_that_run_the_statement_come_first(file:
     assert set(tests.tests_of(negated)) == {*tests.tests_of(appended), "b::raises"}
 
 
-def test_only_the_files_of_tests_that_run_a_mutated_function_are_loaded(file: Path) -> None:
+def test_only_the_files_of_tests_that_run_a_mutated_function_are_loaded(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = file.as_posix()
     tests = CoverageMap(
         [
@@ -142,8 +169,13 @@ def test_only_the_files_of_tests_that_run_a_mutated_function_are_loaded(file: Pa
         ]
     )
     load = [each for each in _changes(file).values() if each.function == "Ship.load"]
+    monkeypatch.chdir(tmp_path)
+    for test_file in ("a.py", "b.py", "c.py"):
+        Path(test_file).touch()
     assert tests.files_of(load) == ["a.py", "b.py"]
     assert tests.files_of([]) == []
+    Path("a.py").unlink()
+    assert tests.files_of(load) == ["b.py"]
 
 
 def test_tests_that_run_the_changed_line_come_before_those_that_run_its_statement(

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from itertools import count
 
+from stowage.api.config.extenders import Extenders
 from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.config.types import Extender
 from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
     BindSucceeded,
+    ExtendersAnswered,
     NodeGone,
     NodeSeen,
     PendingPodGone,
     PendingPodSeen,
     PodGroupSeen,
 )
-from stowage.api.instructions import AttemptResult, BindPod, PodGroupAttemptResult
+from stowage.api.instructions import (
+    AttemptResult,
+    BindPod,
+    ConsultExtenders,
+    PodGroupAttemptResult,
+)
 from stowage.engine import Engine, Journal, make_engine, replay
 from stowage.engine.journal import ScheduleCall
 from stowage.framework import Framework, Timings, build_profile
@@ -190,6 +198,27 @@ def test_the_steps_of_a_slow_cycle_are_in_its_result() -> None:
         between_s = attempt.duration_s - sum(duration_s for _, duration_s in attempt.steps)
         assert between_s == 0.125
     replay(journal, default_engine)
+
+
+def test_an_attempt_lasts_while_extenders_answer_but_not_while_it_waits_for_their_capacity() -> (
+    None
+):
+    extenders = Extenders((Extender(url_prefix="http://e", filter_verb="filter"),), 1)
+    profile = build_profile(KubeSchedulerProfile("default-scheduler"), in_tree_registry())
+    seconds = [0.0]
+    engine = make_engine(
+        [Framework(profile)], lambda _: 0, timer=lambda: seconds[0], extenders=extenders
+    )
+    engine.handle([NodeSeen(make_node(name)) for name in ("a", "b")], 0.0)
+    engine.handle([PendingPodSeen(make_pod(name)) for name in ("p", "q")], 0.0)
+    answers = list(engine.schedule(0.0, 9))
+    for waited_s in (3.0, 5.0):
+        (question,) = of_type(ConsultExtenders, answers)
+        seconds[0] += waited_s
+        passed = ExtendersAnswered(question.pod.uid, question.number, question.node_names)
+        answers = [*engine.handle([passed], 0.0), *engine.schedule(0.0, 9)]
+        (attempt,) = of_type(AttemptResult, answers)
+        assert (attempt.result, attempt.duration_s) == ("scheduled", waited_s)
 
 
 def test_a_fast_cycle_has_no_steps() -> None:

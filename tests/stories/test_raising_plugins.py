@@ -111,14 +111,16 @@ def test_a_refused_binding_names_the_bind_plugin() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "reason"),
+    ("code", "reason", "failed"),
     [
-        (Code.ERROR, "SchedulerError"),
-        (Code.UNSCHEDULABLE, "Unschedulable"),
-        (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "Unschedulable"),
+        (Code.ERROR, "SchedulerError", ["Scripted"]),
+        (Code.UNSCHEDULABLE, "Unschedulable", []),
+        (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "Unschedulable", []),
     ],
 )
-def test_a_pod_that_pre_bind_rejects_is_retried_after_a_backoff(code: Code, reason: str) -> None:
+def test_a_pod_that_pre_bind_rejects_is_retried_after_a_backoff(
+    code: Code, reason: str, failed: list[str]
+) -> None:
     """After Permit no rejection makes a pod unschedulable: it is retried without an event."""
     driver = driver_with(ScriptedPlugin(answers={"pre_bind_pre_flight": SUCCESS}))
     driver.create_pods("p")
@@ -128,6 +130,7 @@ def test_a_pod_that_pre_bind_rejects_is_retried_after_a_backoff(code: Code, reas
     driver.handle(PreBindFinished("uid-p", code, ("no volume",), "Scripted"))
     (patch,) = driver.take(PatchPodStatus)
     assert (patch.reason, patch.message) == (reason, "no volume")
+    assert driver.engine.plugin_failure_counts() == dict.fromkeys(failed, 1)
     assert driver.queue_of("p") == "backoff"
     assert driver.engine.cache_counts()["assumed_pods"] == 0
     driver.advance(3.0)

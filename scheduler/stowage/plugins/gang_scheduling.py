@@ -74,7 +74,7 @@ class GangScheduling:
         A member that did not fit is moved by the events of the plugins that rejected it.
         """
         return (
-            EventRegistration(_NODE_CHANGED, per_class=True),
+            EventRegistration(_NODE_CHANGED),
             EventRegistration(_GROUP_CHANGED, _concerns_group),
         )
 

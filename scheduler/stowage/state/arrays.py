@@ -19,7 +19,7 @@ FEW_RUNS = 32
 _NO_ROWS: Int64Array = np.empty(0, dtype=np.int64)
 
 
-def grown_capacity(capacity: int, needed: int) -> int:
+def grown_capacity(capacity: int, needed: int = 1) -> int:
     """The next capacity: a quarter more, at least `needed`, a multiple of 64."""
     wanted = max(needed, capacity + capacity // 4)
     return -(-wanted // _ROUND_TO) * _ROUND_TO

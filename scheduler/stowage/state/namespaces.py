@@ -109,7 +109,7 @@ class Namespaces:
 
     def _add_row(self, name: str) -> None:
         if not self._free:
-            num_rows = grown_capacity(len(self._names), len(self._names) + 1)
+            num_rows = grown_capacity(len(self._names))
             self._free.extend(range(num_rows - 1, len(self._names) - 1, -1))
             self._names.extend([""] * (num_rows - len(self._names)))
             self._columns.grow(num_rows)

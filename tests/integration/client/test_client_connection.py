@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +14,9 @@ import pytest
 import yaml
 from aiohttp import web
 
+from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from stowage.operator.client.connection import connect
+from stowage.operator.client.direct_writes import Write
 from tests.support.integration.authority import Authority
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
@@ -104,7 +107,7 @@ async def _hello_server(
     tls: ssl.SSLContext | None = None, answer: Handler = _hello
 ) -> AsyncIterator[str]:
     app = web.Application()
-    app.router.add_get("/", answer)
+    app.router.add_route("*", "/", answer)
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
@@ -168,6 +171,45 @@ async def test_an_unreadable_kubeconfig_leaves_the_earlier_credentials_in_use(
     await connection.reload(0)
     assert connection.session.headers["Authorization"] == "Bearer second"
     await connection.close()
+
+
+async def test_new_credentials_are_used_by_writes_without_the_session_too(tmp_path: Path) -> None:
+    tokens: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        tokens.append(request.headers["Authorization"])
+        return web.Response(text="hello")
+
+    token = tmp_path / "token"
+    token.write_text("old")
+    write = Write("POST", "/", b"{}", "application/json", lambda: None)
+    async with _hello_server(answer=answer) as address:
+        server = {"server": f"http://{address}"}
+        connection = await connect(_kubeconfig(tmp_path, server, {"tokenFile": str(token)}))
+        for text in ("first", "second"):
+            token.write_text(text)
+            await connection.renew()
+            assert connection.direct_writes is not None
+            timeout = aiohttp.ClientTimeout(WAIT_TIMEOUT_S)
+            assert (await connection.direct_writes.send(write, timeout)).status == 200
+        await connection.close()
+    assert tokens == ["Bearer first", "Bearer second"]
+
+
+async def test_a_closed_connection_leaves_no_socket_open(tmp_path: Path) -> None:
+    transports: list[asyncio.Transport] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        transports.append(request.transport)
+        return web.Response(text="hello")
+
+    async with _hello_server(answer=answer) as address:
+        connection = await connect(_kubeconfig(tmp_path, {"server": f"http://{address}"}))
+        async with connection.session.get(connection.server) as response:
+            await response.text()
+        await connection.close()
+        await wait_until(transports[0].is_closing)
 
 
 @pytest.mark.parametrize("setting", ["tls-server-name", "proxy-url", ""])

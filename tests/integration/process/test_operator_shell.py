@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -19,7 +20,11 @@ from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from stowage.api.events import PendingPodGone, PendingPodSeen
 from stowage.operator.app import run
+from stowage.operator.client.connection import connect
+from stowage.operator.environment import Environment
+from stowage.operator.kopf.pending_pod_watch import PendingPodWatch
 from stowage.operator.lease import LeaderElectionOptions
+from stowage.operator.process import Process
 from stowage.operator.run_options import RunOptions
 from tests.support.round_robin_engine import RoundRobinEngine
 
@@ -253,6 +258,44 @@ async def test_a_leader_that_loses_its_lease_exits_with_an_error(
     await wait_until(is_leader)
     await wait_until(lease_taken)
     assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 1
+
+
+async def test_a_new_leader_reconnects_its_pod_watch_unless_that_had_data_within_five_seconds(
+    api_server: ApiServerUnderTest,
+) -> None:
+    silent_since: list[float | None] = []
+
+    class NotedWatch(PendingPodWatch):
+        def reconnect(self, unresponsive_since: float | None) -> None:
+            silent_since.append(unresponsive_since)
+            super().reconnect(unresponsive_since)
+
+    options = RunOptions(
+        engine_factory=lambda _parts: RoundRobinEngine(),
+        scheduler_names=("stowage",),
+        kubeconfig=str(api_server.kubeconfig),
+        serving=None,
+        stop=asyncio.Event(),
+        leader_election=LeaderElectionOptions(identity="me", retry_period_s=0.1),
+        owns_process=False,
+    )
+    async with AsyncExitStack() as cleanup:
+        connection = await connect(options.kubeconfig)
+        cleanup.push_async_callback(connection.close)
+        process = Process(options, connection, Environment(watch_pending_pods=NotedWatch))
+        before = time.monotonic()
+        running = asyncio.create_task(process.run(cleanup))
+
+        async def is_reconnected() -> bool:
+            return bool(silent_since)
+
+        await wait_until(is_reconnected)
+        assert options.stop is not None
+        options.stop.set()
+        assert await asyncio.wait_for(running, WAIT_TIMEOUT_S) == 0
+    (since,) = silent_since
+    assert since is not None
+    assert before - 5.0 <= since <= time.monotonic() - 5.0
 
 
 async def test_a_binding_in_flight_completes_before_the_shell_stops(

@@ -95,16 +95,23 @@ async def _is_ready(endpoints: _Endpoints) -> bool:
         return False
 
 
-@pytest.fixture
-async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
+@asynccontextmanager
+async def _cluster(kubeconfig: Path, *readable: str) -> AsyncIterator[Path]:
+    """A cluster whose user `monitoring` may read these paths."""
     users = {MONITORING: User("monitoring"), UNAUTHORIZED: User("unauthorized")}
     options = ClusterOptions(
         token=ADMIN, users=users, rbac=True, with_kubelet=False, with_controllers=False
     )
     async with SimulatedCluster(options=options) as cluster:
         async with ApiClient(cluster.url, ADMIN, None) as api:
-            await _let_monitoring_read(api, "/metrics", "/metrics/resources")
-        yield write_kubeconfig(tmp_path / "kubeconfig", cluster.url, ADMIN)
+            await _let_monitoring_read(api, *readable)
+        yield write_kubeconfig(kubeconfig, cluster.url, ADMIN)
+
+
+@pytest.fixture
+async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
+    async with _cluster(tmp_path / "kubeconfig", "/metrics", "/metrics/resources") as kubeconfig:
+        yield kubeconfig
 
 
 async def test_health_paths_are_public_and_other_endpoints_need_permission(
@@ -135,6 +142,16 @@ async def test_access_may_be_reviewed_with_kubeconfigs_of_its_own(
         assert (await endpoints.get("/metrics", MONITORING))[0] == 200
         assert (await endpoints.get("/metrics", UNAUTHORIZED))[0] == 403
         assert (await endpoints.get("/metrics", "unknown-token"))[0] == 401
+
+
+async def test_the_cluster_of_the_authorization_kubeconfig_says_what_a_user_may_read(
+    kubeconfig: Path, tmp_path: Path
+) -> None:
+    async with _cluster(tmp_path / "rights", "/configz") as rights:
+        access = AccessOptions(authorization_kubeconfig=str(rights))
+        async with _running(kubeconfig, access=access) as endpoints:
+            assert (await endpoints.get("/configz", MONITORING))[0] == 200
+            assert (await endpoints.get("/metrics", MONITORING))[0] == 403
 
 
 async def test_the_recorded_metrics_of_kube_scheduler_are_exposed_or_the_reason_is_given(

@@ -33,6 +33,7 @@ from stowage.api.instructions import (
     Instruction,
     PatchPodStatus,
     PodBound,
+    PodGroupAttemptResult,
     PodReference,
     PreemptionAttempted,
     PreemptionFinished,
@@ -222,6 +223,36 @@ async def test_the_beginning_of_a_preemption_is_logged_if_it_has_victims(shell: 
         shell.dispatcher.dispatch([PreemptionAttempted(POD), PreemptionAttempted(POD, "n", 3)])
     line = {"event": "preempting", "log_level": "info", "pod": "default/p"}
     assert logs == [line | {"node": "n", "victims": 3}]
+
+
+async def test_the_attempt_of_a_pod_group_is_logged_and_counted(shell: _Shell) -> None:
+    attempt = PodGroupAttemptResult(
+        namespace="default",
+        name="g",
+        scheduler_name="stowage",
+        result="unschedulable",
+        duration_s=0.5,
+        algorithm_duration_s=0.25,
+        num_pods=3,
+        num_fitting=2,
+        message="pod group is unschedulable",
+    )
+    with capture_logs() as logs:
+        shell.dispatcher.dispatch([attempt])
+    assert logs == [
+        {
+            "event": "pod group attempted",
+            "group": "default/g",
+            "result": "unschedulable",
+            "pods": 3,
+            "fitting": 2,
+            "message": "pod group is unschedulable",
+            "log_level": "info",
+        }
+    ]
+    labels = {"profile": "stowage", "result": "unschedulable"}
+    name = "scheduler_podgroup_schedule_attempts_total"
+    assert shell.metrics.registry.get_sample_value(name, labels) == 1
 
 
 async def test_every_pool_has_metrics_but_those_of_extenders_if_there_are_none(

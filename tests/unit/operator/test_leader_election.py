@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.leader_election import ElectionObservers, LeaderElector
@@ -450,3 +451,44 @@ async def test_a_leader_that_reads_an_older_lease_stops_writing_and_leaves_it_to
     await elector.release()
     assert (told, elector.may_write()) == (["restored"], False)
     assert len(client.sent("PUT")) == 1
+
+
+async def test_the_log_tells_the_life_of_a_leader() -> None:
+    refused = ApiError(503, "ServiceUnavailable", "try later")
+    client = FakeApiClient(get=[_lease("me"), refused], put=[_lease("me")])
+    elector = _elector(client, FakeTime())
+    with capture_logs() as lines:
+        await elector.acquire()
+        await elector.renew()
+    failed = {"event": "lease not renewed", "error": str(refused)}
+    assert lines[:3] == [
+        {"event": "waiting for the lease", "lease": "stowage", "log_level": "info"},
+        {"event": "became leader", "identity": "me", "log_level": "info"},
+        {**failed, "log_level": "warning"},
+    ]
+    assert lines[-1] == {"event": "lost the lease", "identity": "me", "log_level": "error"}
+    assert lines[3:-1]
+    assert all(line == {**failed, "log_level": "debug"} for line in lines[3:-1])
+
+
+async def test_failures_to_renew_are_logged_as_warnings_once_a_minute() -> None:
+    client, time = FakeApiClient(get=[ApiError(503)]), FakeTime()
+    elector = _elector(client, time)
+    levels = []
+    for pause_s in (0.0, 59.9, 0.1, 60.0):
+        time.now += pause_s
+        with capture_logs() as lines:
+            await elector.try_acquire_or_renew()
+        levels += [line["log_level"] for line in lines]
+    assert levels == ["warning", "debug", "warning", "warning"]
+
+
+async def test_a_lease_that_cannot_be_released_is_logged() -> None:
+    client = FakeApiClient(get=[_lease("me")], put=[_lease("me"), ApiError(403, "", "no right")])
+    elector = _elector(client, FakeTime())
+    await elector.acquire()
+    with capture_logs() as lines:
+        await elector.release()
+    assert lines == [
+        {"event": "lease not released", "error": "403: no right", "log_level": "warning"}
+    ]

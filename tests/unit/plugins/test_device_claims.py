@@ -66,6 +66,34 @@ def test_the_alternative_of_an_allocated_claim_counts_beside_that_of_a_new_one()
     assert scores.raw.tolist() == [8 + 8]
 
 
+def test_the_alternatives_of_all_requests_of_an_allocated_claim_count() -> None:
+    requests = [{**_either("any", "small"), "name": name} for name in ("r", "s")]
+    written = allocated(make_claim("c", *requests), "a", "gpu-0", "gpu-1")
+    allocation = written.status.allocation
+    assert allocation is not None
+    got = tuple(
+        replace(result, request=request)
+        for result, request in zip(allocation.devices.results, ("r/any", "s/small"), strict=True)
+    )
+    devices = replace(allocation.devices, results=got)
+    status = replace(written.status, allocation=replace(allocation, devices=devices))
+    cache = cluster_of(
+        make_node("a"),
+        make_class("any"),
+        make_class("small", SMALL),
+        make_slice("a", [device(f"gpu-{number}", model="small") for number in range(3)]),
+        replace(written, status=status),
+        make_claim("new", _either("any", "small")),
+    )
+    state, snapshot = CycleState(), cache.snapshot()
+    framework = framework_for(cache)
+    info = make_pod_info(pod_with_claims("p", "c", "new"), cache.classes)
+    framework.run_pre_filter(state, info, snapshot)
+    rows = framework.run_filter(state, info, snapshot).rows
+    (scores,) = framework.run_score(state, info, snapshot, rows).per_plugin()
+    assert scores.raw.tolist() == [(8 + 7) + 8]
+
+
 def test_of_several_unavailable_claims_the_first_by_name_is_given_back() -> None:
     claims = [allocated(make_claim(name), node, "gpu-0") for name, node in (("d", "a"), ("c", "b"))]
     located = [

@@ -185,6 +185,17 @@ def test_a_failing_selector_ends_the_attempt_only_where_the_device_is_free() -> 
     assert "cannot allocate all claims" in reason(schedule(cache, pod_with_claims("p", "c")))
 
 
+def test_nothing_is_planned_for_a_pod_whose_claims_are_allocated() -> None:
+    claim = allocated(make_claim("c"), "a", "gpu-0")
+    cache = cluster_of(make_node("a"), make_class(), make_slice("a", ["gpu-0"]), claim)
+    state, snapshot = CycleState(), cache.snapshot()
+    framework = framework_for(cache)
+    info = make_pod_info(pod_with_claims("p", "c"), cache.classes)
+    framework.run_pre_filter(state, info, snapshot)
+    framework.run_filter(state, info, snapshot)
+    assert framework.run_reserve(state, info, "a").plans == {}
+
+
 def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
     devices = [device(f"gpu-{index}", model=f"m{index}") for index in range(24)]
     claim = make_claim(
@@ -210,6 +221,15 @@ def test_a_claim_with_admin_access_gets_no_device_twice(names: list[str], fits: 
     devices = [device(name, model="m") for name in names]
     cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), claim)
     assert isinstance(schedule(cache, pod_with_claims("p", "c")), Scheduled) is fits
+
+
+def test_two_requests_of_a_claim_for_all_devices_exclude_each_other_although_for_admins() -> None:
+    everything = {"adminAccess": True, "allocationMode": "All", "count": 0}
+    for names, fits in ((["r"], True), (["r", "s"], False)):
+        claim = make_claim("c", *(request(name, **everything) for name in names))
+        devices = [device("gpu-0"), device("gpu-1")]
+        cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), claim)
+        assert isinstance(schedule(cache, pod_with_claims("p", "c")), Scheduled) is fits
 
 
 def test_the_clock_is_read_once_in_64_steps_of_a_search() -> None:

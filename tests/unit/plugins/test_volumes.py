@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from stowage.api.cluster_events import QueueingHint
+from stowage.api.cluster_events import EventResource, QueueingHint
 from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.objects.meta import LabelSelector
 from stowage.api.objects.volume import (
@@ -21,9 +22,9 @@ from stowage.api.objects.volume import (
     Volume,
     VolumeAttachment,
 )
-from stowage.api.status import Code
+from stowage.api.status import WAIT, Code
 from stowage.framework import CycleState, ExtensionPoint, NoArgs, ReservePlan, build_profile
-from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
+from stowage.framework.extension_points import FilterPlugin, PreBindProgress, PreFilterPlugin
 from stowage.framework.runtime.row_filter import judges_rows
 from stowage.plugins import in_tree_registry
 from stowage.plugins.volumes import (
@@ -37,6 +38,9 @@ from stowage.plugins.volumes import (
     restrictions,
     zone,
 )
+from stowage.plugins.volumes.matching import match_claims
+from stowage.plugins.volumes.pre_bind import check_plan, make_plan
+from stowage.plugins.volumes.topology import VolumeTopology
 from tests.support.builders import HOSTNAME, ZONE, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, without_pod
 from tests.support.volume_builders import (
@@ -377,6 +381,60 @@ def test_claims_of_a_pod_get_different_volumes_and_each_the_smallest_that_fits()
     given = {volume.metadata.name: volume.spec.claim_ref for volume in plan.volumes}
     assert {name: ref.name for name, ref in given.items() if ref} == {"a": "small", "b": "large"}
     assert list(snapshot.storage.volumes.assumptions()) == []
+
+
+def test_of_equal_volumes_as_many_are_considered_as_the_pod_has_claims() -> None:
+    cluster = MirroredCluster([make_node("n0"), make_node("n1")])
+    volumes = (make_volume(f"v{number}", where=(HOSTNAME, ["n0"])) for number in range(5))
+    elsewhere = (make_volume(f"w{number}", where=(HOSTNAME, ["n1"])) for number in range(5))
+    cluster.update_storage(
+        make_class(provisioner="kubernetes.io/no-provisioner"), *volumes, *elsewhere
+    )
+    claims = [make_claim("one"), make_claim("two")]
+    nodes = existing_nodes(cluster.snapshot())
+    first, second = match_claims(claims, nodes, VolumeTopology())
+    names = ["v0", "v1", "w0", "w1"]
+    assert [volume.metadata.name for volume in second.volumes] == names
+    assert [[names[index] for index in each.choice] for each in (first, second)] == [
+        ["v0", "w0"],
+        ["v1", "w1"],
+    ]
+
+
+def test_a_pod_that_waits_for_volumes_waits_for_its_objects_and_no_others() -> None:
+    cluster = MirroredCluster([make_node("n0")])
+    cluster.update_storage(
+        make_class(),
+        make_claim("given"),
+        make_claim("new"),
+        make_volume("free", where=(HOSTNAME, ["n0"])),
+    )
+    storage = cluster.snapshot().storage
+    free, given, new = (
+        storage.volumes.get_api_object("free"),
+        storage.claims.get_api_object("default/given"),
+        storage.claims.get_api_object("default/new"),
+    )
+    assert free is not None
+    assert given is not None
+    assert new is not None
+    plan = make_plan([(free, given)], [new], "n0")
+    cluster.update_storage(plan.given[0].after, plan.provisioned[0].after)
+    objects = {
+        (EventResource.NODE, "n0"),
+        (EventResource.CSI_NODE, "n0"),
+        (EventResource.PERSISTENT_VOLUME, "free"),
+        (EventResource.PERSISTENT_VOLUME_CLAIM, "default/given"),
+        (EventResource.PERSISTENT_VOLUME_CLAIM, "default/new"),
+    }
+    progress = check_plan(plan, "n0", cluster.snapshot(), VolumeTopology())
+    assert progress == PreBindProgress(WAIT, frozenset(objects))
+    cluster.update_storage(
+        replace(plan.provisioned[0].after, spec=replace(new.spec, volume_name="provisioned"))
+    )
+    progress = check_plan(plan, "n0", cluster.snapshot(), VolumeTopology())
+    objects.add((EventResource.PERSISTENT_VOLUME, "provisioned"))
+    assert progress == PreBindProgress(WAIT, frozenset(objects))
 
 
 def _hint(hint: Any, volumes: tuple[Volume, ...], old: Any, new: Any) -> QueueingHint:

@@ -45,7 +45,7 @@ def find_nodes_that_pass_extenders(
         # A single node is not scored, so extenders that only prioritize are not asked.
         return found
     names = [snapshot.node_names[row] for row in found.rows.tolist()]
-    passed = np.array([name in answers.passed for name in names], dtype=np.bool_)
+    passed = np.array([name in answers.passed for name in names])
     if not passed.any() and not answers.asked.issuperset(names):
         return ExtendersNeeded(tuple(names))
     reason = absent_nodes_reason(pre_filtered)

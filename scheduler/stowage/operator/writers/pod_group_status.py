@@ -88,7 +88,9 @@ class PodGroupStatusWriter:
         except (ApiError, *LOST_ANSWER_ERRORS) as error:
             if is_worth_retrying(error) or _is_write_conflict(error):
                 write = retry_log(log, error)
-                write("pod group status not written yet", group=group.key, error=str(error))
+                write(
+                    "pod group status not written yet", group=group.key, error=plain_message(error)
+                )
                 return error
             if not isinstance(error, ApiError) or error.status not in _GONE:
                 log.warning(

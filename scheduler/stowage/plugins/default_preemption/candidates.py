@@ -151,6 +151,14 @@ def _next_length(start: int, num_tried: int, num_found: int, wanted: int) -> int
         num_tried: Number of them tried in this pass.
         num_found: Number of these that fit.
         wanted: Number of fitting rows to find in this pass.
+
+    Examples:
+        The first rows of a search; as many again; those that are missing, and a quarter more.
+
+        >>> _next_length(0, 0, 0, 100), _next_length(200, 200, 0, 100)
+        (100, 200)
+        >>> _next_length(1000, 1000, 60, 100)
+        833
     """
     missing = wanted - num_found
     likely = missing * num_tried * 5 // (num_found * 4) if num_found else start

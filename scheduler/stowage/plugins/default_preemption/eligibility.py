@@ -22,7 +22,7 @@ def awaited_victim(pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis) -> Po
     A pod with terminating victims on its nominated node preempts no others, unless the node is now
     rejected as unresolvable.
     """
-    row = snapshot.row_of(pod.nominated_node_name) if pod.nominated_node_name else None
+    row = snapshot.row_of(pod.nominated_node_name)
     if row is None or diagnosis.status(row).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return None
     for other in snapshot.pods_on(pod.nominated_node_name):

@@ -59,7 +59,7 @@ def spread_score(
     node's own pods count, whether or not the node is eligible.
     """
     all_domains = eligible.of(pod, state.constraints, nodes.snapshot, all_keys=state.all_keys)
-    total: Float64Array = np.zeros(len(nodes), dtype=np.float64)
+    total: Float64Array = np.zeros(len(nodes))
     for constraint, domains in zip(state.constraints, all_domains, strict=True):
         if constraint.topology_key == HOSTNAME_KEY:
             total += _hostname_part(constraint, state, pod, nodes)

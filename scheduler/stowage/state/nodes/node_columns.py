@@ -132,7 +132,7 @@ class NodeColumns:
         row = self._row_of.get(name)
         if row is None:
             if not self._free:
-                self._grow(grown_capacity(self.num_rows, self.num_rows + 1))
+                self._grow(grown_capacity(self.num_rows))
             row = self._free.pop()
             self._row_of[name] = row
             self.names[row] = name

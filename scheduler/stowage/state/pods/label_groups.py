@@ -115,7 +115,7 @@ class LabelGroups:
     def add(self, pod_class: PodClass, terminating: bool) -> LabelGroup:
         """Add the group of such pods, of which there were none."""
         if not self._free:
-            self._grow(grown_capacity(len(self._slots), len(self._slots) + 1))
+            self._grow(grown_capacity(len(self._slots)))
         group = LabelGroup(pod_class, terminating, self._free.pop())
         self._groups[group.namespaced_labels, terminating] = group
         self._groups_in.setdefault(group.namespace, {})[group] = None

@@ -252,7 +252,7 @@ class VolumeUse:
         counts = self._attached.get(driver)
         if counts is None:
             counts = np.zeros(self._num_rows, dtype=np.int64)
-        elif self._is_copy and driver not in self._own:
+        elif driver not in self._own:
             counts = counts.copy()
         else:
             return counts

@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
+from structlog.testing import capture_logs
 
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.events import ConfigurationChanged, Event
@@ -289,3 +290,28 @@ def test_an_invalid_reference_is_refused(text: str) -> None:
 def test_the_error_for_a_missing_key_lists_the_existing_keys() -> None:
     with pytest.raises(InvalidConfiguration, match=r'data: \["other"\] \(expected the key'):
         text_of({"data": {"other": ""}}, REFERENCE)
+
+
+def test_the_log_says_what_became_of_each_version(recorder: Recorder) -> None:
+    with capture_logs() as lines:
+        recorder.edit("wrong")
+        recorder.edit("old")
+        recorder.edit("new")
+        recorder.apply()
+    assert lines == [
+        {
+            "event": "configuration refused",
+            "configuration": "old",
+            "resource_version": "1",
+            "errors": ['field: "wrong" (expected something else)'],
+            "log_level": "error",
+        },
+        {"event": "configuration valid again", "configuration": "old", "log_level": "info"},
+        {
+            "event": "configuration applied",
+            "configuration": "new",
+            "profiles": ("stowage",),
+            "dropped": {},
+            "log_level": "info",
+        },
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 import threading
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,17 @@ def test_a_new_file_begins_when_the_next_lines_would_not_fit(tmp_path: Path) -> 
         "more than ten bytes\n",
         "1\n",
     ]
+
+
+def test_others_than_the_owner_and_its_group_cannot_read_the_files(tmp_path: Path) -> None:
+    mask = os.umask(0)
+    try:
+        files = LogFiles(_options(tmp_path))
+        files.write(b"1\n", TIME_NS)
+        files.close()
+    finally:
+        os.umask(mask)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()] == [0o640]
 
 
 def test_a_new_file_begins_after_its_age(tmp_path: Path) -> None:

@@ -143,8 +143,17 @@ async def test_reasons_and_scores_of_unknown_nodes_are_ignored() -> None:
     extender = FakeExtender(
         _extender(), filter=_passing("m", "n", l="no", elsewhere="no"), rate=rating
     )
-    answer = await _consult(extender)
+    with capture_logs() as lines:
+        answer = await _consult(extender)
     assert (answer.failed, answer.scores) == ({"l": "no"}, {"m": 10})
+    warning = {
+        "event": "extender speaks of nodes it was not asked about",
+        "extender": "http://x",
+        "nodes": ["elsewhere"],
+        "number": 1,
+        "log_level": "warning",
+    }
+    assert lines == [warning, warning]
 
 
 async def test_unresolvable_takes_precedence_over_failed_in_one_answer() -> None:

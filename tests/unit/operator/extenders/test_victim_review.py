@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from stowage.api.config.loading import Extender
 from stowage.api.instructions import ConsultOnVictims, PodReference, VictimsOnNode
@@ -86,9 +87,13 @@ async def test_no_extender_is_called_once_no_candidate_is_left() -> None:
 async def test_a_failure_ends_the_review_unless_the_extender_is_ignorable(
     answer: object, error: str
 ) -> None:
-    strict = await _review(_extender(answer, node_cache_capable=True))
+    with capture_logs() as lines:
+        strict = await _review(_extender(answer, node_cache_capable=True))
+        lenient = await _review(_extender(answer, node_cache_capable=True, ignorable=True))
     assert error in strict.error
-    lenient = await _review(_extender(answer, node_cache_capable=True, ignorable=True))
     assert lenient.error == ""
+    line = {"pod": "default/p", "error": strict.error, "log_level": "warning"}
     is_dropped = not isinstance(answer, Exception | list)
+    ignored = [] if is_dropped else [{"event": "extender ignored", **line}]
+    assert lines == [{"event": "victims not reviewed", **line}, *ignored]
     assert lenient.candidates == ({} if is_dropped else CANDIDATES)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,22 @@ def test_lines_that_are_read_late_arrive_in_order(pipe: tuple[int, int]) -> None
     sink.drain(10.0)
     sink.write("and on\n")
     assert os.read(reader, 100) == b"and on\n"
+
+
+def test_draining_waits_until_the_lines_are_written_but_no_longer_than_asked(
+    pipe: tuple[int, int],
+) -> None:
+    reader, writer = pipe
+    sink = LogSink(writer)
+    sink.write("y" * 200_000)
+    sink.drain(0.0)
+    draining = threading.Thread(target=sink.drain, args=(60.0,))
+    draining.start()
+    draining.join(0.02)
+    assert draining.is_alive()  # nobody has read
+    _read_all(reader, 200_000)
+    draining.join(60.0)
+    assert not draining.is_alive()
 
 
 def test_lines_that_nobody_reads_do_not_keep_the_process_from_ending(

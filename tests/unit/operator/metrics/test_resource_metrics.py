@@ -44,6 +44,13 @@ def test_requests_and_limits_are_in_base_units() -> None:
     }
 
 
+def test_the_help_texts_say_what_the_amounts_are() -> None:
+    requested, limited = ResourceMetrics(list).collect()
+    begin = "[STABLE] Resources {} by workloads on the cluster, broken down by pod. This shows "
+    assert requested.documentation.startswith(begin.format("requested"))
+    assert limited.documentation.startswith(begin.format("limit"))
+
+
 def test_pods_in_a_terminal_phase_are_left_out() -> None:
     assert {pod for pod, _ in _samples("Running", "Succeeded", "Failed", "Pending")} == {"p0", "p3"}
 

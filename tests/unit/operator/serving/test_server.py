@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from stowage.operator.decisions.records import DecisionIds
 from stowage.operator.decisions.store import DecisionStore
@@ -183,8 +184,10 @@ async def test_zpages_are_plain_text_only(served: _Served, path: str) -> None:
 
 async def test_the_log_level_is_put_at_run_time(served: _Served) -> None:
     try:
-        answer = await served.request("PUT", "/debug/flags/v", data="4")
+        with capture_logs() as lines:
+            answer = await served.request("PUT", "/debug/flags/v", data="4")
         assert answer == (200, "successfully set klog.logging.verbosity to 4\n")
+        assert {"event": "log level changed", "verbosity": 4, "log_level": "info"} in lines
         assert logging.getLogger("kopf").level == logging.DEBUG
     finally:
         set_verbosity(0)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import os
+import socket
 import ssl
 import stat
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from structlog.testing import capture_logs
 
 from stowage.operator.serving.self_signed import self_signed
@@ -37,6 +41,31 @@ def test_a_self_signed_certificate_names_localhost_and_the_host() -> None:
     assert set(addresses) == {"127.0.0.1", "::1", "10.1.2.3"}
 
 
+def test_a_self_signed_certificate_is_for_servers_for_a_year_and_signs_no_others() -> None:
+    before = datetime.now(UTC)
+    pem, key_pem = self_signed("scheduler.example.com")
+    certificate = x509.load_pem_x509_certificate(pem)
+    key = serialization.load_pem_private_key(key_pem, None)
+    assert certificate.public_key() == key.public_key()
+    (name,) = certificate.subject
+    assert (name.oid, name.value) == (
+        NameOID.COMMON_NAME,
+        f"stowage@{socket.gethostname()}"[:64],
+    )
+    assert certificate.issuer == certificate.subject
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    assert end - begin == timedelta(days=365, hours=1)
+    assert abs(begin - (before - timedelta(hours=1))) < timedelta(minutes=5)
+    found = [(each.value, each.critical) for each in certificate.extensions]
+    names, *others = found
+    assert "scheduler.example.com" in names[0].get_values_for_type(x509.DNSName)
+    assert not names[1]
+    assert others == [
+        (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
+        (x509.BasicConstraints(ca=False, path_length=None), True),
+    ]
+
+
 def test_a_certificate_in_memory_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +90,12 @@ def test_changed_files_are_reloaded(tmp_path: Path) -> None:
     served = ServingCertificate(files, None, "")
     assert not served.reload()
     _write(tmp_path, "h2")
-    assert served.reload()
+    with capture_logs() as lines:
+        assert served.reload()
+    file = str(tmp_path / "tls.crt")
+    assert lines == [
+        {"event": "serving certificate reloaded", "certificate": file, "log_level": "info"}
+    ]
     assert not served.reload()
 
 
@@ -70,7 +104,11 @@ def test_files_that_do_not_match_keep_the_old_certificate(tmp_path: Path) -> Non
     served = ServingCertificate(files, None, "")
     key = tmp_path / "tls.key"
     key.write_bytes(self_signed("h2")[1])
-    assert not served.reload()
+    with capture_logs() as lines:
+        assert not served.reload()
+    (line,) = lines
+    assert (line["log_level"], line["event"]) == ("warning", "serving certificate not reloaded")
+    assert "KEY_VALUES_MISMATCH" in line["error"]
     key.unlink()
     assert not served.reload()
     _write(tmp_path, "h3")

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from structlog.testing import capture_logs
+
 from stowage.api.events import PendingPodGone
 from stowage.api.reflected_kinds import NODES
 from stowage.operator.inbox import Inbox
@@ -64,7 +66,10 @@ async def test_complete_caches_are_current_once_a_refresh_was_handled() -> None:
         nodes.inbox.drain(NUM_NODES)
         assert nodes.sync.is_complete()
         assert not nodes.sync.is_current()
-        nodes.sync.refresh(at_least=10)
+        with capture_logs() as lines:
+            nodes.sync.refresh(at_least=10)
+        text = "listing again before scheduling"
+        assert lines == [{"event": text, "kinds": ["Node"], "log_level": "info"}]
         assert not nodes.sync.is_current()
         await let_tasks_run()
         nodes.handle_one_slice()

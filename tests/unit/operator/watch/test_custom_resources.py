@@ -87,7 +87,9 @@ async def test_a_resource_is_asked_for_again_until_it_is_served() -> None:
     with capture_logs() as logs:
         async with run.running(FOOS):
             await let_tasks_run()
-    assert [each["resource"] for each in logs if each["log_level"] == "warning"] == [FOOS]
+    assert [each for each in logs if each["log_level"] == "warning"] == [
+        {"event": "resource of a plugin is not served", "resource": FOOS, "log_level": "warning"}
+    ]
     assert run.events() == [f"no {FOOS}", f"no {FOOS}", "+a", "+b"]
     assert {request.path for request in run.client.requests} == {PATH}
     assert run.time.slept == [RETRY_S, RETRY_S]

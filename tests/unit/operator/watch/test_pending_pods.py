@@ -138,6 +138,15 @@ def test_an_invalid_pod_of_a_page_that_does_not_even_name_schedulers_is_reported
     assert found.startswith("!a ")
 
 
+@pytest.mark.parametrize(("fields", "version"), [({"resourceVersion": "7"}, "7"), ({}, "")])
+def test_a_line_that_does_not_even_name_its_pod_has_the_resource_version_that_it_shows(
+    watch: _Watch, fields: dict[str, str], version: str
+) -> None:
+    line = {"type": "ADDED", "object": {"metadata": {"uid": 5, **fields}}}
+    assert watch.pods.handle_line(msgspec.json.encode(line)) == version
+    assert len(watch.arrived()) == 1
+
+
 def test_the_deletion_of_a_pod_is_seen_although_the_pod_is_invalid(watch: _Watch) -> None:
     watch.listed("a")
     pod = _pod("a", 11, schedulerName="stowage", priority="high")

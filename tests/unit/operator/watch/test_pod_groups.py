@@ -157,8 +157,13 @@ async def test_the_groups_of_a_kind_that_is_not_served_any_more_are_gone() -> No
         f"{CORE}/podgroups": [_list(_group("g", GANG))],
     }
     run = _Run(server)
-    async with run.running():
-        events = run.events()
+    with capture_logs() as lines:
+        async with run.running():
+            events = run.events()
+        assert [(line["log_level"], line["event"], line["path"]) for line in lines] == [
+            ("info", "pod groups are served", f"{CORE}/podgroups"),
+            ("info", "pod groups are not served any more", f"{CORE}/podgroups"),
+        ]
         assert COSCHEDULING_UNSERVED in events
         assert [each for each in events if CORE_GROUPS in each] == [
             CORE_SERVED,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from stowage.api.config.loading import load_configuration
 from stowage.cli.composition import run_options
@@ -31,5 +32,8 @@ async def test_nothing_is_written_after_a_restore(monkeypatch: pytest.MonkeyPatc
     process.Process(replace(options, leader_election=None), Connection(None))
     assert [may_write() for may_write in gates] == [True]
     restore.note()
-    await restore.until_noted()
+    with capture_logs() as lines:
+        await restore.until_noted()
+    text = "the API server was set back to an earlier state"
+    assert lines == [{"event": text, "log_level": "error"}]
     assert [may_write() for may_write in gates] == [False]

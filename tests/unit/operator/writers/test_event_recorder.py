@@ -131,18 +131,23 @@ async def test_an_event_about_a_pod_with_a_long_name_is_named_after_its_uid() ->
 
 
 async def test_repeated_events_are_counted_in_a_series_that_is_written_every_six_minutes() -> None:
-    client, time = FakeApiClient(), FakeTime()
-    recorder = _recorder(client, time)
+    client, seconds = FakeApiClient(), [1000.0]
+    clock = replace(FakeTime().clock, monotonic=lambda: seconds[0])
+    recorder = EventRecorder(client, "host", clock, DecisionIds("p"))
     for _ in range(4):
         recorder.emit(_failed())
         await let_tasks_run()
     assert [request.method for request in client.requests] == ["POST", "PATCH"]
     assert client.requests[1].body["series"]["count"] == 2
     assert client.requests[1].path.startswith(client.requests[0].path + "/p.")
-    time.now += SERIES_INTERVAL_S + 1
+    seconds[0] += SERIES_INTERVAL_S - 1
     recorder.emit(_failed())
     await let_tasks_run()
-    assert client.requests[2].body["series"]["count"] == 5
+    assert len(client.requests) == 2
+    seconds[0] += 1
+    recorder.emit(_failed())
+    await let_tasks_run()
+    assert client.requests[2].body["series"]["count"] == 6
 
 
 async def test_another_note_or_another_pod_is_another_event() -> None:

@@ -78,7 +78,12 @@ async def test_a_condition_that_arrives_during_a_request_is_written_after_it() -
 )
 async def test_a_request_is_repeated_after_a_passing_fault(fault: Exception) -> None:
     run = _Run(fault, fault, {})
-    assert len(await run.write(WAITING)) == 3
+    with capture_logs() as lines:
+        assert len(await run.write(WAITING)) == 3
+    level = "debug" if isinstance(fault, TimeoutError) else "info"
+    line = {"event": "pod group status not written yet", "group": "default/g"}
+    error = str(fault) or "no answer in time"
+    assert lines == [{**line, "error": error, "log_level": level}] * 2
     assert run.time.slept == [0.2, 0.4]
 
 

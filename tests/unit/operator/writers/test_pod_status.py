@@ -248,3 +248,22 @@ async def test_a_nomination_that_is_cleared_before_it_was_written_is_not_written
     (status,) = _status(client)
     assert status["nominatedNodeName"] is None
     assert status["conditions"][0]["message"] == NOMINATED.message
+
+
+async def test_the_log_says_why_a_status_is_written_later_or_not_at_all() -> None:
+    busy, refused = ApiError(503, "", "busy"), ApiError(403, "", "no right")
+    client = FakeApiClient(patch=[busy, TimeoutError(), refused])
+    with capture_logs() as lines:
+        _writer(client).patch(REFUSED)
+        await let_tasks_run()
+    later = {"event": "pod status not written yet", "pod": "default/p"}
+    assert lines == [
+        {**later, "error": "503: busy", "log_level": "info"},
+        {**later, "error": "no answer in time", "log_level": "debug"},
+        {
+            "event": "pod status not written",
+            "pod": "default/p",
+            "error": str(refused),
+            "log_level": "warning",
+        },
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from stowage.api.values.selectors import Operator, Requirement
 from stowage.state import NodeView
 from stowage.state.cache import ClusterCache
+from stowage.state.interning import ABSENT
 from stowage.state.nodes.label_columns import LabelColumn
 from stowage.state.nodes.node_columns import NodeColumns
 from tests.support.builders import ZONE, make_node
@@ -117,3 +120,16 @@ def test_entries_of_rows_are_those_of_their_codes(
     for rows in (slice(None), slice(2, 7), slice(9, 16), some, np.arange(12 + grown)[::-1]):
         assert column.entries(table, rows).tolist() == expected[rows].tolist()
     assert column.num_absent == int((column.codes < 0).sum())
+
+
+def test_a_column_knows_whether_the_code_of_each_row_is_the_row() -> None:
+    rand, num_by_row = random.Random(3), 0
+    for _ in range(100):
+        column = LabelColumn("name", 4)
+        for row in (0, 1, 2, *(rand.randrange(4) for _ in range(12))):
+            value = rand.choice([None, f"n{row}", f"n{row}", f"n{row + 1}"])
+            column.set(row, value)
+            by_row = [row if row < column.num_values else ABSENT for row in range(4)]
+            assert column.is_by_row == (column.codes.tolist() == by_row)
+            num_by_row += column.is_by_row
+    assert 150 < num_by_row < 1350

@@ -11,6 +11,7 @@ from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.api.values.selectors import selector_from_labels
 from stowage.state import ClusterCache, PodCounts, PodIndex, PodInfo, TermKind, make_pod_info
 from stowage.state.cluster_state import ClusterState
+from stowage.state.pods import pod_counts
 from stowage.state.pods.pod_counts import DomainTracking
 from stowage.state.pods.term_counts import TermCounts
 from tests.support.builders import (
@@ -215,6 +216,29 @@ def test_counts_that_were_dropped_follow_no_node_any_more() -> None:
     assert column.num_values == 1
     assert kept.per_domain(ZONE).tolist() == [len(per_node)]
     assert dropped.known_domains() == {}.keys()
+
+
+def test_domains_with_pods_are_given_apart_while_they_are_few_of_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many are from 64 on here; few of them are one in sixteen."""
+    monkeypatch.setattr(pod_counts, "MANY_DOMAINS", 64)
+    state = ClusterState()
+    tracking = DomainTracking(state.columns.labels)
+    for number in range(100):
+        state.columns.set_node(make_node(f"n{number:02}"))
+    zeros = np.zeros(state.columns.num_rows, dtype=np.int64)
+    counts = PodCounts(state.columns.labels, zeros, tracking)
+    for number in range(8):
+        few = counts.few_domains(HOSTNAME)
+        assert (few is not None) == (number <= 6)
+        if few is not None:
+            codes, pods = few
+            assert (len(codes), pods.tolist()) == (number, [2] * number)
+        counts.add(number, 2)
+    assert counts.few_domains(ZONE) is None
+    untracked = PodCounts(state.columns.labels, zeros)
+    assert untracked.few_domains(HOSTNAME) is None
 
 
 @pytest.mark.parametrize("num_pods", [1, 60])

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from stowage.state import PodInfo
+from stowage.api.objects.pod import Affinity, PodAffinity
+from stowage.state import PodInfo, TermKind
 from stowage.state.pods.pod_class import HostPort
 from stowage.state.snapshot import Snapshot
 from stowage.state.what_if.row_local import RowWhatIf
-from tests.support.builders import make_node, make_pod
+from tests.support.builders import (
+    HOSTNAME,
+    ZONE,
+    affinity_term,
+    label_selector,
+    make_node,
+    make_pod,
+)
 from tests.support.mirrored_cluster import MirroredCluster
 
 GPU, LICENCE = "example.com/gpu", "example.com/licence"
@@ -59,6 +67,23 @@ def test_a_number_of_each_pod_is_summed_over_the_removed_pods_of_the_rows_that_h
     removed = _what_if(snapshot, "a1", "a2", "b1").removed_pods
     assert removed.sum_by_pod(positions, "all", _number, rows).tolist() == [1, 3, 1]
     assert removed.sum_by_pod(positions, "of b", _number, rows[1:]).tolist() == [1, 0, 1]
+
+
+def test_the_terms_of_removed_pods_are_counted_once_for_each_time_they_have_them() -> None:
+    near, far = (affinity_term(key, label_selector({"app": "db"})) for key in (HOSTNAME, ZONE))
+    cluster = MirroredCluster([make_node("a"), make_node("b")])
+    for name, node, terms in (("a1", "a", (near, near)), ("a2", "a", (near,)), ("b1", "b", (far,))):
+        cluster.bind(make_pod(name, affinity=Affinity(pod_affinity=PodAffinity(terms))), node)
+    snapshot = cluster.snapshot()
+    (term,) = {
+        existing.term
+        for existing in snapshot.pods.existing_terms(TermKind.REQUIRED_AFFINITY)
+        if existing.term.topology_key == HOSTNAME
+    }
+    for removed, expected in ((("a1", "b1"), [-2, 0]), (("a1", "a2"), [-3, 0]), ((), [0, 0])):
+        changes = _what_if(snapshot, *removed).view(np.array([0, 1])).changes
+        assert changes is not None
+        assert changes.count_terms(TermKind.REQUIRED_AFFINITY, term).tolist() == expected
 
 
 def _number(pod: PodInfo) -> int:
