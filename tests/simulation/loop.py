@@ -209,26 +209,27 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return task
 
     def _run_once(self) -> None:
-        ready = self._ready  # type: ignore[attr-defined]
-        if not ready:
-            self._jump()
-        not_running = self._not_running
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if handle._cancelled:  # noqa: SLF001 - half a million times in a seed
-                continue
-            context = handle._context  # noqa: SLF001
-            if not_running and context.get(PROCESS, "") in not_running:
-                self._keep(handle)
-                continue
-            try:
-                context.run(handle._callback, *handle._args)  # noqa: SLF001
-            except (SystemExit, KeyboardInterrupt):
-                raise
-            except BaseException as error:
-                self.call_exception_handler(
-                    {"message": f"Exception in callback {handle!r}", "exception": error}
-                )
+        """Run until `stop`, which ends the loop after the callbacks that are ready with it."""
+        ready, not_running = self._ready, self._not_running  # type: ignore[attr-defined]
+        while not self._stopping:  # type: ignore[attr-defined]
+            if not ready:
+                self._jump()
+            for _ in range(len(ready)):
+                handle = ready.popleft()
+                if handle._cancelled:  # noqa: SLF001 - half a million times in a seed
+                    continue
+                context = handle._context  # noqa: SLF001
+                if not_running and context.get(PROCESS, "") in not_running:
+                    self._keep(handle)
+                    continue
+                try:
+                    context.run(handle._callback, *handle._args)  # noqa: SLF001
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as error:
+                    self.call_exception_handler(
+                        {"message": f"Exception in callback {handle!r}", "exception": error}
+                    )
 
     def _keep(self, handle: ProcessHandle) -> None:
         """Keep a callback of a process that does not run."""
