@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -22,6 +23,10 @@ from tests.simulation.run import Outcome, simulate
 
 SEEDS_PER_BATCH = 20
 """How many lives one process runs: it keeps their garbage, some 10 MB each, until it ends."""
+
+_IMPORTED_LATE = ("numpy.ma", "stowage.state.devices.expressions")
+"""Modules that a life imports when it needs them. They take as long as half a life of devices: one
+process imports them for all batches."""
 
 _FORK = multiprocessing.get_context("fork")
 
@@ -162,6 +167,8 @@ def _start_worker() -> None:
 
     Instead, the seeds of a batch are run in a process of their own, which ends without cleaning up.
     """
+    for name in _IMPORTED_LATE:
+        import_module(name)
     gc.disable()
     gc.freeze()
 

@@ -13,6 +13,9 @@ from weakref import ref
 #: The simulated process that a callback belongs to; empty for the simulation itself.
 PROCESS: ContextVar[str] = ContextVar("process", default="")
 
+#: The context of the simulation itself, which runs whatever happens to a process.
+OUTSIDE: Context = copy_context()
+
 _TASKS_PER_CLEANUP = 256
 
 
@@ -24,8 +27,12 @@ class ProcessHandle(asyncio.Handle):
     """A callback that knows the simulated process it belongs to.
 
     A seed makes tens of thousands: they ask the loop for nothing, neither when they are made nor
-    when they are cancelled.
+    when they are cancelled, and what is the same for all of them belongs to the class.
     """
+
+    _cancelled = False
+    _repr = None
+    _source_traceback = None
 
     def __init__(
         self,
@@ -38,9 +45,6 @@ class ProcessHandle(asyncio.Handle):
         self._loop = loop
         self._callback = callback
         self._args = args
-        self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
 
     @property
     def process(self) -> str:
@@ -56,6 +60,8 @@ class ProcessHandle(asyncio.Handle):
 class ProcessTimer(ProcessHandle, asyncio.TimerHandle):
     """A timer that knows the simulated process it belongs to."""
 
+    _scheduled = True
+
     def __init__(
         self,
         when: float,
@@ -69,11 +75,7 @@ class ProcessTimer(ProcessHandle, asyncio.TimerHandle):
         self._loop = loop
         self._callback = callback
         self._args = args
-        self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
         self._when = when
-        self._scheduled = True
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
@@ -158,7 +160,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         context: Context | None = None,
     ) -> ProcessTimer:
         """Set a timer for a delay from now."""
-        return self.call_at(self._now + delay, callback, *args, context=context)
+        when = self._now + delay
+        timer = ProcessTimer(when, callback, args, self, context)
+        self._num_timers += 1
+        heappush(self._timers, (when, self._num_timers, timer))
+        return timer
 
     def get_debug(self) -> bool:
         """Never: handles would remember where they were made."""
@@ -183,7 +189,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def call_outside(self, delay_s: float, callback: Callable[..., object], *args: object) -> None:
         """Call a function later on behalf of the simulation, even if the calling process ends."""
-        self.call_at(self._now + delay_s, callback, *args, context=_OUTSIDE)
+        when = self._now + delay_s
+        self._num_timers += 1
+        timer = ProcessTimer(when, callback, args, self, OUTSIDE)
+        heappush(self._timers, (when, self._num_timers, timer))
 
     def _make_task(
         self, _loop: object, coro: Any, context: Context | None = None, **arguments: Any
@@ -200,26 +209,27 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return task
 
     def _run_once(self) -> None:
-        ready = self._ready  # type: ignore[attr-defined]
-        if not ready:
-            self._jump()
-        not_running = self._not_running
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if handle._cancelled:  # noqa: SLF001 - half a million times in a seed
-                continue
-            context = handle._context  # noqa: SLF001
-            if not_running and context.get(PROCESS, "") in not_running:
-                self._keep(handle)
-                continue
-            try:
-                context.run(handle._callback, *handle._args)  # noqa: SLF001
-            except (SystemExit, KeyboardInterrupt):
-                raise
-            except BaseException as error:
-                self.call_exception_handler(
-                    {"message": f"Exception in callback {handle!r}", "exception": error}
-                )
+        """Run until `stop`, which ends the loop after the callbacks that are ready with it."""
+        ready, not_running = self._ready, self._not_running  # type: ignore[attr-defined]
+        while not self._stopping:  # type: ignore[attr-defined]
+            if not ready:
+                self._jump()
+            for _ in range(len(ready)):
+                handle = ready.popleft()
+                if handle._cancelled:  # noqa: SLF001 - half a million times in a seed
+                    continue
+                context = handle._context  # noqa: SLF001
+                if not_running and context.get(PROCESS, "") in not_running:
+                    self._keep(handle)
+                    continue
+                try:
+                    context.run(handle._callback, *handle._args)  # noqa: SLF001
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as error:
+                    self.call_exception_handler(
+                        {"message": f"Exception in callback {handle!r}", "exception": error}
+                    )
 
     def _keep(self, handle: ProcessHandle) -> None:
         """Keep a callback of a process that does not run."""
@@ -251,6 +261,3 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _process_events(self, _events: object) -> None:
         return
-
-
-_OUTSIDE: Context = copy_context()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar, cast
@@ -25,8 +27,10 @@ from tests.simulation.watch_stream import WatchStream
 
 T = TypeVar("T")
 
+_EMPTY = Answer(200, {})
 _REASONS = {500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
 USUAL_DELAY_S = (0.001, 0.02)
+_LEAST_S, _SPREAD_S = USUAL_DELAY_S[0], USUAL_DELAY_S[1] - USUAL_DELAY_S[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,10 @@ class Network:
         self._rng = rng
 
     def injects(self, fault: str) -> bool:
-        """Whether a fault of this kind happens now; counts it."""
+        """Whether a fault of this kind happens now; counts it.
+
+        A rate of 0 draws nothing. Where thousands of messages pass, callers look at the rate first.
+        """
         probability: float = getattr(self.fault_rates, fault)
         happens = probability > 0 and self._rng.random() < probability
         if happens:
@@ -90,9 +97,9 @@ class Network:
 
     def delay(self) -> float:
         """How long a message is in flight."""
-        if self.injects("slow"):
+        if self.fault_rates.slow and self.injects("slow"):
             return self._rng.uniform(1.0, 8.0)
-        return self._rng.uniform(*USUAL_DELAY_S)
+        return _LEAST_S + _SPREAD_S * self._rng.random()  # as rng.uniform draws it
 
     def between(self, least: float, most: float) -> float:
         """A random number of seconds."""
@@ -123,15 +130,16 @@ class Network:
 
     def answer(self, process: str, method: str, url: URL, body: bytes | None) -> Answer:
         """The server's answer, or an injected error."""
-        if self.injects("error"):
+        rates = self.fault_rates
+        if rates.error and self.injects("error"):
             status = self._rng.choice(tuple(_REASONS))
             return refusal(status, _REASONS[status])
-        if self.injects("too_many"):
+        if rates.too_many and self.injects("too_many"):
             return refusal(429, "TooManyRequests")
-        if method in ("POST", "PATCH", "PUT") and self.injects("conflict"):
+        if rates.conflict and method in ("POST", "PATCH", "PUT") and self.injects("conflict"):
             return refusal(409, "Conflict", "Operation cannot be fulfilled")
         if method == "GET" and url.path in LIST_PATHS:
-            age = self._rng.randint(1, 12) if self.injects("stale") else 0
+            age = self._rng.randint(1, 12) if rates.stale and self.injects("stale") else 0
             answer = self.server.list(url.path, url.query, age)
             self.fault_rates.happened["list gone"] += answer.status == 410
             return answer
@@ -229,7 +237,11 @@ class _Collecting:
 
 
 class _Request:
-    """A request in flight; the server handles it even if the process ends."""
+    """A request in flight; the server handles it even if the process ends.
+
+    Only a request whose answer does not come in time sets a timer for its timeout: the network
+    knows it beforehand, and a timer for each request costs more than most answers.
+    """
 
     def __init__(
         self, process: str, network: Network, method: str, url: URL, options: dict[str, Any]
@@ -240,29 +252,60 @@ class _Request:
         self._url = url
         self._options = options
         self._stream: WatchStream | None = None
+        self._deadline = 0.0
+        self._context = copy_context()
+        self._is_late = False
 
     async def __aenter__(self) -> _Response:
         timeout: aiohttp.ClientTimeout = self._options["timeout"]
-        if "resourceVersionMatch" in self._url.query:
+        network, loop = self._network, self._network.loop
+        if "resourceVersionMatch" in self._url.raw_query_string:
             # This server never goes back: the answer would take only random numbers.
-            return _Response(Answer(200, {}))
-        if self._network.fault_rates.is_down or self._network.injects("refused"):
-            await asyncio.sleep(self._network.delay())
+            return _Response(_EMPTY)
+        rates = network.fault_rates
+        if rates.is_down or (rates.refused and network.injects("refused")):
+            await asyncio.sleep(network.delay())
             raise aiohttp.ClientConnectionError("connection refused")
         # Connecting takes time. The lease is checked after it, when the body leaves.
-        await asyncio.sleep(self._network.delay())
+        await asyncio.sleep(network.delay())
         body = await written(self._options.get("data"))
         if self._method != "GET":
-            self._network.note_write(self._process, self._url.path, body or b"")
-        arrived: asyncio.Future[_Response] = self._network.loop.create_future()
-        if self._network.injects("lost"):
-            self._network.lose_answer(arrived)
+            network.note_write(self._process, self._url.path, body or b"")
+        arrived: asyncio.Future[_Response] = loop.create_future()
+        self._deadline = loop.time() + (timeout.total or timeout.sock_read or math.inf)
+        if rates.lost and network.injects("lost"):
+            network.lose_answer(arrived)
+            self._set_timeout(arrived)
         else:
-            self._network.loop.call_outside(
-                self._network.delay(), self._deliver_request, body, arrived
-            )
-        async with asyncio.timeout(timeout.total or timeout.sock_read):
-            return await arrived
+            self._send(network.delay(), arrived, self._deliver_request, body, arrived)
+        response = await arrived
+        if self._is_late:
+            raise TimeoutError
+        return response
+
+    def _send(
+        self,
+        delay_s: float,
+        arrived: asyncio.Future[_Response],
+        deliver: Callable[..., None],
+        *what: object,
+    ) -> None:
+        """Let the request or its answer arrive later."""
+        loop = self._network.loop
+        loop.call_outside(delay_s, deliver, *what)
+        if loop.time() + delay_s >= self._deadline:
+            self._set_timeout(arrived)
+
+    def _set_timeout(self, arrived: asyncio.Future[_Response]) -> None:
+        """Let the process see that no answer came in time, unless the process is stopped."""
+        deadline = max(self._deadline, self._network.loop.time())
+        self._network.loop.call_at(deadline, self._time_out, arrived, context=self._context)
+
+    def _time_out(self, arrived: asyncio.Future[_Response]) -> None:
+        # A process that was stopped sees its timeout first, and then the answer.
+        self._is_late = True
+        if not arrived.done():
+            arrived.set_exception(TimeoutError())
 
     async def __aexit__(
         self,
@@ -279,19 +322,22 @@ class _Request:
         hook = network.take_write_hook(self._method, self._url.path)
         if hook is not None and hook.is_before:
             hook.run()
-        if network.fault_rates.is_down:
+        rates = network.fault_rates
+        if rates.is_down:
+            self._set_timeout(arrived)
             return
-        if "watch" in self._url.query:
+        if "watch=" in self._url.raw_query_string:
             response = self._open_stream()
         else:
             answer = network.answer(self._process, self._method, self._url, body)
-            response = _Response(answer, is_torn=network.injects("torn"))
+            response = _Response(answer, is_torn=bool(rates.torn) and network.injects("torn"))
         if hook is not None and not hook.is_before:
             hook.run()
-        if network.fault_rates.is_down or network.injects("answer_lost"):
+        if rates.is_down or (rates.answer_lost and network.injects("answer_lost")):
             network.lose_answer(arrived)
+            self._set_timeout(arrived)
         else:
-            network.loop.call_outside(network.delay(), _deliver_response, arrived, response)
+            self._send(network.delay(), arrived, _deliver_response, arrived, response)
 
     def _open_stream(self) -> _Response:
         silence_s = self._options["timeout"].sock_read
@@ -307,7 +353,7 @@ class _Request:
         else:
             self._stream.replay(since)
             self._network.loop.call_outside(lasts_s, self._stream.end)
-        return _Response(Answer(200, {}), self._stream)
+        return _Response(_EMPTY, self._stream)
 
 
 async def written(payload: Any) -> bytes | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 
@@ -21,7 +20,23 @@ from stowage.operator.configuration.reading import read_at_once
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
 from tests.simulation.server import CONFIG_MAPS, PODS
 
-TakeEvent = Callable[[str, dict[str, Any]], None]
+TakeLine = Callable[[bytes], None]
+
+
+class _Metadata(msgspec.Struct):
+    resource_version: str = msgspec.field(name="resourceVersion", default="")
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    code: int = 0
+
+
+class _Line(msgspec.Struct):
+    """What the watch itself reads of a line."""
+
+    type: str
+    object: _Object
 
 
 class PlainWatch:
@@ -32,7 +47,7 @@ class PlainWatch:
         path: Path of the list.
         selector: Selector of the list and the watch.
         take_list: Takes the body of a list; returns its resource version.
-        handle_event: Takes the type and the object of a watch event.
+        take_line: Takes a line of the watch: an event.
         clock: Supplies sleep and jitter.
     """
 
@@ -42,14 +57,14 @@ class PlainWatch:
         path: str,
         selector: str,
         take_list: Callable[[bytes], str],
-        handle_event: TakeEvent,
+        take_line: TakeLine,
         clock: Clock,
     ) -> None:
         self._client = ApiClient(connection)
         self._path = path
         self._selector = selector
         self._take_list = take_list
-        self._take_event = handle_event
+        self._take_line = take_line
         self._backoff = Backoff(clock.jitter, 0.2, connection.timeouts.max_backoff_s)
         self._sleep = clock.sleep
         self._version = ""
@@ -96,11 +111,12 @@ class PlainWatch:
         chunks = self._client.stream(self._path, params, self._client.timeouts.watch_idle_s)
         lines = WatchLines()
         async for chunk in chunks:
-            for event in map(msgspec.json.decode, lines.complete(chunk)):
-                if event["type"] == "ERROR":
-                    raise ApiError(event["object"]["code"], "Expired")
-                self._take_event(event["type"], event["object"])
-                self._version = event["object"]["metadata"]["resourceVersion"]
+            for line in lines.complete(chunk):
+                event = msgspec.json.decode(line, type=_Line)
+                if event.type == "ERROR":
+                    raise ApiError(event.object.code, "Expired")
+                self._take_line(line)
+                self._version = event.object.metadata.resource_version
             self._backoff.reset()
 
 
@@ -118,7 +134,9 @@ class PendingPodsWatch:
         self._pods = pods
         self._scheduler_names = frozenset(scheduler_names)
         selector = pending_pods_selector(scheduler_names)
-        self._watch = PlainWatch(connection, PODS, selector, self._take_list, self._take, clock)
+        self._watch = PlainWatch(
+            connection, PODS, selector, self._take_list, pods.handle_line, clock
+        )
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -139,9 +157,6 @@ class PendingPodsWatch:
 
     def _take_list(self, body: bytes) -> str:
         return self._pods.handle_page(body, is_first=True).resource_version
-
-    def _take(self, event_type: str, obj: dict[str, Any]) -> None:
-        self._pods.handle_line(msgspec.json.encode({"type": event_type, "object": obj}))
 
 
 class ReaderWithoutThread:
@@ -173,7 +188,7 @@ class ConfigMapFollower:
             CONFIG_MAPS,
             f"metadata.name={config_map.name}",
             self._take_list,
-            configuration.handle_event,
+            self._take_line,
             clock,
         )
 
@@ -189,3 +204,7 @@ class ConfigMapFollower:
             self.configuration.handle_event(None, obj)
         version: str = listed["metadata"]["resourceVersion"]
         return version
+
+    def _take_line(self, line: bytes) -> None:
+        event = msgspec.json.decode(line)
+        self.configuration.handle_event(event["type"], event["object"])

@@ -205,7 +205,10 @@ def _without_collector() -> Iterator[None]:
 def _without_logs() -> Iterator[None]:
     """Disable logs, which take most of the time of a seed."""
     before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("critical"))
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger("critical"),
+        logger_factory=structlog.ReturnLoggerFactory(),
+    )
     try:
         yield
     finally:

@@ -244,18 +244,22 @@ def watch_events(change: Change, matches: Callable[[Json], bool]) -> Iterator[Js
 def field_matcher(selector: str) -> Callable[[Json], bool]:
     """A predicate for one of the field selectors that the scheduler uses."""
     terms = [_term(text) for text in selector.split(",") if text]
-    return lambda obj: all(term(obj) for term in terms)
+
+    def matches(obj: Json) -> bool:
+        for part, name, value, is_equal in terms:
+            if (obj.get(part, {}).get(name, "") == value) is not is_equal:
+                return False
+        return True
+
+    return matches
 
 
-def _term(text: str) -> Callable[[Json], bool]:
+def _term(text: str) -> tuple[str, str, str, bool]:
+    """The part, the field, the value, and whether the field must have it or must not."""
     is_equal = "!=" not in text
     path, _, value = text.partition("=" if is_equal else "!=")
     part, _, name = path.partition(".")
-
-    def holds(obj: Json) -> bool:
-        return (obj.get(part, {}).get(name, "") == value) is is_equal
-
-    return holds
+    return part, name, value, is_equal
 
 
 def _undo(objects: dict[Key, Json], change: Change) -> None:

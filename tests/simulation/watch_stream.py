@@ -6,10 +6,12 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from contextvars import Context, copy_context
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from tests.simulation.loop import OUTSIDE
 from tests.simulation.server import Change, Json, field_matcher, watch_events
 
 if TYPE_CHECKING:
@@ -39,6 +41,10 @@ class WatchStream:
         self._silence_s = silence_s
         self._chunks: deque[bytes | None] = deque()
         self._reader: asyncio.Future[None] | None = None
+        self._context: Context | None = None
+        self._silent_at = 0.0
+        self._is_guarded = False
+        self._was_silent = False
         self._arrives_at = 0.0
         self._has_ended = False
         self._held = b""
@@ -58,8 +64,9 @@ class WatchStream:
         if self._has_ended:
             return
         network, line = self._network, msgspec.json.encode(event) + b"\n"
-        late_s = network.stall() if network.injects("stalled") else 0.0
-        if not self._held and network.injects("reordered"):
+        rates = network.fault_rates
+        late_s = network.stall() if rates.stalled and network.injects("stalled") else 0.0
+        if rates.reordered and not self._held and network.injects("reordered"):
             self._held = line
             network.loop.call_outside(REORDERED_WITHIN_S, self._release)
             return
@@ -67,11 +74,11 @@ class WatchStream:
         self._send(line + self._held, late_s)
         self._held = b""
         self._sent.append(line)
-        if network.injects("repeated"):
+        if rates.repeated and network.injects("repeated"):
             self._send(line, 0.0)
-        if network.injects("replayed"):
+        if rates.replayed and network.injects("replayed"):
             self._send(network.choose(self._sent), 0.0)
-        if network.injects("cut"):
+        if rates.cut and network.injects("cut"):
             self._send(line[: len(line) // 2], 0.0)
             self.end()
 
@@ -95,10 +102,42 @@ class WatchStream:
     async def readany(self) -> bytes:
         """The next chunk, when it has arrived; empty at the end."""
         if not self._chunks:
-            self._reader = self._network.loop.create_future()
-            async with asyncio.timeout(self._silence_s):
-                await self._reader
+            loop = self._network.loop
+            reader = self._reader = loop.create_future()
+            if self._context is None:
+                self._context = copy_context()
+            self._silent_at = loop.time() + self._silence_s
+            if not self._is_guarded:
+                self._guard()
+            await reader
+            if self._was_silent:
+                raise TimeoutError
         return self._chunks.popleft() or b""
+
+    def _guard(self) -> None:
+        """Look whether the reader still waits when its timeout has passed.
+
+        One timer for many chunks: a timer for each chunk costs more than most chunks.
+        """
+        self._is_guarded = True
+        self._network.loop.call_at(self._silent_at, self._end_silence, context=OUTSIDE)
+
+    def _end_silence(self) -> None:
+        self._is_guarded = False
+        reader, loop = self._reader, self._network.loop
+        if reader is None or reader.done():
+            return
+        if loop.time() < self._silent_at:
+            self._guard()
+        else:
+            # The process does not see it while it is stopped.
+            loop.call_soon(self._time_out, reader, context=self._context)
+
+    def _time_out(self, reader: asyncio.Future[None]) -> None:
+        # A process that was stopped sees its timeout first, and then the chunk.
+        self._was_silent = True
+        if not reader.done():
+            reader.set_exception(TimeoutError())
 
     def _arrive(self, chunk: bytes | None) -> None:
         """Let a chunk arrive at the client."""

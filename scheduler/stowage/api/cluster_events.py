@@ -118,14 +118,15 @@ class ClusterEvent(msgspec.Struct, frozen=True):
         A wildcard event concerns all pods, and matches no registration but a wildcard
         (``MatchClusterEvents`` of v1.36).
         """
-        if self.is_wildcard:
-            return True
-        return self._covers(event.resource) and self.action.overlaps(event.action)
+        return (
+            self._covers(event.resource) and self.action.overlaps(event.action)
+        ) or self.is_wildcard
 
     def _covers(self, resource: EventResource | str) -> bool:
-        if self.resource in (resource, EventResource.WILDCARD):
+        own = self.resource
+        if own == resource or own is EventResource.WILDCARD:
             return True
-        return self.resource is EventResource.POD and resource in (
+        return own is EventResource.POD and resource in (
             EventResource.ASSIGNED_POD,
             EventResource.UNSCHEDULED_POD,
         )

@@ -69,7 +69,8 @@ class FilterVerdict(msgspec.Struct, frozen=True):
         """``bool[nodes]``: rejected nodes on which preemption cannot help."""
         mask = np.zeros(num_nodes, dtype=np.bool_)
         for rejection in self.rejections:
-            mask |= rejection.mask & rejection.unresolvable
+            if rejection.unresolvable is not False:
+                mask |= rejection.mask & rejection.unresolvable
         return mask
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from stowage.queue.event_registrations import (
     NO_HINT_FUNCTIONS,
     EventRegistrations,
+    HintFunctions,
     ObjectEvent,
     Requeue,
 )
@@ -102,7 +103,8 @@ class EventMoves:
                 hints = registrations.hint_functions(rejector_plugins, event)
                 answers = {}
             if not hints.per_class or about in group.pods:
-                moved += self.move_pods(list(group.pods.values()), object_event, now)
+                for queued in list(group.pods.values()):
+                    moved += self._move_pod(queued, object_event, now, hints)
                 continue
             if group.is_gated and gated.are_all_held(group):
                 continue
@@ -116,10 +118,20 @@ class EventMoves:
                 moved += self._waiting.requeue_group(group, strategy, label, now)
         return moved
 
-    def _move_pod(self, queued: QueuedPod, object_event: ObjectEvent, now: float) -> bool:
+    def _move_pod(
+        self,
+        queued: QueuedPod,
+        object_event: ObjectEvent,
+        now: float,
+        hints: HintFunctions | None = None,
+    ) -> bool:
+        """Move a pod if the event may help it; `hints` are those for the pod, if known."""
         if not queued.may_be_moved_by(object_event.event):
             return False
-        strategy = self._registrations.strategy_for(queued, object_event)
+        if hints is None or not queued.was_rejected:
+            strategy = self._registrations.strategy_for(queued, object_event)
+        else:
+            strategy = self._registrations.run_hints(hints, queued.info, object_event)
         if strategy is Requeue.SKIP:
             return False
         label = event_label(object_event.event)

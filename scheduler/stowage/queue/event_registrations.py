@@ -167,10 +167,11 @@ class EventRegistrations:
         # Sorted, because unschedulable pods move in this order. Two texts of one configuration may
         # list the plugins differently, and a recording has the effective configuration only.
         found = {
-            key: tuple(each for each in registered if each.event.matches(event))
-            for key, registered in sorted(self._registered.items(), key=itemgetter(0))
+            key: tuple(matching)
+            for key, registered in self._registered.items()
+            if (matching := [each for each in registered if each.event.matches(event)])
         }
-        return {key: matching for key, matching in found.items() if matching}
+        return dict(sorted(found.items(), key=itemgetter(0)))
 
     def hint_functions(
         self, rejector_plugins: RejectorPlugins, event: ClusterEvent

@@ -107,6 +107,11 @@ class DomainSums:
             inside = (codes >= 0) & (amounts != 0)
             if not inside.any():
                 continue
+            if column.num_values < MANY_DOMAINS:
+                total = np.zeros(column.num_values + 1, dtype=np.int64)
+                np.add.at(total, codes[inside], amounts[inside])
+                self._add(key, total)
+                continue
             own, places = np.unique(codes[inside], return_inverse=True)
             sums = np.zeros(len(own), dtype=np.int64)
             np.add.at(sums, places, amounts[inside])

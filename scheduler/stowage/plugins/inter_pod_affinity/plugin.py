@@ -22,7 +22,10 @@ from stowage.plugins.inter_pod_affinity.pre_filter import (
     count_required_terms,
     needed_terms,
 )
-from stowage.plugins.inter_pod_affinity.row_local import required_terms_verdict_alone
+from stowage.plugins.inter_pod_affinity.row_local import (
+    Repellers,
+    required_terms_verdict_alone,
+)
 from stowage.plugins.inter_pod_affinity.score import (
     ScoreState,
     affinity_score,
@@ -69,7 +72,11 @@ class InterPodAffinity:
         judged with its own changes.
         """
         if nodes.changes is not None:
-            return required_terms_verdict_alone(pod, nodes, nodes.changes)
+            repellers = state.get(Repellers)
+            if repellers is None or not repellers.hold_for(pod, nodes.snapshot):
+                repellers = Repellers.count(pod, nodes.snapshot)
+                state.write(repellers)
+            return required_terms_verdict_alone(pod, nodes, nodes.changes, repellers)
         counted = state.read(FilterState)
         if counted.snapshot is not nodes.snapshot:
             counted = count_required_terms(pod, nodes.snapshot)

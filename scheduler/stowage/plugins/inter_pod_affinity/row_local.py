@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
 
+import msgspec
 import numpy as np
 
 from stowage.framework.verdict import BoolArray, FilterVerdict, Int64Array
@@ -20,18 +21,53 @@ from stowage.state.pods.affinity_terms import AffinityTerm, TermKind
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_counts import PodCounts
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.snapshot import NodeView
+from stowage.state.snapshot import NodeView, Snapshot
 from stowage.state.what_if.row_changes import RowChanges
 
 _KEEP_AWAY = TermKind.REQUIRED_ANTI_AFFINITY
 
 
+class Repellers(msgspec.Struct, frozen=True):
+    """The placed pods whose required anti-affinity matches a pod.
+
+    A dry run judges many row-local views of one cluster: they are counted once for all of them.
+
+    Attributes:
+        snapshot: The cluster.
+        pod_class: The class of the pod.
+        totals: Topology key -> ``int64[domains + 1]``.
+    """
+
+    snapshot: Snapshot
+    pod_class: PodClass
+    totals: Mapping[str, Int64Array]
+
+    @classmethod
+    def count(cls, pod: PodInfo, snapshot: Snapshot) -> Repellers:
+        """Count them in a cluster."""
+        sums = DomainSums(snapshot)
+        for carried in snapshot.pods.existing_terms_matching(_KEEP_AWAY, pod):
+            sums.add_carried(carried, 1)
+        return cls(snapshot, pod.pod_class, sums.totals())
+
+    def hold_for(self, pod: PodInfo, snapshot: Snapshot) -> bool:
+        """Whether they are those of this pod in this cluster, which has not changed since."""
+        return (
+            self.snapshot is snapshot
+            and self.pod_class is pod.pod_class
+            and type(snapshot) is Snapshot
+            and snapshot.is_current
+        )
+
+
 def required_terms_verdict_alone(
-    pod: PodInfo, nodes: NodeView, changes: RowChanges
+    pod: PodInfo, nodes: NodeView, changes: RowChanges, repellers: Repellers
 ) -> FilterVerdict:
     """`required_terms_verdict` for a row-local view."""
     return first_that_applies(
-        _unlike(pod, nodes, changes), _far(pod, nodes, changes), _kept_away(pod, nodes, changes)
+        _unlike(pod, nodes, changes),
+        _far(pod, nodes, changes),
+        _kept_away(pod, nodes, changes, repellers.totals),
     )
 
 
@@ -73,13 +109,11 @@ def _far(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray | None
     return _hit(sums.totals(), by_key, nodes, changes, (("far", terms), num_matched))
 
 
-def _kept_away(pod: PodInfo, nodes: NodeView, changes: RowChanges) -> BoolArray:
+def _kept_away(
+    pod: PodInfo, nodes: NodeView, changes: RowChanges, totals: Mapping[str, Int64Array]
+) -> BoolArray:
     """Nodes in a domain with a pod that has an anti-affinity term matching the pod."""
-    snapshot = nodes.snapshot
-    sums, labels = DomainSums(snapshot), snapshot.namespaces.labels(pod.namespace)
-    for carried in snapshot.pods.existing_terms_matching(_KEEP_AWAY, pod):
-        sums.add_carried(carried, 1)
-    totals = sums.totals()
+    labels = nodes.snapshot.namespaces.labels(pod.namespace)
     known: dict[PodClass, Counter[str]] = {}
 
     def num_carried(key: str, pod_class: PodClass) -> int:
