@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from stowage.api.cluster_events import ActionType, QueueingHint
 from stowage.api.config.feature_gates import parse_feature_gates
-from stowage.api.events import ActionType, QueueingHint
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Toleration
 from stowage.api.status import Code
