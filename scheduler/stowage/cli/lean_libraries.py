@@ -17,14 +17,19 @@ from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
 
+from stowage.cli.late_dataclasses import late_dataclasses
+
 _PACKAGES = (
     # These import every part of a synchronous and of an asynchronous client.
     "kubernetes",
     "kubernetes.aio",
     "kubernetes.aio.client",
     "kubernetes.aio.utils",
+    # It imports HTTP servers.
+    "prometheus_client",
 )
 """Packages that import much more than the scheduler uses; their submodules do not."""
+_ARRAY_TYPES = "numpy._typing", "numpy.typing"
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 _CONFIGURATION = "kubernetes.aio.client.configuration"
 
@@ -34,18 +39,16 @@ def lean_libraries() -> Iterator[None]:
     """Import structlog, Kopf, numpy and the Kubernetes client without most of their dependencies.
 
     The modules that import these libraries must be imported in the block: after it, an import of
-    the Kubernetes client imports the whole client.
+    the Kubernetes client imports the whole client, and one of numpy's types all of them.
     """
     # structlog uses Rich for tracebacks in colours; our log formats have plain ones.
     with _as_if_not_installed("rich"):
         import_module("structlog")
     _import_aiohttp()
     # Kopf can set the owners of the client's models; the scheduler has no such models.
-    with _as_if_not_installed("kubernetes"):
+    with _as_if_not_installed("kubernetes"), late_dataclasses():
         import_module("kopf")
-    with without_blas_threads():
-        import_module("numpy")
-    with lean_client():
+    with lean_client(), _lean_numpy():
         yield
 
 
@@ -66,6 +69,26 @@ def _import_aiohttp() -> None:
     # It loads the system's certificates twice; an API server has a CA of its own.
     with _late_certificates():
         import_module("aiohttp")
+
+
+@contextmanager
+def _lean_numpy() -> Iterator[None]:
+    """Import numpy without docstrings, threads and, in this block, types."""
+    # The docstrings of numpy's functions in C.
+    unused = "numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars"
+    with _untyped_arrays():
+        with empty_modules(*unused), without_blas_threads():
+            import_module("numpy")
+        yield
+
+
+@contextmanager
+def _untyped_arrays() -> Iterator[None]:
+    """Imports of the type of arrays give that of lists in this block: only annotations have it."""
+    with empty_modules(*_ARRAY_TYPES):
+        for name in _ARRAY_TYPES:
+            vars(sys.modules[name]).setdefault("NDArray", list)
+        yield
 
 
 @contextmanager
@@ -132,6 +155,38 @@ def _as_if_not_installed(package: str) -> Iterator[None]:
         yield
     finally:
         del sys.modules[package]
+
+
+@contextmanager
+def empty_modules(*modules: str) -> Iterator[None]:
+    """Imports of these modules give empty ones in this block, unless imported before.
+
+    A module's own code runs after all if something of it is asked for.
+    """
+    added = {name: _empty_module(name) for name in modules if name not in sys.modules}
+    sys.modules.update(added)
+    try:
+        yield
+    finally:
+        for name, module in added.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
+
+
+def _empty_module(name: str) -> ModuleType:
+    module = ModuleType(name)
+
+    def missing(attribute: str) -> Any:
+        if attribute.startswith("__"):  # An import asks for these.
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        del module.__dict__["__getattr__"]
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
+        vars(module).update(vars(import_module(name)))
+        return getattr(module, attribute)
+
+    module.__dict__["__getattr__"] = missing
+    return module
 
 
 @contextmanager

@@ -18,7 +18,8 @@ NOT_NEEDED = (
     # Parts of libraries, see `lean_libraries`:
     *("rich", "pygments", "pydantic", "requests", "urllib3", "oauthlib", "websocket", "dateutil"),
     *("kubernetes.client", "kubernetes.config", "kubernetes.dynamic", "kubernetes.aio.dynamic"),
-    "kubernetes.aio.client.api_client",
+    *("kubernetes.aio.client.api_client", "prometheus_client.exposition"),
+    *("numpy._core._add_newdocs", "numpy._core._add_newdocs_scalars", "numpy._typing"),
     # Parts that somebody has to ask for:
     *("cryptography", "opentelemetry", "grpc", "stowage.cel", "stowage.recording.recorder"),
     *("stowage.analysis", "stowage.cli.ask", "stowage.operator.tracing.traces"),

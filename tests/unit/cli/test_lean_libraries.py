@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stowage.cli.lean_libraries import empty_packages, without_blas_threads
+from stowage.cli.lean_libraries import empty_modules, empty_packages, without_blas_threads
 
 NAME = "heavy_package_of_a_test"
 
@@ -46,6 +46,30 @@ def test_an_import_after_the_block_runs_the_code_of_the_package() -> None:
     with empty_packages(NAME):
         import_module(f"{NAME}.part")
     assert import_module(NAME).VALUE == 2
+
+
+def test_a_module_is_empty_for_those_who_import_it_in_the_block() -> None:
+    with empty_modules(f"{NAME}.part"):
+        assert "SMALL" not in vars(import_module(f"{NAME}.part"))
+    assert import_module(f"{NAME}.part").SMALL == 1
+
+
+def test_the_code_of_an_empty_module_runs_when_something_of_it_is_needed() -> None:
+    """A later version of the library may have in it what it needs."""
+    scope: dict[str, int] = {}
+    with empty_modules(f"{NAME}.part"):
+        exec(f"from {NAME}.part import SMALL", {}, scope)
+        with pytest.raises(ImportError, match="nothing"):
+            exec(f"from {NAME}.part import nothing", {})
+    assert scope["SMALL"] == 1
+    assert sys.modules[f"{NAME}.part"].SMALL == 1
+
+
+def test_a_module_that_was_imported_before_stays() -> None:
+    import_module(f"{NAME}.part")
+    with empty_modules(f"{NAME}.part"):
+        assert import_module(f"{NAME}.part").SMALL == 1
+    assert f"{NAME}.part" in sys.modules
 
 
 def test_the_number_of_blas_threads_is_set_for_the_import_only(
