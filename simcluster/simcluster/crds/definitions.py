@@ -29,7 +29,7 @@ def set_definition_defaults(definition: Json) -> None:
         if not names.get("listKind"):
             names["listKind"] = f"{kind}List"
     spec.setdefault("conversion", {"strategy": "None"})
-    stored = [found["name"] for found in _versions(spec) if found.get("storage")]
+    stored = [found.get("name") or "" for found in _versions(spec) if found.get("storage")]
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}
     definition.setdefault("status", {**status, "storedVersions": stored})
 

@@ -369,6 +369,7 @@ async def test_unknown_fields_are_reported_with_field_validation(widgets: ApiCli
     [
         ({"metadata": {"name": "wrong.example.org"}}, "metadata.name"),
         ({"spec": {"scope": "Everywhere"}}, "spec.scope"),
+        ({"spec": {"versions": [{"storage": True}]}}, "spec.versions[0].name"),
     ],
 )
 async def test_an_inconsistent_definition_is_refused(
