@@ -44,7 +44,8 @@ def validate_definition(definition: Json) -> list[FieldError]:
     spec = definition["spec"]
     names, group = spec["names"], spec.get("group") or ""
     errors: list[FieldError] = []
-    name, expected = definition["metadata"]["name"], f"{names.get('plural') or ''}.{group}"
+    name = definition["metadata"].get("name") or ""
+    expected = f"{names.get('plural') or ''}.{group}"
     if name != expected:
         detail = 'must be spec.names.plural+"."+spec.group'
         errors.append(invalid_value("metadata.name", name, detail))

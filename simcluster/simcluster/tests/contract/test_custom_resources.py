@@ -368,6 +368,7 @@ async def test_unknown_fields_are_reported_with_field_validation(widgets: ApiCli
     ("change", "field"),
     [
         ({"metadata": {"name": "wrong.example.org"}}, "metadata.name"),
+        ({"metadata": {"name": ""}}, "metadata.name"),
         ({"spec": {"scope": "Everywhere"}}, "spec.scope"),
         ({"spec": {"versions": [{"storage": True}]}}, "spec.versions[0].name"),
     ],
