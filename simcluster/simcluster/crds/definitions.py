@@ -29,7 +29,7 @@ def set_definition_defaults(definition: Json) -> None:
         if not names.get("listKind"):
             names["listKind"] = f"{kind}List"
     spec.setdefault("conversion", {"strategy": "None"})
-    stored = [found["name"] for found in _versions(spec) if found.get("storage")]
+    stored = [found.get("name") or "" for found in _versions(spec) if found.get("storage")]
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}
     definition.setdefault("status", {**status, "storedVersions": stored})
 
@@ -44,7 +44,8 @@ def validate_definition(definition: Json) -> list[FieldError]:
     spec = definition["spec"]
     names, group = spec["names"], spec.get("group") or ""
     errors: list[FieldError] = []
-    name, expected = definition["metadata"]["name"], f"{names.get('plural') or ''}.{group}"
+    name = definition["metadata"].get("name") or ""
+    expected = f"{names.get('plural') or ''}.{group}"
     if name != expected:
         detail = 'must be spec.names.plural+"."+spec.group'
         errors.append(invalid_value("metadata.name", name, detail))

@@ -368,7 +368,9 @@ async def test_unknown_fields_are_reported_with_field_validation(widgets: ApiCli
     ("change", "field"),
     [
         ({"metadata": {"name": "wrong.example.org"}}, "metadata.name"),
+        ({"metadata": {"name": ""}}, "metadata.name"),
         ({"spec": {"scope": "Everywhere"}}, "spec.scope"),
+        ({"spec": {"versions": [{"storage": True}]}}, "spec.versions[0].name"),
     ],
 )
 async def test_an_inconsistent_definition_is_refused(
