@@ -137,7 +137,9 @@ def idle_allocations(server: ModelServer) -> Iterator[str]:
     """Claims that are allocated at the end, and no pod needs them.
 
     As in kube-scheduler, a claim of a user stays allocated without a reservation if its pod could
-    not be bound after PreBind: the next pod may use it.
+    not be bound after PreBind: the next pod may use it. A claim for extended resources stays with
+    its pod if another scheduler bound the pod, and the scheduler that made the claim stopped before
+    it could delete it: the claim controller sees an owner that lives.
     """
     pods = server.collection(PODS)
     in_use = {
@@ -152,8 +154,19 @@ def idle_allocations(server: ModelServer) -> Iterator[str]:
         for each in claim["status"].get("reservedFor", ()):
             if not _is_live(pods, (key[0], each["name"]), each["uid"]):
                 yield f"claim {key[1]} is still reserved for pod {each['uid']}, which is gone"
-        if key not in in_use and (owner_uid(claim) or claim["status"].get("reservedFor")):
+        if key in in_use or _stays_with_its_owner(server, key[0], claim):
+            continue
+        if owner_uid(claim) or claim["status"].get("reservedFor"):
             yield f"claim {key[1]} is allocated, and no pod uses it"
+
+
+def _stays_with_its_owner(server: ModelServer, namespace: str, claim: Json) -> bool:
+    """Whether another scheduler has placed the pod that a claim was made for."""
+    uid = owner_uid(claim)
+    if "foreign" not in server.binders.get(uid, ()):
+        return False
+    name = claim["metadata"]["ownerReferences"][0]["name"]
+    return _is_live(server.collection(PODS), (namespace, name), uid)
 
 
 def lacks_claims(server: ModelServer, pod: Json) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 
+import pytest
+
+from tests.simulation.device_audit import idle_allocations
 from tests.simulation.device_claims import DeviceClaimController
 from tests.simulation.device_objects import FINALIZER, WHOLE
 from tests.simulation.fault_rates import FaultRates
@@ -45,6 +48,16 @@ def test_a_claim_that_a_pod_has_from_a_template_is_made_anew() -> None:
     assert set(server.collection(DEVICE_CLAIMS)) == {("default", "p-made-2")}
 
 
+@pytest.mark.parametrize(("binder", "num_violations"), [("foreign", 0), ("replica-0.1", 1)])
+def test_a_claim_that_its_pod_does_not_name_stays_only_if_another_scheduler_bound_the_pod(
+    binder: str, num_violations: int
+) -> None:
+    server = ModelServer(lambda: 0.0)
+    _create_claim(server, _create_pod(server))
+    server.bind(binder, ("default", "p"), "n")
+    assert len(list(idle_allocations(server))) == num_violations
+
+
 def _create_pod(server: ModelServer, **spec: object) -> Json:
     metadata = {"namespace": "default", "name": "p"}
     return server.create(PODS, {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}})
@@ -59,5 +72,5 @@ def _create_claim(server: ModelServer, pod: Json) -> None:
         "ownerReferences": [owner],
         "finalizers": [FINALIZER],
     }
-    status = {"allocation": {"devices": {"results": []}}, "reservedFor": [consumer]}
+    status = {"allocation": {"devices": {"results": [{"device": "d"}]}}, "reservedFor": [consumer]}
     server.create(DEVICE_CLAIMS, {"metadata": metadata, "spec": {}, "status": status})
