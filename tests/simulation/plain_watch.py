@@ -20,7 +20,7 @@ from stowage.operator.configuration.reading import read_at_once
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
 from tests.simulation.server import CONFIG_MAPS, PODS
 
-TakeLine = Callable[[bytes], None]
+TakeLine = Callable[[bytes], object]
 
 
 class _Metadata(msgspec.Struct):
