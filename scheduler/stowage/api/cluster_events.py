@@ -118,15 +118,14 @@ class ClusterEvent(msgspec.Struct, frozen=True):
         A wildcard event concerns all pods, and matches no registration but a wildcard
         (``MatchClusterEvents`` of v1.36).
         """
-        return (
-            self._covers(event.resource) and self.action.overlaps(event.action)
-        ) or self.is_wildcard
+        if self.resource is EventResource.WILDCARD:
+            return self.action == ActionType.ALL or self.action.overlaps(event.action)
+        return self._covers(event.resource) and self.action.overlaps(event.action)
 
     def _covers(self, resource: EventResource | str) -> bool:
-        own = self.resource
-        if own == resource or own is EventResource.WILDCARD:
+        if self.resource == resource:
             return True
-        return own is EventResource.POD and resource in (
+        return self.resource is EventResource.POD and resource in (
             EventResource.ASSIGNED_POD,
             EventResource.UNSCHEDULED_POD,
         )
