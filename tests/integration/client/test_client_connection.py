@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 import yaml
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
 from stowage.operator.client.connection import connect
@@ -82,7 +83,10 @@ async def test_a_replaced_certificate_authority_file_is_reread(tmp_path: Path) -
             with pytest.raises(OSError, match="no certificate"):
                 await connection.renew()
             old.file.write_bytes(new.file.read_bytes())
-            await connection.renew()
+            with capture_logs() as lines:
+                await connection.renew()
+                await connection.renew()
+            assert lines == [{"event": "certificates reloaded", "log_level": "info"}]
             async with connection.session.get(connection.server) as response:
                 assert await response.text() == "hello"
         finally:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from simcluster import SimulatedCluster
 from simcluster.faults.faults import FaultRule
@@ -256,8 +257,11 @@ async def test_a_leader_that_loses_its_lease_exits_with_an_error(
         return (await api.put(path, lease)).status == 200
 
     await wait_until(is_leader)
-    await wait_until(lease_taken)
-    assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 1
+    with capture_logs() as lines:
+        await wait_until(lease_taken)
+        assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 1
+    ended = {"event": "ended unexpectedly", "task": "leader election", "exc_info": None}
+    assert {**ended, "log_level": "error"} in lines
 
 
 async def test_a_new_leader_reconnects_its_pod_watch_unless_that_had_data_within_five_seconds(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from structlog.testing import capture_logs
+
 from stowage.api.reflected_kinds import NODES
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.watch.list_age import MAX_STALE_LISTS, STALE_LISTS_BEFORE_QUESTION
@@ -40,7 +42,16 @@ async def test_an_older_list_is_accepted_after_several_attempts() -> None:
     gone = ApiError(410, "Expired")
     old = [list_json(version=9)] * (MAX_STALE_LISTS + 1)
     run = ScriptedReflector([list_json(node_json("a")), *old], [[gone]])
-    assert await run.arrived() == ["+a", "-a"]
+    with capture_logs() as lines:
+        assert await run.arrived() == ["+a", "-a"]
+    assert [line for line in lines if line["event"] == "believes an old list"] == [
+        {
+            "event": "believes an old list",
+            "kind": "Node",
+            "resource_version": "9",
+            "log_level": "warning",
+        }
+    ]
     assert run.watched_from() == ["10", "9"]
 
 
