@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from stowage.api.instructions import ClearNomination, PatchPodStatus, PodGroupAttemptResult
-from stowage.api.objects.pod import Affinity, PodAffinity
 from tests.stories.gang_driver import GangDriver, make_group
-from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_pod
+from tests.support.builders import make_pod
 from tests.support.engines import DEFAULT_PROFILE
 
 WAITING = "pod group is unschedulable, pod group is waiting for preemption to complete"
@@ -86,28 +85,6 @@ def _nominated_gang() -> GangDriver:
     assert sorted(driver.evicted) == ["low-0", "low-1"]
     driver.take(ClearNomination)
     return driver
-
-
-def test_a_gang_that_does_not_fit_any_more_gives_back_rooms_that_no_event_has_shown() -> None:
-    """`p-0` still fits and `p-1` does not, so the nomination of `p-0` is what keeps `heir` away."""
-    driver = _full_node(1)
-    driver.add_nodes("b", cpu="1")
-    driver.show_group(make_group(min_count=2))
-    for name, node, app in (("p-0", "a", "web"), ("p-1", "b", "")):
-        at_node = {HOSTNAME: node}
-        driver.create_members(name, priority=100, labels={"app": app}, node_selector=at_node)
-    driver.schedule(1)
-    assert driver.evicted == ["low-0"]
-    web = affinity_term(HOSTNAME, label_selector({"app": "web"}))
-    alone = Affinity(pod_anti_affinity=PodAffinity((web,)))
-    at_a = {HOSTNAME: "a"}
-    driver.show(make_pod("heir", cpu="0", priority=50, affinity=alone, node_selector=at_a))
-    driver.schedule(1)
-    assert driver.queue_of("heir") == "unschedulable"
-    driver.show(make_pod("guard", cpu="1", node="b", priority=1000))
-    driver.run(15)
-    assert driver.bound("heir", "p-0", "p-1") == ["heir"]
-    driver.check_replay()
 
 
 def test_a_gang_whose_group_is_deleted_gives_back_the_room_that_evictions_made() -> None:

@@ -21,12 +21,11 @@ from stowage.api.instructions import (
     StopPreBind,
 )
 from stowage.api.objects.pod import Affinity, PodAffinity
-from stowage.api.status import SUCCESS, Code, Status, unschedulable
+from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework import PluginTraits
 from tests.stories.preemption_driver import HIGHER, LOW, PreemptionDriver, names
 from tests.support.builders import HOSTNAME, affinity_term, label_selector
 from tests.support.engines import of_type
-from tests.support.plugins.scripted_plugin import ScriptedPlugin
 
 
 @pytest.fixture
@@ -307,54 +306,6 @@ def test_a_nomination_is_cleared_even_if_no_watch_event_has_shown_it(
     driver.remove("a" if eviction.victim.name == "b" else "b")
     (patch,) = of_type(PatchPodStatus, driver.schedule_next(after_s=20))
     assert patch.nominated_node_name == ""
-
-
-def nominate_unseen(driver: PreemptionDriver) -> None:
-    """Let `p` evict `a`; `q` finds no room because of its nomination, which no event shows."""
-    driver.add_nodes("n0")
-    driver.show_running("a", "n0")
-    driver.show_running("b", "n0")
-    driver.show_pending("p", labels={"app": "web"})
-    (eviction,) = of_type(EvictPod, driver.schedule_next())
-    driver.remove(eviction.victim.name)
-    driver.finish_eviction(eviction)
-    driver.show_pending("q", priority=LOW)
-    assert of_type(BindPod, driver.schedule_next()) == []
-    assert driver.queue_of("q") == "unschedulable"
-
-
-def test_clearing_a_nomination_that_no_event_has_shown_requeues_pods(
-    driver: PreemptionDriver,
-) -> None:
-    nominate_unseen(driver)
-    web = affinity_term(HOSTNAME, label_selector({"app": "web"}))
-    alone = Affinity(pod_anti_affinity=PodAffinity((web,)))
-    driver.show_running("c", "n0", cpu="0", priority=HIGHER, affinity=alone)
-    (patch,) = of_type(PatchPodStatus, driver.schedule_next(after_s=20))
-    assert (patch.pod.name, patch.nominated_node_name) == ("p", "")
-    (bind,) = of_type(BindPod, driver.schedule_next(after_s=20))
-    assert (bind.pod.name, bind.node_name) == ("q", "n0")
-    assert driver.queue_of("p") == "unschedulable"
-
-
-def test_rejecting_a_pod_at_permit_whose_nomination_no_event_has_shown_requeues_pods() -> None:
-    no = {"permit": (unschedulable("no"), 0.0)}
-    driver = PreemptionDriver(plugins=[ScriptedPlugin(answers=no, only="p")])
-    nominate_unseen(driver)
-    (patch,) = of_type(PatchPodStatus, driver.schedule_next(after_s=20))
-    assert (patch.pod.name, patch.nominated_node_name) == ("p", "")
-    assert driver.queue_of("p") == "unschedulable"
-    (bind,) = of_type(BindPod, driver.schedule_next(after_s=20))
-    assert (bind.pod.name, bind.node_name) == ("q", "n0")
-
-
-def test_deleting_a_pod_whose_nomination_no_event_has_shown_requeues_pods(
-    driver: PreemptionDriver,
-) -> None:
-    nominate_unseen(driver)
-    driver.handle(PendingPodGone("default", "p", "uid-p"))
-    (bind,) = of_type(BindPod, driver.schedule_next(after_s=20))
-    assert (bind.pod.name, bind.node_name) == ("q", "n0")
 
 
 def test_the_last_victim_is_not_evicted_if_the_preemptor_is_gone(

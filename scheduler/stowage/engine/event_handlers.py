@@ -31,17 +31,16 @@ from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.pod import Pod
 from stowage.engine.binding.event_handlers import object_changed
-from stowage.engine.binding.failure import retry_after_victim
+from stowage.engine.binding.failure import ASSIGNED_POD_DELETE, retry_after_victim
+from stowage.engine.binding.released_nominations import release_nomination
 from stowage.engine.binding.state_machine import BindingEvent, advance_binding
 from stowage.engine.extenders.consulting import drop_consultation
 from stowage.engine.pod_groups.held_nominations import clear_nominations_if_held
 from stowage.engine.pod_groups.quorum import release_complete_gang
-from stowage.engine.released_nominations import release_nomination
 from stowage.engine.scheduling_failure import report_invalid_pod
 from stowage.engine.state.bindings import LastSeen
 from stowage.engine.state.engine_state import EngineState
 from stowage.queue.queue_events import (
-    ASSIGNED_POD_DELETE,
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_DELETE,
     UNSCHEDULED_POD_UPDATE,
@@ -81,8 +80,6 @@ def pending_pod_seen(state: EngineState, event: PendingPodSeen, now: float) -> C
     if cycle is not None:
         cycle.info = info
         cycle.see(LastSeen.PENDING)
-        if info.terminating:
-            advance_binding(state, info.uid, BindingEvent.TERMINATING, now)
     elif state.cache.get_pod(info.uid) is not None or info.uid in state.left_nodes:
         # The watch of pending pods lags behind the one of assigned pods.
         return ()
@@ -105,14 +102,11 @@ def pending_pod_gone(state: EngineState, event: PendingPodGone, now: float) -> C
     if advance_binding(state, event.uid, BindingEvent.NOT_PENDING, now):
         return (UNSCHEDULED_POD_DELETE,)
     drop_consultation(state, event.uid)
-    nominator = state.queue.nominator
-    # A nominated pod that was skipped because it terminates is not in the queue any more.
-    nominated, node_name = nominator.pod(event.uid), nominator.node_of(event.uid)
-    old = state.queue.delete(event.uid) or nominated
+    old = state.queue.delete(event.uid)
     state.cache.forget_pending_member(event.uid)
     state.statuses.forget(event.uid)
-    if old is not None and (node_name or old.nominated_node_name):
-        release_nomination(state, old, node_name or old.nominated_node_name, now)
+    if old is not None and old.nominated_node_name:
+        release_nomination(state, old, old.nominated_node_name, now)
     if old is not None and old.group:
         clear_nominations_if_held(state, old.group_key, now)
     return (UNSCHEDULED_POD_DELETE,)

@@ -149,7 +149,7 @@ def place_on(
         cycle_state,
         state.extenders.binder_of(info.spec),
         state.last_decision,
-        nominated_node=nominated,
+        left_node="" if nominated == node_name else nominated,
     )
     state.bindings.add(cycle)
     return cycle

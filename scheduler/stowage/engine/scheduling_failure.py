@@ -6,7 +6,6 @@ import msgspec
 from msgspec.structs import replace
 
 from stowage.api.instructions import EmitEvent, PodReference
-from stowage.engine.released_nominations import release_unseen_nomination
 from stowage.engine.state.engine_state import EngineState
 from stowage.queue.queued_pod import QueuedPod
 from stowage.state.pods.pod_info import PodInfo
@@ -67,8 +66,6 @@ def handle_scheduling_failure(
     state.queue.nominator.nominate(info, failure.nominated_node_name)
     if nominated_before is not None:
         # The nomination is at the API server or on its way, even if the watch has not shown it.
-        if state.queue.nominator.node_of(info.uid) != nominated_before:
-            release_unseen_nomination(state, info, nominated_before, now)
         info = replace(info, nominated_node_name=nominated_before)
     state.outbox.emit(failed_scheduling_event(info, failure.message, state.last_decision))
     reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from stowage.api.events import ActionType, ClusterEvent, EventResource
 from stowage.api.instructions import AttemptResult
 from stowage.api.status import Code, Status
 from stowage.engine.binding.freed_devices import end_reservations, move_pods_to_freed_devices
-from stowage.engine.released_nominations import release_unseen_nomination
 from stowage.engine.scheduling_failure import Failure, handle_scheduling_failure
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import Diagnosis, PluginFailed, fit_error_message
-from stowage.queue.queue_events import ASSIGNED_POD_DELETE
+
+ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
 
 _IN_SCHEDULING_CYCLE = frozenset({BindingPhase.RESERVING, BindingPhase.PERMITTING})
 _UP_TO_PERMIT = _IN_SCHEDULING_CYCLE | {BindingPhase.WAITING_ON_PERMIT}
@@ -132,8 +133,6 @@ def _requeue(state: EngineState, cycle: BindingCycle, failure: Failure, now: flo
         state.cache.forget_pending_member(uid)
         return
     handle_scheduling_failure(state, cycle.queued, cycle.info, failure, now)
-    if cycle.nominated_node and cycle.phase in _IN_SCHEDULING_CYCLE:
-        release_unseen_nomination(state, cycle.info, cycle.nominated_node, now)
 
 
 def _failure(phase: BindingPhase, status: Status, is_preempted: bool) -> Failure:

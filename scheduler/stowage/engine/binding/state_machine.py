@@ -13,7 +13,6 @@
 
     back to the queue:
       from every phase but BINDING     a step fails; REJECTED; WAIT_TIMED_OUT; PREEMPTED
-                                       TERMINATING: the pod's deletion has begun
                                        NOT_PENDING: another client deleted or bound the pod
       from BINDING                     BIND_FAILED only: once the Binding is sent, the answer of
                                        the API server decides
@@ -42,13 +41,13 @@ from stowage.engine.binding.failure import (
     fail_binding_cycle,
     observe_permit_wait,
 )
+from stowage.engine.binding.released_nominations import release_nomination
 from stowage.engine.binding.steps import (
     run_next_pre_bind,
     run_post_bind,
     run_pre_bind_pre_flight,
     run_step,
 )
-from stowage.engine.released_nominations import release_nomination
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import PluginFailed
@@ -67,7 +66,6 @@ class BindingEvent(Enum):
     BIND_FAILED = auto()
     NOT_PENDING = auto()
     PREEMPTED = auto()
-    TERMINATING = auto()
 
 
 #: Takes (state, cycle, detail of the event, now).
@@ -280,18 +278,6 @@ def _preempt(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) 
     fail_binding_cycle(state, cycle, unschedulable("preempted"), now, is_preempted=True)
 
 
-def _terminate(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:
-    """The pod is being deleted: its Binding would be refused, so its place is free for others.
-
-    ``handleAssumedPodDeletion`` of v1.36.
-    """
-    if cycle.phase is BindingPhase.WAITING_ON_PERMIT:
-        fail_binding_cycle(state, cycle, unschedulable("removed"), now)
-        return
-    _stop_pre_bind(state, cycle)
-    fail_binding_cycle(state, cycle, error("the pod is being deleted"), now)
-
-
 def _stop_pre_bind(state: EngineState, cycle: BindingCycle) -> None:
     if cycle.phase is not BindingPhase.WAITING_ON_PERMIT:
         state.outbox.emit(StopPreBind(cycle.reference))
@@ -300,7 +286,6 @@ def _stop_pre_bind(state: EngineState, cycle: BindingCycle) -> None:
 _UNTIL_BIND: Mapping[BindingEvent, Transition] = {
     BindingEvent.NOT_PENDING: _leave,
     BindingEvent.PREEMPTED: _preempt,
-    BindingEvent.TERMINATING: _terminate,
 }
 
 #: What each phase does on each event. The handler sets the next phase or ends the cycle.

@@ -11,8 +11,6 @@ step                                          function
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from stowage.engine.pod_groups.commitment import bind_members, put_back
 from stowage.engine.pod_groups.condition import report_group
 from stowage.engine.pod_groups.group_preemption import (
@@ -28,7 +26,6 @@ from stowage.engine.pod_groups.members import (
 from stowage.engine.pod_groups.outcome import GroupResult
 from stowage.engine.pod_groups.placements import try_group
 from stowage.engine.pod_groups.placing import Try, take_back
-from stowage.engine.released_nominations import release_unseen_nomination
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.engine_state import EngineState
 
@@ -40,7 +37,6 @@ def schedule_pod_group(state: EngineState, popped: Attempt, now: float) -> None:
     attempts = keep_schedulable(state, pop_members(state, popped, now), now)
     if not attempts:
         return
-    nominated = {each.info.uid: state.queue.nominator.node_of(each.info.uid) for each in attempts}
     started = state.timer()
     as_group = preempts_as_group(state)
     outcome = try_group(state, attempts, Try(barred=BARRED if as_group else ""))
@@ -52,15 +48,4 @@ def schedule_pod_group(state: EngineState, popped: Attempt, now: float) -> None:
         if as_group and outcome.result is GroupResult.UNSCHEDULABLE:
             preempt_for_group(state, outcome, attempts, now)
         put_back(state, outcome, attempts, now)
-        _release_lost_nominations(state, attempts, nominated, now)
     report_group(state, outcome, attempts, algorithm_duration_s)
-
-
-def _release_lost_nominations(
-    state: EngineState, attempts: Sequence[Attempt], nominated: Mapping[str, str | None], now: float
-) -> None:
-    """Retry the pods that nominations of members kept off a node: the try has ended them."""
-    for each in attempts:
-        node_name = nominated[each.info.uid]
-        if node_name is not None and state.queue.nominator.node_of(each.info.uid) != node_name:
-            release_unseen_nomination(state, each.info, node_name, now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stowage.api.instructions import ClearNomination
-from stowage.engine.released_nominations import release_nomination
+from stowage.engine.binding.released_nominations import release_nomination
 from stowage.engine.state.engine_state import EngineState
 from stowage.state.pods.pod_info import PodInfo
 

@@ -59,7 +59,7 @@ class BindingCycle(msgspec.Struct):
         cycle_state: What the plugins noted in this cycle.
         extender: Binds the pod instead of the Bind plugins; None if no extender does.
         decision: Number of the attempt that chose the node.
-        nominated_node: The node that the pod was nominated to before; empty if there is none.
+        left_node: Another node, to which the pod was nominated before; empty if there is none.
         phase: Where the pod is.
         last_seen: What the watches showed.
         permit_status: The status of Permit: Success, or Wait with the reasons.
@@ -79,7 +79,7 @@ class BindingCycle(msgspec.Struct):
     cycle_state: CycleState
     extender: BindingExtender | None = None
     decision: int = 0
-    nominated_node: str = ""
+    left_node: str = ""
     phase: BindingPhase = BindingPhase.RESERVING
     last_seen: LastSeen = LastSeen.PENDING
     permit_status: Status = SUCCESS
@@ -90,11 +90,6 @@ class BindingCycle(msgspec.Struct):
     written: frozenset[str] = frozenset()
     staged_pre_bind: StagedPreBind | None = None
     claims_number: int = 0
-
-    @property
-    def left_node(self) -> str:
-        """Another node, to which the pod was nominated before; empty if there is none."""
-        return "" if self.nominated_node == self.node_name else self.nominated_node
 
     @property
     def allocations(self) -> Iterator[ClaimAllocation]:
