@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from stowage.api.events import ActionType, ClusterEvent, EventResource
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.instructions import AttemptResult
 from stowage.api.status import Code, Status
 from stowage.engine.binding.freed_devices import end_reservations, move_pods_to_freed_devices
