@@ -24,7 +24,7 @@ from tests.simulation.run import simulate
 def test_every_process_of_a_life_with_faults_replays_equal_without_its_names(
     seed: int,
 ) -> None:
-    """Each seed has one key, because in a few places the order of names decides.
+    """Each seed has one key that works: in preemption the order of names decides at last.
 
     Plugins may start timers, so there is an event loop, which runs nothing meanwhile.
     """
@@ -33,7 +33,7 @@ def test_every_process_of_a_life_with_faults_replays_equal_without_its_names(
     num_calls = 0
     for number, (loaded, journal) in enumerate(recordings):
         assert isinstance(journal, Journal)
-        num_calls += asyncio.run(_replay(loaded, journal, bytes([seed, number])))
+        num_calls += asyncio.run(_replay(loaded, journal, bytes([seed, number, 0])))
     assert num_calls > 100
 
 
