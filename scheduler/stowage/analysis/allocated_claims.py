@@ -11,12 +11,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from stowage.analysis.cluster_objects import ClusterObjects
-from stowage.api.events import (
-    ClaimsWritten,
-    DeviceObjectGone,
-    DeviceObjectSeen,
-    Event,
-)
+from stowage.api.events import ClaimsWritten, DeviceObjectGone, DeviceObjectSeen, Event
 from stowage.api.instructions import (
     BindClaims,
     ClaimReference,

@@ -6,11 +6,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from stowage.analysis.devices.pod_shortages import (
-    PodShortages,
-    pod_shortages,
-    with_device_misses,
-)
+from stowage.analysis.devices.pod_shortages import PodShortages, pod_shortages, with_device_misses
 from stowage.analysis.explanation import (
     NearMiss,
     NodeVerdict,

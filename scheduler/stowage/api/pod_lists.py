@@ -6,12 +6,7 @@ the pending ones. Whoever follows both keeps the pod with its node.
 
 from __future__ import annotations
 
-from stowage.api.events import (
-    AssignedPodGone,
-    AssignedPodSeen,
-    PendingPodGone,
-    PendingPodSeen,
-)
+from stowage.api.events import AssignedPodGone, AssignedPodSeen, PendingPodGone, PendingPodSeen
 from stowage.api.objects.pod import Pod
 
 

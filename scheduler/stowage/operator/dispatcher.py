@@ -14,12 +14,7 @@ import msgspec
 import structlog
 from cachetools import TTLCache
 
-from stowage.api.events import (
-    BindFailed,
-    ClaimsWritten,
-    EvictionFinished,
-    VolumesWritten,
-)
+from stowage.api.events import BindFailed, ClaimsWritten, EvictionFinished, VolumesWritten
 from stowage.api.instructions import (
     AttemptResult,
     BindByExtender,

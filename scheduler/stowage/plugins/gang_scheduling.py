@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.pod_groups import PodGroup
 from stowage.api.status import SUCCESS, Code, Status, error, unresolvable
 from stowage.framework import CycleState, EventRegistration, NoArgs, PluginTraits

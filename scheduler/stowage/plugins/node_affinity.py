@@ -10,12 +10,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.config.loading import ConfigError
 from stowage.api.config.types import ConfigStruct
 from stowage.api.decoding.errors import SelectorError

@@ -11,12 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import PodSpec, ResourceRequirements
 from stowage.api.values.quantity import quantity_nano_value

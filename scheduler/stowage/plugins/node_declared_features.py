@@ -7,12 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import PodSpec

@@ -11,12 +11,7 @@ from itertools import chain
 
 import numpy as np
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.config.loading import ConfigError
 from stowage.api.config.types import ConfigStruct
 from stowage.api.objects.node import Node

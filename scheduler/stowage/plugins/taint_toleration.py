@@ -7,17 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
-from stowage.api.config.feature_gates import (
-    COMPARISON_GATE,
-    DEFAULT_FEATURE_GATES,
-    FeatureGates,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.config.feature_gates import COMPARISON_GATE, DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.api.objects.node import Node
 from stowage.api.values.tolerations import (
     DO_NOT_SCHEDULE_EFFECTS,

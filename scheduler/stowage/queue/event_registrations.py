@@ -9,12 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.queue.hint_durations import HintDurations
 from stowage.queue.queue_events import event_label
 from stowage.queue.queued_pod import QueuedPod, RejectorPlugins

@@ -17,12 +17,7 @@ from typing import Any, TypeAlias, get_args
 import msgspec
 from msgspec.structs import replace
 
-from stowage.api.events import (
-    CustomObjectSeen,
-    DeviceObjectSeen,
-    Event,
-    StorageSeen,
-)
+from stowage.api.events import CustomObjectSeen, DeviceObjectSeen, Event, StorageSeen
 from stowage.api.instructions import Instruction
 from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.volume import StorageObject

@@ -26,13 +26,7 @@ from stowage.analysis.simulation.timeline import (
     Timeline,
 )
 from stowage.analysis.virtual_cluster import DAEMON_SET, VirtualCluster
-from stowage.api.events import (
-    AssignedPodSeen,
-    Event,
-    NodeGone,
-    NodeSeen,
-    PendingPodSeen,
-)
+from stowage.api.events import AssignedPodSeen, Event, NodeGone, NodeSeen, PendingPodSeen
 from stowage.api.instructions import (
     AttemptResult,
     BindByExtender,

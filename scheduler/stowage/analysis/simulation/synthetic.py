@@ -38,12 +38,7 @@ from stowage.api.config.errors import ConfigError, InvalidConfiguration
 from stowage.api.config.types import DEFAULT_SCHEDULER_NAME
 from stowage.api.decoding.decode import convert_object
 from stowage.api.decoding.errors import InvalidObject
-from stowage.api.events import (
-    DeviceObjectGone,
-    DeviceObjectSeen,
-    Event,
-    PodGroupSeen,
-)
+from stowage.api.events import DeviceObjectGone, DeviceObjectSeen, Event, PodGroupSeen
 from stowage.api.objects.device import ResourceSlice
 from stowage.api.objects.meta import ObjectMeta, OwnerReference
 from stowage.api.objects.node import Node

@@ -90,7 +90,9 @@ def _leader_election_errors(election: LeaderElectionConfiguration) -> Iterator[C
     if election.renew_deadline <= election.retry_period:
         expectation = f"longer than retryPeriod, {election.retry_period}"
         yield ConfigError("leaderElection.renewDeadline", election.renew_deadline, expectation)
-    elif election.renew_deadline <= _JITTER_FACTOR * election.retry_period:
+    elif _nanoseconds(election.renew_deadline) <= _JITTER_FACTOR * _nanoseconds(
+        election.retry_period
+    ):
         expectation = f"longer than {_JITTER_FACTOR} times retryPeriod, {election.retry_period}"
         yield ConfigError("leaderElection.renewDeadline", election.renew_deadline, expectation)
     if election.resource_lock != "leases":
@@ -101,6 +103,11 @@ def _leader_election_errors(election: LeaderElectionConfiguration) -> Iterator[C
     }.items():
         if not text:
             yield ConfigError(f"leaderElection.{name}", text, "a name")
+
+
+def _nanoseconds(duration: float) -> int:
+    """As Go has it: 1.2 times 3 s is less than 3.6 s in seconds, but not in nanoseconds."""
+    return round(duration * 1e9)
 
 
 def _tracing_errors(tracing: TracingConfiguration) -> Iterator[ConfigError]:

@@ -9,12 +9,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from stowage.api.instructions import (
-    ClaimReference,
-    ClaimToBind,
-    ExtendedClaimToBind,
-    PodReference,
-)
+from stowage.api.instructions import ClaimReference, ClaimToBind, ExtendedClaimToBind, PodReference
 from stowage.api.objects.device import (
     AllocationResult,
     ResourceClaim,

@@ -225,7 +225,7 @@ def key_error(key: str) -> str:
         errors += _prefix_errors(prefix)
     if not name:
         errors.append("name part must be non-empty")
-    elif len(name.encode()) > 63:
+    elif _num_bytes(name) > 63:
         errors.append("name part must be no more than 63 bytes")
     if not _NAME_PART.fullmatch(name):
         errors.append(
@@ -236,7 +236,7 @@ def key_error(key: str) -> str:
 
 
 def _prefix_errors(prefix: str) -> Iterator[str]:
-    if len(prefix.encode()) > 253:
+    if _num_bytes(prefix) > 253:
         yield "prefix part must be no more than 253 bytes"
     if not _SUBDOMAIN.fullmatch(prefix):
         yield (
@@ -244,6 +244,11 @@ def _prefix_errors(prefix: str) -> Iterator[str]:
             "characters, '-' or '.', and must start and end with an alphanumeric character "
             f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN.pattern}')"
         )
+
+
+def _num_bytes(text: str) -> int:
+    """In UTF-8; text of a command line may have lone surrogates."""
+    return len(text.encode(errors="surrogatepass"))
 
 
 def _has_invalid(values: tuple[str, ...]) -> bool:
@@ -256,7 +261,7 @@ def _has_invalid(values: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=16384)
 def _value_error(value: str) -> str:
     errors = []
-    if len(value.encode()) > 63:
+    if _num_bytes(value) > 63:
         errors.append("must be no more than 63 bytes")
     if value and not _NAME_PART.fullmatch(value):
         errors.append(

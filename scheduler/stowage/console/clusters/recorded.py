@@ -14,13 +14,7 @@ from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.followed_objects import FollowedObjects
 from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.api.attempt_decisions import decision_of
-from stowage.api.events import (
-    AssignedPodSeen,
-    Event,
-    NodeGone,
-    NodeSeen,
-    PendingPodSeen,
-)
+from stowage.api.events import AssignedPodSeen, Event, NodeGone, NodeSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult
 from stowage.api.objects.node import Node
 from stowage.console.answers.answer import rfc3339

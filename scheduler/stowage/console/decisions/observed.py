@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 from stowage.analysis.cluster_objects import ClusterObjects
-from stowage.api.events import (
-    AssignedPodSeen,
-    Event,
-    PendingPodGone,
-    PendingPodSeen,
-)
+from stowage.api.events import AssignedPodSeen, Event, PendingPodGone, PendingPodSeen
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.pod import Pod
 from stowage.console.answers.answer import rfc3339, unix_seconds

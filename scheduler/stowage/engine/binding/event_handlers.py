@@ -25,11 +25,7 @@ from stowage.engine.binding.freed_devices import (
     end_reservations,
     move_pods_to_freed_devices,
 )
-from stowage.engine.binding.state_machine import (
-    BindingEvent,
-    advance_binding,
-    allow_waiting_pod,
-)
+from stowage.engine.binding.state_machine import BindingEvent, advance_binding, allow_waiting_pod
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import WaitingPod
 

@@ -37,12 +37,7 @@ expects, `scalar` adapts methods for single nodes, and `declared_traits` and `ch
 traits and answers, so that a faulty plugin harms only the pod it is asked about.
 """
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.config.errors import ConfigError
 from stowage.api.instructions import BindPod
 from stowage.api.status import SKIP, SUCCESS, WAIT, Code, Status, error, unresolvable, unschedulable

@@ -8,12 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Status, error, unresolvable, unschedulable
 from stowage.framework import (
     CycleState,

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.device import ResourceClaim
 from stowage.framework import EventRegistration
 from stowage.plugins.dynamic_resources.pod_claims import ClaimProblem, pod_claims

@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 
 from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from stowage.api.events import ClaimsWritten
-from stowage.api.instructions import (
-    BindClaims,
-    DeallocateClaim,
-    DeleteClaim,
-    ReleaseClaims,
-)
+from stowage.api.instructions import BindClaims, DeallocateClaim, DeleteClaim, ReleaseClaims
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
 from stowage.api.values.claim_writes import is_reserved_for, reference_to

@@ -18,12 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
 from stowage.framework.extension_points import EventRegistration

@@ -22,10 +22,7 @@ from stowage.plugins.inter_pod_affinity.pre_filter import (
     count_required_terms,
     needed_terms,
 )
-from stowage.plugins.inter_pod_affinity.row_local import (
-    Repellers,
-    required_terms_verdict_alone,
-)
+from stowage.plugins.inter_pod_affinity.row_local import Repellers, required_terms_verdict_alone
 from stowage.plugins.inter_pod_affinity.score import (
     ScoreState,
     affinity_score,

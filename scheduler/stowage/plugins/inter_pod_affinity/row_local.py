@@ -55,7 +55,7 @@ class Repellers(msgspec.Struct, frozen=True):
         return (
             self.snapshot is snapshot
             and self.pod_class is pod.pod_class
-            and type(snapshot) is Snapshot
+            and not snapshot.is_what_if
             and snapshot.is_current
         )
 

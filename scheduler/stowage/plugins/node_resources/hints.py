@@ -10,12 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.device import DeviceClass
 from stowage.api.objects.node import Node
 from stowage.api.values.resource_names import PODS

@@ -9,12 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.node import Node
 from stowage.framework.extension_points import EventRegistration
 from stowage.plugins.pod_topology_spread.args import DO_NOT_SCHEDULE

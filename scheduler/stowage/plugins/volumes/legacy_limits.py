@@ -17,12 +17,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.config.errors import ConfigError
 from stowage.api.config.types import ConfigStruct
 from stowage.api.objects.node import Node

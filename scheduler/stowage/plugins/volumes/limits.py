@@ -6,12 +6,7 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.volume import CSINode, PersistentVolumeClaim, VolumeAttachment
 from stowage.api.status import SKIP
 from stowage.api.values.csi_migration import AttachedVolume, csi_volume_of_pod, is_migratable

@@ -7,12 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.volume import PersistentVolumeClaim
 from stowage.api.status import SKIP, unresolvable
 from stowage.framework import (

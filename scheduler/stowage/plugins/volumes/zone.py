@@ -8,12 +8,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim, StorageClass
 from stowage.api.status import SKIP, Status, unresolvable
 from stowage.api.values.csi_migration import REGION, REGION_BETA, ZONE, ZONE_BETA

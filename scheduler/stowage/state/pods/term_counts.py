@@ -86,6 +86,7 @@ class TermCounts:
             return
         few = self._few
         few.add(row, delta)
+        # A pod may have thousands of terms: mostly the number of rows is not asked for.
         if len(few.counts) > FEW and few.is_dense(self._num_rows()):
             self._counts = PodCounts(self._labels, self._to_array(), self._tracking)
             self._few = SparseColumn()

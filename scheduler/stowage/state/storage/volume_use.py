@@ -15,11 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from stowage.api.objects.volume import Volume, VolumeAttachment
-from stowage.api.values.attach_limits import (
-    counted_as,
-    limited_volume_of,
-    limited_volume_of_pod,
-)
+from stowage.api.values.attach_limits import counted_as, limited_volume_of, limited_volume_of_pod
 from stowage.api.values.csi_migration import (
     AttachedVolume,
     csi_driver_of,

@@ -178,6 +178,10 @@ def test_only_several_profiles_need_names() -> None:
             'leaderElection.renewDeadline: "12s" (expected longer than 1.2 times retryPeriod, 10s)',
         ),
         (
+            {"leaderElection": {"renewDeadline": "3.6s", "retryPeriod": "3s"}},
+            'leaderElection.renewDeadline: "3.6s" (expected longer than 1.2 times retryPeriod, 3s)',
+        ),
+        (
             {"leaderElection": {"retryPeriod": "0s"}},
             'leaderElection.retryPeriod: "0s" (expected longer than 0s)',
         ),

@@ -129,6 +129,9 @@ def test_an_invalid_selector_is_an_error_with_the_reason(
         ),
         ("/a", "x", ["prefix part must be non-empty"]),
         ("a/", "x", ["name part must be non-empty", "name part must consist of "]),
+        ("\ud800", "x", ["name part must consist of "]),
+        ("\ud800/a", "x", ["prefix part a lowercase RFC 1123 subdomain must consist of "]),
+        ("a", "\ud800", ["a valid label must be an empty string"]),
     ],
 )
 def test_every_reason_why_a_key_or_value_is_invalid_is_given(
