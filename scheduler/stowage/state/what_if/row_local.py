@@ -20,7 +20,7 @@ import numpy as np
 from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.pods.pod_class import ANY_IP, HostPort, PodClass
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.ranked_pods import RankedRows
+from stowage.state.pods.ranked_rows import RankedRows
 from stowage.state.snapshot import NodeView, Snapshot
 from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
 from stowage.state.what_if.removed_pods import VariantValues
@@ -66,29 +66,26 @@ class RowWhatIf:
 
     @property
     def removed(self) -> BoolArray:
-        """``bool[rows, slots]``: the pods that are removed now."""
+        """``bool[slots]``: the pods that are removed now."""
         return self.removed_pods.mask
 
     def remove(self, pods: BoolArray) -> None:
-        """Remove all pods of ``bool[rows, slots]``, none of which is removed already."""
-        if not pods.any():
+        """Remove all pods of ``bool[slots]``, none of which is removed already."""
+        going = np.flatnonzero(pods)
+        if not len(going):
             return
-        kept = self.ranked.present & ~pods & ~self.removed
+        staying = np.flatnonzero(~(pods | self.removed))
         self.removed_pods.remove(pods)
-        going: BoolArray = np.logical_or.reduce(pods, axis=0)
-        staying: BoolArray = np.logical_or.reduce(kept, axis=0)
-        if np.count_nonzero(staying) < np.count_nonzero(going):
+        if len(staying) < len(going):
             self.used[:] = 0
-            self._add_requests(kept, staying, 1)
+            positions, used = self.removed_pods.requested(staying)
+            self.used[positions] = used
         else:
-            self._add_requests(pods, going, -1)
+            positions, used = self.removed_pods.requested(going)
+            self.used[positions] -= used
         for number, table in enumerate(self._port_table):
-            self.ports.taken[number] &= ~(pods & table[self.ranked.variants]).any(axis=1)
-
-    def _add_requests(self, pods: BoolArray, slots: BoolArray, sign: int) -> None:
-        variants = np.where(pods, self.ranked.variants, -1)
-        for slot in np.flatnonzero(slots).tolist():
-            self.used += sign * self.removed_pods.requests[variants[:, slot]]
+            holders = going[table[self.ranked.variants[going]]]
+            self.ports.taken[number][self.ranked.positions[holders]] = False
 
     def put_back(self, positions: Int64Array, slots: Int64Array) -> None:
         """Put one pod back on each of these rows."""
