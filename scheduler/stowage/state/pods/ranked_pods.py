@@ -118,10 +118,11 @@ class _Slots:
     def of(self, rows: Int64Array) -> RankedRows:
         """The pods on `rows`."""
         lengths = self._length[rows]
-        ends = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
-        positions = np.repeat(np.arange(len(rows)), lengths)
-        slots = np.arange(ends[-1]) + (self._begin[rows] - ends[:-1])[positions]
-        variants, priority, start = (column.take(slots) for column in self._columns)
+        ends = np.zeros(len(rows) + 1, dtype=np.int64)
+        lengths.cumsum(out=ends[1:])
+        positions = np.arange(len(rows)).repeat(lengths)
+        slots = (self._begin[rows] - ends[:-1]).repeat(lengths) + np.arange(ends[-1])
+        variants, priority, start = self._columns.take(slots, axis=1)
         return RankedRows(self.pods, rows, ends, positions, variants, priority, start)
 
     def replace(self, rows: Int64Array, lengths: Int64Array, columns: Sequence[Int64Array]) -> None:

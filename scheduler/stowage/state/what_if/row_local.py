@@ -78,14 +78,17 @@ class RowWhatIf:
         self.removed_pods.remove(pods)
         if len(staying) < len(going):
             self.used[:] = 0
-            positions, used = self.removed_pods.requested(staying)
-            self.used[positions] = used
+            self._add_requests(staying, 1)
         else:
-            positions, used = self.removed_pods.requested(going)
-            self.used[positions] -= used
+            self._add_requests(going, -1)
         for number, table in enumerate(self._port_table):
             holders = going[table[self.ranked.variants[going]]]
             self.ports.taken[number][self.ranked.positions[holders]] = False
+
+    def _add_requests(self, slots: Int64Array, sign: int) -> None:
+        if len(slots):
+            positions, used = self.removed_pods.requested(slots)
+            self.used[positions] += sign * used
 
     def put_back(self, positions: Int64Array, slots: Int64Array) -> None:
         """Put one pod back on each of these rows."""
