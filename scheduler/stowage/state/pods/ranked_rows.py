@@ -57,9 +57,9 @@ class RankedRows(msgspec.Struct, frozen=True):
 
     def count_so_far(self, chosen: BoolArray) -> Int64Array:
         """``int64[slots]``: how many pods of ``bool[slots]`` a row has up to and with this one."""
-        counts = np.concatenate((_ZERO, np.cumsum(chosen)))
-        so_far: Int64Array = counts[1:] - counts[self.ends[:-1]][self.positions]
-        return so_far
+        counts: Int64Array = np.zeros(self.num_slots + 1, dtype=np.int64)
+        chosen.cumsum(out=counts[1:])
+        return counts[1:] - counts[self.ends[:-1]][self.positions]
 
     def total(self, values: Int64Array) -> Int64Array:
         """``int64[rows]``: the sum of ``int64[slots]`` over the pods of each row."""
@@ -84,6 +84,3 @@ class RankedRows(msgspec.Struct, frozen=True):
         slots = np.flatnonzero(chosen & asked[self.positions])
         counts = np.bincount(self.positions[slots], minlength=len(self.rows))
         return slots, counts[positions]
-
-
-_ZERO: Int64Array = np.zeros(1, dtype=np.int64)

@@ -39,7 +39,6 @@ class RowWhatIf:
 
     Attributes:
         removed_pods: The pods on the rows, and which of them are removed.
-        used: ``int64[rows, resources + 3]``, usage; columns as in `PodVariants.requests`.
         ports: The colliding host ports in use.
     """
 
@@ -53,7 +52,6 @@ class RowWhatIf:
         self.snapshot = snapshot
         self.rows = rows
         self.removed_pods = snapshot.removed_pods(rows, answers or VariantValues())
-        self.used = _usage(snapshot, rows)
         self.ports = RowPorts(snapshot, rows, ports)
 
     def __len__(self) -> int:
@@ -69,6 +67,11 @@ class RowWhatIf:
         """``bool[slots]``: the pods that are removed now."""
         return self.removed_pods.mask
 
+    @cached_property
+    def used(self) -> Int64Array:
+        """``int64[rows, resources + 3]``: usage; columns as in `PodVariants.requests`."""
+        return _usage(self.snapshot, self.rows)
+
     def remove(self, pods: BoolArray) -> None:
         """Remove all pods of ``bool[slots]``, none of which is removed already."""
         going = np.flatnonzero(pods)
@@ -77,7 +80,8 @@ class RowWhatIf:
         staying = np.flatnonzero(~(pods | self.removed))
         self.removed_pods.remove(pods)
         if len(staying) < len(going):
-            self.used[:] = 0
+            width = self.removed_pods.requests.shape[1]
+            self.used = np.zeros((len(self), width), dtype=np.int64)
             self._add_requests(staying, 1)
         else:
             self._add_requests(going, -1)
