@@ -177,10 +177,9 @@ def test_a_what_if_of_each_node_equals_the_twin_without_the_pods(
         _apply(cluster, change)
     snapshot, info = cluster.snapshot(), cluster.info(pod)
     what_if = RowWhatIf(snapshot, snapshot.exists.nonzero()[0])
-    present = what_if.ranked.present
-    chosen = data.draw(st.lists(st.booleans(), min_size=present.size, max_size=present.size))
-    removed = present & np.array(chosen, dtype=np.bool_).reshape(present.shape)
-    what_if.remove(removed)
+    size = what_if.ranked.num_slots
+    chosen = data.draw(st.lists(st.booleans(), min_size=size, max_size=size))
+    what_if.remove(np.array(chosen, dtype=np.bool_))
     gone = [
         each for place in range(len(what_if)) for each in what_if.removed_pods.removed_on(place)
     ]

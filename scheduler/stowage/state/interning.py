@@ -39,17 +39,17 @@ class Interner(Generic[T]):
         """The code of `value`, or `ABSENT`."""
         return self._codes.get(value, ABSENT)
 
-    def acquire(self, value: T) -> int:
-        """The code of `value`; adds a holder."""
+    def acquire(self, value: T, holders: int = 1) -> int:
+        """The code of `value`; adds holders."""
         code = self._codes.get(value)
         if code is None:
-            return self._add(value)
-        self._references[code] += 1
+            code = self._add(value)
+        self._references[code] += holders
         return code
 
-    def release(self, code: int) -> None:
-        """Remove a holder of the value of `code`; the last one frees the code."""
-        self._references[code] -= 1
+    def release(self, code: int, holders: int = 1) -> None:
+        """Remove holders of the value of `code`; the last one frees the code."""
+        self._references[code] -= holders
         if self._references[code]:
             return
         value = self.values[code]
@@ -63,11 +63,11 @@ class Interner(Generic[T]):
         if self._free:
             code = self._free.pop()
             self.values[code] = value
-            self._references[code] = 1
+            self._references[code] = 0
         else:
             code = len(self.values)
             self.values.append(value)
-            self._references.append(1)
+            self._references.append(0)
         self._codes[value] = code
         self.version += 1
         return code

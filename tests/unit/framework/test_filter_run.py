@@ -271,7 +271,7 @@ def test_a_plugin_that_is_asked_one_by_one_prepares_for_the_pod_and_each_node(
     snapshot = cluster.snapshot()
     rows = np.array([snapshot.row_of("n0"), snapshot.row_of("n1")], dtype=np.int64)
     what_if = RowWhatIf(snapshot, rows, pod.pod_class.host_ports)
-    what_if.remove(what_if.ranked.present)
+    what_if.remove(~what_if.removed)
     verdicts = RowFilter([Prepares("A", {"n1"})], CycleState(), pod).judge(what_if, np.arange(2))
     assert prepared == [("n0", "p", 0, 1), ("n1", "p", 1, 0)]
     assert verdicts.feasible().tolist() == [True, False]

@@ -239,5 +239,5 @@ def test_the_rows_of_every_budget_that_would_be_violated_are_found() -> None:
     snapshot = cache.snapshot()
     rows = np.array([snapshot.row_of(name) for name in ("a", "b", "c")])
     what_if = RowWhatIf(snapshot, rows)
-    beyond = rows_beyond_budgets(what_if, what_if.ranked.present)
+    beyond = rows_beyond_budgets(what_if, ~what_if.removed)
     assert beyond.tolist() == [True, False, True]

@@ -207,7 +207,7 @@ def test_of_nodes_that_each_lose_their_own_pods_one_near_other_matching_pods_sti
     state = CycleState()
     plugin.pre_filter(state, info, snapshot)
     what_if = RowWhatIf(snapshot, existing_nodes(snapshot).rows)
-    what_if.remove(what_if.ranked.present)
+    what_if.remove(~what_if.removed)
     freed = what_if.view(np.arange(len(what_if)))
     verdict = verdicts_by_node(plugin.filter(state, info, freed), freed)
     assert verdict == {"b1": AFFINITY, "bare": AFFINITY}

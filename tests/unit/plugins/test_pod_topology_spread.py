@@ -299,7 +299,7 @@ def test_a_node_that_is_not_eligible_frees_nothing_in_its_domain() -> None:
     state, info, snapshot = CycleState(), cluster.info(pod), cluster.snapshot()
     plugin.pre_filter(state, info, snapshot)
     what_if = RowWhatIf(snapshot, existing_nodes(snapshot).rows)
-    what_if.remove(what_if.ranked.present)
+    what_if.remove(~what_if.removed)
     freed = what_if.view(np.arange(len(what_if)))
     assert verdicts_by_node(plugin.filter(state, info, freed), freed) == {"a2": SKEWED}
 

@@ -34,3 +34,13 @@ def test_the_version_grows_only_when_a_code_changes_its_value() -> None:
     assert interner.version == version
     interner.release(code)
     assert interner.version > version
+
+
+def test_several_holders_are_added_and_removed_at_once() -> None:
+    interner: Interner[str] = Interner()
+    code = interner.acquire("a", 3)
+    assert interner.acquire("a", 2) == code
+    interner.release(code, 4)
+    assert interner.get("a") == code
+    interner.release(code)
+    assert interner.get("a") == ABSENT

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from stowage.framework.verdict import BoolArray, Int64Array
+from stowage.framework.verdict import BoolArray
 from stowage.state.pods.disruption_budgets import Budget, DisruptionBudgets
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.what_if.row_local import RowWhatIf
 
 
 def violating_pods(what_if: RowWhatIf, potential: BoolArray) -> BoolArray | None:
-    """``bool[rows, slots]``: pods whose eviction would violate a budget; None if no budget exists.
+    """``bool[slots]``: pods whose eviction would violate a budget; None if no budget exists.
 
     On each row, every potential victim uses up one allowed disruption of each budget that covers
     it, most important first; a pod for which a budget has none left violates it. A pod that the
@@ -23,12 +23,12 @@ def violating_pods(what_if: RowWhatIf, potential: BoolArray) -> BoolArray | None
 
     Args:
         what_if: The rows.
-        potential: ``bool[rows, slots]``, the potential victims.
+        potential: ``bool[slots]``, the potential victims.
     """
     violating: BoolArray | None = None
     for budget, counted in _covered(what_if, potential):
         _leave_out(counted, what_if, budget.disrupted)
-        beyond = counted & (np.cumsum(counted, axis=1) > budget.allowed)
+        beyond = counted & (what_if.ranked.count_so_far(counted) > budget.allowed)
         violating = beyond if violating is None else violating | beyond
     return violating
 
@@ -42,14 +42,16 @@ def rows_beyond_budgets(what_if: RowWhatIf, victims: BoolArray) -> BoolArray:
 
     Args:
         what_if: The rows.
-        victims: ``bool[rows, slots]``, the pods to evict.
+        victims: ``bool[slots]``, the pods to evict.
     """
     beyond: BoolArray = np.zeros(len(what_if), dtype=np.bool_)
-    running = [sort is not None and not sort[1] for sort in what_if.snapshot.pod_variants]
-    disrupted = victims & np.isin(what_if.ranked.variants, np.flatnonzero(running))
+    running: BoolArray = np.array(
+        [sort is not None and not sort[1] for sort in what_if.snapshot.pod_variants], dtype=np.bool_
+    )
+    disrupted = victims & running[what_if.ranked.variants]
     for budget, counted in _covered(what_if, disrupted):
         _leave_out(counted, what_if, budget.disrupted | budget.evicting)
-        beyond |= counted.sum(axis=1) > budget.left
+        beyond |= what_if.ranked.count(counted) > budget.left
     return beyond
 
 
@@ -66,24 +68,25 @@ def is_beyond_budgets(victims: Sequence[PodInfo], budgets: DisruptionBudgets) ->
 
 
 def _covered(what_if: RowWhatIf, pods: BoolArray) -> Iterator[tuple[Budget, BoolArray]]:
-    """Each budget that covers some of the pods, and ``bool[rows, slots]``, those it covers."""
+    """Each budget that covers some of the pods, and ``bool[slots]``, those it covers."""
     budgets = what_if.snapshot.budgets
     if not len(budgets):
         return
     sorts, values = what_if.ranked.variants, what_if.snapshot.pod_variants
     covered: dict[Budget, list[int]] = {}
-    for code in np.unique(sorts[pods]).tolist():
+    for code in np.flatnonzero(np.bincount(sorts[pods])).tolist():
         sort = values[code]
         for budget in budgets.covering(sort[0]) if sort is not None else ():
             covered.setdefault(budget, []).append(code)
     for budget, codes in covered.items():
-        yield budget, pods & np.isin(sorts, codes)
+        is_covered = np.zeros(len(values), dtype=np.bool_)
+        is_covered[codes] = True
+        yield budget, pods & is_covered[sorts]
 
 
 def _leave_out(counted: BoolArray, what_if: RowWhatIf, names: Collection[str]) -> None:
     if not names:
         return
-    cells: Int64Array = np.argwhere(counted)
-    for row, slot in cells.tolist():
-        if what_if.ranked.pods_at(row)[slot].name in names:
-            counted[row, slot] = False
+    for slot in np.flatnonzero(counted).tolist():
+        if what_if.ranked.pod_in(slot).name in names:
+            counted[slot] = False

@@ -25,17 +25,16 @@ def costs(found: VictimsByNode) -> Int64Array:
     less.
     """
     ranked = found.trial.what_if.ranked
-    victims = found.victims[found.positions]
-    first = victims.argmax(axis=1)
-    priority = ranked.priority[found.positions]
-    shifted = np.where(victims, priority + _PRIORITY_SHIFT, 0)
+    victims, counts = ranked.slots_of(found.victims, found.positions)
+    begin = np.cumsum(counts) - counts
+    first = victims[begin]
     return np.column_stack(
         (
             found.num_violations[found.positions],
-            ranked.priority[found.positions, first],
-            shifted.sum(axis=1),
-            victims.sum(axis=1),
-            -ranked.start[found.positions, first],
+            ranked.priority[first],
+            np.add.reduceat(ranked.priority[victims] + _PRIORITY_SHIFT, begin),
+            counts,
+            -ranked.start[first],
         )
     )
 

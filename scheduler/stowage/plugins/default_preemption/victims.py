@@ -20,7 +20,7 @@ class Stripped(msgspec.Struct, frozen=True):
 
     Attributes:
         trial: The rows, in the order in which they were given.
-        potential: ``bool[rows, slots]``, the potential victims.
+        potential: ``bool[slots]``, the potential victims.
         positions: Ascending positions in `trial` of the rows that the pod fits.
         judgement: The answers about the rows that have potential victims.
     """
@@ -33,7 +33,7 @@ class Stripped(msgspec.Struct, frozen=True):
     def count_reasons(self) -> tuple[Counter[str], set[str]]:
         """Reasons why the pod does not fit the other rows, with row counts, and the plugins."""
         reasons, plugins = self.judgement.count_reasons()
-        without = len(self.potential) - len(self.judgement.fits)
+        without = len(self.trial.what_if) - len(self.judgement.fits)
         if without:
             reasons[NO_VICTIMS] += without
         return reasons, plugins
@@ -45,7 +45,7 @@ class VictimsByNode(msgspec.Struct, frozen=True):
     Attributes:
         trial: The rows, in the order in which they were given.
         positions: Ascending positions of the candidates in `trial`.
-        victims: ``bool[rows, slots]``, the pods to evict.
+        victims: ``bool[slots]``, the pods to evict.
         num_violations: ``int64[rows]``, number of victims whose eviction violates a budget.
         needless: Names of the nodes that take the pod without any eviction.
     """
@@ -66,7 +66,7 @@ class VictimsByNode(msgspec.Struct, frozen=True):
         """The candidate at one of `positions`; valid while the snapshot is current."""
         what_if = self.trial.what_if
         pods = what_if.ranked.pods_at(position)
-        slots = np.flatnonzero(self.victims[position]).tolist()
+        slots = np.flatnonzero(self.victims[what_if.ranked.slots_at(position)]).tolist()
         return Candidate(
             what_if.snapshot.node_names[int(what_if.rows[position])],
             tuple(pods[slot] for slot in slots),
@@ -78,9 +78,9 @@ def strip(trial: RowTrial, priority: int) -> Stripped:
     """Remove all pods with a priority below `priority` from every row, and filter the rows."""
     what_if = trial.what_if
     ranked = what_if.ranked
-    potential: BoolArray = ranked.present & (ranked.priority < priority)
+    potential: BoolArray = ranked.priority < priority
     what_if.remove(potential)
-    positions = np.flatnonzero(potential.any(axis=1))
+    positions = np.flatnonzero(ranked.count(potential))
     judgement = trial.judge(positions)
     return Stripped(trial, potential, positions[judgement.fits], judgement)
 
@@ -96,7 +96,7 @@ def select_victims(stripped: Stripped) -> VictimsByNode:
     violating = violating_pods(what_if, stripped.potential)
     num_violations = _reprieve(stripped.trial, positions, stripped.potential, violating)
     victims = what_if.removed
-    in_vain = ~victims[positions].any(axis=1)
+    in_vain = what_if.ranked.count(victims)[positions] == 0
     names = what_if.snapshot.node_names
     needless = tuple(names[row] for row in what_if.rows[positions[in_vain]].tolist())
     return VictimsByNode(stripped.trial, positions[~in_vain], victims, num_violations, needless)
@@ -108,19 +108,18 @@ def _reprieve(
     """Reprieve pods; returns ``int64[rows]``, the budget violations of the remaining victims."""
     what_if = trial.what_if
     num_violations = np.zeros(len(what_if), dtype=np.int64)
-    # Order of turns: victims that violate a budget, other victims, other pods; each by importance.
-    turn = np.where(potential[positions], 1, 2)
+    order, lengths = what_if.ranked.slots_of(potential, positions)
     if violating is not None:
-        turn[violating[positions]] = 0
-    order = np.argsort(turn, axis=1, kind="stable")
-    lengths = potential[positions].sum(axis=1)
+        # On each row the pods that violate a budget come first; both kinds by importance.
+        order = order[np.lexsort((~violating[order], what_if.ranked.positions[order]))]
+    begin = np.cumsum(lengths) - lengths
     for k in range(int(lengths.max())):
         trying = lengths > k
-        tried, slots = positions[trying], order[trying, k]
+        tried, slots = positions[trying], order[begin[trying] + k]
         what_if.put_back(tried, slots)
         lost = ~trial.fits(tried)
         tried, slots = tried[lost], slots[lost]
         what_if.remove_again(tried, slots)
         if violating is not None:
-            num_violations[tried] += violating[tried, slots]
+            num_violations[tried] += violating[slots]
     return num_violations

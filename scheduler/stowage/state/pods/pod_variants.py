@@ -42,21 +42,51 @@ class PodVariants:
 
     def acquire(self, pod: PodInfo) -> int:
         """The code of a pod's variant; adds a holder."""
-        variant = (pod.pod_class, pod.terminating)
+        return self._acquire((pod.pod_class, pod.terminating), 1)
+
+    def acquire_all(self, pods: Sequence[PodInfo]) -> Int64Array:
+        """``int64[pods]``: the code of each pod's variant; adds a holder for each pod."""
+        numbers: dict[PodClass, int] = {}
+        of_class = [numbers.setdefault(pod.pod_class, len(numbers)) for pod in pods]
+        variants = 2 * np.array(of_class, dtype=np.int64)
+        variants += np.array([pod.terminating for pod in pods], dtype=np.bool_)
+        classes, holders = list(numbers), np.bincount(variants)
+        codes = np.zeros(len(holders), dtype=np.int64)
+        for number in np.flatnonzero(holders).tolist():
+            variant = (classes[number // 2], bool(number % 2))
+            codes[number] = self._acquire(variant, int(holders[number]))
+        return codes[variants]
+
+    def _acquire(self, variant: PodVariant, holders: int) -> int:
         is_new = self._interned.get(variant) == ABSENT
-        code = self._interned.acquire(variant)
+        code = self._interned.acquire(variant, holders)
         if is_new:
             self.numbering += 1
             self.requests()
             if code + 1 >= len(self._requests):
                 self._requests = extended(self._requests, 2 * code + 2)
             self._requests[code] = 0
-            self._note_requests(code, pod.pod_class)
+            self._note_requests(code, variant[0])
         return code
 
     def release(self, code: int) -> None:
         """Remove a holder of a variant."""
         self._interned.release(code)
+
+    def release_all(self, codes: Int64Array) -> None:
+        """Remove a holder for each of ``int64[pods]`` codes."""
+        holders = np.bincount(codes)
+        for code in np.flatnonzero(holders).tolist():
+            self._interned.release(code, int(holders[code]))
+
+    def priorities(self, codes: Int64Array) -> Int64Array:
+        """``int64[pods]``: the priority of each of ``int64[pods]`` variants."""
+        values = self._interned.values
+        by_code = np.zeros(len(values), dtype=np.int64)
+        for code in np.flatnonzero(np.bincount(codes)).tolist():
+            variant = values[code]
+            by_code[code] = variant[0].priority if variant is not None else 0
+        return by_code[codes]
 
     def requests(self) -> Int64Array:
         """``int64[variants + 1, resources + 3]``: what a pod of each variant uses on its node.

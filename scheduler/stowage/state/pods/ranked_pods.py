@@ -6,43 +6,25 @@ only marks the row. Values that depend on the variant of a pod are computed once
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Sequence
+
 import numpy as np
 
-from stowage.state.arrays import BoolArray, Int64Array
+from stowage.state.arrays import Int64Array, extended
 from stowage.state.nodes.resource_index import ResourceIndex
 from stowage.state.pods.placed_pods import PlacedPods
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.pods.pod_variants import PodVariants
+from stowage.state.pods.ranked_rows import RankedRows
 
 NOT_STARTED = np.iinfo(np.int64).max
 """The start time of a pod that has not started: later than all others."""
-_NO_POD = -1
-_SLOTS_AT_ONCE = 16
-
-
-class RankedRows(msgspec.Struct, frozen=True):
-    """The pods on some rows, the most important of each row first.
-
-    Attributes:
-        pods: The pods of all rows of the cluster; see `pods_at`.
-        rows: The row numbers.
-        variants: ``int64[rows, slots]``, codes of `PodVariants`; -1 without a pod.
-        priority: ``int64[rows, slots]``.
-        start: ``int64[rows, slots]``, ``YYYYmmddHHMMSS`` as a number, or `NOT_STARTED`.
-        present: ``bool[rows, slots]``, where there is a pod.
-    """
-
-    pods: list[tuple[PodInfo, ...]]
-    rows: Int64Array
-    variants: Int64Array
-    priority: Int64Array
-    start: Int64Array
-    present: BoolArray
-
-    def pods_at(self, position: int) -> tuple[PodInfo, ...]:
-        """The pods on the row at `position`."""
-        return self.pods[int(self.rows[position])]
+_TIME = "YYYY-mm-ddTHH:MM:SS"
+_DIGITS = np.array([place for place, letter in enumerate(_TIME) if letter not in "-T:"])
+_POWERS: Int64Array = 10 ** np.arange(len(_DIGITS) - 1, -1, -1, dtype=np.int64)
+_SPARE_SLOTS = 1024
+#: More at once are slower: their pods do not fit the processor's cache.
+_ROWS_AT_ONCE = 128
 
 
 class RankedPods:
@@ -56,85 +38,113 @@ class RankedPods:
         variants: The variants of the pods.
     """
 
-    __slots__ = ("_columns", "_pods", "variants")
+    __slots__ = ("_pods", "_slots", "variants")
 
     def __init__(self, placed: PlacedPods, resources: ResourceIndex) -> None:
         self.variants = PodVariants(resources)
         self._pods = placed
-        self._columns = _Columns(0, _SLOTS_AT_ONCE)
+        self._slots = _Slots()
 
     def of(self, rows: Int64Array, num_rows: int) -> RankedRows:
         """The pods on `rows`; the cluster has `num_rows`."""
-        columns = self._columns
-        if len(columns.pods) < num_rows:
-            columns = self._columns = columns.resized(num_rows, columns.num_slots)
-        stale = self._pods.reordered
-        for row in rows.tolist() if stale else ():
-            if row in stale:
-                self._rank(row)
-        columns = self._columns
-        slots = int(columns.length[rows].max(initial=0))
-        return RankedRows(
-            columns.pods,
-            rows,
-            columns.variants[rows, :slots].astype(np.int64),
-            columns.priority[rows, :slots],
-            columns.start[rows, :slots],
-            columns.variants[rows, :slots] != _NO_POD,
-        )
+        self._slots.make_room_for_rows(num_rows)
+        changed = np.array([*self._pods.reordered], dtype=np.int64)
+        if len(changed):
+            asked = np.zeros(max(num_rows, int(changed.max()) + 1), dtype=np.bool_)
+            asked[rows] = True
+            changed = changed[asked[changed]]
+        for start in range(0, len(changed), _ROWS_AT_ONCE):
+            self._rank(changed[start : start + _ROWS_AT_ONCE])
+        return self._slots.of(rows)
 
     def is_outdated(self, row: int) -> bool:
         """Whether a row is wrongly ordered and not marked as changed."""
-        if row >= len(self._columns.pods) or row in self._pods.reordered:
+        if row >= len(self._slots.pods) or row in self._pods.reordered:
             return False
-        return list(self._columns.pods[row]) != sorted(self._pods.on_row(row), key=_rank_of)
+        return list(self._slots.pods[row]) != sorted(self._pods.on_row(row), key=_rank_of)
 
-    def _rank(self, row: int) -> None:
-        columns = self._columns
-        ranks = sorted(
-            (-pod.pod_class.priority, started_at(pod), place, pod)
-            for place, pod in enumerate(self._pods.on_row(row))
-        )
-        ordered = [rank[3] for rank in ranks]
-        if len(ordered) > columns.num_slots:
-            slots = -(-len(ordered) // _SLOTS_AT_ONCE) * _SLOTS_AT_ONCE
-            columns = self._columns = columns.resized(len(columns.pods), slots)
-        codes = [self.variants.acquire(pod) for pod in ordered]
-        for code in columns.variants[row, : columns.length[row]].tolist():
-            self.variants.release(code)
-        num_pods = len(ordered)
-        columns.pods[row] = tuple(ordered)
-        columns.length[row] = num_pods
-        columns.variants[row] = _NO_POD
-        columns.variants[row, :num_pods] = codes
-        columns.priority[row, :num_pods] = [-rank[0] for rank in ranks]
-        columns.start[row, :num_pods] = [rank[1] for rank in ranks]
-        self._pods.reordered.discard(row)
+    def _rank(self, rows: Int64Array) -> None:
+        """Order the pods on some rows."""
+        on_rows = [self._pods.on_row(row) for row in rows.tolist()]
+        pods = [pod for on_row in on_rows for pod in on_row]
+        lengths = np.array([len(on_row) for on_row in on_rows], dtype=np.int64)
+        codes = self.variants.acquire_all(pods)
+        priority = self.variants.priorities(codes)
+        start = _started_at([pod.start_time for pod in pods])
+        # A stable sort: of equal pods, the one that was added first comes first.
+        order = np.lexsort((start, -priority, np.repeat(np.arange(len(rows)), lengths)))
+        slots = self._slots
+        self.variants.release_all(slots.of(rows).variants)
+        ordered = [pods[index] for index in order.tolist()]
+        slots.expected = len(self._pods)
+        slots.replace(rows, lengths, (codes[order], priority[order], start[order]))
+        end = 0
+        for row, length in zip(rows.tolist(), lengths.tolist(), strict=True):
+            slots.pods[row] = tuple(ordered[end : end + length])
+            end += length
+        self._pods.reordered.difference_update(rows.tolist())
 
 
-class _Columns:
-    """The arrays over rows and slots."""
+class _Slots:
+    """Arrays over the pods of all rows, each row in one piece.
 
-    __slots__ = ("length", "num_slots", "pods", "priority", "start", "variants")
+    A row that changes gets new slots at the end. When none are left there, those in use are moved
+    together, into arrays with about as many free ones.
 
-    def __init__(self, num_rows: int, num_slots: int) -> None:
-        self.num_slots = num_slots
-        self.pods: list[tuple[PodInfo, ...]] = [()] * num_rows
-        self.length = np.zeros(num_rows, dtype=np.int64)
-        self.variants = np.full((num_rows, num_slots), _NO_POD, dtype=np.int32)
-        self.priority = np.zeros((num_rows, num_slots), dtype=np.int64)
-        self.start = np.zeros((num_rows, num_slots), dtype=np.int64)
+    Attributes:
+        pods: The pods of each row.
+        expected: The number of pods to have slots for when all rows are ordered.
+    """
 
-    def resized(self, num_rows: int, num_slots: int) -> _Columns:
-        """A copy with more rows or slots."""
-        larger = _Columns(num_rows, num_slots)
-        rows, slots = self.variants.shape
-        larger.pods[:rows] = self.pods
-        larger.length[:rows] = self.length
-        larger.variants[:rows, :slots] = self.variants
-        larger.priority[:rows, :slots] = self.priority
-        larger.start[:rows, :slots] = self.start
-        return larger
+    __slots__ = ("_begin", "_columns", "_end", "_length", "expected", "pods")
+
+    def __init__(self) -> None:
+        self.pods: list[tuple[PodInfo, ...]] = []
+        self.expected = 0
+        self._begin: Int64Array = np.zeros(0, dtype=np.int64)
+        self._length: Int64Array = np.zeros(0, dtype=np.int64)
+        self._end = 0
+        # Variants, priorities and start times.
+        self._columns: Int64Array = np.zeros((3, 0), dtype=np.int64)
+
+    def make_room_for_rows(self, num_rows: int) -> None:
+        """Add rows without pods, so that there are `num_rows`."""
+        missing = num_rows - len(self.pods)
+        if missing > 0:
+            self.pods += [()] * missing
+            self._begin = extended(self._begin, num_rows)
+            self._length = extended(self._length, num_rows)
+
+    def of(self, rows: Int64Array) -> RankedRows:
+        """The pods on `rows`."""
+        lengths = self._length[rows]
+        ends = np.zeros(len(rows) + 1, dtype=np.int64)
+        lengths.cumsum(out=ends[1:])
+        positions = np.arange(len(rows)).repeat(lengths)
+        slots = (self._begin[rows] - ends[:-1]).repeat(lengths) + np.arange(ends[-1])
+        variants, priority, start = self._columns.take(slots, axis=1)
+        return RankedRows(self.pods, rows, ends, positions, variants, priority, start)
+
+    def replace(self, rows: Int64Array, lengths: Int64Array, columns: Sequence[Int64Array]) -> None:
+        """Set the columns of the pods on `rows`, the pods of the first row first."""
+        self._length[rows] = 0
+        added = len(columns[0])
+        if self._end + added > self._columns.shape[1]:
+            self._move_together(added)
+        end = self._end + added
+        self._begin[rows] = self._end + np.cumsum(lengths) - lengths
+        self._length[rows] = lengths
+        self._columns[:, self._end : end] = columns
+        self._end = end
+
+    def _move_together(self, added: int) -> None:
+        kept = self.of(np.arange(len(self.pods)))
+        self._begin = kept.ends[:-1].copy()
+        self._end = kept.num_slots
+        needed = max(self._end + added, self.expected)
+        columns = np.empty((3, 2 * needed + _SPARE_SLOTS), dtype=np.int64)
+        columns[:, : self._end] = kept.variants, kept.priority, kept.start
+        self._columns = columns
 
 
 def started_at(pod: PodInfo) -> int:
@@ -143,6 +153,14 @@ def started_at(pod: PodInfo) -> int:
     if text is None:
         return int(NOT_STARTED)
     return int(text[:4] + text[5:7] + text[8:10] + text[11:13] + text[14:16] + text[17:19])
+
+
+def _started_at(texts: Sequence[str | None]) -> Int64Array:
+    """``int64[texts]``: `started_at` for many start times."""
+    given = np.array([text or "" for text in texts], dtype=f"U{len(_TIME)}")
+    letters = given.view(np.uint32).reshape(len(texts), len(_TIME))
+    numbers = (letters[:, _DIGITS].astype(np.int64) - ord("0")) @ _POWERS
+    return np.where(letters[:, 0] == 0, NOT_STARTED, numbers)
 
 
 def _rank_of(pod: PodInfo) -> tuple[int, int]:

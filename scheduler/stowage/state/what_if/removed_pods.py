@@ -17,7 +17,7 @@ from stowage.state.arrays import BoolArray, Int64Array, extended
 from stowage.state.cluster_state import ClusterState
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.pods.pod_variants import PodVariants
-from stowage.state.pods.ranked_pods import RankedRows
+from stowage.state.pods.ranked_rows import RankedRows
 from stowage.state.what_if.added_pods import PodValue
 from stowage.state.what_if.removed_volumes import RemovedVolumes
 
@@ -94,15 +94,38 @@ class RemovedPods:
         """``int64[variants + 1, resources + 3]``; see `PodVariants.requests`."""
         return self._state.ranked.variants.requests()
 
+    def requested(self, slots: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """What some pods use on their rows.
+
+        Args:
+            slots: Ascending slots.
+
+        Returns:
+            The positions of the rows that have some of the pods, and
+            ``int64[positions, resources + 3]``; columns as in `PodVariants.requests`.
+        """
+        owners = self.ranked.positions[slots]
+        starts = np.flatnonzero(np.diff(owners, prepend=-1))
+        codes = self.ranked.variants[slots]
+        used = np.zeros((len(starts), self.requests.shape[1]), dtype=np.int64)
+        for column in self._requested_columns:
+            used[:, column] = np.add.reduceat(self.requests[:, column].take(codes), starts)
+        return owners[starts], used
+
+    @cached_property
+    def _requested_columns(self) -> list[int]:
+        """The columns of `requests` of which some pod requests something: few of many resources."""
+        return np.flatnonzero(self.requests.any(axis=0)).tolist()
+
     @property
     def mask(self) -> BoolArray:
-        """``bool[rows, slots]``: the pods that are removed now."""
+        """``bool[slots]``: the pods that are removed now."""
         if self._mask is None:
-            self._mask = np.zeros(self.ranked.variants.shape, dtype=np.bool_)
+            self._mask = np.zeros(self.ranked.num_slots, dtype=np.bool_)
         return self._mask
 
     def remove(self, pods: BoolArray) -> None:
-        """Remove all pods of ``bool[rows, slots]``."""
+        """Remove all pods of ``bool[slots]``."""
         self._sums.clear()
         self._mask = self.mask | pods
 
@@ -115,8 +138,8 @@ class RemovedPods:
         return self._change(positions, slots, is_removed=True)
 
     def _change(self, positions: Int64Array, slots: Int64Array, is_removed: bool) -> Int64Array:
-        self.mask[positions, slots] = is_removed
-        variants: Int64Array = self.ranked.variants[positions, slots]
+        self.mask[slots] = is_removed
+        variants: Int64Array = self.ranked.variants[slots]
         for values, sums in self._sums.values():
             sums[positions] += values[variants] if is_removed else -values[variants]
         return variants
@@ -133,8 +156,8 @@ class RemovedPods:
         pods = self.ranked.pods_at(position)
         if self._mask is None:
             return [] if is_removed else list(pods)
-        mask = self._mask[position].tolist()
-        return [pod for pod, each in zip(pods, mask, strict=False) if each is is_removed]
+        mask = self._mask[self.ranked.slots_at(position)].tolist()
+        return [pod for pod, each in zip(pods, mask, strict=True) if each is is_removed]
 
     def by_variant(self, key: Hashable, ask: PodValue) -> Int64Array:
         """``int64[variants + 1]``: a value for each variant on the rows; `key` identifies `ask`."""
@@ -151,7 +174,7 @@ class RemovedPods:
         if known is None:
             table = self.by_variant(key, ask)
             values = table[self.ranked.variants] * self._mask
-            known = self._sums[key] = (table, values.sum(axis=1))
+            known = self._sums[key] = (table, self.ranked.total(values))
         return known[1][positions]
 
     def sum_by_pod(
@@ -162,13 +185,12 @@ class RemovedPods:
             return np.zeros(len(positions), dtype=np.int64)
         table = self._numbers.get(key)
         if table is None:
-            table = np.zeros(self.ranked.variants.shape, dtype=np.int64)
+            table = np.zeros(self.ranked.num_slots, dtype=np.int64)
             for position in np.flatnonzero(np.isin(self._rows, among)).tolist():
                 numbers = [ask(pod) for pod in self.ranked.pods_at(position)]
-                table[position, : len(numbers)] = numbers
+                table[self.ranked.slots_at(position)] = numbers
             self._numbers[key] = table
-        sums: Int64Array = (table[positions] * self._mask[positions]).sum(axis=1)
-        return sums
+        return self.ranked.total(table * self._mask)[positions]
 
     def volumes(
         self, positions: Int64Array, driver: str, wanted: Set[AttachedVolume], tight: BoolArray
@@ -180,8 +202,7 @@ class RemovedPods:
         volumes = self._volumes.get(driver)
         if volumes is None:
             places = np.flatnonzero(tight[self._rows])
-            pods = [(place, self.ranked.pods_at(place)) for place in places.tolist()]
-            volumes = RemovedVolumes(self._state.volume_use, self._rows, driver, pods)
+            volumes = RemovedVolumes(self._state.volume_use, self.ranked, driver, places)
             self._volumes[driver] = volumes
         detached, missing = volumes.count(self._mask, wanted)
         return detached[positions], missing[positions]
@@ -202,6 +223,6 @@ class RemovedPods:
     @cached_property
     def _present_variants(self) -> BoolArray:
         """``bool[variants]``: which variants are on the rows."""
-        present: BoolArray = np.zeros(len(self._state.ranked.variants.values) + 1, dtype=np.bool_)
+        present: BoolArray = np.zeros(len(self._state.ranked.variants.values), dtype=np.bool_)
         present[self.ranked.variants] = True
-        return present[:-1]
+        return present

@@ -20,7 +20,7 @@ import numpy as np
 from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.pods.pod_class import ANY_IP, HostPort, PodClass
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.pods.ranked_pods import RankedRows
+from stowage.state.pods.ranked_rows import RankedRows
 from stowage.state.snapshot import NodeView, Snapshot
 from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
 from stowage.state.what_if.removed_pods import VariantValues
@@ -39,7 +39,6 @@ class RowWhatIf:
 
     Attributes:
         removed_pods: The pods on the rows, and which of them are removed.
-        used: ``int64[rows, resources + 3]``, usage; columns as in `PodVariants.requests`.
         ports: The colliding host ports in use.
     """
 
@@ -53,7 +52,6 @@ class RowWhatIf:
         self.snapshot = snapshot
         self.rows = rows
         self.removed_pods = snapshot.removed_pods(rows, answers or VariantValues())
-        self.used = _usage(snapshot, rows)
         self.ports = RowPorts(snapshot, rows, ports)
 
     def __len__(self) -> int:
@@ -66,29 +64,35 @@ class RowWhatIf:
 
     @property
     def removed(self) -> BoolArray:
-        """``bool[rows, slots]``: the pods that are removed now."""
+        """``bool[slots]``: the pods that are removed now."""
         return self.removed_pods.mask
 
-    def remove(self, pods: BoolArray) -> None:
-        """Remove all pods of ``bool[rows, slots]``, none of which is removed already."""
-        if not pods.any():
-            return
-        kept = self.ranked.present & ~pods & ~self.removed
-        self.removed_pods.remove(pods)
-        going: BoolArray = np.logical_or.reduce(pods, axis=0)
-        staying: BoolArray = np.logical_or.reduce(kept, axis=0)
-        if np.count_nonzero(staying) < np.count_nonzero(going):
-            self.used[:] = 0
-            self._add_requests(kept, staying, 1)
-        else:
-            self._add_requests(pods, going, -1)
-        for number, table in enumerate(self._port_table):
-            self.ports.taken[number] &= ~(pods & table[self.ranked.variants]).any(axis=1)
+    @cached_property
+    def used(self) -> Int64Array:
+        """``int64[rows, resources + 3]``: usage; columns as in `PodVariants.requests`."""
+        return _usage(self.snapshot, self.rows)
 
-    def _add_requests(self, pods: BoolArray, slots: BoolArray, sign: int) -> None:
-        variants = np.where(pods, self.ranked.variants, -1)
-        for slot in np.flatnonzero(slots).tolist():
-            self.used += sign * self.removed_pods.requests[variants[:, slot]]
+    def remove(self, pods: BoolArray) -> None:
+        """Remove all pods of ``bool[slots]``, none of which is removed already."""
+        going = np.flatnonzero(pods)
+        if not len(going):
+            return
+        staying = np.flatnonzero(~(pods | self.removed))
+        self.removed_pods.remove(pods)
+        if len(staying) < len(going):
+            width = self.removed_pods.requests.shape[1]
+            self.used = np.zeros((len(self), width), dtype=np.int64)
+            self._add_requests(staying, 1)
+        else:
+            self._add_requests(going, -1)
+        for number, table in enumerate(self._port_table):
+            holders = going[table[self.ranked.variants[going]]]
+            self.ports.taken[number][self.ranked.positions[holders]] = False
+
+    def _add_requests(self, slots: Int64Array, sign: int) -> None:
+        if len(slots):
+            positions, used = self.removed_pods.requested(slots)
+            self.used[positions] += sign * used
 
     def put_back(self, positions: Int64Array, slots: Int64Array) -> None:
         """Put one pod back on each of these rows."""

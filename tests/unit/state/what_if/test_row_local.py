@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.state import PodInfo, TermKind
+from stowage.state.arrays import BoolArray
 from stowage.state.pods.pod_class import HostPort
 from stowage.state.snapshot import Snapshot
 from stowage.state.what_if.row_local import RowWhatIf
@@ -41,12 +44,13 @@ def _cluster(*removed: str) -> Snapshot:
 def _what_if(snapshot: Snapshot, *removed: str) -> RowWhatIf:
     rows = np.array([snapshot.row_of(name) for name in ("a", "b")], dtype=np.int64)
     what_if = RowWhatIf(snapshot, rows)
-    gone = np.zeros_like(what_if.ranked.present)
-    for position in range(len(rows)):
-        for slot, pod in enumerate(what_if.ranked.pods_at(position)):
-            gone[position, slot] = pod.name in removed
-    what_if.remove(gone)
+    what_if.remove(_named(what_if, removed))
     return what_if
+
+
+def _named(what_if: RowWhatIf, names: Collection[str]) -> BoolArray:
+    ranked = what_if.ranked
+    return np.array([ranked.pod_in(slot).name in names for slot in range(ranked.num_slots)])
 
 
 def test_a_view_has_the_requests_of_the_remaining_pods() -> None:
@@ -117,14 +121,13 @@ def test_a_host_port_is_taken_on_its_node_until_its_pod_is_removed() -> None:
     what_if = RowWhatIf(snapshot, rows, [port])
     assert what_if.view(np.arange(3)).ports_in_conflict([port]).tolist() == [True, False, True]
     assert what_if.view(np.array([1, 2])).ports_in_conflict([port]).tolist() == [False, True]
-    gone = np.zeros_like(what_if.ranked.present)
-    gone[0, 0] = True
-    what_if.remove(gone)
+    what_if.remove(_named(what_if, ["c1"]))
     assert what_if.view(np.arange(3)).ports_in_conflict([port]).tolist() == [False, False, True]
 
 
-def test_there_is_a_slot_for_each_pod_of_the_fullest_row_and_no_more() -> None:
+def test_there_is_a_slot_for_each_pod_and_no_more() -> None:
     snapshot = _cluster("b2")
     rows = np.array([snapshot.row_of(name) for name in ("a", "b")], dtype=np.int64)
-    assert RowWhatIf(snapshot, rows).ranked.present.tolist() == [[True, True], [True, False]]
-    assert RowWhatIf(snapshot, rows[1:]).ranked.present.tolist() == [[True]]
+    both = RowWhatIf(snapshot, rows).ranked
+    assert (both.ends.tolist(), both.positions.tolist()) == ([0, 2, 3], [0, 0, 1])
+    assert RowWhatIf(snapshot, rows[1:]).ranked.ends.tolist() == [0, 1]

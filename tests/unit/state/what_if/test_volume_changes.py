@@ -79,13 +79,12 @@ def test_the_volumes_that_removal_detaches_equal_a_recount() -> None:
     tight = np.ones(snapshot.num_rows, dtype=np.bool_)
     for names in (set(), {"a"}, {"b"}, {"a", "b"}, {"a", "c"}, {"a", "b", "c"}):
         what_if = RowWhatIf(snapshot, rows)
-        gone = np.zeros_like(what_if.ranked.present)
+        gone = np.zeros_like(what_if.removed)
         expected = []
         for position, row in enumerate(rows.tolist()):
             pods = what_if.ranked.pods_at(position)
             left = [pod for pod in pods if pod.name not in names]
-            for slot, pod in enumerate(pods):
-                gone[position, slot] = pod.name in names
+            gone[what_if.ranked.slots_at(position)] = [pod.name in names for pod in pods]
             lost = _in_use(use, list(pods)) - _in_use(use, left)
             detached = [each for each in lost if not use.is_attached(each, row)]
             expected.append((len(detached), len(lost & wanted)))
