@@ -34,8 +34,8 @@ def main(program: str | None = None) -> None:
 def _obey_sigterm() -> None:
     """Let SIGTERM end the first process of a container, until a command has its own handler.
 
-    The kernel drops a signal to process 1 that has no handler. A scheduler that is told to end while
-    it starts would go on, take the Lease, and hold it when the kubelet kills it.
+    The kernel drops a signal to process 1 that has no handler. A scheduler that is told to end
+    while it starts would go on, take the Lease, and hold it when the kubelet kills it.
     """
     if os.getpid() == 1:
         signal.signal(signal.SIGTERM, lambda *_: os._exit(_TERMINATED))
