@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 from stowage.cli.imports import garbage_collection_paused
 
@@ -21,6 +22,7 @@ def main(program: str | None = None) -> None:
         program: What help texts call the program; None for the file that was called.
     """
     _obey_sigterm()
+    _find_home()
     try:
         with garbage_collection_paused():
             from stowage.cli.main import app  # noqa: PLC0415
@@ -39,3 +41,14 @@ def _obey_sigterm() -> None:
     """
     if os.getpid() == 1:
         signal.signal(signal.SIGTERM, lambda *_: os._exit(_TERMINATED))
+
+
+def _find_home() -> None:
+    """Give a user without a home folder the one that container runtimes give, the root.
+
+    The Kubernetes client looks for a kubeconfig there when it is imported, and fails without one.
+    """
+    try:
+        Path.home()
+    except RuntimeError:
+        os.environ["HOME"] = "/"

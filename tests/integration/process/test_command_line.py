@@ -126,6 +126,18 @@ def test_sigterm_during_the_start_ends_the_first_process_of_a_container() -> Non
     assert (answer.stdout, answer.stderr) == ("", "")
 
 
+def test_a_user_without_a_home_folder_can_run_commands() -> None:
+    code = (
+        "import os, pwd, sys; os.environ.pop('HOME', None); pwd.getpwuid = {}.__getitem__; "
+        "os.environ['KUBECONFIG'] = '/nowhere/kubeconfig'; "
+        "sys.argv = ['stowage', 'explain', 'node', 'n']; "
+        "from stowage.cli.program import main; main()"
+    )
+    answer = _python(code, status=1)
+    assert "Traceback" not in answer.stderr
+    assert "kubeconfig" in answer.stderr
+
+
 def test_run_imports_no_other_command() -> None:
     code = (
         "import sys; from stowage.cli.main import app; "
