@@ -142,7 +142,7 @@ image: ## Build the container image with a statement of its provenance; IMAGE= n
 	@mkdir -p build
 	$(DOCKER) build --build-arg PYTHON_IMAGE=$(PYTHON_IMAGE) --build-arg VERSION=$(VERSION) \
 		--build-arg LOCKED=$(LOCKED) \
-		--label org.opencontainers.image.revision=$$(git rev-parse HEAD) --tag $(IMAGE) \
+		--label org.opencontainers.image.revision=$$(test -e .git && git rev-parse HEAD) --tag $(IMAGE) \
 		--iidfile build/image.id .
 	$(PYTHON) requirements/provenance.py --builder $(BUILDER) --image $(IMAGE) \
 		--image-id build/image.id --parameter PYTHON_IMAGE=$(PYTHON_IMAGE) \

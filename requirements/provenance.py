@@ -1,7 +1,8 @@
 """Writes where artefacts come from, as an in-toto statement with SLSA provenance (v1).
 
-It has what can be known here: the digests of what was made, the commit, the digests of the locked
-packages. It is not signed; a pipeline adds its builder with ``--builder``, and signs it.
+It has what can be known here: the digests of what was made, the commit (of a source distribution
+the version), the digests of the locked packages. It is not signed; a pipeline adds its builder with
+``--builder``, and signs it.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ def statement(
         builder: The URI of who built them.
         subjects: Name and digest of each artefact.
     """
-    commit = {"uri": "git+file:.", "digest": {"gitCommit": _git("rev-parse", "HEAD")}}
     locks = [{"name": lock, "digest": {"sha256": _sha256(ROOT / lock)}} for lock in LOCKS]
     definition = {
         "buildType": f"urn:stowage:make:{parameters['target']}",
         "externalParameters": parameters,
-        "internalParameters": {"hasUncommittedChanges": bool(_git("status", "--porcelain"))},
-        "resolvedDependencies": [commit, *locks],
+        "resolvedDependencies": [_source(), *locks],
     }
+    if _is_checkout():
+        uncommitted = bool(_git("status", "--porcelain"))
+        definition["internalParameters"] = {"hasUncommittedChanges": uncommitted}
     return {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": subjects,
@@ -44,6 +46,19 @@ def statement(
             "runDetails": {"builder": {"id": builder}},
         },
     }
+
+
+def _source() -> dict[str, Any]:
+    """The commit, or the version of a source distribution."""
+    if _is_checkout():
+        return {"uri": "git+file:.", "digest": {"gitCommit": _git("rev-parse", "HEAD")}}
+    version = (ROOT / "scheduler/stowage/VERSION").read_text(encoding="ascii").strip()
+    return {"uri": f"urn:stowage:sdist:{version}"}
+
+
+def _is_checkout() -> bool:
+    # Not by a question to git, which would also find a repository that ROOT is unpacked in.
+    return (ROOT / ".git").exists()
 
 
 def _sha256(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,18 +14,15 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.skipif(
-    not (ROOT / ".git").exists(), reason="a source distribution has no commit"
-)
 
-
-def statement(folder: Path, target: str, *arguments: str) -> Any:
+def statement(folder: Path, target: str, *arguments: str, root: Path = ROOT) -> Any:
     written = folder / "statement.json"
-    script = ROOT / "requirements" / "provenance.py"
+    script = root / "requirements" / "provenance.py"
     subprocess.run([sys.executable, str(script), target, str(written), *arguments], check=True)
     return json.loads(written.read_text())
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a source distribution has no commit")
 def test_the_statement_names_each_file_the_commit_and_the_locks(tmp_path: Path) -> None:
     wheel = tmp_path / "stowage.whl"
     wheel.write_bytes(b"wheel")
@@ -44,6 +42,20 @@ def test_the_statement_names_each_file_the_commit_and_the_locks(tmp_path: Path) 
     }
     assert definition["externalParameters"] == {"target": "dist"}
     assert definition["internalParameters"]["hasUncommittedChanges"] in (True, False)
+
+
+def test_the_statement_of_a_source_distribution_names_its_version(tmp_path: Path) -> None:
+    """It is unpacked in a repository of its user, whose commit says nothing about it."""
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    root = tmp_path / "stowage"
+    (root / "scheduler/stowage").mkdir(parents=True)
+    shutil.copytree(ROOT / "requirements", root / "requirements")
+    shutil.copy(ROOT / "scheduler/stowage/VERSION", root / "scheduler/stowage")
+    made = statement(tmp_path, "image", root=root)
+    definition = made["predicate"]["buildDefinition"]
+    version = (ROOT / "scheduler/stowage/VERSION").read_text().strip()
+    assert definition["resolvedDependencies"][0] == {"uri": f"urn:stowage:sdist:{version}"}
+    assert "internalParameters" not in definition
 
 
 def test_an_image_is_named_with_the_digest_that_docker_gave_it(tmp_path: Path) -> None:

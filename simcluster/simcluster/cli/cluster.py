@@ -126,7 +126,8 @@ def _announcement(console: Console, kubeconfig: Path | None) -> Callable[[Simula
         if cluster.options.from_files:
             for line in cluster.load_report.lines():
                 console.print(escape(line), soft_wrap=True)
-        console.print(f"{cluster.num_nodes} nodes at {cluster.url}, until Ctrl-C")
+        # Rich takes the brackets of an IPv6 address for markup.
+        console.print(f"{cluster.num_nodes} nodes at {escape(cluster.url)}, until Ctrl-C")
         if kubeconfig is not None:
             console.print(
                 f"try: {kubectl_command()} --kubeconfig {kubeconfig} get nodes", soft_wrap=True

@@ -20,6 +20,7 @@ from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
 from simcluster.tests.integration.test_kubectl import kubectl_for
 from simcluster.tests.support.api_client import MERGE, NODES, PODS, ApiClient, node, pod, until
+from simcluster.tests.support.timeouts import wait_until
 from tests.integration.deployment.deployed import (
     MANIFESTS,
     ROOT,
@@ -41,6 +42,8 @@ Json = dict[str, Any]
 OVERLAY = MANIFESTS / "overlays" / "default-scheduler"
 STATIC_POD = MANIFESTS / "static-pod" / "stowage.yaml"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+COSCHEDULING = ROOT / "examples/gangs/coscheduling-definition.yaml"
+COSCHEDULING_GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
 KUBE_SCHEDULER = User("system:kube-scheduler", ("system:authenticated",))
 ADMINISTRATOR = "administrator"
 
@@ -156,6 +159,48 @@ async def test_the_static_pod_schedules_with_the_rights_of_kube_scheduler(tmp_pa
             lease = (await api.get(f"{LEASES}/kube-scheduler")).body
             assert lease["spec"]["holderIdentity"]
         assert refused == []
+
+
+async def test_the_static_pod_reads_the_groups_of_coscheduling_with_the_right_of_the_page(
+    tmp_path: Path,
+) -> None:
+    (scheduler,) = _static_pod()["spec"]["containers"]
+    labels = {"scheduling.x-k8s.io/pod-group": "simulation"}
+    async with _cluster(KUBE_SCHEDULER) as (cluster, api, refused):
+        await apply(api, [yaml.safe_load(COSCHEDULING.read_text())])
+        group = {"metadata": {"name": "simulation"}, "spec": {"minMember": 1}}
+        assert (await api.post(COSCHEDULING_GROUPS, group)).status == 201
+        member = pod("member", schedulerName="default-scheduler")
+        await api.create(PODS, {**member, "metadata": {**member["metadata"], "labels": labels}})
+        kubeconfig = write_kubeconfig(tmp_path / "scheduler.conf", cluster.url, "scheduler")
+        command_line = _on_this_host(scheduler["args"], kubeconfig)
+        async with running(await asyncio.to_thread(options_of, command_line)):
+            await wait_until(lambda: "list podgroups " in refused)
+            assert not _is_bound((await api.get(f"{PODS}/member")).body)
+            await apply(api, _role_of_the_page("stowage-coscheduling"))
+            await until(api, PODS, "member", _is_bound)
+
+
+def _role_of_the_page(name: str) -> list[Json]:
+    """The role and the binding that the page creates; kubectl sends no token without TLS."""
+    page = (ROOT / "docs/how-to/replace-kube-scheduler.md").read_text().replace("\\\n", "")
+    lines = [line.split() for line in page.splitlines() if f" {name} " in line]
+    role, binding = ({key: value for key, _, value in _flags(line)} for line in lines)
+    resource, _, group = role["--resource"].partition(".")
+    rule = {"apiGroups": [group], "resources": [resource], "verbs": role["--verb"].split(",")}
+    api = "rbac.authorization.k8s.io"
+    version, metadata = {"apiVersion": f"{api}/v1"}, {"metadata": {"name": name}}
+    referred = {"apiGroup": api, "kind": "ClusterRole", "name": binding["--clusterrole"]}
+    subjects = [{"apiGroup": api, "kind": "User", "name": binding["--user"]}]
+    return [
+        {**version, "kind": "ClusterRole", **metadata, "rules": [rule]},
+        {**version, "kind": "ClusterRoleBinding", **metadata}
+        | {"roleRef": referred, "subjects": subjects},
+    ]
+
+
+def _flags(words: Sequence[str]) -> list[tuple[str, str, str]]:
+    return [word.partition("=") for word in words if word.startswith("--")]
 
 
 def test_the_static_pod_is_the_deployments_on_a_node() -> None:

@@ -14,6 +14,7 @@ import yaml
 
 from simcluster import ClusterOptions, SimulatedCluster
 from simcluster.tests.integration.test_kubectl import kubectl_for
+from simcluster.tests.support.api_servers import self_signed_certificate
 from tests.docs.pages import DOCS, blocks
 from tests.integration.deployment.charts import CHART, RefusedError, helm, needs_helm, rendered
 from tests.integration.deployment.deployed import (
@@ -24,6 +25,7 @@ from tests.integration.deployment.deployed import (
     container,
     installed,
     needs_kubectl,
+    options_of,
     pod_spec,
     the,
     with_component,
@@ -275,6 +277,26 @@ def test_the_values_that_the_page_shows_enable_a_plugin_of_an_image(tmp_path: Pa
     configuration = yaml.safe_load(the(objects, "ConfigMap")["data"]["config.yaml"])
     (profile,) = configuration["profiles"]
     assert profile["plugins"]["multiPoint"]["enabled"] == [{"name": "PreferDisk", "weight": 50}]
+
+
+def test_the_values_that_the_page_shows_mount_what_the_flags_name(tmp_path: Path) -> None:
+    shown = [each.text for each in blocks(DOCS / "how-to/deploy.md") if each.language == "yaml"]
+    (values,) = [text for text in shown if "extraVolumes:" in text]
+    file = tmp_path / "values.yaml"
+    file.write_text(values)
+    objects = rendered("--values", str(file), "--set", "extraEnv[0].name=A,extraEnv[0].value=b")
+    volumes = {each["name"]: each for each in pod_spec(objects)["volumes"]}
+    assert volumes["serving"]["secret"] == {"secretName": "stowage-serving"}
+    mounts = {each["name"]: each["mountPath"] for each in container(objects)["volumeMounts"]}
+    assert volumes.keys() == mounts.keys() == {"tmp", "serving", "decisions"}
+    flags = container(objects)["args"][-3:]
+    for folder, here in ((mounts["serving"], tmp_path), (mounts["decisions"], tmp_path / "log")):
+        flags = [flag.replace(f"={folder}", f"={here}") for flag in flags]
+    self_signed_certificate(tmp_path)
+    decision_log = options_of(["run", f"--kubeconfig={file}", *flags]).decision_log
+    assert decision_log is not None
+    assert decision_log.directory == tmp_path / "log"
+    assert container(objects)["env"][-1] == {"name": "A", "value": "b"}
 
 
 def test_plugins_of_an_image_are_found_by_the_scheduler(tmp_path: Path) -> None:

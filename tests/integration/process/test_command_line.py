@@ -113,6 +113,31 @@ def test_an_interrupt_during_the_imports_ends_without_a_traceback() -> None:
     assert _python(code, status=130).stderr == ""
 
 
+def test_sigterm_during_the_start_ends_the_first_process_of_a_container() -> None:
+    """The kernel drops signals to process 1 that have no handler, so here SIGTERM is ignored."""
+    code = (
+        "import os, signal, sys; from stowage.cli.program import main; os.getpid = lambda: 1; "
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        "find = lambda name, *_: name == 'typer' and signal.raise_signal(signal.SIGTERM) or None; "
+        "sys.meta_path.insert(0, type('Stops', (), {'find_spec': staticmethod(find)})); "
+        "sys.argv = ['stowage', '--version']; main()"
+    )
+    answer = _python(code, status=143)
+    assert (answer.stdout, answer.stderr) == ("", "")
+
+
+def test_a_user_without_a_home_folder_can_run_commands() -> None:
+    code = (
+        "import os, pwd, sys; os.environ.pop('HOME', None); pwd.getpwuid = {}.__getitem__; "
+        "os.environ['KUBECONFIG'] = '/nowhere/kubeconfig'; "
+        "sys.argv = ['stowage', 'explain', 'node', 'n']; "
+        "from stowage.cli.program import main; main()"
+    )
+    answer = _python(code, status=1)
+    assert "Traceback" not in answer.stderr
+    assert "kubeconfig" in answer.stderr
+
+
 def test_run_imports_no_other_command() -> None:
     code = (
         "import sys; from stowage.cli.main import app; "

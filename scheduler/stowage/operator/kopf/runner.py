@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
 
 import aiohttp
 import kopf
@@ -79,6 +80,7 @@ class KopfRunner:
         self._is_first_login = True
         self._has_failing_requests = False
         self._has_requested = False
+        self._requests: set[asyncio.Task[Any]] = set()
         self._restart = asyncio.Event()
         self._logins = Backoff(clock.jitter, FIRST_LOGIN_PAUSE_S, connection.timeouts.max_backoff_s)
         self._logged_in_at = -STABLE_AFTER_S
@@ -102,7 +104,8 @@ class KopfRunner:
             finally:
                 restart.cancel()
                 idleness.cancel()
-                errors = await _stop(tasks)
+                # Kopf leaves its discovery running, whose requests would fail without a session.
+                errors = await _stop({*tasks, *self._requests})
             if self._restart.is_set():
                 log.info("watching again on request", resource=self._spec.resource)
                 backoff.reset()
@@ -207,8 +210,19 @@ class KopfRunner:
         """Limit the time until a watch starts; Kopf limits the time between two events only."""
         is_watch = "watch" in request.url.query
         limit_s = self._connection.timeouts.request_s if is_watch else None
-        async with asyncio.timeout(limit_s):
-            return await handler(request)
+        with self._until_stopped():
+            async with asyncio.timeout(limit_s):
+                return await handler(request)
+
+    @contextmanager
+    def _until_stopped(self) -> Iterator[None]:
+        """Let the end of Kopf cancel the current task."""
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._requests.add(task)
+        try:
+            yield
+        finally:
+            self._requests.discard(task)
 
     async def _take_event(self, event: Any, **_kwargs: Any) -> None:
         self._spec.handle_event(event["type"], event["object"])

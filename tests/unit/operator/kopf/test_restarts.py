@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import kopf
 import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
+from yarl import URL
 
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.outage_log import OutageLog
@@ -159,3 +161,23 @@ async def test_kopf_watches_one_namespace_or_all(
     (options,) = it.started
     assert (options["clusterwide"], options["namespaces"]) == (clusterwide, namespaces)
     assert options["standalone"]
+
+
+async def test_the_end_of_kopf_ends_the_requests_that_it_leaves_running(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Kopf's discovery goes on when Kopf is cancelled, and then fails without its session."""
+    kopfs = _Kopfs(monkeypatch)
+    left: list[asyncio.Task[Any]] = []
+
+    async def no_answer(_request: Any) -> Any:
+        await asyncio.Event().wait()
+
+    def discover() -> None:
+        request = cast("Any", SimpleNamespace(url=URL("/apis/apps/v1")))
+        asking = kopfs.runner._check_answer(request, no_answer)  # noqa: SLF001
+        left.append(asyncio.get_running_loop().create_task(cast("Any", asking)))
+
+    assert await kopfs.run(discover) == []
+    (request,) = left
+    assert request.cancelled()

@@ -1,6 +1,7 @@
 """`stowage cluster` refuses invalid flags before it starts."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -47,6 +48,19 @@ def test_bookmarks_are_a_flag(
     monkeypatch.setattr("simcluster.run_cluster", run)
     assert cluster(*flags)[0] == 0
     assert [options.sends_bookmarks for options in seen] == [expected]
+
+
+def test_an_address_of_ipv6_is_announced_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = SimpleNamespace(
+        options=SimpleNamespace(from_files=()), num_nodes=5, url="https://[fd88::1]:8001"
+    )
+
+    async def run(*arguments: Any) -> None:
+        announce = arguments[3]
+        announce(started)
+
+    monkeypatch.setattr("simcluster.run_cluster", run)
+    assert "5 nodes at https://[fd88::1]:8001, until Ctrl-C" in cluster()[1]
 
 
 def test_a_gate_without_the_version_that_it_needs_is_refused() -> None:
