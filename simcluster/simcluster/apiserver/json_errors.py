@@ -21,7 +21,7 @@ _WORDS = {
 }
 _TOO_DEEP = "exceeded max depth"
 _LITERALS = {"t": "true", "f": "false", "n": "null"}
-_STRING_OR_CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"|\[[^\[\]{}]*\]|\{[^\[\]{}]*\}', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 def json_error(body: bytes) -> str:
@@ -80,10 +80,13 @@ def _literal_error(rest: str, literal: str) -> str:
 
 def _is_in_array(text: str) -> bool:
     """Whether the innermost open bracket of a text belongs to an array."""
-    removed = 1
-    while removed:
-        text, removed = _STRING_OR_CLOSED.subn("", text)
-    return text.rfind("[") > text.rfind("{")
+    open_brackets = []
+    for found in _STRING_OR_BRACKET.finditer(text):
+        if found[0] in "[{":
+            open_brackets.append(found[0])
+        elif found[0] in "]}":
+            open_brackets.pop()
+    return open_brackets[-1] == "["
 
 
 def _quoted(character: str) -> str:
