@@ -13,12 +13,7 @@ from collections.abc import Sequence
 
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.api.config.loading import load_configuration
-from stowage.api.events import (
-    AssignedPodSeen,
-    Event,
-    NodeSeen,
-    PendingPodSeen,
-)
+from stowage.api.events import AssignedPodSeen, Event, NodeSeen, PendingPodSeen
 from stowage.api.objects.node import Node
 from stowage.cli.console.following import keep_ticking
 from stowage.cli.profiles import make_frameworks

@@ -13,12 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from stowage.api.events import (
-    Event,
-    PreBindFinished,
-    WaitingPodAllowed,
-    WaitingPodRejected,
-)
+from stowage.api.events import Event, PreBindFinished, WaitingPodAllowed, WaitingPodRejected
 from stowage.api.instructions import Instruction
 from stowage.api.objects.pod import PodSpec
 from stowage.api.status import Code

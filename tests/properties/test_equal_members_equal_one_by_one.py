@@ -15,12 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from stowage.api.events import (
-    AssignedPodSeen,
-    NodeSeen,
-    PendingPodSeen,
-    PodGroupSeen,
-)
+from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodSeen, PodGroupSeen
 from stowage.api.instructions import AttemptResult, Instruction
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import (

@@ -10,12 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Status, unresolvable
 from stowage.queue import (
     QueuedPod,

@@ -14,15 +14,7 @@ from tests.simulation.device_objects import (
     uses_devices,
 )
 from tests.simulation.feasible_nodes import FINISHED
-from tests.simulation.server import (
-    DEVICE_CLAIMS,
-    PODS,
-    SLICES,
-    Change,
-    Json,
-    Key,
-    ModelServer,
-)
+from tests.simulation.server import DEVICE_CLAIMS, PODS, SLICES, Change, Json, Key, ModelServer
 
 
 class DeviceKey(NamedTuple):

@@ -7,12 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from stowage.api.events import (
-    AssignedPodGone,
-    AssignedPodSeen,
-    EvictionFinished,
-    PendingPodSeen,
-)
+from stowage.api.events import AssignedPodGone, AssignedPodSeen, EvictionFinished, PendingPodSeen
 from stowage.api.instructions import EvictPod, Instruction
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.pod import Pod

@@ -7,12 +7,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from stowage.api.events import (
-    BindFailed,
-    ClaimsWritten,
-    DeviceObjectGone,
-    PendingPodGone,
-)
+from stowage.api.events import BindFailed, ClaimsWritten, DeviceObjectGone, PendingPodGone
 from stowage.api.instructions import (
     BindClaims,
     BindingConditionsAwaited,

@@ -16,12 +16,7 @@ from stowage.api.config.loading import (
     PluginConfig,
     load_configuration,
 )
-from stowage.api.events import (
-    DeviceObjectSeen,
-    Event,
-    NodeSeen,
-    PendingPodSeen,
-)
+from stowage.api.events import DeviceObjectSeen, Event, NodeSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult, BindClaims, ClaimToBind
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.objects.node import Node

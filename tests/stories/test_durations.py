@@ -18,12 +18,7 @@ from stowage.api.events import (
     PendingPodSeen,
     PodGroupSeen,
 )
-from stowage.api.instructions import (
-    AttemptResult,
-    BindPod,
-    ConsultExtenders,
-    PodGroupAttemptResult,
-)
+from stowage.api.instructions import AttemptResult, BindPod, ConsultExtenders, PodGroupAttemptResult
 from stowage.engine import Engine, Journal, make_engine, replay
 from stowage.engine.journal import ScheduleCall
 from stowage.framework import Framework, Timings, build_profile

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stowage.api.events import (
-    ClaimsWritten,
-    PendingPodGone,
-    PendingPodSeen,
-    PodGroupSeen,
-)
+from stowage.api.events import ClaimsWritten, PendingPodGone, PendingPodSeen, PodGroupSeen
 from stowage.api.instructions import BindClaims, Instruction
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.objects.pod import PodSchedulingGroup

@@ -9,12 +9,7 @@ import pytest
 from stowage.api.config.extenders import Extenders
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.types import Extender
-from stowage.api.events import (
-    BindFailed,
-    ExtendersAnswered,
-    NodeSeen,
-    PodGroupSeen,
-)
+from stowage.api.events import BindFailed, ExtendersAnswered, NodeSeen, PodGroupSeen
 from stowage.api.instructions import (
     AttemptResult,
     BindPod,

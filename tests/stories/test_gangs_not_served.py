@@ -5,12 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowage.api.config.feature_gates import parse_feature_gates
-from stowage.api.events import (
-    BindFailed,
-    NodeSeen,
-    PodGroupSeen,
-    PodGroupsServed,
-)
+from stowage.api.events import BindFailed, NodeSeen, PodGroupSeen, PodGroupsServed
 from stowage.api.instructions import AttemptResult, BindPod, PodGroupAttemptResult
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.pod_groups import CORE_GROUPS, COSCHEDULING_GROUPS

@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.events import BindSucceeded, Event, PendingPodSeen
 from stowage.api.instructions import (
     AttemptResult,

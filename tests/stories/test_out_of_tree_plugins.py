@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
-from stowage.api.events import (
-    ClaimsWritten,
-    DeviceObjectSeen,
-    PendingPodGone,
-    PreBindFinished,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.events import ClaimsWritten, DeviceObjectSeen, PendingPodGone, PreBindFinished
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind, StopPreBind
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.status import SUCCESS, WAIT, Code, unschedulable

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from stowage.api.events import (
-    BindFailed,
-    BindSucceeded,
-    NodeSeen,
-    PendingPodSeen,
-    StorageSeen,
-)
+from stowage.api.events import BindFailed, BindSucceeded, NodeSeen, PendingPodSeen, StorageSeen
 from stowage.api.instructions import AttemptResult, BindPod
 from stowage.engine import Engine
 from stowage.framework import CycleState, ReservePlan

@@ -54,12 +54,7 @@ from simcluster.patch.requests import (
 )
 from simcluster.store.deletion import DeleteOptions, options_of_query, parse_delete_options
 from simcluster.store.managed_fields import ManagedFields
-from simcluster.store.registry import (
-    WHOLE_OBJECT_SUBRESOURCES,
-    Registry,
-    StatusCheck,
-    WriteOptions,
-)
+from simcluster.store.registry import WHOLE_OBJECT_SUBRESOURCES, Registry, StatusCheck, WriteOptions
 from simcluster.store.selection import Selection
 from simcluster.store.store import Stored, encode
 from simcluster.validation.events import validate_event_of_new_api

@@ -1,6 +1,7 @@
 """Errors of JSON texts, worded as Go's ``encoding/json`` words them."""
 
 import json
+import math
 import re
 
 _END = "unexpected end of JSON input"
@@ -20,7 +21,7 @@ _WORDS = {
 }
 _TOO_DEEP = "exceeded max depth"
 _LITERALS = {"t": "true", "f": "false", "n": "null"}
-_STRING_OR_CLOSED = re.compile(r'"(?:[^"\\]|\\.)*"|\[[^\[\]{}]*\]|\{[^\[\]{}]*\}', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 def json_error(body: bytes) -> str:
@@ -30,10 +31,15 @@ def json_error(body: bytes) -> str:
     """
     text = body.decode(errors="replace")
     try:
-        json.loads(text, parse_constant=_refuse_constant)
+        json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_int=_check_number,
+            parse_float=_check_number,
+        )
     except RecursionError:
         return _TOO_DEEP
-    except _ConstantError as error:
+    except _RefusedError as error:
         return str(error)
     except json.JSONDecodeError as error:
         where, rest = _WORDS.get(error.msg.removesuffix(": ")), text[error.pos :]
@@ -47,15 +53,21 @@ def json_error(body: bytes) -> str:
     return _END
 
 
-class _ConstantError(Exception):
-    """A constant of Python that JSON does not have; the message is Go's."""
+class _RefusedError(Exception):
+    """A value that Python reads and Go does not; the message is Go's."""
 
 
 def _refuse_constant(name: str) -> None:
     """Refuse ``NaN``, ``Infinity`` and ``-Infinity``, which Python reads."""
     if name[0] == "-":
-        raise _ConstantError("invalid character 'I' in numeric literal")
-    raise _ConstantError(f"invalid character '{name[0]}' looking for beginning of value")
+        raise _RefusedError("invalid character 'I' in numeric literal")
+    raise _RefusedError(f"invalid character '{name[0]}' looking for beginning of value")
+
+
+def _check_number(digits: str) -> None:
+    """Refuse a number that is too large for a float of 64 bits."""
+    if math.isinf(float(digits)):
+        raise _RefusedError(f"json: cannot unmarshal number {digits} into Go value of type float64")
 
 
 def _literal_error(rest: str, literal: str) -> str:
@@ -68,10 +80,13 @@ def _literal_error(rest: str, literal: str) -> str:
 
 def _is_in_array(text: str) -> bool:
     """Whether the innermost open bracket of a text belongs to an array."""
-    removed = 1
-    while removed:
-        text, removed = _STRING_OR_CLOSED.subn("", text)
-    return text.rfind("[") > text.rfind("{")
+    open_brackets = []
+    for found in _STRING_OR_BRACKET.finditer(text):
+        if found[0] in "[{":
+            open_brackets.append(found[0])
+        elif found[0] in "]}":
+            open_brackets.pop()
+    return open_brackets[-1] == "["
 
 
 def _quoted(character: str) -> str:

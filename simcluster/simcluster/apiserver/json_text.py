@@ -23,7 +23,7 @@ def load_json(text: bytes) -> object:
     """
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a ValueError, too, if a number is too long
         try:
             return _lenient(text)
         except (ValueError, RecursionError):

@@ -43,7 +43,7 @@ from simcluster.store.watch import WatcherRegistry
 MAX_BODY_BYTES = 3 * 1024 * 1024
 BODY_TIMEOUT_S = 60.0
 _AUDIT_ID_LENGTH = 64
-_MAX_HEAD_BYTES = 1 << 20  # of a request line or of a header, as in a Go server
+_MAX_LINE_BYTES = 1 << 20  # of a request line; selectors may be long
 _LOOPBACK = ("127.", "localhost", "::1")
 _LOOPBACK_OF_UNSPECIFIED = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
@@ -161,8 +161,7 @@ class ApiServer:
             request_factory=_make_request,
             handler_cancellation=True,
             access_log=None,
-            max_line_size=_MAX_HEAD_BYTES,
-            max_field_size=_MAX_HEAD_BYTES,
+            max_line_size=_MAX_LINE_BYTES,
         )
         self._runner = web.ServerRunner(self._http, shutdown_timeout=0.5)
         await self._runner.setup()

@@ -41,8 +41,11 @@ def _key(key: object) -> str:
         return key
     if isinstance(key, bool):
         return "true" if key else "false"
-    if isinstance(key, int | float):
+    if isinstance(key, int):
         return str(key)
+    if isinstance(key, float):
+        text = repr(key).removesuffix(".0")
+        return text.replace("inf", ".inf").replace("nan", ".nan")
     raise yaml.YAMLError(f"unsupported map key {key!r}")
 
 

@@ -277,19 +277,13 @@ def _configuration(resource: Resource, address: tuple[str, str], request: PatchR
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
             f"unmarshal {word} into Go value of type map[string]interface {{}}"
         )
-    version = config.get("apiVersion") or ""
-    kind = config.get("kind") or ""
-    if version != resource.api_version:
-        raise errors.bad_request(
-            "Incorrect version specified in apply patch. Specified patch version: "
-            f"{version}, expected: {resource.api_version}"
-        )
+    version, kind = config.get("apiVersion") or "", config.get("kind") or ""
+    if (version, kind) != (resource.api_version, resource.kind):
+        group = version if "/" in str(version) else f"/{version}"
+        raise errors.bad_request(f"invalid object type: {group}, Kind={kind}")
     metadata = config.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise errors.bad_request("metadata.managedFields must be nil")
-    if kind != resource.kind:
-        why = f"expected {resource.kind}"
-        raise errors.internal(_untyped(resource, address, why, str(kind)))
     named = _decoded_again(config)
     config = _decoded_again(config)
     _check_typed(resource, address, config)
@@ -325,11 +319,8 @@ def _check_typed(resource: Resource, address: tuple[str, str], config: Json) -> 
         raise errors.internal(_untyped(resource, address, text))
 
 
-def _untyped(
-    resource: Resource, address: tuple[str, str], why: str, kind: str | None = None
-) -> str:
+def _untyped(resource: Resource, address: tuple[str, str], why: str) -> str:
     namespace, name = address
-    kind = resource.kind if kind is None else kind
     group = f"{resource.group}/" if resource.group else "/"
-    place = f"{namespace}/{name}; {group}{resource.version}, Kind={kind}"
+    place = f"{namespace}/{name}; {group}{resource.version}, Kind={resource.kind}"
     return f"failed to create typed patch object ({place}): {why}"

@@ -192,7 +192,7 @@ KINDS = {
     "nodes": rules.validation(
         _node_spec,
         _NODE_RESOURCES,
-        after=(_node_kept, _distinct_addresses),
+        after=(_distinct_addresses, _node_kept),
     ),
     "configmaps": rules.validation(
         _keys("data"),

@@ -15,13 +15,7 @@ import pytest
 from simcluster import write_kubeconfig
 from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
-from stowage.api.events import (
-    AssignedPodSeen,
-    Event,
-    NodeSeen,
-    PendingPodGone,
-    PendingPodSeen,
-)
+from stowage.api.events import AssignedPodSeen, Event, NodeSeen, PendingPodGone, PendingPodSeen
 from stowage.recording.reader import Recording, find_recording
 from tests.support.integration.audited_cluster import (
     ADMIN,

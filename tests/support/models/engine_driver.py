@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, get_args
 
-from stowage.api.events import (
-    ConfigurationChanged,
-    Event,
-    NodeSeen,
-    PendingPodSeen,
-)
+from stowage.api.events import ConfigurationChanged, Event, NodeSeen, PendingPodSeen
 from stowage.api.instructions import Instruction, PodReference, ReportProblem
 from stowage.engine import Engine, Journal, replay
 from tests.support.builders import make_node, make_pod

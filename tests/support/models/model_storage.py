@@ -8,12 +8,7 @@ from random import Random
 
 from msgspec.structs import replace
 
-from stowage.api.events import (
-    Event,
-    StorageGone,
-    StorageSeen,
-    VolumesWritten,
-)
+from stowage.api.events import Event, StorageGone, StorageSeen, VolumesWritten
 from stowage.api.instructions import BindVolumes, Instruction
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim, StorageObject
 from stowage.api.values.volume_claims import BIND_COMPLETED, SELECTED_NODE

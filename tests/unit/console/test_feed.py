@@ -10,13 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowage.api.events import (
-    AssignedPodGone,
-    AssignedPodSeen,
-    NodeGone,
-    NodeSeen,
-    PendingPodSeen,
-)
+from stowage.api.events import AssignedPodGone, AssignedPodSeen, NodeGone, NodeSeen, PendingPodSeen
 from stowage.api.objects.meta import ApiStruct
 from stowage.console.clusters.live import LiveCluster
 from stowage.console.stream.feed import LINGER_S, MAX_NODES, MAX_SAMPLE, TICK_S, Feed

@@ -7,12 +7,7 @@ import pytest
 
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.followed_objects import FollowedObjects
-from stowage.api.events import (
-    AssignedPodSeen,
-    Event,
-    PendingPodGone,
-    PendingPodSeen,
-)
+from stowage.api.events import AssignedPodSeen, Event, PendingPodGone, PendingPodSeen
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.pod import Pod
 from stowage.console.decisions.observed import LEFT_S, ObservedDecisions

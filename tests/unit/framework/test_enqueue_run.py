@@ -6,12 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Code, Status, unresolvable
 from stowage.framework import EventRegistration, PluginTraits
 from stowage.state import ClusterCache, PodInfo, make_pod_info

@@ -17,15 +17,8 @@ from stowage.api.config.loading import (
     PluginSets,
     PluginSetting,
 )
-from stowage.framework import (
-    PluginFactory,
-    build_profile,
-    plugin_factory,
-)
-from stowage.framework.authoring import (
-    ConfigError,
-    PluginArgs,
-)
+from stowage.framework import PluginFactory, build_profile, plugin_factory
+from stowage.framework.authoring import ConfigError, PluginArgs
 from stowage.plugins import in_tree_registry
 from tests.unit.framework.sample_plugins import Blocking, Bounded, PreferSsd
 

@@ -151,15 +151,6 @@ def test_a_weight_of_zero_counts_as_one() -> None:
     assert profile.weights["TaintToleration"] == 1
 
 
-def test_a_weight_is_an_int32() -> None:
-    def weighing(weight: int) -> dict[str, Any]:
-        return {"score": {"enabled": [{"name": "ImageLocality", "weight": weight}]}}
-
-    assert _profile(plugins=weighing(2**31 - 1)).weights["ImageLocality"] == 2**31 - 1
-    (error,) = _errors(plugins=weighing(2**31))
-    assert error.endswith("score.enabled[0].weight: 2147483648 (expected at most 2147483647)")
-
-
 def test_a_plugin_gets_its_arguments() -> None:
     meta = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeResourcesFitArgs"}
     args = {**meta, "ignoredResources": ["example.com/foo"]}

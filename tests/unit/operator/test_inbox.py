@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from stowage.api.events import (
-    BindSucceeded,
-    Event,
-    NodeGone,
-    NodeSeen,
-    PendingPodGone,
-)
+from stowage.api.events import BindSucceeded, Event, NodeGone, NodeSeen, PendingPodGone
 from stowage.operator.inbox import Inbox
 from tests.support.builders import make_node
 

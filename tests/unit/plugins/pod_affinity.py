@@ -11,12 +11,7 @@ from stowage.api.objects.pod import (
     PodAffinityTerm,
     WeightedPodAffinityTerm,
 )
-from tests.support.builders import (
-    ZONE,
-    affinity_term,
-    label_selector,
-    make_pod,
-)
+from tests.support.builders import ZONE, affinity_term, label_selector, make_pod
 
 WEB = label_selector({"app": "web"})
 DB = label_selector({"app": "db"})

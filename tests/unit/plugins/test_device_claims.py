@@ -15,7 +15,7 @@ from stowage.engine.scheduling import Failed, Scheduled, Unschedulable
 from stowage.framework import CycleState
 from stowage.plugins.dynamic_resources.companions import are_in_flight
 from stowage.plugins.dynamic_resources.hints import ClaimHints
-from stowage.state import make_pod_info
+from stowage.state import ClusterCache, make_pod_info
 from stowage.state.devices.devices import ClaimAllocation
 from tests.support.builders import make_node, make_pod
 from tests.support.device_builders import (
@@ -42,56 +42,54 @@ def _either(*classes: str) -> dict[str, Any]:
     return {"name": "r", "firstAvailable": alternatives}
 
 
-def test_the_alternative_of_an_allocated_claim_counts_beside_that_of_a_new_one() -> None:
-    written = allocated(make_claim("old", _either("any", "small")), "a", "gpu-1")
-    allocation = written.status.allocation
+def _got(claim: ResourceClaim, *chosen: str) -> ResourceClaim:
+    """The allocated claim, whose devices are for these alternatives."""
+    allocation = claim.status.allocation
     assert allocation is not None
-    (result,) = allocation.devices.results
-    devices = replace(allocation.devices, results=(replace(result, request="r/any"),))
-    status = replace(written.status, allocation=replace(allocation, devices=devices))
+    pairs = zip(allocation.devices.results, chosen, strict=True)
+    results = tuple(replace(result, request=request) for result, request in pairs)
+    devices = replace(allocation.devices, results=results)
+    status = replace(claim.status, allocation=replace(allocation, devices=devices))
+    return replace(claim, status=status)
+
+
+def _raw_scores(cache: ClusterCache, *claims: str) -> list[int]:
+    """The scores of the nodes that pass for a pod with these claims."""
+    state, snapshot = CycleState(), cache.snapshot()
+    framework = framework_for(cache)
+    info = make_pod_info(pod_with_claims("p", *claims), cache.classes)
+    framework.run_pre_filter(state, info, snapshot)
+    rows = framework.run_filter(state, info, snapshot).rows
+    (scores,) = framework.run_score(state, info, snapshot, rows).per_plugin()
+    raw: list[int] = scores.raw.tolist()
+    return raw
+
+
+def test_the_alternative_of_an_allocated_claim_counts_beside_that_of_a_new_one() -> None:
+    old = allocated(make_claim("old", _either("any", "small")), "a", "gpu-1")
     cache = cluster_of(
         make_node("a"),
         make_class("any"),
         make_class("small", SMALL),
         make_slice("a", [device("gpu-0", model="small"), device("gpu-1", model="big")]),
-        replace(written, status=status),
+        _got(old, "r/any"),
         make_claim("new", _either("small", "any")),
     )
-    state, snapshot = CycleState(), cache.snapshot()
-    framework = framework_for(cache)
-    info = make_pod_info(pod_with_claims("p", "old", "new"), cache.classes)
-    framework.run_pre_filter(state, info, snapshot)
-    rows = framework.run_filter(state, info, snapshot).rows
-    (scores,) = framework.run_score(state, info, snapshot, rows).per_plugin()
-    assert scores.raw.tolist() == [8 + 8]
+    assert _raw_scores(cache, "old", "new") == [8 + 8]
 
 
 def test_the_alternatives_of_all_requests_of_an_allocated_claim_count() -> None:
     requests = [{**_either("any", "small"), "name": name} for name in ("r", "s")]
-    written = allocated(make_claim("c", *requests), "a", "gpu-0", "gpu-1")
-    allocation = written.status.allocation
-    assert allocation is not None
-    got = tuple(
-        replace(result, request=request)
-        for result, request in zip(allocation.devices.results, ("r/any", "s/small"), strict=True)
-    )
-    devices = replace(allocation.devices, results=got)
-    status = replace(written.status, allocation=replace(allocation, devices=devices))
+    held = allocated(make_claim("c", *requests), "a", "gpu-0", "gpu-1")
     cache = cluster_of(
         make_node("a"),
         make_class("any"),
         make_class("small", SMALL),
         make_slice("a", [device(f"gpu-{number}", model="small") for number in range(3)]),
-        replace(written, status=status),
+        _got(held, "r/any", "s/small"),
         make_claim("new", _either("any", "small")),
     )
-    state, snapshot = CycleState(), cache.snapshot()
-    framework = framework_for(cache)
-    info = make_pod_info(pod_with_claims("p", "c", "new"), cache.classes)
-    framework.run_pre_filter(state, info, snapshot)
-    rows = framework.run_filter(state, info, snapshot).rows
-    (scores,) = framework.run_score(state, info, snapshot, rows).per_plugin()
-    assert scores.raw.tolist() == [(8 + 7) + 8]
+    assert _raw_scores(cache, "c", "new") == [(8 + 7) + 8]
 
 
 def test_of_several_unavailable_claims_the_first_by_name_is_given_back() -> None:

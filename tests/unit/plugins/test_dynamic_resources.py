@@ -18,13 +18,7 @@ from stowage.api.objects.pod import PodResourceClaim, PodResourceClaimStatus, Po
 from stowage.api.status import Code
 from stowage.api.values.claim_writes import EXTENDED_RESOURCE_CLAIM
 from stowage.api.values.duration import Duration
-from stowage.engine.scheduling import (
-    Failed,
-    Scheduled,
-    SchedulingRequest,
-    TieBreaker,
-    schedule_pod,
-)
+from stowage.engine.scheduling import Failed, Scheduled, SchedulingRequest, TieBreaker, schedule_pod
 from stowage.engine.state.time_limits import TimeLimits
 from stowage.framework import CycleState, Diagnosis
 from stowage.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs

@@ -8,11 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stowage.api.objects.node import Node
-from stowage.api.objects.pod import (
-    Affinity,
-    Pod,
-    PodAffinity,
-)
+from stowage.api.objects.pod import Affinity, Pod, PodAffinity
 from stowage.api.values.selectors import EVERYTHING, NOTHING, Operator, Requirement
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.profile.profile import decode_args

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.node import Node
-from stowage.api.objects.pod import (
-    Pod,
-)
+from stowage.api.objects.pod import Pod
 from stowage.plugins.inter_pod_affinity import InterPodAffinity
 from stowage.plugins.inter_pod_affinity.hints import after_node_change, after_pod_change
-from tests.support.builders import (
-    ZONE,
-    affinity_term,
-    make_node,
-    make_pod,
-)
-from tests.support.mirrored_cluster import (
-    MirroredCluster,
-)
+from tests.support.builders import ZONE, affinity_term, make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster
 from tests.unit.plugins.pod_affinity import DB, NEAR_WEB, far, near, web
 
 

@@ -6,12 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.objects.node import Node, Taint
 from stowage.api.objects.pod import Pod, Toleration, TopologySpreadConstraint
 from stowage.plugins.pod_topology_spread import (

@@ -9,12 +9,7 @@ import pytest
 
 from stowage.api.cluster_events import ActionType, EventResource, QueueingHint
 from stowage.api.decoding.errors import SelectorError
-from stowage.api.objects.node import (
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    Taint,
-)
+from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Taint
 from stowage.api.objects.pod import (
     Affinity,
     Container,

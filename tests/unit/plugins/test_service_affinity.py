@@ -10,11 +10,7 @@ from stowage.api.cluster_events import QueueingHint
 from stowage.api.objects.pod import Pod
 from stowage.api.status import Code
 from stowage.framework import CycleState
-from stowage.plugins.service_affinity import (
-    ServiceAffinity,
-    ServiceAffinityArgs,
-    after_pod_change,
-)
+from stowage.plugins.service_affinity import ServiceAffinity, ServiceAffinityArgs, after_pod_change
 from tests.support.builders import label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes
 from tests.unit.plugins.single_plugin import refused

@@ -7,12 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stowage.api.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    EventResource,
-    QueueingHint,
-)
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
 from stowage.api.status import SUCCESS, Status, unresolvable
 from stowage.queue import QueuedPod, QueueRules, QueueState, SchedulingQueue
 from stowage.queue.event_registrations import Hint

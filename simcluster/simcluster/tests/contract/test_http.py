@@ -414,6 +414,14 @@ async def test_a_body_that_is_no_json_object_is_refused(
     is_status(reply, 400, "BadRequest", JSON_ERROR + why)
 
 
+@pytest.mark.parametrize("number", [b"1e400", b"1" * 5000], ids=["exponent", "digits"])
+async def test_a_number_that_is_too_large_is_refused(http: ApiClient, number: bytes) -> None:
+    body = b'{"metadata":{"name":"a"},"data":{"k":%s}}' % number
+    reply = await http.request("POST", CONFIG_MAPS, body, "application/json")
+    assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
+    assert "json: cannot unmarshal number" in reply.body["message"]
+
+
 @pytest.mark.parametrize("content_type", ["application/json", "application/yaml"])
 async def test_a_body_that_is_nested_too_deeply_is_refused(
     http: ApiClient, content_type: str
@@ -437,9 +445,10 @@ async def test_a_selector_may_be_long(http: ApiClient) -> None:
 
 
 async def test_keys_of_yaml_are_texts(http: ApiClient) -> None:
-    body = b'metadata: {name: keys}\ndata: {1: "x", true: "y", n: "z"}'
+    body = b'metadata: {name: keys}\ndata: {1: "x", true: "y", n: "z", 2.0: "v", .inf: "w"}'
     reply = await http.request("POST", f"{CONFIG_MAPS}?dryRun=All", body, "application/yaml")
-    assert (reply.status, reply.body["data"]) == (201, {"1": "x", "true": "y", "n": "z"})
+    wanted = {"1": "x", "true": "y", "n": "z", "2": "v", ".inf": "w"}
+    assert (reply.status, reply.body["data"]) == (201, wanted)
 
 
 @pytest.mark.parametrize("content_type", ["garbage", "application/octet-stream"])

@@ -172,7 +172,7 @@ REFUSED: list[tuple[str, Json, int, str]] = [
         "?fieldManager=m",
         {**config_map(), "apiVersion": "v7"},
         400,
-        "Incorrect version specified in apply patch. Specified patch version: v7, expected: v1",
+        "invalid object type: /v7, Kind=ConfigMap",
     ),
     (
         "?fieldManager=m",
@@ -203,7 +203,7 @@ async def test_malformed_apply_configurations_are_refused(
 async def test_a_configuration_of_another_kind_is_refused(api: ApiClient) -> None:
     await api.create(sent.CONFIG_MAPS, config_map("a", x="1"))
     reply = await apply(api, PATH, {**config_map("a"), "kind": "Secret"})
-    assert reply.status == 500
+    assert (reply.status, reply.body["message"]) == (400, "invalid object type: /v1, Kind=Secret")
     assert (await api.get(PATH)).body["data"] == {"x": "1"}
 
 

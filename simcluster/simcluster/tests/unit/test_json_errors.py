@@ -25,6 +25,7 @@ END = "unexpected end of JSON input"
         ('{"a" 1}', "invalid character '1' after object key"),
         ('{"a":1 "b"}', "invalid character '\"' after object key:value pair"),
         ("[1,]", "invalid character ']' looking for beginning of value"),
+        ("[1e400]", "json: cannot unmarshal number 1e400 into Go value of type float64"),
         ("{} x", "invalid character 'x' after top-level value"),
         ("<a/>", "invalid character '<' looking for beginning of value"),
         ("'a'", "invalid character '\\'' looking for beginning of value"),

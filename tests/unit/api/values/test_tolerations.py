@@ -4,11 +4,7 @@ import pytest
 
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Toleration
-from stowage.api.values.tolerations import (
-    first_untolerated_taint,
-    tolerated,
-    tolerates,
-)
+from stowage.api.values.tolerations import first_untolerated_taint, tolerated, tolerates
 
 GPU = Taint("gpu", "yes", "NoSchedule")
 

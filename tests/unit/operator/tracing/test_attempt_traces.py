@@ -11,12 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 from opentelemetry.trace import StatusCode, get_current_span
 
-from stowage.api.events import (
-    BindFailed,
-    BindSucceeded,
-    NodeSeen,
-    PendingPodSeen,
-)
+from stowage.api.events import BindFailed, BindSucceeded, NodeSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult, BindPod, Instruction, PodBound
 from stowage.framework import Timings
 from stowage.operator.metrics.scheduler_metrics import Metrics

@@ -11,12 +11,7 @@ import msgspec
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from stowage.api.events import (
-    CustomObjectGone,
-    CustomObjectSeen,
-    CustomResourceGone,
-    Event,
-)
+from stowage.api.events import CustomObjectGone, CustomObjectSeen, CustomResourceGone, Event
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.custom_resources import RETRY_S, CustomResourceWatch

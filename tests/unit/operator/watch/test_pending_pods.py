@@ -7,12 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowage.api.events import (
-    Event,
-    ObjectInvalid,
-    PendingPodGone,
-    PendingPodSeen,
-)
+from stowage.api.events import Event, ObjectInvalid, PendingPodGone, PendingPodSeen
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
 

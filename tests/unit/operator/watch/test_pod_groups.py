@@ -11,12 +11,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from stowage.api.events import (
-    Event,
-    PodGroupGone,
-    PodGroupSeen,
-    PodGroupsServed,
-)
+from stowage.api.events import Event, PodGroupGone, PodGroupSeen, PodGroupsServed
 from stowage.api.objects.pod_groups import CORE_GROUPS, COSCHEDULING_GROUPS
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.inbox import Inbox

@@ -166,9 +166,9 @@ async def test_a_plugin_that_ignores_cancellation_is_abandoned_and_named() -> No
 
     with capture_logs() as logs:
         outcome = await PreBinder(start, 0.0, end_within_s=0.0).run(_instruction("A"))
+    free.set()
+    await asyncio.sleep(0)
     line = {"plugin": "A", "pod": POD.key, "log_level": "warning"}
     assert logs == [line | {"event": "PreBind plugin does not end; left behind"}]
     text = 'running PreBind plugin "A": not done after 0 s'
     assert outcome == PreBindFinished(POD.uid, Code.ERROR, (text,), "A")
-    free.set()
-    await asyncio.sleep(0)
