@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import Context, ContextVar, copy_context
 from heapq import heappop, heappush
+from itertools import islice
 from typing import Any
 from weakref import ref
 
@@ -18,9 +19,18 @@ OUTSIDE: Context = copy_context()
 
 _TASKS_PER_CLEANUP = 256
 
+CALLBACKS_PER_INSTANT = 200_000
+"""More callbacks without an advance of the clock are an endless round."""
+
+_CALLBACKS_NAMED = 10
+
 
 class NothingLeftToDo(Exception):  # noqa: N818 - it names the finding
     """No callback is ready and no timer is set."""
+
+
+class ClockStandsStill(Exception):  # noqa: N818 - it names the finding
+    """Callbacks ready each other without end; the text names them."""
 
 
 class ProcessHandle(asyncio.Handle):
@@ -78,6 +88,15 @@ class ProcessTimer(ProcessHandle, asyncio.TimerHandle):
         self._when = when
 
 
+def _description(handle: ProcessHandle) -> str:
+    """What a handle runs: the task if it is a step of one, else the callback."""
+    if handle._cancelled:  # noqa: SLF001 - as the loop does
+        return "a cancelled callback"
+    task = getattr(handle._callback, "__self__", None)  # noqa: SLF001
+    runs = task if isinstance(task, asyncio.Task) else handle._callback  # noqa: SLF001
+    return f"{runs!r} of {handle.process or 'the simulation'}"
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """Runs callbacks in order; without ready callbacks the clock jumps to the next timer.
 
@@ -90,6 +109,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._now = 0.0
         self._timers: list[tuple[float, int, ProcessTimer]] = []
         self._num_timers = 0
+        #: The callbacks that have run since the clock moved.
+        self._num_at_instant = 0
         self._stopped: dict[str, list[ProcessHandle]] = {}
         #: The stopped and the killed processes.
         self._not_running: set[str] = set()
@@ -214,7 +235,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         while not self._stopping:  # type: ignore[attr-defined]
             if not ready:
                 self._jump()
-            for _ in range(len(ready)):
+            num_ready = len(ready)
+            self._num_at_instant += num_ready
+            if self._num_at_instant > CALLBACKS_PER_INSTANT:
+                raise self._endless_round(ready)
+            for _ in range(num_ready):
                 handle = ready.popleft()
                 if handle._cancelled:  # noqa: SLF001 - half a million times in a seed
                     continue
@@ -231,6 +256,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
                         {"message": f"Exception in callback {handle!r}", "exception": error}
                     )
 
+    def _endless_round(self, ready: Iterable[ProcessHandle]) -> ClockStandsStill:
+        """The finding; the loop can go on, so that what runs can be cancelled."""
+        running = [_description(each) for each in islice(ready, _CALLBACKS_NAMED)]
+        num_callbacks, self._num_at_instant = self._num_at_instant, 0
+        return ClockStandsStill(
+            f"at {self._now:.3f} s, {num_callbacks} callbacks ran without an advance of the clock; "
+            f"ready are {', '.join(running)}"
+        )
+
     def _keep(self, handle: ProcessHandle) -> None:
         """Keep a callback of a process that does not run."""
         name = handle.process
@@ -243,7 +277,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
             heappop(timers)
         if not timers:
             raise NothingLeftToDo
-        now = self._now = max(self._now, timers[0][0])
+        if timers[0][0] > self._now:
+            self._now = timers[0][0]
+            self._num_at_instant = 0
+        now = self._now
         while timers and timers[0][0] <= now:
             handle = heappop(timers)[2]
             if not handle._cancelled:  # noqa: SLF001
