@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextvars import Context, ContextVar, copy_context
 from heapq import heappop, heappush
 from itertools import islice
+from traceback import extract_stack
 from typing import Any
 from weakref import ref
 
@@ -19,10 +20,11 @@ OUTSIDE: Context = copy_context()
 
 _TASKS_PER_CLEANUP = 256
 
-CALLBACKS_PER_INSTANT = 200_000
-"""More callbacks without an advance of the clock are an endless round."""
+STEPS_PER_INSTANT = 50_000
+"""More callbacks and readings of the clock without an advance of it are an endless round."""
 
 _CALLBACKS_NAMED = 10
+_FUNCTIONS_NAMED = 6
 
 
 class NothingLeftToDo(Exception):  # noqa: N818 - it names the finding
@@ -30,7 +32,7 @@ class NothingLeftToDo(Exception):  # noqa: N818 - it names the finding
 
 
 class ClockStandsStill(Exception):  # noqa: N818 - it names the finding
-    """Callbacks ready each other without end; the text names them."""
+    """Callbacks ready each other without end, or one does not return; the text names them."""
 
 
 class ProcessHandle(asyncio.Handle):
@@ -109,8 +111,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._now = 0.0
         self._timers: list[tuple[float, int, ProcessTimer]] = []
         self._num_timers = 0
-        #: The callbacks that have run since the clock moved.
-        self._num_at_instant = 0
+        #: Callbacks and readings of the clock since it moved.
+        self._num_steps = 0
+        self._endless_round: ClockStandsStill | None = None
         self._stopped: dict[str, list[ProcessHandle]] = {}
         #: The stopped and the killed processes.
         self._not_running: set[str] = set()
@@ -121,7 +124,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.set_task_factory(self._make_task)
 
     def time(self) -> float:
-        """Virtual seconds since the beginning."""
+        """Virtual seconds since the beginning.
+
+        Raises:
+            ClockStandsStill: for the caller that reads it without end. `run_forever` raises it, too.
+        """
+        self._num_steps += 1
+        if self._num_steps > STEPS_PER_INSTANT:
+            callers = [frame.name for frame in extract_stack(limit=_FUNCTIONS_NAMED + 1)[:-1]]
+            runs = f"{PROCESS.get() or 'the simulation'} runs {' > '.join(callers)}"
+            self._endless_round = self._stands_still(runs)
+            raise self._endless_round
         return self._now
 
     def start_process(self, name: str, main: Callable[[], Any]) -> asyncio.Task[Any]:
@@ -236,9 +249,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
             if not ready:
                 self._jump()
             num_ready = len(ready)
-            self._num_at_instant += num_ready
-            if self._num_at_instant > CALLBACKS_PER_INSTANT:
-                raise self._endless_round(ready)
+            self._num_steps += num_ready
+            if self._num_steps > STEPS_PER_INSTANT:
+                named = map(_description, islice(ready, _CALLBACKS_NAMED))
+                raise self._stands_still(f"ready are {', '.join(named)}")
             for _ in range(num_ready):
                 handle = ready.popleft()
                 if handle._cancelled:  # noqa: SLF001 - half a million times in a seed
@@ -255,14 +269,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
                     self.call_exception_handler(
                         {"message": f"Exception in callback {handle!r}", "exception": error}
                     )
+            if self._endless_round is not None:
+                found, self._endless_round = self._endless_round, None
+                raise found
 
-    def _endless_round(self, ready: Iterable[ProcessHandle]) -> ClockStandsStill:
-        """The finding; the loop can go on, so that what runs can be cancelled."""
-        running = [_description(each) for each in islice(ready, _CALLBACKS_NAMED)]
-        num_callbacks, self._num_at_instant = self._num_at_instant, 0
+    def _stands_still(self, runs: str) -> ClockStandsStill:
+        """The finding. The loop can go on after it, so that what runs can be cancelled."""
+        num_steps, self._num_steps = self._num_steps, 0
         return ClockStandsStill(
-            f"at {self._now:.3f} s, {num_callbacks} callbacks ran without an advance of the clock; "
-            f"ready are {', '.join(running)}"
+            f"at {self._now:.3f} s, {num_steps} callbacks and readings of the clock without an "
+            f"advance of it: {runs}"
         )
 
     def _keep(self, handle: ProcessHandle) -> None:
@@ -279,7 +295,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             raise NothingLeftToDo
         if timers[0][0] > self._now:
             self._now = timers[0][0]
-            self._num_at_instant = 0
+            self._num_steps = 0
         now = self._now
         while timers and timers[0][0] <= now:
             handle = heappop(timers)[2]
