@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from heapq import heappop, heappush
 from itertools import islice
@@ -20,7 +20,7 @@ OUTSIDE: Context = copy_context()
 
 _TASKS_PER_CLEANUP = 256
 
-STEPS_PER_INSTANT = 50_000
+STEPS_PER_INSTANT = 20_000
 """More callbacks and readings of the clock without an advance of it are an endless round."""
 
 _CALLBACKS_NAMED = 10
@@ -127,7 +127,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Virtual seconds since the beginning.
 
         Raises:
-            ClockStandsStill: for the caller that reads it without end. `run_forever` raises it, too.
+            ClockStandsStill: for the caller that reads it without end; `run_forever` raises it too.
         """
         self._num_steps += 1
         if self._num_steps > STEPS_PER_INSTANT:
