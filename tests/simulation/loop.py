@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from heapq import heappop, heappush
+from itertools import islice
+from traceback import extract_stack
 from typing import Any
 from weakref import ref
 
@@ -18,9 +20,19 @@ OUTSIDE: Context = copy_context()
 
 _TASKS_PER_CLEANUP = 256
 
+STEPS_PER_INSTANT = 20_000
+"""More callbacks and readings of the clock without an advance of it are an endless round."""
+
+_CALLBACKS_NAMED = 10
+_FUNCTIONS_NAMED = 6
+
 
 class NothingLeftToDo(Exception):  # noqa: N818 - it names the finding
     """No callback is ready and no timer is set."""
+
+
+class ClockStandsStill(Exception):  # noqa: N818 - it names the finding
+    """Callbacks ready each other without end, or one does not return; the text names them."""
 
 
 class ProcessHandle(asyncio.Handle):
@@ -78,6 +90,15 @@ class ProcessTimer(ProcessHandle, asyncio.TimerHandle):
         self._when = when
 
 
+def _description(handle: ProcessHandle) -> str:
+    """What a handle runs: the task if it is a step of one, else the callback."""
+    if handle._cancelled:  # noqa: SLF001 - as the loop does
+        return "a cancelled callback"
+    task = getattr(handle._callback, "__self__", None)  # noqa: SLF001
+    runs = task if isinstance(task, asyncio.Task) else handle._callback  # noqa: SLF001
+    return f"{runs!r} of {handle.process or 'the simulation'}"
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """Runs callbacks in order; without ready callbacks the clock jumps to the next timer.
 
@@ -90,6 +111,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._now = 0.0
         self._timers: list[tuple[float, int, ProcessTimer]] = []
         self._num_timers = 0
+        #: Callbacks and readings of the clock since it moved.
+        self._num_steps = 0
+        self._endless_round: ClockStandsStill | None = None
         self._stopped: dict[str, list[ProcessHandle]] = {}
         #: The stopped and the killed processes.
         self._not_running: set[str] = set()
@@ -100,7 +124,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.set_task_factory(self._make_task)
 
     def time(self) -> float:
-        """Virtual seconds since the beginning."""
+        """Virtual seconds since the beginning.
+
+        Raises:
+            ClockStandsStill: for the caller that reads it without end; `run_forever` raises it too.
+        """
+        self._num_steps += 1
+        if self._num_steps > STEPS_PER_INSTANT:
+            callers = [frame.name for frame in extract_stack(limit=_FUNCTIONS_NAMED + 1)[:-1]]
+            runs = f"{PROCESS.get() or 'the simulation'} runs {' > '.join(callers)}"
+            self._endless_round = self._stands_still(runs)
+            raise self._endless_round
         return self._now
 
     def start_process(self, name: str, main: Callable[[], Any]) -> asyncio.Task[Any]:
@@ -214,7 +248,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
         while not self._stopping:  # type: ignore[attr-defined]
             if not ready:
                 self._jump()
-            for _ in range(len(ready)):
+            num_ready = len(ready)
+            self._num_steps += num_ready
+            if self._num_steps > STEPS_PER_INSTANT:
+                named = map(_description, islice(ready, _CALLBACKS_NAMED))
+                raise self._stands_still(f"ready are {', '.join(named)}")
+            for _ in range(num_ready):
                 handle = ready.popleft()
                 if handle._cancelled:  # noqa: SLF001 - half a million times in a seed
                     continue
@@ -230,6 +269,17 @@ class VirtualLoop(asyncio.BaseEventLoop):
                     self.call_exception_handler(
                         {"message": f"Exception in callback {handle!r}", "exception": error}
                     )
+            if self._endless_round is not None:
+                found, self._endless_round = self._endless_round, None
+                raise found
+
+    def _stands_still(self, runs: str) -> ClockStandsStill:
+        """The finding. The loop can go on after it, so that what runs can be cancelled."""
+        num_steps, self._num_steps = self._num_steps, 0
+        return ClockStandsStill(
+            f"at {self._now:.3f} s, {num_steps} callbacks and readings of the clock without an "
+            f"advance of it: {runs}"
+        )
 
     def _keep(self, handle: ProcessHandle) -> None:
         """Keep a callback of a process that does not run."""
@@ -243,7 +293,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
             heappop(timers)
         if not timers:
             raise NothingLeftToDo
-        now = self._now = max(self._now, timers[0][0])
+        if timers[0][0] > self._now:
+            self._now = timers[0][0]
+            self._num_steps = 0
+        now = self._now
         while timers and timers[0][0] <= now:
             handle = heappop(timers)[2]
             if not handle._cancelled:  # noqa: SLF001

@@ -20,7 +20,7 @@ from tests.simulation.end_state import cluster_violations, engine_violations
 from tests.simulation.engine_faults import engine_faults
 from tests.simulation.fault_rates import RECOVERY_S, FaultRates
 from tests.simulation.kept_files import KeptFiles
-from tests.simulation.loop import VirtualLoop
+from tests.simulation.loop import ClockStandsStill, VirtualLoop
 from tests.simulation.network import Network
 from tests.simulation.plan import Emphasis, Plan
 from tests.simulation.replica import Recordings
@@ -96,6 +96,9 @@ def simulate(
             loop.run_until_complete(plan.run(lambda: found.extend(end_state.violations())))
             found += _late_probes(plan)
             violations = [*auditor.violations, *dict.fromkeys((*problems, *found))]
+        except ClockStandsStill as endless_round:
+            violations = [*auditor.violations, *problems, str(endless_round)]
+            kept = None
         finally:
             _end(loop, network)
     if kept is not None:

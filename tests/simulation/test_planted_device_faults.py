@@ -77,7 +77,7 @@ PLANTED = {
         lambda _usual: _does_nothing,
         _SHARED,
         "could be taken back",
-        first_seed=3,
+        first_seed=13,
     ),
     "devices stay in flight after the claim is written": PlantedFault(
         Devices, "end", returns(None), _MANY, "still reserving devices"
@@ -94,7 +94,7 @@ PLANTED = {
         does_not_register(EventResource.RESOURCE_CLAIM, ActionType.UPDATE),
         _MANY,
         "could be on",
-        first_seed=70,
+        first_seed=74,
     ),
 }
 

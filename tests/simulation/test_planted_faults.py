@@ -197,7 +197,7 @@ PLANTED = {
         returns([]),
         _USUAL,
         "which is not there",
-        first_seed=5,
+        first_seed=23,
     ),
     "a stale list is accepted": PlantedFault(
         Reflector,
@@ -208,7 +208,7 @@ PLANTED = {
             frozenset(["retire", "restart_server_without_history", "create_burst", "delete_many"]),
         ),
         "overcommits",
-        first_seed=31,
+        first_seed=34,
     ),
     "a watch event that arrives out of order is dropped": PlantedFault(
         Reflector,
@@ -276,7 +276,7 @@ PLANTED = {
         returns(False),
         Emphasis({"replayed": 0.5}, frozenset(["edit_configuration"])),
         " runs ",
-        first_seed=7,
+        first_seed=11,
     ),
     "a failing extender is ignored": PlantedFault(
         ExtenderEvaluator,
@@ -312,7 +312,7 @@ PLANTED = {
         _hides_failed_evaluations,
         Emphasis({"extender_failed": 0.3}, extenders=("picky",)),
         "still with extenders",
-        first_seed=9,
+        first_seed=15,
     ),
     "an attached volume without a pod does not count against the limit": PlantedFault(
         storage_updater, "attached_volume", returns(None), _USUAL, "no room for its volume"
@@ -338,7 +338,7 @@ PLANTED = {
         _skips_pods_of_the_future,
         Emphasis(often=frozenset(["jump_server_clock"])),
         "sent after the faults",
-        first_seed=12,
+        first_seed=35,
     ),
     "a removed taint requeues no pod": PlantedFault(
         TaintToleration,
@@ -354,7 +354,7 @@ PLANTED = {
         _reads_labels_once,
         _USUAL,
         "the engine has labels",
-        first_seed=13,
+        first_seed=21,
     ),
     "changes of node taints are ignored": PlantedFault(
         ClusterCache,
@@ -379,7 +379,7 @@ PLANTED = {
         lambda _usual: property(lambda _self: _LONG),
         Emphasis({"answer_lost": 0.3}, frozenset(["create_burst"])),
         "although it fits on",
-        first_seed=23,
+        first_seed=27,
     ),
 }
 

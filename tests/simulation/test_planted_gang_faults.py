@@ -44,7 +44,7 @@ PLANTED = {
         returns((SUCCESS, 0.0)),
         _GANGS,
         "has been left with only",
-        first_seed=12,
+        first_seed=35,
     ),
     "a try that failed leaves a member on its node": PlantedFault(
         group_cycle, "take_back", _forgets_one, _GANGS, "still"

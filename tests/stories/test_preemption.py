@@ -308,6 +308,29 @@ def test_a_nomination_is_cleared_even_if_no_watch_event_has_shown_it(
     assert patch.nominated_node_name == ""
 
 
+def nominate_unseen(driver: PreemptionDriver) -> None:
+    """Let `p` evict `a`; `q` finds no room because of its nomination, which no event shows."""
+    driver.add_nodes("n0")
+    driver.show_running("a", "n0")
+    driver.show_running("b", "n0")
+    driver.show_pending("p", labels={"app": "web"})
+    (eviction,) = of_type(EvictPod, driver.schedule_next())
+    driver.remove(eviction.victim.name)
+    driver.finish_eviction(eviction)
+    driver.show_pending("q", priority=LOW)
+    assert of_type(BindPod, driver.schedule_next()) == []
+    assert driver.queue_of("q") == "unschedulable"
+
+
+def test_deleting_a_pod_whose_nomination_no_event_has_shown_requeues_pods(
+    driver: PreemptionDriver,
+) -> None:
+    nominate_unseen(driver)
+    driver.handle(PendingPodGone("default", "p", "uid-p"))
+    (bind,) = of_type(BindPod, driver.schedule_next(after_s=20))
+    assert (bind.pod.name, bind.node_name) == ("q", "n0")
+
+
 def test_the_last_victim_is_not_evicted_if_the_preemptor_is_gone(
     driver: PreemptionDriver,
 ) -> None:

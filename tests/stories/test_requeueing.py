@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodGone, PendingPodSeen
-from stowage.api.instructions import BindPod, EvictPod
+from stowage.api.instructions import BindPod, EmitEvent, EvictPod
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Pod, Toleration
 from stowage.engine import Engine
@@ -158,6 +158,20 @@ def test_a_nominated_pod_that_is_bound_to_its_node_requeues_no_pod(engine: Engin
     bound = replace(pod, spec=replace(pod.spec, node_name="n"))
     engine.handle([AssignedPodSeen(bound)], 2.0)
     assert unschedulable(engine) == 1
+
+
+def test_deleting_a_nominated_pod_that_was_skipped_requeues_pods(engine: Engine) -> None:
+    """A pod with a finalizer terminates for a while: it is not tried, but keeps its nomination."""
+    pod = show_rivals(engine)
+    metadata = replace(pod.metadata, deletion_timestamp="2026-01-01T01:00:00Z")
+    engine.handle([PendingPodSeen(replace(pod, metadata=metadata))], 2.0)
+    (skipped,) = of_type(EmitEvent, engine.schedule(2.0, 1))
+    assert skipped.note == "skip schedule deleting pod: default/p"
+    assert unschedulable(engine) == 1
+    engine.handle([PendingPodGone("default", "p", "uid-p")], 60.0)
+    assert unschedulable(engine) == 0
+    (eviction,) = of_type(EvictPod, engine.schedule(60.0, 1))
+    assert eviction.preemptor.name == "low"
 
 
 def test_plugin_evaluations_are_counted_by_pods_and_nodes(engine: Engine) -> None:

@@ -1,10 +1,19 @@
-"""A pod that changes while it is being bound keeps its latest version."""
+"""A pod that changes while it is being bound keeps its latest version, or leaves its place."""
 
 from __future__ import annotations
 
-from stowage.api.events import BindFailed, PendingPodSeen
+from typing import Any
+
+import pytest
+
+from stowage.api.events import BindFailed, PendingPodSeen, WaitingPodAllowed
+from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, StopPreBind
+from stowage.api.status import SUCCESS, WAIT, unschedulable
+from stowage.framework import PreFilterResult
+from tests.stories.plugin_driver import SCHEDULER, PluginDriver
 from tests.support.builders import make_pod
 from tests.support.models.engine_driver import EngineDriver
+from tests.support.plugins.scripted_plugin import ScriptedPlugin
 
 
 def test_a_pod_whose_binding_fails_is_queued_as_it_was_last_seen() -> None:
@@ -18,3 +27,66 @@ def test_a_pod_whose_binding_fails_is_queued_as_it_was_last_seen() -> None:
     assert queued is not None
     assert queued.labels == {"app": "web"}
     driver.check_replay()
+
+
+def bound_later(**answers: Any) -> PluginDriver:
+    """A driver with `p` on its way to a node, and `q`, which waits for the end of a pod."""
+    driver = PluginDriver(
+        ScriptedPlugin("Slow", answers, only="p"),
+        ScriptedPlugin("Full", {"pre_filter": _refusing}, only="q"),
+    )
+    driver.add_nodes("n")
+    driver.create_pods("q")
+    driver.schedule()
+    driver.create_pods("p")
+    driver.schedule(1)
+    driver.take(PatchPodStatus)
+    driver.take(EmitEvent)
+    driver.advance(20.0)
+    return driver
+
+
+def _refusing(*_args: Any) -> PreFilterResult:
+    return PreFilterResult(unschedulable("full"))
+
+
+def begin_deletion(driver: PluginDriver) -> None:
+    driver.handle(PendingPodSeen(make_pod("p", terminating=True, scheduler_name=SCHEDULER)))
+
+
+def test_a_pod_whose_deletion_begins_while_it_waits_at_permit_leaves_its_place_at_once() -> None:
+    driver = bound_later(permit=(WAIT, 600))
+    begin_deletion(driver)
+    (patch,) = driver.take(PatchPodStatus)
+    assert patch.message == "0/1 nodes are available: 1 removed."
+    assert driver.engine.cache_counts()["assumed_pods"] == 0
+    assert driver.queue_of("p") == "unschedulable"
+    assert driver.queue_of("q") == "active"
+    driver.handle(WaitingPodAllowed("uid-p", "Slow"))
+    assert driver.take(BindPod) == []
+
+
+def test_a_pod_whose_deletion_begins_during_pre_bind_leaves_its_place_at_once() -> None:
+    driver = bound_later(pre_bind_pre_flight=SUCCESS)
+    begin_deletion(driver)
+    assert [each.pod.name for each in driver.take(StopPreBind)] == ["p"]
+    assert driver.engine.cache_counts()["assumed_pods"] == 0
+    assert driver.queue_of("q") == "active"
+    assert driver.queue_of("p") == "backoff"
+    driver.take(EmitEvent)
+    driver.advance(20.0)
+    driver.schedule()
+    notes = [each.note for each in driver.take(EmitEvent) if each.pod.name == "p"]
+    assert notes == ["skip schedule deleting pod: default/p"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_binding_that_was_sent_decides_about_a_pod_whose_deletion_begins(times: int) -> None:
+    driver = bound_later()
+    for _ in range(times):
+        begin_deletion(driver)
+    assert driver.engine.cache_counts()["assumed_pods"] == 1
+    assert driver.queue_of("q") == "unschedulable"
+    driver.handle(BindFailed("uid-p", "n", "pod p is being deleted"))
+    assert driver.engine.cache_counts()["assumed_pods"] == 0
+    assert driver.queue_of("q") == "active"

@@ -80,6 +80,8 @@ def pending_pod_seen(state: EngineState, event: PendingPodSeen, now: float) -> C
     if cycle is not None:
         cycle.info = info
         cycle.see(LastSeen.PENDING)
+        if info.terminating:
+            advance_binding(state, info.uid, BindingEvent.TERMINATING, now)
     elif state.cache.get_pod(info.uid) is not None or info.uid in state.left_nodes:
         # The watch of pending pods lags behind the one of assigned pods.
         return ()
@@ -102,11 +104,14 @@ def pending_pod_gone(state: EngineState, event: PendingPodGone, now: float) -> C
     if advance_binding(state, event.uid, BindingEvent.NOT_PENDING, now):
         return (UNSCHEDULED_POD_DELETE,)
     drop_consultation(state, event.uid)
-    old = state.queue.delete(event.uid)
+    nominator = state.queue.nominator
+    # A nominated pod that was skipped because it terminates is not in the queue any more.
+    nominated, node_name = nominator.pod(event.uid), nominator.node_of(event.uid)
+    old = state.queue.delete(event.uid) or nominated
     state.cache.forget_pending_member(event.uid)
     state.statuses.forget(event.uid)
-    if old is not None and old.nominated_node_name:
-        release_nomination(state, old, old.nominated_node_name, now)
+    if old is not None and (node_name or old.nominated_node_name):
+        release_nomination(state, old, node_name or old.nominated_node_name, now)
     if old is not None and old.group:
         clear_nominations_if_held(state, old.group_key, now)
     return (UNSCHEDULED_POD_DELETE,)

@@ -13,6 +13,7 @@
 
     back to the queue:
       from every phase but BINDING     a step fails; REJECTED; WAIT_TIMED_OUT; PREEMPTED
+                                       TERMINATING: the pod's deletion has begun
                                        NOT_PENDING: another client deleted or bound the pod
       from BINDING                     BIND_FAILED only: once the Binding is sent, the answer of
                                        the API server decides
@@ -66,6 +67,7 @@ class BindingEvent(Enum):
     BIND_FAILED = auto()
     NOT_PENDING = auto()
     PREEMPTED = auto()
+    TERMINATING = auto()
 
 
 #: Takes (state, cycle, detail of the event, now).
@@ -278,6 +280,18 @@ def _preempt(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) 
     fail_binding_cycle(state, cycle, unschedulable("preempted"), now, is_preempted=True)
 
 
+def _terminate(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) -> None:
+    """The pod is being deleted: its Binding would be refused, so its place is free for others.
+
+    ``handleAssumedPodDeletion`` of v1.36.
+    """
+    if cycle.phase is BindingPhase.WAITING_ON_PERMIT:
+        fail_binding_cycle(state, cycle, unschedulable("removed"), now)
+        return
+    _stop_pre_bind(state, cycle)
+    fail_binding_cycle(state, cycle, error("the pod is being deleted"), now)
+
+
 def _stop_pre_bind(state: EngineState, cycle: BindingCycle) -> None:
     if cycle.phase is not BindingPhase.WAITING_ON_PERMIT:
         state.outbox.emit(StopPreBind(cycle.reference))
@@ -286,6 +300,7 @@ def _stop_pre_bind(state: EngineState, cycle: BindingCycle) -> None:
 _UNTIL_BIND: Mapping[BindingEvent, Transition] = {
     BindingEvent.NOT_PENDING: _leave,
     BindingEvent.PREEMPTED: _preempt,
+    BindingEvent.TERMINATING: _terminate,
 }
 
 #: What each phase does on each event. The handler sets the next phase or ends the cycle.
