@@ -9,12 +9,7 @@ from typing import Any
 
 import yaml
 
-from simcluster import (
-    ClusterOptions,
-    SimulatedCluster,
-    service_account_user,
-    write_kubeconfig,
-)
+from simcluster import ClusterOptions, SimulatedCluster, service_account_user, write_kubeconfig
 from simcluster.auth.rbac import Decision
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User

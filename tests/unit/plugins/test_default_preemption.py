@@ -17,12 +17,7 @@ from stowage.api.objects.policy import (
     PodDisruptionBudgetStatus,
 )
 from stowage.api.status import Status, unschedulable
-from stowage.engine.scheduling import (
-    SchedulingRequest,
-    TieBreaker,
-    Unschedulable,
-    schedule_pod,
-)
+from stowage.engine.scheduling import SchedulingRequest, TieBreaker, Unschedulable, schedule_pod
 from stowage.framework import (
     ACCEPT_ALL,
     CycleState,
