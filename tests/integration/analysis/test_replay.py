@@ -77,10 +77,6 @@ async def test_a_process_with_faults_replays_equal_and_is_explained(
     assert pending["decision"]["reasonCounts"] == {"Insufficient cpu": 20}
     placed = await _json(folder, "--until", f"default/{names[0]}")
     assert placed["node"] in placed["decision"]["best"]
-    before = await _json(folder, "--at", answer["started"])
-    # The first call may come in the microsecond after the start, or in the same one.
-    assert before["calls"] <= 1
-    assert before["attempts"] == {}
     changed = await _json(folder, "--weights", "NodeResourcesFit=0")
     assert [each["name"] for each in changed["lives"]] == ["recorded", "replayed", "changed"]
     recorded, *lived = changed["lives"]
