@@ -121,6 +121,13 @@ def test_a_weight_at_score_overrides_multi_point_and_puts_the_plugin_first() -> 
     assert profile.weights["NodeAffinity"] == 10
 
 
+def test_a_negative_weight_is_refused() -> None:
+    entry = {"name": "NodeAffinity", "weight": -1}
+    assert _errors(plugins={"multiPoint": {"enabled": [entry]}}) == [
+        "profiles[0].plugins.multiPoint.enabled[0].weight: -1 (expected at least 1)"
+    ]
+
+
 def test_a_weight_has_32_bits() -> None:
     entry = {"name": "NodeAffinity", "weight": 2**31 - 1}
     assert _profile(plugins={"score": {"enabled": [entry]}}).weights["NodeAffinity"] == 2**31 - 1
