@@ -104,11 +104,7 @@ class Inbox:
 
     def drain(self, limit: int) -> list[Event]:
         """Take the oldest `limit` events."""
-        taken, self._events = self._events[:limit], self._events[limit:]
-        # The positions have changed; a later event of these nodes is appended.
-        self._node_places.clear()
-        self._clear_flags_if_empty()
-        return taken
+        return list(self.take(limit, lambda: False))
 
     def take(self, limit: int, is_over: Callable[[], bool]) -> Iterator[Event]:
         """Take up to `limit` of the events that are here, each when it is asked for.
@@ -120,6 +116,7 @@ class Inbox:
             is_over: Asked after each event; whether to take no further one.
         """
         waiting, self._events = self._events, []
+        # The positions have changed; a later event of these nodes is appended.
         self._node_places.clear()
         taken = 0
         try:
