@@ -139,8 +139,12 @@ class Inbox:
             self._urgent.clear()
 
     async def wait(self, timeout_s: float | None) -> None:
-        """Return when an event is waiting, or after `timeout_s`."""
+        """Return when an event is waiting, after a `wake`, or after `timeout_s`.
+
+        A `wake` ends one wait: without an event, nothing is left that would end the next one.
+        """
         await self._arrived.wait(timeout_s)
+        self._clear_flags_if_empty()
 
     async def wait_for_urgent(self, timeout_s: float) -> None:
         """Return when an event that is not a confirmation is waiting, or after `timeout_s`."""

@@ -7,6 +7,7 @@ import asyncio
 from stowage.api.events import BindSucceeded, Event, NodeGone, NodeSeen, PendingPodGone
 from stowage.operator.inbox import Inbox
 from tests.support.builders import make_node
+from tests.unit.operator.tasks import let_tasks_run
 
 
 def test_events_are_drained_in_order_of_arrival() -> None:
@@ -125,3 +126,14 @@ def test_a_wake_up_without_an_event_is_urgent() -> None:
     inbox = Inbox()
     inbox.wake()
     assert inbox.is_urgent
+
+
+async def test_a_wake_up_without_an_event_ends_one_wait() -> None:
+    inbox = Inbox()
+    inbox.wake()
+    await inbox.wait(None)
+    waiting = asyncio.create_task(inbox.wait(None))
+    await let_tasks_run()
+    assert not waiting.done()
+    inbox.wake()
+    await waiting

@@ -128,6 +128,30 @@ async def test_the_loop_binds_all_pods_and_ends_when_stopped() -> None:
     assert shell.engine.being_bound == {}
 
 
+async def test_a_standby_with_ready_pods_turns_once_per_wake_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop, "GATHER_S", 0.0)
+    shell = _Shell()
+    shell.pods(1)
+    asked = []
+
+    def may_schedule() -> bool:
+        asked.append(shell.engine.has_ready_pods())
+        return False
+
+    monkeypatch.setattr(shell.loop, "_may_schedule", may_schedule)
+    running = asyncio.create_task(shell.loop.run())
+    await let_tasks_run()
+    asked.clear()
+    for _ in range(2):
+        shell.inbox.wake()
+        await let_tasks_run()
+    assert asked == [True, True]
+    shell.loop.stop()
+    await running
+
+
 CONFIRMATION = PendingPodGone("default", "a", "a")
 
 
