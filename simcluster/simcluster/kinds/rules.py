@@ -10,7 +10,8 @@ from simcluster.crds import definitions
 from simcluster.crds.rules import rule_functions
 from simcluster.kinds.admission import devices, pod_groups, volumes
 from simcluster.kinds.admission import kinds as admission
-from simcluster.kinds.admission.pods import admit_pod, keep_pod_status, readmit_pod
+from simcluster.kinds.admission.limit_ranges import review_claim_limits
+from simcluster.kinds.admission.pods import admit_pod, keep_pod_status, readmit_pod, review_pod
 from simcluster.kinds.defaults.kinds import DEFAULTS
 from simcluster.kinds.resources import Resource
 from simcluster.store.store import Store
@@ -43,6 +44,7 @@ class KindRules:
         set_defaults: fills fields in place; on create and on update.
         admit: decides fields that depend on other objects; on create only.
         validate: errors of a new object.
+        review: refuses a valid new object that other objects forbid.
         validate_update: errors of a change.
         keep_on_update: restores, in place, fields that an update does not change.
         validate_status: errors of a change to the status.
@@ -52,6 +54,7 @@ class KindRules:
     set_defaults: Callable[[Json], None] = _unchanged
     admit: Callable[[Store, Json], None] = _unchanged
     validate: Callable[[Json], list[FieldError]] = _valid
+    review: Callable[[Store, Json], None] = _unchanged
     validate_update: Callable[[Json, Json], list[FieldError]] = _valid
     keep_on_update: Callable[[Json, Json], None] = _unchanged
     validate_status: Callable[[Json, Json], list[FieldError]] = _valid
@@ -88,6 +91,7 @@ _DEFAULTS: dict[str, Callable[[Json], None]] = {
 _ADMISSION: dict[str, dict[str, Any]] = {
     "pods": {
         "admit": admit_pod,
+        "review": review_pod,
         "keep_on_update": readmit_pod,
         "validate_status": validate_pod_status_update,
         "keep_on_status_update": keep_pod_status,
@@ -95,7 +99,7 @@ _ADMISSION: dict[str, dict[str, Any]] = {
     "nodes": {"admit": admission.admit_node, "validate_status": validate_node_status},
     "namespaces": {"admit": admission.admit_namespace, "keep_on_update": admission.keep_namespace},
     "services": {"admit": admission.admit_service, "keep_on_update": admission.keep_service},
-    "persistentvolumeclaims": {"admit": volumes.admit_claim},
+    "persistentvolumeclaims": {"admit": volumes.admit_claim, "review": review_claim_limits},
     "persistentvolumes": {"admit": volumes.admit_volume},
     "jobs.batch": {"admit": admission.admit_job},
     "resourceclaims.resource.k8s.io": {

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from simcluster.apiserver import errors
 from simcluster.clock import Clock
 from simcluster.features import alpha_kinds
+from simcluster.kinds.admission.limit_ranges import fill_by_limit_ranges, review_pod_limits
 from simcluster.kinds.catalog import Catalog
 from simcluster.kinds.defaults.pods import set_pod_defaults
 from simcluster.kinds.gated_fields import drop_gated_fields
@@ -159,6 +160,7 @@ class Registry:
             rules.admit(self.store, obj)
             drop_gated_fields(self.gates, resource, obj)
         _refuse(resource, name, validate_metadata(resource, obj["metadata"]) + rules.validate(obj))
+        rules.review(self.store, obj)
         return managed_fields
 
     def _set_defaults(self, resource: Resource, obj: Json, before: Json | None = None) -> None:
@@ -265,8 +267,12 @@ class Registry:
         part = ephemeral_containers if subresource == "ephemeralcontainers" else resized
         new = editable(current)
         new["spec"] = part(obj.get("spec") or {}, new["spec"])
+        if subresource == "resize":
+            fill_by_limit_ranges(self.store, new)
         set_pod_defaults(new)
         found += validate_part(new, current.obj, subresource)
+        if subresource == "resize" and not found:
+            review_pod_limits(self.store, new)
         return self._commit(resource, current, new, current.managed_fields, found, options)
 
     def replace_status(

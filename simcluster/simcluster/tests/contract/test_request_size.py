@@ -36,8 +36,8 @@ async def test_an_object_over_etcds_limit_is_refused(api: ApiClient) -> None:
 async def test_an_object_longer_than_a_message_to_etcd_is_refused(api: ApiClient) -> None:
     reply = await api.post(PODS, pod_of_bytes(MIB * 5 // 2))
     assert (reply.status, "reason" in reply.body) == (500, False)
-    beginning = "rpc error: code = ResourceExhausted desc = trying to send message larger than max ("
-    assert reply.body["message"].startswith(beginning)
+    why = "trying to send message larger than max ("
+    assert reply.body["message"].startswith(f"rpc error: code = ResourceExhausted desc = {why}")
     assert reply.body["message"].endswith(" vs. 2097152)")
 
 
