@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import aiohttp
+from multidict import CIMultiDictProxy
 
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
@@ -31,8 +32,14 @@ class Reply(NamedTuple):
 
     status: int
     body: Json
-    headers: Mapping[str, str]
+    headers: "CIMultiDictProxy[str]"
     text: str
+
+    @property
+    def warnings(self) -> list[str]:
+        """The texts of the Warning headers."""
+        values = self.headers.getall("Warning", [])
+        return [json.loads(value.removeprefix("299 - ")) for value in values]
 
 
 class Watch:
