@@ -19,6 +19,7 @@ from simcluster.validation.device_claims import DEVICE_CLAIMS, validate_claim_st
 from simcluster.validation.device_slices import DEVICE_SLICES
 from simcluster.validation.events import EVENTS
 from simcluster.validation.kinds import KINDS, validate_node_status
+from simcluster.validation.limit_ranges import LIMIT_RANGES
 from simcluster.validation.pod_groups import POD_GROUPS
 from simcluster.validation.pod_updates import validate_pod_status_update, validate_pod_update
 from simcluster.validation.pods import validate_pod
@@ -70,6 +71,7 @@ _VALIDATIONS: dict[str, Validation] = {
     **DEVICE_SLICES,
     **EVENTS,
     **KINDS,
+    **LIMIT_RANGES,
     **POD_GROUPS,
     **VOLUMES,
     **WORKLOADS,

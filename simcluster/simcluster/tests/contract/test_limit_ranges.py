@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simcluster.tests.contract.requests import CLAIMS, PODS
+from simcluster.tests.contract.requests import CLAIMS, PODS, causes
 from simcluster.tests.support.api_client import ApiClient, Reply, pod
 
 Json = dict[str, Any]
@@ -79,6 +79,9 @@ async def test_a_maximum_is_the_default_of_what_says_nothing(api: ApiClient) -> 
 
 
 CPU = {"cpu": "1"}
+NO_STORAGE = (
+    "Required value: either minimum or maximum storage value is required, but neither was provided"
+)
 RATIO = "cpu max limit to request ratio per Container is 2, but"
 
 
@@ -169,3 +172,41 @@ async def test_a_claim_beyond_the_limits_is_refused(api: ApiClient, storage: str
         },
     }
     assert refusal(await api.post(CLAIMS, claim)) == why
+
+
+INVALID, FORBIDDEN_FIELD = "FieldValueInvalid", "FieldValueForbidden"
+
+
+@pytest.mark.parametrize(
+    ("item", "reason", "field", "message"),
+    [
+        ({"type": "Container", "min": {"cpu": "2"}, "max": CPU, "default": CPU},
+         INVALID, "min[cpu]", 'Invalid value: "2": min value 2 is greater than max value 1'),
+        ({"type": "Container", "min": CPU, "default": {"cpu": "2"}, "defaultRequest": {"cpu": "0"}},
+         INVALID, "defaultRequest[cpu]",
+         'Invalid value: "0": min value 1 is greater than default request value 0'),
+        ({"type": "Container", "max": CPU, "default": {"cpu": "2"}, "defaultRequest": CPU},
+         INVALID, "default[cpu]",
+         'Invalid value: "1": default value 2 is greater than max value 1'),
+        ({"type": "Container", "default": CPU, "defaultRequest": {"cpu": "2"}},
+         INVALID, "defaultRequest[cpu]",
+         'Invalid value: "2": default request value 2 is greater than default limit value 1'),
+        ({"type": "Pod", "default": CPU}, FORBIDDEN_FIELD, "default",
+         "Forbidden: may not be specified when `type` is 'Pod'"),
+        ({"type": "PersistentVolumeClaim"}, "FieldValueRequired", "limits", NO_STORAGE),
+    ],
+)  # fmt: skip
+async def test_an_inconsistent_limit_range_is_refused(
+    api: ApiClient, item: Json, reason: str, field: str, message: str
+) -> None:
+    body = {"metadata": {"name": "limits"}, "spec": {"limits": [item]}}
+    found = causes(await api.post(LIMIT_RANGES, body))
+    assert (reason, f"spec.limits[0].{field}", message) in found
+
+
+async def test_a_limit_range_has_one_item_of_each_type(api: ApiClient) -> None:
+    item = {"type": "Container", "max": CPU}
+    body = {"metadata": {"name": "limits"}, "spec": {"limits": [item, item]}}
+    assert causes(await api.post(LIMIT_RANGES, body)) == [
+        ("FieldValueDuplicate", "spec.limits[1].type", 'Duplicate value: "Container"')
+    ]
