@@ -3,7 +3,7 @@
 The length is estimated without the field numbers: every tag counts as one byte.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -66,7 +66,7 @@ def _scalar_size(value: Any, type_: Scalar) -> int:
     return _TEXT_SIZES.get(type_.kind, len)(value.encode())
 
 
-_TEXT_SIZES: Mapping[str, Any] = {
+_TEXT_SIZES: Mapping[str, Callable[[bytes], int]] = {
     "Time": lambda _text: _TIME_BYTES,
     "MicroTime": lambda _text: _TIME_BYTES,
     "bytes": lambda text: len(text) * 3 // 4,

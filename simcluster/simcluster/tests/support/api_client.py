@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -27,6 +28,9 @@ MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
 
+_WARNING = re.compile(r'299 - ("(?:[^"\\]|\\.)*")')
+
+
 class Reply(NamedTuple):
     """Status, decoded body, headers and raw text of an answer."""
 
@@ -37,9 +41,9 @@ class Reply(NamedTuple):
 
     @property
     def warnings(self) -> list[str]:
-        """The texts of the Warning headers."""
-        values = self.headers.getall("Warning", [])
-        return [json.loads(value.removeprefix("299 - ")) for value in values]
+        """The texts of the Warning headers, each of which may have several."""
+        values = ", ".join(self.headers.getall("Warning", []))
+        return [json.loads(text) for text in _WARNING.findall(values)]
 
 
 class Watch:
