@@ -9,9 +9,8 @@ import yaml
 from simcluster.apiserver import errors
 from simcluster.apiserver.json_errors import json_error
 from simcluster.apiserver.json_text import JsonError, load_json
-from simcluster.apiserver.yaml_text import load_yaml
+from simcluster.apiserver.yaml_text import duplicate_keys, load_yaml
 from simcluster.crds.apply_types import object_type
-from simcluster.crds.rules import unknown_field_warnings
 from simcluster.crds.schema import unknown_fields
 from simcluster.kinds.catalog import BY_KIND
 from simcluster.kinds.resources import Resource
@@ -22,13 +21,15 @@ from simcluster.schema import (
     Struct,
     conform,
     json_word,
+    num_keys,
     struct_of,
     type_of_kind,
 )
 
 Json = dict[str, Any]
 
-_BODY_TYPES = frozenset(("", "application/json", "application/yaml"))
+_YAML = "application/yaml"
+_BODY_TYPES = frozenset(("", "application/json", _YAML))
 _SUMMARY_LENGTH = 30
 _MAX_MANAGER_BYTES = 128
 _DIRECTIVES = ("", "Ignore", "Strict", "Warn")
@@ -92,9 +93,9 @@ def decode_body(body: bytes, content_type: str, kind: str = "") -> Json:
     if content_type == MEDIA_TYPE:
         return decode_protobuf(body)
     if content_type not in _BODY_TYPES:
-        raise errors.unsupported_media_type(("application/json", "application/yaml", MEDIA_TYPE))
+        raise errors.unsupported_media_type(("application/json", _YAML, MEDIA_TYPE))
     try:
-        is_yaml = content_type == "application/yaml"
+        is_yaml = content_type == _YAML
         decoded = load_yaml(body) if is_yaml else load_json(body)
     except yaml.YAMLError as error:
         raise _unrecognized(_yaml_error(error), body, kind) from error
@@ -160,26 +161,33 @@ def read_object(
     if not body:
         raise _empty(resource.kind)
     _check_kind(obj, resource)
-    struct = type_of(resource)
-    if struct is None:
-        return _read_untyped(obj, resource, directive)
-    prefix = _cannot_be_handled(obj.get("kind") or resource.kind, resource.version, resource.kind)
-    problems = _conformed(obj, struct, prefix)
+    unknown, count = _unknown_fields(obj, resource)
     if directive == "Ignore":
         return obj, ()
-    found = _strict_errors(body, content_type, problems)
-    if found and directive == "Strict":
-        raise errors.bad_request(f"{prefix}strict decoding error: {', '.join(found)}")
-    return obj, tuple(found)
+    duplicates = _duplicates_in(body, content_type, count)
+    fields = [f'unknown field "{path}"' for path in unknown]
+    if directive == "Strict" and (duplicates or fields):
+        if duplicates and content_type == _YAML:
+            duplicates = ["\n  ".join(("yaml: unmarshal errors:", *duplicates))]
+        kind = obj.get("kind") or resource.kind
+        why = f"strict decoding error: {', '.join(duplicates + fields)}"
+        raise errors.bad_request(_cannot_be_handled(kind, resource.version, resource.kind) + why)
+    return obj, (*duplicates, *fields)
 
 
-def _read_untyped(obj: Json, resource: Resource, directive: str) -> tuple[Json, tuple[str, ...]]:
-    """An object of a custom kind."""
+def _unknown_fields(obj: Json, resource: Resource) -> tuple[list[str], int]:
+    """Make an object conform to its type; the paths of unknown fields, and the number of keys."""
+    struct = type_of(resource)
+    if struct is not None:
+        kind = obj.get("kind") or resource.kind
+        prefix = _cannot_be_handled(kind, resource.version, resource.kind)
+        problems = _conformed(obj, struct, prefix)
+        return problems.unknown, problems.num_keys
+    count = num_keys(obj)
     try:
-        conform_metadata(obj)
+        return conform_to(resource, obj), count
     except DecodingError as error:
         raise errors.bad_request(str(error)) from error
-    return obj, unknown_field_warnings(resource, obj, directive)
 
 
 def conform_to(resource: Resource, obj: Json) -> list[str]:
@@ -278,11 +286,13 @@ def _other_kind(kind: str, version: str, expected: str, api_version: str) -> err
     return errors.bad_request(_cannot_be_handled(kind, version, expected) + why)
 
 
-def _strict_errors(body: bytes, content_type: str, problems: Problems) -> list[str]:
-    found = [f'unknown field "{path}"' for path in problems.unknown]
-    if content_type in {"", "application/json"} and body.count(b'":') != problems.num_keys:
-        found = duplicate_fields(body) + found
-    return found
+def _duplicates_in(body: bytes, content_type: str, count: int) -> list[str]:
+    """Descriptions of the duplicate keys of a body whose object has ``count`` keys."""
+    if content_type == _YAML:
+        return duplicate_keys(body)
+    if content_type == MEDIA_TYPE or body.count(b'":') == count:
+        return []
+    return duplicate_fields(body)
 
 
 class _Pairs(dict[str, Any]):

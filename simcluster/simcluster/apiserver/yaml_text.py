@@ -1,5 +1,6 @@
 """YAML as Kubernetes reads it: what JSON has no type for stays text, and all keys are texts."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -78,3 +79,33 @@ def load_yaml_documents(text: str | bytes) -> Iterator[object]:
         if isinstance(error, yaml.YAMLError):
             raise
         raise yaml.YAMLError(str(error)) from error
+
+
+def duplicate_keys(text: str | bytes) -> list[str]:
+    """``line 5: key "name" already set in map`` for each duplicate key of a YAML document.
+
+    Args:
+        text: of a document that :func:`load_yaml` reads.
+    """
+    found: list[str] = []
+    seen: set[int] = set()
+    for document in documents(text, _Loader):
+        _visit(document.root, found, seen)
+    return found
+
+
+def _visit(node: yaml.Node, found: list[str], seen: set[int]) -> None:
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _visit(item, found, seen)
+    elif isinstance(node, yaml.MappingNode):
+        keys: set[tuple[str, str]] = set()
+        for key, value in node.value:
+            _visit(value, found, seen)
+            if (key.tag, key.value) in keys:
+                shown = json.dumps(key.value) if key.tag == f"{_TAG}str" else key.value
+                found.append(f"line {value.start_mark.line + 1}: key {shown} already set in map")
+            keys.add((key.tag, key.value))

@@ -10,7 +10,8 @@ from simcluster.crds import definitions
 from simcluster.crds.rules import rule_functions
 from simcluster.kinds.admission import devices, pod_groups, volumes
 from simcluster.kinds.admission import kinds as admission
-from simcluster.kinds.admission.pods import admit_pod, keep_pod_status, readmit_pod
+from simcluster.kinds.admission.limit_ranges import review_claim_limits
+from simcluster.kinds.admission.pods import admit_pod, keep_pod_status, readmit_pod, review_pod
 from simcluster.kinds.defaults.kinds import DEFAULTS
 from simcluster.kinds.resources import Resource
 from simcluster.store.store import Store
@@ -18,6 +19,7 @@ from simcluster.validation.device_claims import DEVICE_CLAIMS, validate_claim_st
 from simcluster.validation.device_slices import DEVICE_SLICES
 from simcluster.validation.events import EVENTS
 from simcluster.validation.kinds import KINDS, validate_node_status
+from simcluster.validation.limit_ranges import LIMIT_RANGES
 from simcluster.validation.pod_groups import POD_GROUPS
 from simcluster.validation.pod_updates import validate_pod_status_update, validate_pod_update
 from simcluster.validation.pods import validate_pod
@@ -43,6 +45,7 @@ class KindRules:
         set_defaults: fills fields in place; on create and on update.
         admit: decides fields that depend on other objects; on create only.
         validate: errors of a new object.
+        review: refuses a valid new object that other objects forbid.
         validate_update: errors of a change.
         keep_on_update: restores, in place, fields that an update does not change.
         validate_status: errors of a change to the status.
@@ -52,6 +55,7 @@ class KindRules:
     set_defaults: Callable[[Json], None] = _unchanged
     admit: Callable[[Store, Json], None] = _unchanged
     validate: Callable[[Json], list[FieldError]] = _valid
+    review: Callable[[Store, Json], None] = _unchanged
     validate_update: Callable[[Json, Json], list[FieldError]] = _valid
     keep_on_update: Callable[[Json, Json], None] = _unchanged
     validate_status: Callable[[Json, Json], list[FieldError]] = _valid
@@ -67,6 +71,7 @@ _VALIDATIONS: dict[str, Validation] = {
     **DEVICE_SLICES,
     **EVENTS,
     **KINDS,
+    **LIMIT_RANGES,
     **POD_GROUPS,
     **VOLUMES,
     **WORKLOADS,
@@ -88,6 +93,7 @@ _DEFAULTS: dict[str, Callable[[Json], None]] = {
 _ADMISSION: dict[str, dict[str, Any]] = {
     "pods": {
         "admit": admit_pod,
+        "review": review_pod,
         "keep_on_update": readmit_pod,
         "validate_status": validate_pod_status_update,
         "keep_on_status_update": keep_pod_status,
@@ -95,7 +101,7 @@ _ADMISSION: dict[str, dict[str, Any]] = {
     "nodes": {"admit": admission.admit_node, "validate_status": validate_node_status},
     "namespaces": {"admit": admission.admit_namespace, "keep_on_update": admission.keep_namespace},
     "services": {"admit": admission.admit_service, "keep_on_update": admission.keep_service},
-    "persistentvolumeclaims": {"admit": volumes.admit_claim},
+    "persistentvolumeclaims": {"admit": volumes.admit_claim, "review": review_claim_limits},
     "persistentvolumes": {"admit": volumes.admit_volume},
     "jobs.batch": {"admit": admission.admit_job},
     "resourceclaims.resource.k8s.io": {

@@ -29,6 +29,7 @@ from simcluster.kubelet.device_slices import DevicePublisher
 from simcluster.kubelet.node_heartbeat import is_alive, reported_conditions
 from simcluster.kubelet.node_load import NodeLoad, Refusal
 from simcluster.kubelet.node_state import NODE_STATE, STOPPED, NodeBehaviour, node_behaviour
+from simcluster.kubelet.nodes import internal_ip
 from simcluster.kubelet.pod_status import (
     crashing_status,
     creating_status,
@@ -73,6 +74,7 @@ class _Admitted(NamedTuple):
     node: str
     namespace: str
     name: str
+    generation: int
 
 
 class Kubelet(Worker):
@@ -283,8 +285,12 @@ class Kubelet(Worker):
         uid = metadata["uid"]
         if status.get("phase") in _FINISHED:
             self._release(uid)
-        elif uid not in self._pods and not metadata.get("deletionTimestamp"):
-            self._admit(stored)
+        elif not metadata.get("deletionTimestamp"):
+            admitted = self._pods.get(uid)
+            if admitted is None:
+                self._admit(stored)
+            elif admitted.generation != metadata.get("generation"):
+                self._resize(stored)
         if metadata.get("deletionTimestamp"):
             self._stop_pod(stored)
 
@@ -304,7 +310,7 @@ class Kubelet(Worker):
                 self._later(self._see_pod, stored)
             return
         metadata = pod.metadata
-        self._pods[metadata.uid] = _Admitted(pod.spec.node_name, stored.namespace, stored.name)
+        self._pods[metadata.uid] = _admitted(stored)
         try:
             load.take(pod)
         except (InvalidObject, SelectorError) as error:
@@ -322,7 +328,7 @@ class Kubelet(Worker):
             waiting = self._waiting.setdefault(node_name, {})
             waiting[uid] = (stored.namespace, stored.name)
             return
-        self._pods[uid] = _Admitted(node_name, stored.namespace, stored.name)
+        self._pods[uid] = _admitted(stored)
         refusal = self._judge(load, stored)
         if refusal is not None:
             self._refuse(stored, refusal)
@@ -330,6 +336,18 @@ class Kubelet(Worker):
             self._begin(stored)
         else:
             self._plan_end(stored)
+
+    def _resize(self, stored: Stored) -> None:
+        """Count what an admitted pod requests now."""
+        uid = stored.uid
+        self._pods[uid] = _admitted(stored)
+        load = self._nodes.get(stored.spec["nodeName"])
+        if load is None or not load.holds(uid):
+            return
+        try:
+            load.take(decode_pod(stored.content))
+        except (InvalidObject, SelectorError) as error:
+            log.warning("what a pod takes is not known", pod=stored.name, why=str(error))
 
     @staticmethod
     def _judge(load: NodeLoad, stored: Stored) -> Refusal | None:
@@ -393,7 +411,7 @@ class Kubelet(Worker):
     def _run_pod(self, stored: Stored) -> None:
         now, pod_ip = self._registry.clock.now(), stored.status.get("podIP")
         node = self._store.get(NODES.stored_in, "", stored.spec["nodeName"])
-        host_ip = _internal_ip(node) or "127.0.0.1"
+        host_ip = internal_ip(node) or "127.0.0.1"
         if not pod_ip:
             pod_ip = host_ip if stored.spec.get("hostNetwork") else self._new_address()
         self._change(stored, lambda pod: running_status(pod, now, pod_ip, host_ip))
@@ -459,10 +477,9 @@ class Kubelet(Worker):
             load.release(uid)
 
 
-def _internal_ip(node: Stored | None) -> str:
-    addresses = (node.status.get("addresses") or ()) if node is not None else ()
-    found = (entry["address"] for entry in addresses if entry.get("type") == "InternalIP")
-    return next(found, "")
+def _admitted(stored: Stored) -> _Admitted:
+    generation = stored.metadata.get("generation", 0)
+    return _Admitted(stored.spec["nodeName"], stored.namespace, stored.name, generation)
 
 
 def _run_seconds(pod: Json, job_run_s: float) -> float | None:

@@ -1,6 +1,7 @@
 """Nodes of the simulated cluster: a varied set for the demo, equal ones for benchmarks."""
 
 from simcluster.clock import Clock
+from simcluster.store.stored import Stored
 from simcluster.values import Json
 
 ZONE = "topology.kubernetes.io/zone"
@@ -62,6 +63,13 @@ def make_node(
             },
         },
     }
+
+
+def internal_ip(node: Stored | None) -> str:
+    """The internal address of a node; empty if it has none or is gone."""
+    addresses = (node.status.get("addresses") or ()) if node is not None else ()
+    found = (entry["address"] for entry in addresses if entry.get("type") == "InternalIP")
+    return next(found, "")
 
 
 def node_conditions(now: str) -> list[Json]:

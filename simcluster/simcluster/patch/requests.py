@@ -10,7 +10,7 @@ from simcluster.apiserver import errors
 from simcluster.apiserver.bodies import apply_type_of, conform_to, duplicate_fields, type_of
 from simcluster.apiserver.event_conversion import to_core, to_events_v1
 from simcluster.apiserver.json_text import JsonError, load_json
-from simcluster.apiserver.yaml_text import load_yaml
+from simcluster.apiserver.yaml_text import duplicate_keys, load_yaml
 from simcluster.kinds.resources import EVENTS_V1, Resource
 from simcluster.kinds.warnings import warnings_on_create, warnings_on_update
 from simcluster.patch.apply import Writer, apply
@@ -258,12 +258,31 @@ def apply_object(
     stored_shape = to_core(fresh) if resource is EVENTS_V1 else fresh
     registry.check_address(resource, *address, stored_shape)
     options = request.options._replace(recorder=lambda _new, _old, _owners: applied.managed_fields)
+    duplicates = _duplicate_keys(request, config)
     if current is not None:
         kept = request._replace(options=options)
         stored = _store(registry, resource, current, stored_shape, kept)
-        return Patched(stored, warnings_on_update(resource, stored.obj, current.obj))
+        return Patched(stored, duplicates + warnings_on_update(resource, stored.obj, current.obj))
     stored = registry.create(resource, address[0], stored_shape, options)
-    return Patched(stored, warnings_on_create(resource, stored.obj), is_created=True)
+    told = duplicates + warnings_on_create(resource, stored.obj)
+    return Patched(stored, told, is_created=True)
+
+
+def _duplicate_keys(request: PatchRequest, config: Json) -> tuple[str, ...]:
+    """Warnings about the duplicate keys of a configuration.
+
+    Raises:
+        ApiError: 400, there are some, and fieldValidation is Strict.
+    """
+    # kubectl sends JSON, whose keys are quickly counted.
+    is_clean = request.body[:1] == b"{" and request.body.count(b'":') == num_keys(config)
+    if request.directive == "Ignore" or is_clean:
+        return ()
+    found = duplicate_keys(request.body)
+    if found and request.directive == "Strict":
+        why = "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:"
+        raise errors.bad_request("\n  ".join((why, *found)))
+    return tuple(found)
 
 
 def _configuration(resource: Resource, address: tuple[str, str], request: PatchRequest) -> Json:

@@ -11,12 +11,17 @@ from typing import Any, NamedTuple
 from simcluster.apiserver import errors
 from simcluster.clock import Clock
 from simcluster.features import alpha_kinds
+from simcluster.kinds.admission.limit_ranges import fill_by_limit_ranges, review_pod_limits
 from simcluster.kinds.catalog import Catalog
 from simcluster.kinds.defaults.pods import set_pod_defaults
 from simcluster.kinds.gated_fields import drop_gated_fields
 from simcluster.kinds.resources import NAMESPACES, Resource
 from simcluster.kinds.rules import rules_of
-from simcluster.kinds.subresources.pod_parts import ephemeral_containers, resized, validate_part
+from simcluster.kinds.subresources.ephemeral_containers import (
+    ephemeral_container_errors,
+    ephemeral_containers,
+)
+from simcluster.kinds.subresources.resize import resize_errors, resized
 from simcluster.patch.apply import Recorder
 from simcluster.store.deletion import DeleteOptions, plan_deletion
 from simcluster.store.managed_fields import ManagedFields
@@ -159,6 +164,7 @@ class Registry:
             rules.admit(self.store, obj)
             drop_gated_fields(self.gates, resource, obj)
         _refuse(resource, name, validate_metadata(resource, obj["metadata"]) + rules.validate(obj))
+        rules.review(self.store, obj)
         return managed_fields
 
     def _set_defaults(self, resource: Resource, obj: Json, before: Json | None = None) -> None:
@@ -262,11 +268,18 @@ class Registry:
         """Store the ephemeral containers of ``obj``, or the resources of its containers."""
         _check_revision(resource, current, obj)
         found = immutable_metadata_errors(obj, current.obj)
-        part = ephemeral_containers if subresource == "ephemeralcontainers" else resized
-        new = editable(current)
-        new["spec"] = part(obj.get("spec") or {}, new["spec"])
-        set_pod_defaults(new)
-        found += validate_part(new, current.obj, subresource)
+        asked, new = obj.get("spec") or {}, editable(current)
+        if subresource == "ephemeralcontainers":
+            new["spec"] = ephemeral_containers(asked, new["spec"])
+            set_pod_defaults(new)
+            found += ephemeral_container_errors(new, current.obj)
+        else:
+            new["spec"] = resized(asked, new["spec"])
+            fill_by_limit_ranges(self.store, new)
+            set_pod_defaults(new)
+            found += resize_errors(asked, new, current.obj)
+            if not found:
+                review_pod_limits(self.store, new)
         return self._commit(resource, current, new, current.managed_fields, found, options)
 
     def replace_status(

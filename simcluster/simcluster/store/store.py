@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, Final, Literal, Protocol, TypeVar, cast
 
 from simcluster.store.managed_fields import ManagedFields
+from simcluster.store.request_size import check_request_size
 from simcluster.store.selectable_fields import field_values
 from simcluster.store.stored import Stored, encode, object_key
 
@@ -351,6 +352,9 @@ class Store:
             collection: of the object.
             obj: the object without its managedFields.
             managed_fields: its managedFields; by default those that it has.
+
+        Raises:
+            ApiError: 500, it is too large for etcd.
         """
         target = self.collection(collection)
         metadata = obj["metadata"]
@@ -360,9 +364,10 @@ class Store:
             managed_fields = None if previous is None else previous.managed_fields
         if previous is not None and _is_same(previous, obj, managed_fields):
             return previous
-        self.revision += 1
-        fields = field_values(collection, obj)
-        stored = Stored(_with_revision(obj, self.revision), self.revision, fields, managed_fields)
+        revision, fields = self.revision + 1, field_values(collection, obj)
+        stored = Stored(_with_revision(obj, revision), revision, fields, managed_fields)
+        check_request_size(collection, stored)
+        self.revision = revision
         target.put(stored)
         kind: ChangeType = "ADDED" if previous is None else "MODIFIED"
         target.record(Change(collection, kind, stored, previous))

@@ -1,9 +1,11 @@
-"""Admission of pods: priority, tolerations, gates, and the status they begin with."""
+"""Admission of pods: limits, priority, tolerations, gates, and the status they begin with."""
 
 from collections.abc import Sequence
 
 from simcluster.apiserver.errors import forbidden
+from simcluster.kinds.admission.limit_ranges import fill_by_limit_ranges, review_pod_limits
 from simcluster.kinds.admission.priority_classes import check_priority, priority_class
+from simcluster.kinds.admission.runtime_classes import admit_runtime_class, review_overhead
 from simcluster.kinds.defaults.pods import qos_class
 from simcluster.kinds.resources import PODS
 from simcluster.store.store import Store
@@ -16,14 +18,16 @@ DEFAULT_TOLERATION_S = 300
 
 
 def admit_pod(store: Store, pod: Json) -> None:
-    """Set priority, default tolerations, selectors derived from keys, and the first status.
+    """Set what other objects decide, default tolerations, selectors by keys, and the first status.
 
     Raises:
-        ApiError: 403, the priority class is unknown, or the pod contradicts it.
+        ApiError: 403, the priority class or RuntimeClass is unknown, or the pod contradicts it.
     """
     spec = pod["spec"]
+    fill_by_limit_ranges(store, pod)
     _admit_priority(store, pod)
     _add_default_tolerations(spec)
+    admit_runtime_class(store, pod)
     _merge_match_label_keys(pod)
     status: Json = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
@@ -37,6 +41,16 @@ def admit_pod(store: Store, pod: Json) -> None:
         }
         status["conditions"] = [condition]
     pod["status"] = status
+
+
+def review_pod(store: Store, pod: Json) -> None:
+    """Refuse a valid pod that its namespace or its RuntimeClass does not allow.
+
+    Raises:
+        ApiError: 403.
+    """
+    review_pod_limits(store, pod)
+    review_overhead(store, pod)
 
 
 def _admit_priority(store: Store, pod: Json) -> None:

@@ -17,17 +17,17 @@ def default_pod_resources(spec: Json) -> None:
     The limit of huge pages is the sum of the containers' requests. A pod with limits requests the
     sum of its containers' requests or, without any, its limits.
     """
-    resources, together = spec["resources"], _requested(spec)
+    resources, together = spec["resources"], amounts_together(spec, "requests")
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for name, amount in together.items():
         if name.startswith(_HUGE_PAGES) and name not in limits:
-            limits[name] = _text(name, amount)
+            limits[name] = amount_text(name, amount)
     if not limits:
         return
     resources["limits"] = limits
     for name in _SHARED:
         if name in together:
-            requests.setdefault(name, _text(name, together[name]))
+            requests.setdefault(name, amount_text(name, together[name]))
     for name, limit in limits.items():
         if name in _SHARED or name.startswith(_HUGE_PAGES):
             requests.setdefault(name, limit)
@@ -35,15 +35,20 @@ def default_pod_resources(spec: Json) -> None:
         resources["requests"] = requests
 
 
-def _requested(spec: Json) -> Amounts:
-    """The requests of the containers together, or the peak of the init containers if higher."""
+def amounts_together(spec: Json, kind: str) -> Amounts:
+    """The containers' requests or limits together, or the peak of the init containers if higher.
+
+    Args:
+        spec: of a pod.
+        kind: ``requests`` or ``limits``.
+    """
     running: Amounts = {}
     for container in spec.get("containers") or ():
-        _add(running, _amounts(container))
+        _add(running, _amounts(container, kind))
     sidecars: Amounts = {}
     highest: Amounts = {}
     for container in spec.get("initContainers") or ():
-        asked = _amounts(container)
+        asked = _amounts(container, kind)
         if container.get("restartPolicy") == "Always":
             _add(running, asked)
             _add(sidecars, asked)
@@ -56,9 +61,9 @@ def _requested(spec: Json) -> Amounts:
     return {name: max(running.get(name, 0), highest.get(name, 0)) for name in {*running, *highest}}
 
 
-def _amounts(container: Json) -> Amounts:
-    requests = (container.get("resources") or {}).get("requests") or {}
-    return {name: quantity_milli_value(amount) for name, amount in requests.items()}
+def _amounts(container: Json, kind: str) -> Amounts:
+    found = (container.get("resources") or {}).get(kind) or {}
+    return {name: quantity_milli_value(amount) for name, amount in found.items()}
 
 
 def _add(total: Amounts, more: Amounts) -> None:
@@ -66,7 +71,7 @@ def _add(total: Amounts, more: Amounts) -> None:
         total[name] = total.get(name, 0) + amount
 
 
-def _text(name: str, milli: int) -> str:
+def amount_text(name: str, milli: int) -> str:
     """An amount as a quantity; bytes as multiples of 1024 where they are."""
     if name != "cpu" and milli % (1024 * 1000) == 0:
         return canonical_quantity(f"{milli // (1024 * 1000)}Ki") or "0"

@@ -238,6 +238,46 @@ async def test_duplicate_fields_are_reported_too(api: ApiClient) -> None:
     )
 
 
+YAML_WITH_DUPLICATES = b"""\
+metadata:
+  name: a
+  name: b
+data: {x: "1", x: "2"}
+unknown: 1
+data:
+  y: "3"
+"""
+LINES = [
+    'line 3: key "name" already set in map',
+    'line 4: key "x" already set in map',
+    'line 7: key "data" already set in map',
+]
+
+
+async def test_duplicate_keys_of_yaml_are_refused_by_their_lines(api: ApiClient) -> None:
+    url = f"{sent.CONFIG_MAPS}?fieldValidation=Strict"
+    reply = await api.request("POST", url, YAML_WITH_DUPLICATES, "application/yaml")
+    assert reply.status == 400
+    lines = "\n  ".join(LINES)
+    assert reply.body["message"] == (
+        'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: yaml: '
+        f'unmarshal errors:\n  {lines}, unknown field "unknown"'
+    )
+
+
+async def test_duplicate_keys_of_yaml_cause_warnings(api: ApiClient) -> None:
+    reply = await api.request("POST", sent.CONFIG_MAPS, YAML_WITH_DUPLICATES, "application/yaml")
+    assert (reply.status, reply.body["metadata"]["name"]) == (201, "b")
+    assert reply.body["data"] == {"y": "3"}
+    assert reply.warnings == [*LINES, 'unknown field "unknown"']
+
+
+async def test_duplicate_keys_are_ignored_on_request(api: ApiClient) -> None:
+    url = f"{sent.CONFIG_MAPS}?fieldValidation=Ignore"
+    reply = await api.request("POST", url, YAML_WITH_DUPLICATES, "application/yaml")
+    assert (reply.status, reply.warnings) == (201, [])
+
+
 async def test_unknown_option_values_are_refused(api: ApiClient) -> None:
     reply = await api.post(f"{sent.CONFIG_MAPS}?dryRun=Some", config_map())
     assert reply.status == 422

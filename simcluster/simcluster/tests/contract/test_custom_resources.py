@@ -1,6 +1,7 @@
 """Custom resources: definition, discovery, validation, watches and deletion."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -359,6 +360,11 @@ async def test_unknown_fields_are_reported_with_field_validation(widgets: ApiCli
     strict = await widgets.post(f"{WIDGETS}?fieldValidation=Strict", widget("a", unknown=1))
     assert (strict.status, strict.body["reason"]) == (400, "BadRequest")
     assert 'strict decoding error: unknown field "spec.unknown"' in strict.body["message"]
+    twice = json.dumps(widget("a", unknown=1)).replace('"unknown"', '"unknown": 0, "unknown"')
+    refused = await widgets.post(f"{WIDGETS}?fieldValidation=Strict", twice.encode())
+    assert refused.body["message"].endswith(
+        'strict decoding error: duplicate field "spec.unknown", unknown field "spec.unknown"'
+    )
     warned = await widgets.post(f"{WIDGETS}?fieldValidation=Warn", widget("a", unknown=1))
     assert warned.status == 201
     assert warned.headers["Warning"] == '299 - "unknown field \\"spec.unknown\\""'

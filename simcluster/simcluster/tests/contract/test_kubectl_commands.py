@@ -204,6 +204,16 @@ def test_nodes_can_be_changed_and_described(prepared: Kubectl) -> None:
     assert prepared("get", "node", "one", "-o", path) == "ssd x"
 
 
+def test_a_pod_is_made_to_debug_a_node(prepared: Kubectl) -> None:
+    told = prepared("debug", "node/one", "--image=busybox", "--profile=sysadmin")
+    name = told.split()[3]
+    path = "jsonpath={.spec.nodeName} {.spec.hostPID} {.spec.volumes[0].hostPath.path}"
+    try:
+        assert prepared("get", "pod", name, "-o", path) == "one true /"
+    finally:
+        prepared("delete", "pod", name, "--grace-period=0", "--force")
+
+
 POD_OF_JOB = {
     "restartPolicy": "Never",
     "schedulerName": "nobody",

@@ -368,3 +368,48 @@ async def test_parents_of_applied_fields_stay(api: ApiClient) -> None:
     assert (await api.patch(PATH, replace, JSON_PATCH)).status == 200
     reply = await apply(api, PATH, config_map("a", x="1"))
     assert reply.body["data"] == {"x": "1"}
+
+
+APPLY = "application/apply-patch+yaml"
+DUPLICATES = b"""\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+data:
+  x: "1"
+  x: "2"
+"""
+ALREADY_SET = 'line 7: key "x" already set in map'
+
+
+async def test_duplicate_keys_of_a_configuration_are_refused(api: ApiClient) -> None:
+    url = f"{PATH}?fieldManager=m&fieldValidation=Strict"
+    reply = await api.request("PATCH", url, DUPLICATES, APPLY)
+    assert (reply.status, reply.body["message"]) == (
+        400,
+        "error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  "
+        + ALREADY_SET,
+    )
+    assert (await api.get(PATH)).status == 404
+
+
+@pytest.mark.parametrize(
+    ("directive", "warnings"), [("", [ALREADY_SET]), ("Warn", [ALREADY_SET]), ("Ignore", [])]
+)
+async def test_duplicate_keys_of_a_configuration_cause_warnings(
+    api: ApiClient, directive: str, warnings: list[str]
+) -> None:
+    url = f"{PATH}?fieldManager=m&fieldValidation={directive}"
+    for status in (201, 200):
+        reply = await api.request("PATCH", url, DUPLICATES, APPLY)
+        assert (reply.status, reply.warnings) == (status, warnings)
+    assert reply.body["data"] == {"x": "2"}
+
+
+async def test_duplicate_keys_of_a_json_configuration_are_reported_too(api: ApiClient) -> None:
+    body = (
+        b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"1","x":"2"}}'
+    )
+    reply = await api.request("PATCH", f"{PATH}?fieldManager=m", body, APPLY)
+    assert (reply.status, reply.warnings) == (201, ['line 1: key "x" already set in map'])

@@ -1,27 +1,18 @@
 """``Warning`` headers for objects that are valid, but probably mistaken."""
 
-import re
 from typing import Any
 
 import pytest
 
 from simcluster.tests.contract import requests as sent
 from simcluster.tests.contract.requests import TEMPLATE, deployment
-from simcluster.tests.support.api_client import ApiClient, Reply, pod
+from simcluster.tests.support.api_client import ApiClient, pod
 
 Json = dict[str, Any]
 
 ZONE = "failure-domain.beta.kubernetes.io/zone"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NO_POD = "a null labelSelector results in matching no pod"
-
-
-def warnings(reply: Reply) -> list[str]:
-    """The texts of the warnings of an answer."""
-    found: list[str] = []
-    for value in reply.headers.getall("Warning", []):  # type: ignore[attr-defined]
-        found += re.findall(r'299 - "((?:[^"\\]|\\.)*)"', value)
-    return [text.replace('\\"', '"') for text in found]
 
 
 def constraint(key: str, **more: Any) -> Json:
@@ -102,16 +93,16 @@ async def test_suspicious_fields_of_a_pod_cause_warnings(
 ) -> None:
     reply = await api.post(f"{sent.PODS}?dryRun=All", pod(**spec))
     assert reply.status == 201, reply.text
-    assert warnings(reply) == expected
+    assert reply.warnings == expected
 
 
 async def test_a_name_that_is_not_a_dns_label_causes_a_warning(api: ApiClient) -> None:
     advice = "which can result in surprising behavior; a DNS label is recommended: [{}]"
     why = advice.format("must not contain dots")
     reply = await api.post(f"{sent.PODS}?dryRun=All", pod("a.b"))
-    assert warnings(reply) == [f"metadata.name: this is used in the Pod's hostname, {why}"]
+    assert reply.warnings == [f"metadata.name: this is used in the Pod's hostname, {why}"]
     reply = await api.post(f"{sent.DEPLOYMENTS}?dryRun=All", deployment("a.b"))
-    assert warnings(reply) == [f"metadata.name: this is used in Pod names and hostnames, {why}"]
+    assert reply.warnings == [f"metadata.name: this is used in Pod names and hostnames, {why}"]
 
 
 async def test_a_pod_template_causes_warnings_only_when_it_may_have_changed(api: ApiClient) -> None:
@@ -119,7 +110,7 @@ async def test_a_pod_template_causes_warnings_only_when_it_may_have_changed(api:
     template = {**TEMPLATE, "spec": spec}
     expected = [f"spec.template.spec.topologySpreadConstraints[0].labelSelector: {NO_POD}"]
     made = await api.post(sent.DEPLOYMENTS, deployment(template=template, replicas=0))
-    assert warnings(made) == expected
+    assert made.warnings == expected
     path = f"{sent.DEPLOYMENTS}/w"
-    assert warnings(await api.patch(path, {"spec": {"replicas": 1}})) == expected
-    assert warnings(await api.patch(path, {"metadata": {"labels": {"a": "b"}}})) == []
+    assert (await api.patch(path, {"spec": {"replicas": 1}})).warnings == expected
+    assert (await api.patch(path, {"metadata": {"labels": {"a": "b"}}})).warnings == []

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import aiohttp
+from multidict import CIMultiDictProxy
 
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 
@@ -26,13 +28,22 @@ MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 
 
+_WARNING = re.compile(r'299 - ("(?:[^"\\]|\\.)*")')
+
+
 class Reply(NamedTuple):
     """Status, decoded body, headers and raw text of an answer."""
 
     status: int
     body: Json
-    headers: Mapping[str, str]
+    headers: "CIMultiDictProxy[str]"
     text: str
+
+    @property
+    def warnings(self) -> list[str]:
+        """The texts of the Warning headers, each of which may have several."""
+        values = ", ".join(self.headers.getall("Warning", []))
+        return [json.loads(text) for text in _WARNING.findall(values)]
 
 
 class Watch:

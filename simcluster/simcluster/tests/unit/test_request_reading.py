@@ -150,7 +150,7 @@ def test_negative_protobuf_numbers_and_int_or_string_fields_are_decoded() -> Non
     ("body", "complaint"),
     [
         (b"{}", "does not appear to be a protobuf message"),
-        (_message("Pod", b""), "kind Pod is not understood"),
+        (_message("Node", b""), "kind Node is not understood"),
         (_message("ConfigMap", _field(9, 1)), "field 9 of ConfigMap is not understood"),
         (_message("ConfigMap", b"\x0a\x7f"), "malformed protobuf"),
     ],

@@ -6,6 +6,7 @@ import pytest
 
 from simcluster.controllers import ControllerOptions
 from simcluster.kinds.resources import CSI_NODES, NODES, PODS
+from simcluster.store.registry import DIRECT, editable
 from simcluster.tests.support.manual_cluster import ManualCluster, template
 
 Json = dict[str, Any]
@@ -193,3 +194,38 @@ def test_a_node_registers_the_csi_drivers_of_its_annotation() -> None:
         "allocatable": {"count": 25},
     }
     assert second["name"] == "nfs.example.com"
+
+
+def requesting(cpu: str) -> list[Json]:
+    return [{"name": "c", "image": "web:1", "resources": {"requests": {"cpu": cpu}}}]
+
+
+def resize(cluster: ManualCluster, name: str, cpu: str) -> None:
+    stored = cluster.find(PODS, name)
+    assert stored is not None
+    obj = editable(stored)
+    obj["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+    cluster.registry.replacement("resize")(PODS, stored, obj, DIRECT)
+    cluster.settle()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "phase"), [("4", "1", "Running"), ("2", "5", "Failed")]
+)
+def test_a_kubelet_counts_what_a_resized_pod_requests(before: str, after: str, phase: str) -> None:
+    """A node has 8 CPUs."""
+    cluster = ManualCluster(binds=False)
+    running(cluster, "p", "node-0", containers=requesting(before))
+    resize(cluster, "p", after)
+    running(cluster, "q", "node-0", containers=requesting("5"))
+    assert cluster.get(PODS, "q")["status"]["phase"] == phase
+    assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
+
+
+def test_a_resized_pod_frees_what_it_requested_last() -> None:
+    cluster = ManualCluster(binds=False)
+    running(cluster, "p", "node-0", containers=requesting("3"))
+    resize(cluster, "p", "7")
+    cluster.delete(PODS, "p")
+    running(cluster, "q", "node-0", containers=requesting("8"))
+    assert cluster.get(PODS, "q")["status"]["phase"] == "Running"
