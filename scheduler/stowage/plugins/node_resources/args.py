@@ -38,9 +38,12 @@ class RequestedToCapacityRatioParam(ConfigStruct, frozen=True):
 
 
 class ScoringStrategy(ConfigStruct, frozen=True):
-    """The strategy by which NodeResourcesFit scores, and the resources it scores."""
+    """The strategy by which NodeResourcesFit scores, and the resources it scores.
 
-    type: str = LEAST_ALLOCATED
+    The type has no default: kube-scheduler v1.36, too, refuses a strategy without one.
+    """
+
+    type: str = ""
     resources: tuple[ResourceSpec, ...] = ()
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
 
@@ -55,7 +58,7 @@ class NodeResourcesFitArgs(ConfigStruct, frozen=True):
 
     ignored_resources: tuple[str, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()
-    scoring_strategy: ScoringStrategy = ScoringStrategy()
+    scoring_strategy: ScoringStrategy = ScoringStrategy(LEAST_ALLOCATED)
 
     def validate(self) -> Iterator[ConfigError]:
         """Yield the errors that ``ValidateNodeResourcesFitArgs`` of v1.36 finds."""
