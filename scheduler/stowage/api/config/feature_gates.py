@@ -46,6 +46,7 @@ GATES_WITH_EFFECT: frozenset[str] = frozenset(
         LABEL_KEYS_GATE,
         "NodeDeclaredFeatures",
         "NominatedNodeNameForExpectation",
+        "PodLevelResources",
         "SchedulerPopFromBackoffQ",
         COMPARISON_GATE,
         "TopologyAwareWorkloadScheduling",
