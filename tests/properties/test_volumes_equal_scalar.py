@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.volume import PersistentVolumeClaim, StorageClass, StorageObject
@@ -36,6 +37,10 @@ Twin = Callable[[Pod, Node, PlainCluster], Answer]
 PLUGINS: dict[str, tuple[FilterPlugin, Twin]] = {
     "restrictions": (VolumeRestrictions(NoArgs()), twins.volume_restrictions),
     "limits": (NodeVolumeLimits(NoArgs()), twins.node_volume_limits),
+    "scaled limits": (
+        NodeVolumeLimits(NoArgs(), parse_feature_gates(["VolumeLimitScaling=true"])),
+        twins.scaled_volume_limits,
+    ),
     "binding": (VolumeBinding(VolumeBindingArgs()), twins.volume_binding),
     "zone": (VolumeZone(NoArgs()), twins.volume_zone),
 }

@@ -5,10 +5,19 @@ from __future__ import annotations
 from functools import partial
 
 from stowage.api.config.feature_gates import parse_feature_gates
+from stowage.api.events import StorageSeen
 from stowage.api.instructions import BindPod, PatchPodStatus
 from stowage.api.objects.pod import ResourceRequirements
 from tests.support.engines import default_engine
 from tests.support.models.engine_driver import EngineDriver
+from tests.support.volume_builders import (
+    DRIVER,
+    claim_volume,
+    make_claim,
+    make_csi_node,
+    make_driver,
+    make_volume,
+)
 
 
 def driver_with(gates: str) -> EngineDriver:
@@ -26,3 +35,44 @@ def test_resources_of_a_whole_pod_do_not_count_without_their_gate() -> None:
         assert [each.node_name for each in driver.take(BindPod)] == bound
         refused = [each.message for each in driver.take(PatchPodStatus) if each.message]
         assert [("Insufficient cpu" in text) for text in refused] == [True] * (2 - len(bound))
+
+
+def driver_with_claims(gates: str, *, needed: bool) -> EngineDriver:
+    """A node without drivers, a node with one, and a pod with a volume of it; the first wins."""
+    driver = driver_with(gates)
+    driver.add_nodes("a", "b")
+    objects = (
+        make_driver(needed=needed),
+        make_volume("v", given_to="c"),
+        make_claim("c", volume="v"),
+        make_csi_node("a", other=1),
+        make_csi_node("b", csi_example_com=None),
+    )
+    driver.handle(*(StorageSeen(each) for each in objects))
+    return driver
+
+
+def bound_with_claim(driver: EngineDriver) -> list[str]:
+    driver.create_pods("p", volumes=(claim_volume("c"),))
+    driver.schedule()
+    return [each.node_name for each in driver.take(BindPod)]
+
+
+def test_a_driver_that_pods_need_must_be_installed_if_volume_limits_scale() -> None:
+    on = "VolumeLimitScaling=true"
+    for gates, needed, node in (("", True, "a"), (on, False, "a"), (on, True, "b")):
+        assert bound_with_claim(driver_with_claims(gates, needed=needed)) == [node]
+
+
+def test_a_pod_waits_for_its_driver_and_goes_on_when_it_is_installed_or_not_needed() -> None:
+    reason = f"2 {DRIVER} CSI driver is not installed on the node"
+    for change in (make_csi_node("a", other=1, csi_example_com=None), make_driver()):
+        driver = driver_with_claims("VolumeLimitScaling=true", needed=True)
+        driver.handle(StorageSeen(make_csi_node("b")))
+        assert bound_with_claim(driver) == []
+        assert reason in driver.take(PatchPodStatus)[0].message
+        driver.advance(60.0)
+        assert driver.schedule() == []
+        driver.handle(StorageSeen(change))
+        driver.schedule()
+        assert [each.node_name for each in driver.take(BindPod)] == ["a"]

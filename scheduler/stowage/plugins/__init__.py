@@ -102,7 +102,7 @@ def _current(gates: FeatureGates) -> Sequence[PluginFactory]:
             NodeResourcesFit.name, partial(NodeResourcesFit, gates=gates), NodeResourcesFitArgs
         ),
         PluginFactory(VolumeRestrictions.name, VolumeRestrictions),
-        PluginFactory(NodeVolumeLimits.name, NodeVolumeLimits),
+        PluginFactory(NodeVolumeLimits.name, partial(NodeVolumeLimits, gates=gates)),
         PluginFactory(VolumeBinding.name, VolumeBinding, VolumeBindingArgs),
         PluginFactory(VolumeZone.name, VolumeZone),
         PluginFactory(

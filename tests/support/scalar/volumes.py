@@ -75,6 +75,17 @@ def node_volume_limits(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
     return ACCEPTED
 
 
+def scaled_volume_limits(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
+    """Drivers that have to be on the node, by name, and then the limits."""
+    csi_node = cluster.stored(CSINode, node.metadata.name)
+    installed = {driver.name for driver in csi_node.spec.drivers} if csi_node else set()
+    for name in sorted(set(_volumes(pod, cluster).values())):
+        driver = cluster.stored(CSIDriver, name)
+        if driver and driver.spec.prevent_pod_scheduling_if_missing and name not in installed:
+            return {f"{name} CSI driver is not installed on the node"}, False
+    return node_volume_limits(pod, node, cluster)
+
+
 def volume_zone(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
     """Each zone label of each bound volume must contain the node's value."""
     labels = node.metadata.labels

@@ -298,6 +298,10 @@ BROKEN: dict[str, tuple[Break, str]] = {
         lambda cache: cache.state.csi_nodes.put(ROW, make_csi_node("n0")),
         "CSINode of row 0",
     ),
+    "a driver on a node": (
+        lambda cache: cache.state.csi_nodes.installed(DRIVER).fill(False),
+        f"{DRIVER} installed on n",
+    ),
     "a limit too many": (
         lambda cache: cache.state.csi_nodes.put(40, make_csi_node("n0", csi_example_com=3)),
         f"number of limits of {DRIVER}",

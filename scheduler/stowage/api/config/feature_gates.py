@@ -50,6 +50,7 @@ GATES_WITH_EFFECT: frozenset[str] = frozenset(
         "SchedulerPopFromBackoffQ",
         COMPARISON_GATE,
         "TopologyAwareWorkloadScheduling",
+        "VolumeLimitScaling",
         "WorkloadAwarePreemption",
     }
 )
