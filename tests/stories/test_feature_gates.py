@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from stowage.api.config.feature_gates import parse_feature_gates
+from stowage.api.config.types import UtilizationShapePoint
 from stowage.api.events import StorageSeen
-from stowage.api.instructions import BindPod, PatchPodStatus
+from stowage.api.instructions import BindPod, BindVolumes, PatchPodStatus
 from stowage.api.objects.pod import ResourceRequirements
-from tests.support.engines import default_engine
+from stowage.plugins.volumes import ScoringVolumeBindingArgs
+from tests.support.builders import ZONE, label_selector
+from tests.support.engines import DEFAULT_PROFILE, default_engine
 from tests.support.models.engine_driver import EngineDriver
 from tests.support.volume_builders import (
     DRIVER,
     claim_volume,
+    make_capacity,
     make_claim,
+    make_class,
     make_csi_node,
     make_driver,
     make_volume,
 )
 
 
-def driver_with(gates: str) -> EngineDriver:
-    return EngineDriver(partial(default_engine, gates=parse_feature_gates([gates])))
+def driver_with(gates: str, **options: Any) -> EngineDriver:
+    return EngineDriver(partial(default_engine, gates=parse_feature_gates([gates]), **options))
 
 
 def test_resources_of_a_whole_pod_do_not_count_without_their_gate() -> None:
@@ -76,3 +82,37 @@ def test_a_pod_waits_for_its_driver_and_goes_on_when_it_is_installed_or_not_need
         driver.handle(StorageSeen(change))
         driver.schedule()
         assert [each.node_name for each in driver.take(BindPod)] == ["a"]
+
+
+def test_a_new_volume_goes_where_it_takes_the_smaller_share_if_storage_is_scored() -> None:
+    on = "StorageCapacityScoring=true"
+    steep = [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
+    packing = {"pluginConfig": [{"name": "VolumeBinding", "args": {"shape": steep}}]}
+    none: dict[str, Any] = {}
+    for gates, profile, node in (("", none, "a"), (on, none, "b"), (on, packing, "a")):
+        driver = driver_with(gates, profile={**DEFAULT_PROFILE, **profile})
+        driver.add_nodes("a", labels={ZONE: "a"})
+        driver.add_nodes("b", labels={ZONE: "b"})
+        objects = (
+            make_class(),
+            make_driver(),
+            make_claim("c", size="2Gi"),
+            make_capacity("small", "3Gi", label_selector({ZONE: "a"})),
+            make_capacity("large", "9Gi", label_selector({ZONE: "b"})),
+        )
+        driver.handle(*(StorageSeen(each) for each in objects))
+        driver.create_pods("p", volumes=(claim_volume("c"),))
+        driver.schedule()
+        assert [each.node_name for each in driver.take(BindVolumes)] == [node]
+
+
+def test_an_empty_shape_is_the_default_one_and_a_wrong_shape_is_refused() -> None:
+    empty = ScoringVolumeBindingArgs(shape=())
+    assert list(empty.validate()) == []
+    falling = tuple(UtilizationShapePoint(*each) for each in ((50, 0), (20, 11)))
+    wrong = ScoringVolumeBindingArgs(bind_timeout_seconds=-1, shape=falling)
+    assert [error.path for error in wrong.validate()] == [
+        "bindTimeoutSeconds",
+        "shape[1].utilization",
+        "shape[1].score",
+    ]

@@ -48,6 +48,7 @@ GATES_WITH_EFFECT: frozenset[str] = frozenset(
         "NominatedNodeNameForExpectation",
         "PodLevelResources",
         "SchedulerPopFromBackoffQ",
+        "StorageCapacityScoring",
         COMPARISON_GATE,
         "TopologyAwareWorkloadScheduling",
         "VolumeLimitScaling",
