@@ -84,8 +84,8 @@ def test_a_version_cannot_be_compared_with_text_but_differs_from_it() -> None:
 def test_an_attribute_may_be_the_result() -> None:
     assert matches('device.attributes["gpu.example.com"].healthy')
     wrong = {
-        "model": "string could not be converted to bool: unsupported native conversion from string",
-        "driverVersion": "Semver could not be converted to bool: type conversion error from 'Semver'",
+        "model": "string could not be converted to bool: unsupported native conversion from",
+        "driverVersion": "could not be converted to bool: type conversion error from 'Semver'",
     }
     for attribute, text in wrong.items():
         with pytest.raises(CelRuntimeError, match=text):
