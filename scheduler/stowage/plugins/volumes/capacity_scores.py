@@ -25,7 +25,6 @@ from stowage.plugins.volumes.binding import PodClaims, VolumeBinding, VolumeBind
 from stowage.plugins.volumes.finding import Found, find_volumes
 from stowage.plugins.volumes.matching import NO_VOLUME
 from stowage.plugins.volumes.provisioning import capacity_used
-from stowage.plugins.volumes.topology import VolumeTopology
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
 
@@ -65,7 +64,7 @@ class ScoringVolumeBinding(VolumeBinding):
         claims = state.read(PodClaims)
         found, positions = claims.found, nodes.rows
         if found is None:
-            found = find_volumes((), claims.delayed, nodes, VolumeTopology())
+            found = find_volumes((), claims.delayed, nodes, self._topology)
             positions = np.arange(len(nodes), dtype=np.int64)
         return capacity_scores(found, positions, nodes, self._table)
 
