@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.volume import PersistentVolumeClaim, StorageClass, StorageObject
@@ -16,6 +17,8 @@ from stowage.framework.extension_points import FilterPlugin, PreFilterPlugin
 from stowage.framework.node_verdicts import PluginVerdict
 from stowage.plugins.volumes import (
     NodeVolumeLimits,
+    ScoringVolumeBinding,
+    ScoringVolumeBindingArgs,
     VolumeBinding,
     VolumeBindingArgs,
     VolumeRestrictions,
@@ -36,6 +39,10 @@ Twin = Callable[[Pod, Node, PlainCluster], Answer]
 PLUGINS: dict[str, tuple[FilterPlugin, Twin]] = {
     "restrictions": (VolumeRestrictions(NoArgs()), twins.volume_restrictions),
     "limits": (NodeVolumeLimits(NoArgs()), twins.node_volume_limits),
+    "scaled limits": (
+        NodeVolumeLimits(NoArgs(), parse_feature_gates(["VolumeLimitScaling=true"])),
+        twins.scaled_volume_limits,
+    ),
     "binding": (VolumeBinding(VolumeBindingArgs()), twins.volume_binding),
     "zone": (VolumeZone(NoArgs()), twins.volume_zone),
 }
@@ -103,6 +110,32 @@ def test_verdicts_over_all_nodes_equal_the_twins(
         assert set(got.reasons) == reasons
         if reasons:
             assert (got.code.title == "UnschedulableAndUnresolvable") == is_unresolvable
+
+
+SCORING = ScoringVolumeBinding(ScoringVolumeBindingArgs())
+
+
+@settings(max_examples=200, deadline=None)
+@given(objects=some.storages, pod=some.pods(("asking",)), is_narrowed=st.booleans())
+def test_scores_by_storage_capacity_equal_the_twin_on_every_feasible_node(
+    objects: list[StorageObject], pod: Pod, is_narrowed: bool
+) -> None:
+    cluster = _cluster(objects, (), pod)
+    state, info, snapshot = CycleState(), cluster.info(pod), cluster.snapshot()
+    if not SCORING.pre_filter(state, info, snapshot).status.is_success:
+        return
+    asked = existing_nodes(snapshot) if is_narrowed else snapshot.all_nodes
+    rejected = SCORING.filter(state, info, asked).rejected(len(asked))
+    feasible = snapshot.view(asked.rows[asked.exists & ~rejected])
+    if not len(feasible):
+        return
+    status = SCORING.pre_score(state, info, feasible)
+    by_name = cluster.plain.nodes
+    want = [twins.capacity_score(pod, by_name[name], cluster.plain) for name in feasible.names]
+    if status.is_skip:
+        assert want == [0] * len(feasible)
+        return
+    assert SCORING.score(state, info, feasible).tolist() == want
 
 
 def _volume_counts(use: VolumeUse) -> dict[str, object]:

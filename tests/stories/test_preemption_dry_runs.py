@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from stowage.api.events import NamespaceSeen
-from stowage.api.instructions import EvictPod
+from stowage.api.events import DeviceObjectSeen, NamespaceSeen, PendingPodSeen
+from stowage.api.instructions import EvictPod, PatchPodStatus
 from stowage.api.objects.pod import Affinity, PodAffinity, TopologySpreadConstraint
 from stowage.api.objects.volume import GCEPersistentDiskVolumeSource, Volume
-from tests.stories.preemption_driver import HIGHER, PreemptionDriver, names
+from tests.stories.preemption_driver import HIGH, HIGHER, PreemptionDriver, names
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_namespace
+from tests.support.device_builders import make_claim, make_class, make_slice, pod_with_claims
 
 ZONE, RACK = "zone", "rack"
 
@@ -92,3 +93,25 @@ def test_a_pod_whose_victims_terminate_on_its_nominated_node_evicts_nobody_elsew
     driver.show_terminating("leaving")
     driver.show_pending("p", nominated_node="a")
     assert _evicted(driver) == []
+
+
+def _with_broken_selector(*nodes: str) -> PreemptionDriver:
+    """Nodes of one CPU, and a pod whose device class cannot be judged on ``a``."""
+    driver = PreemptionDriver()
+    driver.add_nodes(*nodes, cpu="1")
+    expression = 'device.attributes["gpu.example.com"].nosuch == 1'
+    objects = (make_class(expression=expression), make_slice("a", ["gpu-0"]), make_claim("c"))
+    driver.handle(*(DeviceObjectSeen(each) for each in objects))
+    return driver
+
+
+def test_a_filter_that_fails_once_the_victims_are_gone_is_an_error_of_preemption() -> None:
+    """No CPU is free, so that the claim is looked at in the dry run only."""
+    driver = _with_broken_selector("a", "b")
+    driver.show_running("low", "a")
+    driver.handle(PendingPodSeen(pod_with_claims("p", "c", cpu="1", priority=HIGH)))
+    assert _evicted(driver) == []
+    (patch,) = driver.take(PatchPodStatus)
+    filter_error = 'preemption: running "DynamicResources" filter plugin: class gpu: selector #0: '
+    assert filter_error + "CEL runtime error:" in patch.message
+    assert "preemption: 0/2 nodes" not in patch.message

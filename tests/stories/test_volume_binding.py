@@ -267,3 +267,29 @@ def test_a_pod_whose_claims_are_bound_is_bound_at_once() -> None:
     assert of_type(BindVolumes, answer) == []
     (bind,) = of_type(BindPod, answer)
     assert bind.node_name == "n0"
+
+
+def test_a_volume_that_a_failed_binding_gives_back_goes_to_the_pod_that_lacked_it() -> None:
+    local = make_class("local", provisioner="kubernetes.io/no-provisioner")
+    claims = (make_claim("c", "local", version="1"), make_claim("e", "local", version="1"))
+    driver = VolumeDriver(local, *claims, make_volume("d", "local", version="1"))
+    driver.schedule_pod("p", "c")
+    (text,) = failures(driver.schedule_pod("q", "e"))
+    assert "node(s) didn't find available persistent volumes to bind" in text
+    driver.now += 60.0
+    assert driver.schedule() == []
+    driver.write("p", error="conflict")
+    (writes,) = of_type(BindVolumes, driver.schedule())
+    assert [(each.name, each.claim_ref.name) for each in writes.volumes] == [("d", "e")]
+
+
+def test_a_claim_that_a_failed_binding_gives_back_lets_its_other_pod_go_to_another_node() -> None:
+    driver = VolumeDriver(make_claim("shared", version="1"))
+    driver.schedule_pod("p", "shared")
+    driver.create_pods("q", volumes=(claim_volume("shared"),), node_selector={HOSTNAME: "n1"})
+    (text,) = failures(driver.schedule())
+    assert "node(s) didn't find available persistent volumes to bind" in text
+    driver.now += 60.0
+    driver.write("p", error="conflict")
+    (writes,) = of_type(BindVolumes, driver.schedule(1))
+    assert (writes.pod.name, writes.node_name) == ("q", "n1")

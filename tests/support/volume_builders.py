@@ -168,9 +168,11 @@ def make_csi_node(
     return CSINode(meta, CSINodeSpec(drivers))
 
 
-def make_driver(name: str = DRIVER, *, capacity: bool | None = True) -> CSIDriver:
-    """A CSIDriver that reports its storage capacity."""
-    return CSIDriver(ObjectMeta(name=name), CSIDriverSpec(storage_capacity=capacity))
+def make_driver(
+    name: str = DRIVER, *, capacity: bool | None = True, needed: bool | None = None
+) -> CSIDriver:
+    """A CSIDriver that reports its storage capacity, and may have to be on the node."""
+    return CSIDriver(ObjectMeta(name=name), CSIDriverSpec(capacity, needed))
 
 
 def make_capacity(

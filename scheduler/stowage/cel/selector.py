@@ -13,6 +13,7 @@ from stowage.cel.evaluation.planner import Program, plan_program
 from stowage.cel.functions.conversions import type_name
 from stowage.cel.signatures.types import ANY, BOOL
 from stowage.cel.syntax.parser import parse
+from stowage.cel.values.semver import Semver
 
 
 class Selector:
@@ -51,7 +52,16 @@ class Selector:
             return result, frame.cost
         raise CelRuntimeError(
             f"CEL result of type {type_name(result)} could not be converted to bool"
+            f"{_WHY_NOT_BOOL.get(type(result), '')}"
         )
+
+
+_WHY_NOT_BOOL = {
+    str: ": unsupported native conversion from string to 'bool'",
+    int: ": unsupported type conversion from 'int' to bool",
+    Semver: ": type conversion error from 'Semver' to 'bool'",
+}
+"""What the expression library says about the types of attributes."""
 
 
 def compile_selector(expression: str, undeclared: frozenset[str] = frozenset()) -> Selector:

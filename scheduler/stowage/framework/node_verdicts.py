@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from stowage.api.status import SUCCESS, Code, Status, error
-from stowage.framework.verdict import BoolArray, FilterVerdict
+from stowage.framework.verdict import BoolArray, FilterErrors, FilterVerdict
 from stowage.state.snapshot import NodeView
 
 
@@ -108,16 +108,29 @@ class NodeVerdicts(msgspec.Struct, frozen=True):
 
         None if there is no such node.
         """
-        first: tuple[int, str, str] | None = None
-        for answer, decided in self._decided(self.view.exists):
+        first = min(self._failures(self.view.exists), default=None, key=lambda each: each[0][0])
+        if first is None:
+            return None
+        positions, plugin, errors = first
+        return plugin, errors.text(positions[0])
+
+    def errors(self, asked: BoolArray) -> Iterator[tuple[str, str]]:
+        """(plugin, text) for each node of `asked` that a plugin fails for, none rejecting before.
+
+        Args:
+            asked: ``bool[len(view)]``.
+        """
+        for positions, plugin, errors in self._failures(asked):
+            for at in positions:
+                yield plugin, errors.text(at)
+
+    def _failures(self, asked: BoolArray) -> Iterator[tuple[list[int], str, FilterErrors]]:
+        """The plugins that fail, with the positions of the nodes (at least one) they fail for."""
+        for answer, decided in self._decided(asked):
             errors = answer.verdict.errors
-            if errors is None:
-                continue
-            positions = np.flatnonzero(decided & errors.mask)
-            if len(positions) and (first is None or int(positions[0]) < first[0]):
-                at = int(positions[0])
-                first = (at, answer.plugin, errors.text(at))
-        return None if first is None else first[1:]
+            positions = [] if errors is None else np.flatnonzero(decided & errors.mask).tolist()
+            if errors is not None and positions:
+                yield positions, answer.plugin, errors
 
     def _counted(self, asked: BoolArray) -> Iterator[tuple[PluginVerdict, BoolArray]]:
         """Per plugin, the nodes that count as rejected by it."""

@@ -71,6 +71,8 @@ from stowage.plugins.volumes import (
     MaxCSIVolumeCount,
     MaxVolumeCountArgs,
     NodeVolumeLimits,
+    ScoringVolumeBinding,
+    ScoringVolumeBindingArgs,
     VolumeBinding,
     VolumeBindingArgs,
     VolumeRestrictions,
@@ -102,8 +104,8 @@ def _current(gates: FeatureGates) -> Sequence[PluginFactory]:
             NodeResourcesFit.name, partial(NodeResourcesFit, gates=gates), NodeResourcesFitArgs
         ),
         PluginFactory(VolumeRestrictions.name, VolumeRestrictions),
-        PluginFactory(NodeVolumeLimits.name, NodeVolumeLimits),
-        PluginFactory(VolumeBinding.name, VolumeBinding, VolumeBindingArgs),
+        PluginFactory(NodeVolumeLimits.name, partial(NodeVolumeLimits, gates=gates)),
+        _volume_binding(gates),
         PluginFactory(VolumeZone.name, VolumeZone),
         PluginFactory(
             PodTopologySpread.name, partial(PodTopologySpread, gates=gates), PodTopologySpreadArgs
@@ -125,6 +127,12 @@ def _current(gates: FeatureGates) -> Sequence[PluginFactory]:
         # In no profile unless it names it:
         PluginFactory(AgedPrioritySort.name, AgedPrioritySort, AgedPrioritySortArgs),
     )
+
+
+def _volume_binding(gates: FeatureGates) -> PluginFactory:
+    if gates.enabled("StorageCapacityScoring"):
+        return PluginFactory(VolumeBinding.name, ScoringVolumeBinding, ScoringVolumeBindingArgs)
+    return PluginFactory(VolumeBinding.name, VolumeBinding, VolumeBindingArgs)
 
 
 def _of_1_12() -> Sequence[PluginFactory]:

@@ -67,13 +67,16 @@ class NodeAffinityArgs(ConfigStruct, frozen=True):
             return
         required = self.added_affinity.required_during_scheduling_ignored_during_execution
         if required is not None and (problem := compile_node_selector(required).error):
-            yield ConfigError("addedAffinity", problem, "valid node selector terms")
+            yield ConfigError(f"addedAffinity.{_REQUIRED}", required, f"valid terms; {problem}")
+        preferred = self.added_affinity.preferred_during_scheduling_ignored_during_execution
         try:
-            compile_preferred_terms(
-                self.added_affinity.preferred_during_scheduling_ignored_during_execution or ()
-            )
+            compile_preferred_terms(preferred or ())
         except SelectorError as faulty:
-            yield ConfigError("addedAffinity", str(faulty), "valid preferred terms")
+            yield ConfigError(f"addedAffinity.{_PREFERRED}", preferred, f"valid terms; {faulty}")
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class _Required(msgspec.Struct, frozen=True):

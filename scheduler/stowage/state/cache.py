@@ -67,13 +67,14 @@ class ClusterCache:
 
     Args:
         features: The parts of dynamic resource allocation that are switched on.
+        pod_level: Whether resources of a pod as a whole count.
 
     Attributes:
         classes: The equivalence classes of all pods, an argument of `make_pod_info`.
     """
 
-    def __init__(self, features: DeviceFeatures = ALL_FEATURES) -> None:
-        self.classes = PodClasses()
+    def __init__(self, features: DeviceFeatures = ALL_FEATURES, *, pod_level: bool = True) -> None:
+        self.classes = PodClasses(pod_level=pod_level)
         self._state = ClusterState(features)
         self._assumed: set[str] = set()
         self._last = LastAsked()

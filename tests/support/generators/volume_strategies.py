@@ -112,7 +112,9 @@ attachments = st.builds(
     st.sampled_from((*NODES, "elsewhere")),
     st.sampled_from((None, *VOLUMES)),
 )
-drivers = st.builds(make_driver, capacity=st.sampled_from((None, True, False)))
+drivers = st.builds(
+    make_driver, capacity=st.sampled_from((None, True, False)), needed=st.booleans()
+)
 objects: st.SearchStrategy[StorageObject] = st.one_of(
     volumes,
     migrated_volumes,

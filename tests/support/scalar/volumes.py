@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from stowage.api.decoding.errors import SelectorError
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
@@ -75,6 +77,17 @@ def node_volume_limits(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
     return ACCEPTED
 
 
+def scaled_volume_limits(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
+    """Drivers that have to be on the node, by name, and then the limits."""
+    csi_node = cluster.stored(CSINode, node.metadata.name)
+    installed = {driver.name for driver in csi_node.spec.drivers} if csi_node else set()
+    for name in sorted(set(_volumes(pod, cluster).values())):
+        driver = cluster.stored(CSIDriver, name)
+        if driver and driver.spec.prevent_pod_scheduling_if_missing and name not in installed:
+            return {f"{name} CSI driver is not installed on the node"}, False
+    return node_volume_limits(pod, node, cluster)
+
+
 def volume_zone(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
     """Each zone label of each bound volume must contain the node's value."""
     labels = node.metadata.labels
@@ -120,19 +133,12 @@ def volume_binding(pod: Pod, node: Node, cluster: PlainCluster) -> Answer:
 
 
 def _delayed(claims: list[PersistentVolumeClaim], node: Node, cluster: PlainCluster) -> set[str]:
-    to_make = [claim for claim in claims if _SELECTED in claim.metadata.annotations]
-    for claim in to_make:
-        if claim.metadata.annotations[_SELECTED] != node.metadata.name:
-            return {UNMATCHED}
-    taken: set[str] = set()
-    rest = [claim for claim in claims if claim not in to_make]
-    for claim in sorted(rest, key=_size):
-        found = _find(claim, node, cluster, taken)
-        if found is None:
-            to_make.append(claim)
-        else:
-            taken.add(found.metadata.name)
-    for claim in to_make:
+    if any(
+        claim.metadata.annotations.get(_SELECTED, node.metadata.name) != node.metadata.name
+        for claim in claims
+    ):
+        return {UNMATCHED}
+    for claim in _shared_out(claims, node, cluster)[1]:
         storage_class = cluster.stored(StorageClass, claim.spec.storage_class_name or "")
         assert storage_class is not None
         if storage_class.provisioner == "kubernetes.io/no-provisioner":
@@ -147,6 +153,49 @@ def _delayed(claims: list[PersistentVolumeClaim], node: Node, cluster: PlainClus
         if not _has_room(claim, storage_class, node, cluster):
             return {SHORT}
     return set()
+
+
+def _shared_out(
+    claims: list[PersistentVolumeClaim], node: Node, cluster: PlainCluster
+) -> tuple[list[tuple[PersistentVolumeClaim, PersistentVolume]], list[PersistentVolumeClaim]]:
+    """The claims that get a volume on the node, and those whose volume has to be made."""
+    to_make = [claim for claim in claims if _SELECTED in claim.metadata.annotations]
+    given: list[tuple[PersistentVolumeClaim, PersistentVolume]] = []
+    rest = [claim for claim in claims if claim not in to_make]
+    for claim in sorted(rest, key=_size):
+        found = _find(claim, node, cluster, {volume.metadata.name for _, volume in given})
+        if found is None:
+            to_make.append(claim)
+        else:
+            given.append((claim, found))
+    return given, to_make
+
+
+def capacity_score(pod: Pod, node: Node, cluster: PlainCluster) -> int:
+    """The default shape: 100 where the pod's volumes take nothing, 0 where they take all."""
+    keys = [f"{pod.metadata.namespace}/{name}" for name in names_of_claims(pod)]
+    claims = [cluster.stored(PersistentVolumeClaim, key) for key in keys]
+    delayed = [each for each in claims if each and _BOUND not in each.metadata.annotations]
+    given, to_make = _shared_out(delayed, node, cluster)
+    asked: dict[str | None, int] = {}
+    there: dict[str | None, int] = {}
+    for claim, volume in given:
+        name = claim.spec.storage_class_name
+        asked[name] = asked.get(name, 0) + _size(claim)
+        there[name] = there.get(name, 0) + _capacity(volume)
+    for claim in () if given else to_make:
+        name = claim.spec.storage_class_name
+        storage_class = cluster.stored(StorageClass, name or "")
+        assert storage_class is not None
+        rooms = _rooms(claim, storage_class, node, cluster)
+        if rooms:
+            asked[name] = asked.get(name, 0) + _size(claim)
+            there[name] = max(rooms)
+    scores = []
+    for name, size in asked.items():
+        is_full = there[name] == 0 or size > there[name]
+        scores.append(100 - (100 if is_full else size * 100 // there[name]))
+    return math.floor(sum(scores) / len(scores) + 0.5) if scores else 0
 
 
 def _find(
@@ -185,17 +234,25 @@ def _find(
 def _has_room(
     claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node, cluster: PlainCluster
 ) -> bool:
+    return _rooms(claim, storage_class, node, cluster) != []
+
+
+def _rooms(
+    claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node, cluster: PlainCluster
+) -> list[int] | None:
+    """The capacities that a volume can be made from; None if the driver publishes none."""
     driver = cluster.stored(CSIDriver, storage_class.provisioner)
     if driver is None or not driver.spec.storage_capacity:
-        return True
+        return None
+    rooms = []
     for capacity in cluster.all_stored(CSIStorageCapacity):
         limit = capacity.maximum_volume_size or capacity.capacity
         if capacity.storage_class_name != storage_class.metadata.name or limit is None:
             continue
         selector = compile_label_selector(capacity.node_topology)
         if quantity_value(limit) >= _size(claim) and selector.matches(node.metadata.labels):
-            return True
-    return False
+            rooms.append(quantity_value(capacity.capacity or 0))
+    return rooms
 
 
 def _affinity(

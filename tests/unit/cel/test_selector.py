@@ -83,8 +83,19 @@ def test_a_version_cannot_be_compared_with_text_but_differs_from_it() -> None:
 
 def test_an_attribute_may_be_the_result() -> None:
     assert matches('device.attributes["gpu.example.com"].healthy')
-    with pytest.raises(CelRuntimeError, match="type string could not be converted to bool"):
-        matches('device.attributes["gpu.example.com"].model')
+    wrong = {
+        "model": "string could not be converted to bool: unsupported native conversion from",
+        "driverVersion": "could not be converted to bool: type conversion error from 'Semver'",
+    }
+    for attribute, text in wrong.items():
+        with pytest.raises(CelRuntimeError, match=text):
+            matches(f'device.attributes["gpu.example.com"].{attribute}')
+    device = Device(DRIVER, {"count": 1})
+    text = (
+        "CEL result of type int could not be converted to bool: unsupported type conversion from "
+    )
+    with pytest.raises(CelRuntimeError, match=text + "'int' to bool"):
+        matches('device.attributes["gpu.example.com"].count', device)
 
 
 def test_names_with_the_domain_of_the_driver_are_its_names() -> None:

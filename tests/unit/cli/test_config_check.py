@@ -222,10 +222,10 @@ def test_feature_gates_are_checked_too() -> None:
     result = CliRunner().invoke(app, ["config", "check", "-", "--feature-gates=X=1"], input=HEADER)
     assert result.exit_code == 1
     assert "unrecognized feature gate: X" in result.stderr
-    gates = "--feature-gates=VolumeLimitScaling=true,DRADeviceTaints=false"
+    gates = "--feature-gates=EventedPLEG=true,DRADeviceTaints=false"
     result = CliRunner().invoke(app, ["config", "check", "-", gates], input=HEADER)
     assert result.exit_code == 0
-    assert "--feature-gates: without effect: VolumeLimitScaling=true" in result.stderr
+    assert "--feature-gates: without effect: EventedPLEG=true" in result.stderr
     assert "DRADeviceTaints" not in result.stderr
 
 

@@ -87,7 +87,7 @@ def test_a_hardened_command_line_of_kubeadm_starts(
 def test_settings_without_effect_are_logged_in_one_line(started: list[RunOptions]) -> None:
     exit_status, _, settings = run(
         "--contention-profiling",
-        "--feature-gates=VolumeLimitScaling=true,OpportunisticBatching=true",
+        "--feature-gates=EventedPLEG=true,OpportunisticBatching=true",
         "--http2-max-streams-per-connection=1000",
         "--log-flush-frequency=5s",
         "--kube-api-content-type=application/vnd.kubernetes.protobuf",
@@ -100,7 +100,7 @@ def test_settings_without_effect_are_logged_in_one_line(started: list[RunOptions
     assert len(started) == 1
     assert [text.partition(":")[0] for text in settings] == [
         "clientConnection.contentType",
-        "--feature-gates=VolumeLimitScaling=true",
+        "--feature-gates=EventedPLEG=true",
         "--tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA",
         "--tls-min-version=VersionTLS10",
         "--http2-max-streams-per-connection=1000",

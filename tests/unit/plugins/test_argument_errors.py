@@ -61,7 +61,10 @@ WRONG: dict[str, Args] = {
         NodeResourcesBalancedAllocationArgs((ResourceSpec("cpu", 3),))
     ),
     "scoringStrategy.resources[0].weight: 101 (expected 1 to 100)": NodeResourcesFitArgs(
-        scoring_strategy=ScoringStrategy(resources=(ResourceSpec("cpu", 101),))
+        scoring_strategy=ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 101),))
+    ),
+    'scoringStrategy.type: "" (expected one of LeastAllocated, ': NodeResourcesFitArgs(
+        scoring_strategy=ScoringStrategy(resources=(ResourceSpec("cpu", 1),))
     ),
     "scoringStrategy.requestedToCapacityRatio.shape: [] (expected at least one point)": ratio(),
     f"{SHAPE}[2].utilization: 20 (expected more than 50, the utilization of the point before)": (
@@ -118,7 +121,7 @@ def test_the_error_names_the_field_its_value_and_what_was_expected(text: str) ->
         InterPodAffinityArgs(100),
         NodeResourcesBalancedAllocationArgs((ResourceSpec("cpu", 0), ResourceSpec("memory", 1))),
         NodeResourcesFitArgs(
-            scoring_strategy=ScoringStrategy(resources=(ResourceSpec("cpu", 100),))
+            scoring_strategy=ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 100),))
         ),
         ratio((0, 10), (100, 0)),
         DynamicResourcesArgs(Duration(0), Duration(1)),

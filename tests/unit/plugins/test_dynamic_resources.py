@@ -179,6 +179,18 @@ def test_a_failing_selector_ends_the_attempt_only_where_the_device_is_free() -> 
     assert "cannot allocate all claims" in reason(schedule(cache, pod_with_claims("p", "c")))
 
 
+def test_an_invalid_node_selector_is_named_with_its_slice() -> None:
+    wrong = {"matchExpressions": [{"key": "zone", "operator": "Near", "values": ["a"]}]}
+    unusable = make_slice("b", ["gpu-1"], nodeSelector={"nodeSelectorTerms": [wrong]})
+    objects = (make_node("a"), make_class(), make_slice("a", ["gpu-0"]), make_claim("c"))
+    failed = schedule(cluster_of(*objects, unusable), pod_with_claims("p", "c"))
+    assert isinstance(failed, Failed)
+    assert failed.status.message.startswith(
+        'running "DynamicResources" filter plugin: gather pool information: '
+        "failed to perform node selection for slice b-slice: "
+    )
+
+
 def test_nothing_is_planned_for_a_pod_whose_claims_are_allocated() -> None:
     claim = allocated(make_claim("c"), "a", "gpu-0")
     cache = cluster_of(make_node("a"), make_class(), make_slice("a", ["gpu-0"]), claim)

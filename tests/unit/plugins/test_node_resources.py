@@ -11,6 +11,7 @@ from stowage.api.decoding.strict_decoding import decode_struct
 from stowage.api.objects.pod import ResourceRequirements
 from stowage.framework import CycleState
 from stowage.framework.node_verdicts import PluginVerdict
+from stowage.framework.utilization_shape import utilization_scores
 from stowage.plugins.node_resources import (
     BalancedAllocation,
     NodeResourcesBalancedAllocationArgs,
@@ -22,7 +23,6 @@ from stowage.plugins.node_resources.least_allocated import least_allocated_score
 from stowage.plugins.node_resources.most_allocated import most_allocated_score
 from stowage.plugins.node_resources.requested_to_capacity_ratio import (
     requested_to_capacity_ratio_score,
-    utilization_scores,
 )
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes

@@ -82,7 +82,7 @@ def test_members_that_do_not_request_a_resource_add_nothing_to_its_score() -> No
     members = [make_pod("plain"), make_pod("gpu", requests={gpu: "2"})]
     row = cache.snapshot().row_of("n") or 0
     placed = tuple((make_pod_info(pod, cache.classes), row) for pod in members)
-    strategy = ScoringStrategy(resources=(ResourceSpec(gpu, 1),))
+    strategy = ScoringStrategy("LeastAllocated", (ResourceSpec(gpu, 1),))
     plugin = NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy))
     found = [PlacedMembers(np.array([row], dtype=np.int64), placed, 0)]
     assert plugin.score_placements(cache.snapshot(), found).tolist() == [25]

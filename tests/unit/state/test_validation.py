@@ -205,6 +205,12 @@ def _other_version_by_uid(cache: _OpenCache) -> None:
     cache.state.placed.by_uid["uid-p0"] = cache.info(_pod(0, "n0", resource_version="2"))
 
 
+def _uninstall(cache: _OpenCache) -> None:
+    installed = cache.state.csi_nodes.installed(DRIVER)
+    assert installed is not None
+    installed[:] = False
+
+
 def _pod_with(name: str) -> Callable[[_OpenCache], PodInfo]:
     return lambda cache: cache.info(make_pod(node="n0", volumes=(claim_volume(name),)))
 
@@ -297,6 +303,10 @@ BROKEN: dict[str, tuple[Break, str]] = {
     "a CSINode": (
         lambda cache: cache.state.csi_nodes.put(ROW, make_csi_node("n0")),
         "CSINode of row 0",
+    ),
+    "a driver on a node": (
+        _uninstall,
+        f"{DRIVER} installed on n",
     ),
     "a limit too many": (
         lambda cache: cache.state.csi_nodes.put(40, make_csi_node("n0", csi_example_com=3)),

@@ -46,9 +46,12 @@ GATES_WITH_EFFECT: frozenset[str] = frozenset(
         LABEL_KEYS_GATE,
         "NodeDeclaredFeatures",
         "NominatedNodeNameForExpectation",
+        "PodLevelResources",
         "SchedulerPopFromBackoffQ",
+        "StorageCapacityScoring",
         COMPARISON_GATE,
         "TopologyAwareWorkloadScheduling",
+        "VolumeLimitScaling",
         "WorkloadAwarePreemption",
     }
 )

@@ -9,6 +9,7 @@ from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.instructions import AttemptResult
 from stowage.api.status import Code, Status
 from stowage.engine.binding.freed_devices import end_reservations, move_pods_to_freed_devices
+from stowage.engine.binding.freed_volumes import move_pods_to_freed_volumes
 from stowage.engine.scheduling_failure import Failure, handle_scheduling_failure
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
@@ -44,6 +45,8 @@ def fail_binding_cycle(
         unreserve(state, cycle)
         if cycle.allocated_claims and not _may_write_claims(cycle):
             move_pods_to_freed_devices(state, cycle, now)
+        if cycle.phase not in _IN_SCHEDULING_CYCLE:
+            move_pods_to_freed_volumes(state, cycle, now)
     state.cache.forget_pod(uid)
     failure = _failure(cycle.phase, status, is_preempted)
     if cycle.phase in _IN_SCHEDULING_CYCLE:

@@ -90,7 +90,9 @@ class EngineState:
 
     def __post_init__(self) -> None:
         self.limits = TimeLimits(self.timer)
-        self.cache = ClusterCache(device_features(self.gates))
+        self.cache = ClusterCache(
+            device_features(self.gates), pod_level=self.gates.enabled("PodLevelResources")
+        )
         self.consultations = Consultations(self.extenders.max_consultations)
 
     @property

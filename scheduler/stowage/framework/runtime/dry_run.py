@@ -109,11 +109,22 @@ class Judgement(msgspec.Struct, frozen=True):
 
     def count_reasons(self) -> tuple[Counter[str], set[str]]:
         """Reasons with the number of rejected nodes, and the rejecting plugins."""
-        alone = ~self.fits
-        alone[self.indexes[self.refused]] = False
-        counts, plugins = self.verdicts.count_reasons(alone)
+        counts, plugins = self.verdicts.count_reasons(self._refused_alone())
         if self.with_others is not None:
             more_counts, more_plugins = self.with_others.count_reasons(self.refused)
             counts += more_counts
             plugins |= more_plugins
         return counts, plugins
+
+    def errors(self) -> list[str]:
+        """The errors of plugins, in kube-scheduler's words; one for each node they failed for."""
+        found = list(self.verdicts.errors(self._refused_alone()))
+        if self.with_others is not None:
+            found += self.with_others.errors(self.refused)
+        return [f'running "{plugin}" filter plugin: {text}' for plugin, text in found]
+
+    def _refused_alone(self) -> BoolArray:
+        """``bool[nodes]``: the nodes that are rejected without nominated pods, too."""
+        alone = ~self.fits
+        alone[self.indexes[self.refused]] = False
+        return alone

@@ -14,7 +14,7 @@ from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
 from stowage.framework.plugin_traits import Reads
 from stowage.framework.runtime.filter_run import verdict_of
 from stowage.framework.runtime.pre_filter_run import run_pre_filter_plugins
-from stowage.framework.verdict import BoolArray, FilterVerdict, Int64Array, Rejection
+from stowage.framework.verdict import BoolArray, FilterErrors, FilterVerdict, Int64Array, Rejection
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.what_if.added_pods import NO_ADDED_PODS, AddedPods
 from stowage.state.what_if.row_local import RowWhatIf
@@ -127,12 +127,18 @@ class RowFilter:
 
 
 def as_verdict(statuses: dict[int, Status], num_nodes: int) -> FilterVerdict:
-    """One verdict from rejections of single nodes, by their position in a view."""
+    """One verdict from rejections and errors of single nodes, by their position in a view."""
     masks: dict[tuple[str, bool], BoolArray] = {}
+    failed = {at: status.message for at, status in statuses.items() if not status.is_rejected}
     for position, status in statuses.items():
+        if position in failed:
+            continue
         for reason in status.reasons:
             key = (reason, status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
             masks.setdefault(key, np.zeros(num_nodes, dtype=np.bool_))[position] = True
-    return FilterVerdict(
-        tuple(Rejection(reason, mask, final) for (reason, final), mask in masks.items())
-    )
+    rejections = tuple(Rejection(reason, mask, final) for (reason, final), mask in masks.items())
+    if not failed:
+        return FilterVerdict(rejections)
+    mask = np.zeros(num_nodes, dtype=np.bool_)
+    mask[list(failed)] = True
+    return FilterVerdict(rejections, FilterErrors(mask, failed.__getitem__))

@@ -56,6 +56,12 @@ class Search(msgspec.Struct):
             counts[PROTECTED] += self.num_protected
         return counts, plugins
 
+    def errors(self) -> list[str]:
+        """Why nodes could not be judged, each text once."""
+        failed = (text for each in self.looked_at for text in each.judgement.errors())
+        needless = (f'expected at least one victim pod on node "{name}"' for name in self.needless)
+        return list(dict.fromkeys((*failed, *needless)))
+
 
 def find_candidates(
     dry_run: DryRun,

@@ -111,8 +111,9 @@ class DefaultPreemption:
             respects_budgets=self._args.respects_budgets,
         )
         if not search.num_found:
-            if search.needless:
-                return error(f"preemption: {_needless(search.needless)}"), None
+            errors = search.errors()
+            if errors:
+                return error(f"preemption: {_aggregate(errors)}"), None
             reasons, refused_by = search.count_reasons()
             if search.num_protected:
                 refused_by.add(self.name)
@@ -164,8 +165,8 @@ def _not_helpful(snapshot: Snapshot, num_judged: int, reasons: Counter[str]) -> 
     return _rejected(fit_error_message(Diagnosis(num_nodes, reasons))), ""
 
 
-def _needless(names: Sequence[str]) -> str:
-    texts = [f'expected at least one victim pod on node "{name}"' for name in names]
+def _aggregate(texts: Sequence[str]) -> str:
+    """As Go prints several errors."""
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 

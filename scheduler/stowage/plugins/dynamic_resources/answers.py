@@ -83,7 +83,7 @@ class Attempt(msgspec.Struct, frozen=True, eq=False):
         try:
             return self.search_pools(self.snapshot.devices.slices.pools_of(row), row, available)
         except SelectorError as error:
-            raise AllocationError(f"gather pool information: {error}") from error
+            raise AllocationError(_not_gathered(error)) from error
 
     def search_pools(
         self, pools: tuple[Pool, ...], row: int, available: Counters
@@ -211,10 +211,15 @@ def _search_on(
                 solutions[template.key, row] = answers, decided
         except (AllocationError, SelectorError) as error:
             answers.codes[row] = FAILED
-            answers.errors[row] = str(error)
+            is_gathering = isinstance(error, SelectorError)
+            answers.errors[row] = _not_gathered(error) if is_gathering else str(error)
         except OutOfTime:
             is_late = True
             _fail(attempt, answers, row)
+
+
+def _not_gathered(error: Exception) -> str:
+    return f"gather pool information: {error}"
 
 
 def _decide(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from stowage.api.config.loading import ConfigError
 from stowage.api.config.types import ConfigStruct, UtilizationShapePoint
 from stowage.api.values.selectors import key_error
+from stowage.framework.utilization_shape import MAX_SHAPE_SCORE, MAX_UTILIZATION, shape_errors
 
 LEAST_ALLOCATED = "LeastAllocated"
 MOST_ALLOCATED = "MostAllocated"
 REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
 _STRATEGIES = (LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO)
-MAX_UTILIZATION = 100
-MAX_SHAPE_SCORE = 10
 
 
 class ResourceSpec(ConfigStruct, frozen=True):
@@ -38,9 +37,12 @@ class RequestedToCapacityRatioParam(ConfigStruct, frozen=True):
 
 
 class ScoringStrategy(ConfigStruct, frozen=True):
-    """The strategy by which NodeResourcesFit scores, and the resources it scores."""
+    """The strategy by which NodeResourcesFit scores, and the resources it scores.
 
-    type: str = LEAST_ALLOCATED
+    The type has no default: kube-scheduler v1.36, too, refuses a strategy without one.
+    """
+
+    type: str = ""
     resources: tuple[ResourceSpec, ...] = ()
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
 
@@ -55,7 +57,7 @@ class NodeResourcesFitArgs(ConfigStruct, frozen=True):
 
     ignored_resources: tuple[str, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()
-    scoring_strategy: ScoringStrategy = ScoringStrategy()
+    scoring_strategy: ScoringStrategy = ScoringStrategy(LEAST_ALLOCATED)
 
     def validate(self) -> Iterator[ConfigError]:
         """Yield the errors that ``ValidateNodeResourcesFitArgs`` of v1.36 finds."""
@@ -103,7 +105,7 @@ class RequestedToCapacityRatioPriorityArgs(ConfigStruct, frozen=True):
 
     def validate(self) -> Iterator[ConfigError]:
         """Yield an error for each point out of bounds or out of order."""
-        yield from _shape_errors(self.shape)
+        yield from shape_errors(self.shape)
 
 
 def _strategy_errors(strategy: ScoringStrategy) -> Iterator[ConfigError]:
@@ -120,21 +122,5 @@ def _strategy_errors(strategy: ScoringStrategy) -> Iterator[ConfigError]:
         ratio = RequestedToCapacityRatioParam()
     if ratio is not None:
         # With another type, too: as in v1.36.
-        for error in _shape_errors(ratio.shape):
+        for error in shape_errors(ratio.shape):
             yield error.under("requestedToCapacityRatio")
-
-
-def _shape_errors(shape: Sequence[UtilizationShapePoint]) -> Iterator[ConfigError]:
-    if not shape:
-        yield ConfigError("shape", [], "at least one point")
-    last = -1
-    for index, point in enumerate(shape):
-        path = f"shape[{index}]"
-        if not 0 <= point.utilization <= MAX_UTILIZATION:
-            yield ConfigError(f"{path}.utilization", point.utilization, "0 to 100")
-        elif point.utilization <= last:
-            expectation = f"more than {last}, the utilization of the point before"
-            yield ConfigError(f"{path}.utilization", point.utilization, expectation)
-        if not 0 <= point.score <= MAX_SHAPE_SCORE:
-            yield ConfigError(f"{path}.score", point.score, "0 to 10")
-        last = max(last, point.utilization)

@@ -21,6 +21,7 @@ from stowage.framework import (
     Reads,
     Rejection,
 )
+from stowage.framework.utilization_shape import utilization_scores
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.node_resources.allocation import (
     ScoredColumns,
@@ -40,7 +41,6 @@ from stowage.plugins.node_resources.most_allocated import most_allocated_score
 from stowage.plugins.node_resources.placement_score import most_allocated_placements
 from stowage.plugins.node_resources.requested_to_capacity_ratio import (
     requested_to_capacity_ratio_score,
-    utilization_scores,
 )
 from stowage.state.nodes.resource_index import PODS
 from stowage.state.pods.pod_info import PodInfo

@@ -18,12 +18,9 @@ import numpy as np
 
 from stowage.framework import CycleState, NoArgs, PluginTraits, Reads
 from stowage.framework.scores import MAX_POINTS, POINT
+from stowage.framework.utilization_shape import MAX_UTILIZATION, utilization_scores
 from stowage.framework.verdict import Int64Array
-from stowage.plugins.node_resources.args import (
-    MAX_UTILIZATION,
-    RequestedToCapacityRatioPriorityArgs,
-)
-from stowage.plugins.node_resources.requested_to_capacity_ratio import utilization_scores
+from stowage.plugins.node_resources.args import RequestedToCapacityRatioPriorityArgs
 from stowage.state.nodes.resource_index import CPU, MEMORY
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView

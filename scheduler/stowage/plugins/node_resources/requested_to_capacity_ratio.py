@@ -2,35 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from stowage.api.config.types import UtilizationShapePoint
-from stowage.framework.scores import MAX_NODE_SCORE
+from stowage.framework.utilization_shape import MAX_UTILIZATION
 from stowage.framework.verdict import Int64Array
-from stowage.plugins.node_resources.args import MAX_SHAPE_SCORE, MAX_UTILIZATION
-
-
-def utilization_scores(
-    shape: Sequence[UtilizationShapePoint], highest: int = MAX_NODE_SCORE
-) -> Int64Array:
-    """``int64[101]``: the score, 0..highest, at each whole percentage of utilization.
-
-    Linear between the points of `shape` and constant outside them; divisions round towards zero as
-    in Go (``BuildBrokenLinearFunction``).
-
-    Examples:
-        >>> points = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
-        >>> utilization_scores(points)[[0, 33, 100]].tolist()
-        [100, 67, 0]
-    """
-    factor = highest // MAX_SHAPE_SCORE
-    points = [(point.utilization, point.score * factor) for point in shape]
-    return np.array(
-        [_score_at(percentage, points) for percentage in range(MAX_UTILIZATION + 1)],
-        dtype=np.int64,
-    )
 
 
 def requested_to_capacity_ratio_score(
@@ -54,6 +29,8 @@ def requested_to_capacity_ratio_score(
     Examples:
         Upstream's "nothing scheduled, resources requested, differently sized nodes" case:
 
+        >>> from stowage.api.config.types import UtilizationShapePoint
+        >>> from stowage.framework.utilization_shape import utilization_scores
         >>> falling = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
         >>> requested_to_capacity_ratio_score(
         ...     requested=np.array([[3000, 5000], [3000, 5000]]),
@@ -71,16 +48,3 @@ def requested_to_capacity_ratio_score(
     total_weight = np.maximum(counted @ weights, 1)
     scores: Int64Array = (2 * total + total_weight) // (2 * total_weight)
     return scores
-
-
-def _score_at(percentage: int, points: Sequence[tuple[int, int]]) -> int:
-    before: tuple[int, int] | None = None
-    for utilization, score in points:
-        if percentage <= utilization:
-            if before is None:
-                return score
-            rise = (score - before[1]) * (percentage - before[0])
-            run = utilization - before[0]
-            return before[1] + (abs(rise) // run if rise >= 0 else -(abs(rise) // run))
-        before = (utilization, score)
-    return points[-1][1]

@@ -55,8 +55,8 @@ class VolumeBindingArgs(ConfigStruct, frozen=True):
 
     Attributes:
         bind_timeout_seconds: How long a pod waits for its claims to be bound.
-        shape: How storage capacity is scored; refused like in kube-scheduler, because the feature
-            gate StorageCapacityScoring is off.
+        shape: How storage capacity is scored; refused like in kube-scheduler while the feature gate
+            StorageCapacityScoring is off.
     """
 
     bind_timeout_seconds: int = 600
@@ -64,16 +64,20 @@ class VolumeBindingArgs(ConfigStruct, frozen=True):
 
     def validate(self) -> Iterator[ConfigError]:
         """``ValidateVolumeBindingArgs`` with the gate StorageCapacityScoring off."""
-        if self.bind_timeout_seconds < 0:
-            yield ConfigError("bindTimeoutSeconds", self.bind_timeout_seconds, "0 or more")
+        yield from self.timeout_errors()
         if self.shape is not None:
             points = [
                 {"utilization": point.utilization, "score": point.score} for point in self.shape
             ]
             yield ConfigError("shape", points, "nothing: storage capacity is not scored")
 
+    def timeout_errors(self) -> Iterator[ConfigError]:
+        """The error of a negative time-out."""
+        if self.bind_timeout_seconds < 0:
+            yield ConfigError("bindTimeoutSeconds", self.bind_timeout_seconds, "0 or more")
 
-class _PodClaims(msgspec.Struct):
+
+class PodClaims(msgspec.Struct):
     """A pod's claims in this cycle.
 
     Attributes:
@@ -110,7 +114,7 @@ class VolumeBinding:
         problem = next((text for each in used if (text := _problem(each, pod, snapshot))), "")
         if problem:
             return PreFilterResult(unresolvable(problem))
-        claims = _PodClaims(snapshot, [], [])
+        claims = PodClaims(snapshot, [], [])
         is_immediate = False
         for each in used:
             claim = snapshot.storage.claim(pod.namespace, each.name)
@@ -130,7 +134,7 @@ class VolumeBinding:
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
         """Reject nodes that cannot reach a volume, or on which a claim gets no volume."""
         del pod
-        claims = state.read(_PodClaims)
+        claims = state.read(PodClaims)
         found = find_volumes(claims.bound, claims.delayed, nodes, self._topology)
         if nodes.snapshot is claims.snapshot and isinstance(nodes.index, slice):
             claims.found = found
@@ -147,14 +151,14 @@ class VolumeBinding:
         return FilterVerdict(rejections) if rejections else ACCEPT_ALL
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Status:
-        """Skip: the feature gate StorageCapacityScoring is off."""
+        """Skip: nothing is scored while the feature gate StorageCapacityScoring is off."""
         del state, pod, nodes
         return SKIP
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> ReservePlan | Status:
         """Plan which volumes the claims get on the node, so that other pods do not get them."""
         del pod
-        claims = state.get(_PodClaims)
+        claims = state.get(PodClaims)
         if claims is None or claims.snapshot is None:
             return SUCCESS
         snapshot, claims.snapshot = claims.snapshot, None
@@ -177,7 +181,7 @@ class VolumeBinding:
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Skip if all claims are bound."""
         del pod, node_name
-        claims = state.get(_PodClaims)
+        claims = state.get(PodClaims)
         return SKIP if claims is None or claims.plan is None else SUCCESS
 
     def pre_bind_writes(self, state: CycleState, pod: PodInfo, node_name: str) -> BindVolumes:
@@ -261,7 +265,7 @@ def _is_delayed(claim: PersistentVolumeClaim, storage: Storage) -> bool:
 
 
 def _plan(state: CycleState) -> VolumePlan:
-    plan = state.read(_PodClaims).plan
+    plan = state.read(PodClaims).plan
     if plan is None:
         raise ValueError("no volumes are to be bound for this pod")
     return plan

@@ -7,7 +7,13 @@ from collections.abc import Sequence, Set
 import numpy as np
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
-from stowage.api.objects.volume import CSINode, PersistentVolumeClaim, VolumeAttachment
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
+from stowage.api.objects.volume import (
+    CSIDriver,
+    CSINode,
+    PersistentVolumeClaim,
+    VolumeAttachment,
+)
 from stowage.api.status import SKIP
 from stowage.api.values.csi_migration import AttachedVolume, csi_volume_of_pod, is_migratable
 from stowage.api.values.volume_claims import is_generated_for
@@ -37,8 +43,9 @@ class NodeVolumeLimits:
     name = "NodeVolumeLimits"
     traits = PluginTraits(filters_what_ifs=True, rejects_per_class=True, skips_per_class=True)
 
-    def __init__(self, args: NoArgs) -> None:
+    def __init__(self, args: NoArgs, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> None:
         del args
+        self._needs_drivers = gates.enabled("VolumeLimitScaling")
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         """Skip for pods without claims and without inline volumes migrated to CSI."""
@@ -62,25 +69,33 @@ class NodeVolumeLimits:
         by_driver: dict[str, set[AttachedVolume]] = {}
         for volume in nodes.snapshot.volume_use.volumes_of(pod):
             by_driver.setdefault(volume.driver, set()).add(volume)
+        missing = _missing_drivers(nodes, sorted(by_driver)) if self._needs_drivers else ()
         exceeded: BoolArray = np.zeros(len(nodes), dtype=np.bool_)
         for driver, volumes in by_driver.items():
             limits = nodes.snapshot.csi_nodes.limits(driver)
             if limits is not None:
                 new, left = new_and_left(nodes, driver, volumes, limits)
                 exceeded |= (new > left) & (new > 0)
-        if not exceeded.any():
-            return ACCEPT_ALL
-        return FilterVerdict((Rejection(REASON, exceeded),))
+        for rejection in missing:
+            exceeded &= ~rejection.mask
+        if exceeded.any():
+            missing = (*missing, Rejection(REASON, exceeded))
+        return FilterVerdict(missing) if missing else ACCEPT_ALL
 
     def events_to_register(self) -> Sequence[EventRegistration]:
         """Events that raise a limit or detach a volume, and new claims."""
         csi_node, pod = EventResource.CSI_NODE, EventResource.ASSIGNED_POD
         claim = EventResource.PERSISTENT_VOLUME_CLAIM
         attachment = EventResource.VOLUME_ATTACHMENT
+        driver = ClusterEvent(EventResource.CSI_DRIVER, ActionType.UPDATE | ActionType.DELETE)
+        needed = (EventRegistration(driver, after_driver_changed, per_class=True),)
         return (
+            *(needed if self._needs_drivers else ()),
             EventRegistration(ClusterEvent(csi_node, ActionType.ADD)),
             EventRegistration(
-                ClusterEvent(csi_node, ActionType.UPDATE), after_csi_node_updated, per_class=True
+                ClusterEvent(csi_node, ActionType.UPDATE),
+                self._after_csi_node_updated,
+                per_class=True,
             ),
             EventRegistration(
                 ClusterEvent(pod, ActionType.DELETE), after_pod_deleted, per_class=True
@@ -91,12 +106,23 @@ class NodeVolumeLimits:
             ),
         )
 
+    def _after_csi_node_updated(self, pod: PodInfo, old: CSINode, new: CSINode) -> QueueingHint:
+        """Queue for limits; where drivers may be needed, also for a driver that is new."""
+        if self._needs_drivers and _drivers(new) - _drivers(old):
+            return QueueingHint.QUEUE
+        return after_csi_node_updated(pod, old, new)
+
 
 def after_csi_node_updated(_pod: PodInfo, old: CSINode, new: CSINode) -> QueueingHint:
     """Queue if a limit is new, was raised, or is gone, which kube-scheduler takes no notice of."""
     before, after = _limits(old), _limits(new)
     is_raised = any(limit > before.get(driver, 0) for driver, limit in after.items())
     return QueueingHint.when(is_raised or bool(before.keys() - after.keys()))
+
+
+def after_driver_changed(_pod: PodInfo, old: CSIDriver, new: CSIDriver | None) -> QueueingHint:
+    """Queue if a driver is needed no more; kube-scheduler takes no notice of it."""
+    return QueueingHint.when(_is_needed(old) and not _is_needed(new))
 
 
 def after_pod_deleted(_pod: PodInfo, deleted: PodInfo, _new: None) -> QueueingHint:
@@ -174,6 +200,29 @@ def new_and_left(
         more, shared = nodes.changes.volumes(driver, wanted, left < len(wanted))
         new_here, left_here = new_here - shared, left_here - more
     return new_here, left_here
+
+
+def _missing_drivers(nodes: NodeView, drivers: Sequence[str]) -> tuple[Rejection, ...]:
+    """Where a driver that must be on the node is not; each node for the first such driver."""
+    open_nodes = np.ones(len(nodes), dtype=np.bool_)
+    rejections = []
+    for name in drivers:
+        if not _is_needed(nodes.snapshot.storage.csi_drivers.get(name)):
+            continue
+        installed = nodes.snapshot.csi_nodes.installed(name)
+        lacks = open_nodes if installed is None else open_nodes & ~nodes.take(installed)
+        if lacks.any():
+            rejections.append(Rejection(f"{name} CSI driver is not installed on the node", lacks))
+        open_nodes = open_nodes & ~lacks
+    return tuple(rejections)
+
+
+def _is_needed(driver: CSIDriver | None) -> bool:
+    return driver is not None and driver.spec.prevent_pod_scheduling_if_missing is True
+
+
+def _drivers(csi_node: CSINode) -> set[str]:
+    return {driver.name for driver in csi_node.spec.drivers}
 
 
 def _limits(csi_node: CSINode) -> dict[str, int]:

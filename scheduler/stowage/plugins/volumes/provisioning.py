@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -24,7 +25,7 @@ from stowage.api.values.selectors import (
     valid_requirement,
 )
 from stowage.api.values.volume_claims import NO_PROVISIONER, STORAGE
-from stowage.framework.verdict import BoolArray
+from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.nodes.node_matching import requirement_mask, selector_mask
 from stowage.state.snapshot import NodeView
 from stowage.state.storage.objects import Storage
@@ -54,16 +55,46 @@ def has_capacity(
 
     ``hasEnoughCapacity``: asked only of drivers that publish what they have left.
     """
-    asked = claim.spec.resources.requests.get(STORAGE)
-    if asked is None or not _publishes_capacity(nodes.snapshot.storage, storage_class.provisioner):
+    if not _is_limited(claim, storage_class, nodes.snapshot.storage):
         return None
-    size = quantity_value(asked)
     enough = np.zeros(len(nodes), dtype=np.bool_)
-    for capacity in nodes.snapshot.storage.capacities_of(storage_class.metadata.name):
+    for _capacity, topology in _sufficient(claim, storage_class, nodes.snapshot.storage):
+        enough |= selector_mask(nodes, _selector(topology))
+    return enough
+
+
+def capacity_used(
+    nodes: NodeView, storage_class: StorageClass, claim: PersistentVolumeClaim
+) -> Int64Array:
+    """``int64[nodes]``: the capacity that a claim's volume is made from; -1 if none is published.
+
+    Of several that suffice the largest one counts; kube-scheduler takes any of them.
+    """
+    used = np.full(len(nodes), -1, dtype=np.int64)
+    if not _is_limited(claim, storage_class, nodes.snapshot.storage):
+        return used
+    for capacity, topology in _sufficient(claim, storage_class, nodes.snapshot.storage):
+        size = 0 if capacity.capacity is None else quantity_value(capacity.capacity)
+        used = np.maximum(used, np.where(selector_mask(nodes, _selector(topology)), size, -1))
+    return used
+
+
+def _is_limited(claim: PersistentVolumeClaim, of_class: StorageClass, storage: Storage) -> bool:
+    """Whether a claim has a size, and its driver publishes what it has left."""
+    return STORAGE in claim.spec.resources.requests and _publishes_capacity(
+        storage, of_class.provisioner
+    )
+
+
+def _sufficient(
+    claim: PersistentVolumeClaim, of_class: StorageClass, storage: Storage
+) -> Iterator[tuple[CSIStorageCapacity, LabelSelector]]:
+    """The capacities that suffice for a claim's volume, with their nodes."""
+    size = quantity_value(claim.spec.resources.requests[STORAGE])
+    for capacity in storage.capacities_of(of_class.metadata.name):
         limit = volume_limit(capacity)
         if limit is not None and limit >= size and capacity.node_topology is not None:
-            enough |= selector_mask(nodes, _selector(capacity.node_topology))
-    return enough
+            yield capacity, capacity.node_topology
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:

@@ -13,7 +13,12 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from stowage.api.decoding.errors import QUANTITY_EXPECTATION, InvalidObject, QuantityError
+from stowage.api.decoding.errors import (
+    QUANTITY_EXPECTATION,
+    InvalidObject,
+    QuantityError,
+    SelectorError,
+)
 from stowage.api.objects.device import (
     Device,
     DeviceAttribute,
@@ -208,11 +213,15 @@ class SliceInfo(msgspec.Struct, eq=False):
         """
         if self.counter_sets:
             return True
-        if self.nodes is not None:
-            return self.nodes.matches(name, labels)
-        return self.is_per_device and any(
-            each.nodes is not None and each.nodes.matches(name, labels) for each in self.devices
-        )
+        try:
+            if self.nodes is not None:
+                return self.nodes.matches(name, labels)
+            return self.is_per_device and any(
+                each.nodes is not None and each.nodes.matches(name, labels) for each in self.devices
+            )
+        except SelectorError as error:
+            text = f"failed to perform node selection for slice {self.name}: {error}"
+            raise SelectorError(text) from error
 
     @property
     def has_binding_conditions(self) -> bool:

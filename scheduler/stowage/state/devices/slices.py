@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
+from stowage.api.decoding.errors import SelectorError
 from stowage.api.objects.device import ResourceSlice
 from stowage.state.arrays import BoolArray
 from stowage.state.change_log import ChangeLog
@@ -182,8 +183,15 @@ class DeviceSlices:
             yield from (each.holds_row for each in slices if each.holds_row >= 0)
 
     def _rows_using(self, info: SliceInfo) -> Iterator[int]:
+        """All rows if a node selector is invalid: `pools_of` then says so for each node."""
         for row, node in enumerate(self._nodes.nodes):
-            if node is not None and info.is_relevant(node.metadata.name, node.metadata.labels):
+            try:
+                uses = node is not None and info.is_relevant(
+                    node.metadata.name, node.metadata.labels
+                )
+            except SelectorError:
+                uses = True
+            if uses:
                 yield row
 
     def _counters_elsewhere(self, key: PoolId, node_name: str) -> list[SliceInfo]:

@@ -178,11 +178,16 @@ class PodClass:
 
 
 class PodClasses:
-    """All classes that have pods; a class without pods is garbage-collected."""
+    """All classes that have pods; a class without pods is garbage-collected.
 
-    __slots__ = ("_classes", "_demands", "_ids")
+    Args:
+        pod_level: Whether resources of the pod as a whole count (gate PodLevelResources).
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_classes", "_demands", "_ids", "_pod_level")
+
+    def __init__(self, *, pod_level: bool = True) -> None:
+        self._pod_level = pod_level
         self._classes: WeakValueDictionary[bytes, PodClass] = WeakValueDictionary()
         self._demands: WeakValueDictionary[bytes, NodeDemand] = WeakValueDictionary()
         self._ids = count(1)
@@ -196,6 +201,8 @@ class PodClasses:
         Raises:
             InvalidObject: A field that scheduling reads is invalid.
         """
+        if not self._pod_level and pod.spec.resources is not None:
+            pod = _without_pod_level(pod)
         spec = class_spec(pod)
         key = _class_key(pod, spec)
         known = self._classes.get(key)
@@ -210,6 +217,15 @@ class PodClasses:
         if known is None:
             known = self._demands[key] = NodeDemand(next(self._ids), pod, spec)
         return known
+
+
+def _without_pod_level(pod: Pod) -> Pod:
+    replaced = msgspec.structs.replace
+    return replaced(
+        pod,
+        spec=replaced(pod.spec, resources=None),
+        status=replaced(pod.status, resources=None, allocated_resources=None),
+    )
 
 
 def class_spec(pod: Pod) -> PodSpec:

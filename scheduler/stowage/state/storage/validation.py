@@ -211,6 +211,8 @@ def _check_csi_node(state: ClusterState, name: str) -> None:
         migrated = state.csi_nodes.migrated(plugin)
         expect(f"{plugin} migrated on {name}", True, migrated is not None and migrated[row])
     for driver in csi_node.spec.drivers:
+        installed = state.csi_nodes.installed(driver.name)
+        expect(f"{driver.name} installed on {name}", True, installed is not None and installed[row])
         if driver.allocatable is not None and driver.allocatable.count is not None:
             limits = state.csi_nodes.limits(driver.name)
             found = None if limits is None else int(limits[row])

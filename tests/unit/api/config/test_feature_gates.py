@@ -148,5 +148,5 @@ def test_a_locked_gate_may_be_set_to_its_default() -> None:
 
 
 def test_only_changed_gates_are_without_effect() -> None:
-    gates = parse_feature_gates(["OpportunisticBatching=true,VolumeLimitScaling=true"])
-    assert gates.without_effect() == ("VolumeLimitScaling=true",)
+    gates = parse_feature_gates(["OpportunisticBatching=true,EventedPLEG=true"])
+    assert gates.without_effect() == ("EventedPLEG=true",)
