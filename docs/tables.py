@@ -93,7 +93,8 @@ def _alert_rules() -> list[dict[str, Any]]:
     return [rule for group in groups for rule in group["rules"]]
 
 
-def _definitions() -> Iterator[Definition]:
+def defined_metrics() -> Iterator[Definition]:
+    """The metrics of kube-scheduler, and then those of Stowage alone."""
     for module in (definitions, own_definitions):
         yield from (each for each in vars(module).values() if isinstance(each, Definition))
 
@@ -111,7 +112,7 @@ def _metrics() -> Iterator[str]:
                 metric.help.rstrip("."),
                 ", ".join(rule["alert"] for rule in rules if _reads(rule["expr"], metric)),
             )
-            for metric in _definitions()
+            for metric in defined_metrics()
         ),
     )
 
@@ -128,7 +129,7 @@ def recorded_metrics() -> list[dict[str, str]]:
 
 def exposed_metrics() -> set[str]:
     """The names of the metric families that Stowage exposes, as their TYPE lines have them."""
-    names = {each.name for each in _definitions()}
+    names = {each.name for each in defined_metrics()}
     for collector in (ProcessCollector(registry=CollectorRegistry()), ResourceMetrics(lambda: ())):
         for family in collector.collect():
             names.add(f"{family.name}_total" if family.type == "counter" else family.name)
