@@ -27,6 +27,7 @@ from simcluster.cli.kubectl import kubectl_command
 from simcluster.kubelet.nodes import bench_node
 from stowage.cli.flag_groups import takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
+from stowage.cli.terminal import terminal
 
 if TYPE_CHECKING:
     from simcluster import ClusterOptions, SimulatedCluster
@@ -55,7 +56,7 @@ def cluster(
     from simcluster.auth.kubeconfig import read_kubeconfig  # noqa: PLC0415
 
     _set_up_logging()
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     kubeconfig = address.write_kubeconfig
     try:
         state.check()
