@@ -35,7 +35,7 @@ from stowage.api.config.types import KubeSchedulerConfiguration
 from stowage.cli.main import app
 from stowage.cli.plain_help import argument_name, value_name
 from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, ExtensionPoint, takes_part
-from stowage.operator.metrics import definitions
+from stowage.operator.metrics import definitions, own_definitions
 from stowage.operator.metrics.definition import Definition
 from stowage.operator.metrics.resource_metrics import ResourceMetrics
 from stowage.plugins import in_tree_registry
@@ -93,9 +93,14 @@ def _alert_rules() -> list[dict[str, Any]]:
     return [rule for group in groups for rule in group["rules"]]
 
 
+def defined_metrics() -> Iterator[Definition]:
+    """The metrics of kube-scheduler, and then those of Stowage alone."""
+    for module in (definitions, own_definitions):
+        yield from (each for each in vars(module).values() if isinstance(each, Definition))
+
+
 def _metrics() -> Iterator[str]:
     rules = _alert_rules()
-    metrics = [each for each in vars(definitions).values() if isinstance(each, Definition)]
     yield from _table(
         ("Metric", "Type", "Stability", "Labels", "Meaning", "Alerts that read it"),
         (
@@ -107,7 +112,7 @@ def _metrics() -> Iterator[str]:
                 metric.help.rstrip("."),
                 ", ".join(rule["alert"] for rule in rules if _reads(rule["expr"], metric)),
             )
-            for metric in metrics
+            for metric in defined_metrics()
         ),
     )
 
@@ -124,7 +129,7 @@ def recorded_metrics() -> list[dict[str, str]]:
 
 def exposed_metrics() -> set[str]:
     """The names of the metric families that Stowage exposes, as their TYPE lines have them."""
-    names = {each.name for each in vars(definitions).values() if isinstance(each, Definition)}
+    names = {each.name for each in defined_metrics()}
     for collector in (ProcessCollector(registry=CollectorRegistry()), ResourceMetrics(lambda: ())):
         for family in collector.collect():
             names.add(f"{family.name}_total" if family.type == "counter" else family.name)

@@ -60,7 +60,7 @@ def findings(packages: Iterable[tuple[str, Version]], snapshot: Json) -> Iterato
 def audit_live() -> int | None:
     """Run pip-audit; its exit status, or None if it could not look everything up."""
     command = [sys.executable, "-m", "pip_audit", "--strict", "--skip-editable"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a list of our own
     if answer.returncode and not answer.stdout.strip():
         # It prints a table of vulnerabilities to stdout, and why it has none to stderr.
         reason = (answer.stderr.strip().splitlines() or ["no reason given"])[-1]

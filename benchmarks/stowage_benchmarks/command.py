@@ -20,14 +20,21 @@ from stowage_benchmarks.workloads import (
     CORE_SIZES,
     FAILING_PREEMPTION,
     GANG_SIZES,
+    MANY_TERMS,
     PREEMPTION,
+    REQUEUE_STORM,
     WORKLOADS,
 )
 
-#: A workload of `core` that measures events, not pods.
-REQUEUE_STORM = "requeue-storm"
-#: A workload of `core` with a few pods of several kinds.
-MANY_TERMS = "many-terms"
+_CORE_WORKLOADS = (
+    *WORKLOADS,
+    PREEMPTION,
+    FAILING_PREEMPTION,
+    CLAIMS,
+    *GANG_SIZES,
+    MANY_TERMS,
+    REQUEUE_STORM,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -45,18 +52,11 @@ app.command(cls=PlainCommand)(console)
 app.command(hidden=True)(chaos_cluster)
 
 
-def _known_workload(name: str) -> str:
-    if name not in WORKLOADS:
-        raise typer.BadParameter(f"{name!r} is not a workload (expected {', '.join(WORKLOADS)})")
-    return name
-
-
 def _known_core_workload(name: str) -> str:
-    return (
-        name
-        if name in (PREEMPTION, FAILING_PREEMPTION, CLAIMS, *GANG_SIZES)
-        else _known_workload(name)
-    )
+    if name not in _CORE_WORKLOADS:
+        expected = ", ".join(_CORE_WORKLOADS)
+        raise typer.BadParameter(f"{name!r} is not a workload (expected {expected})")
+    return name
 
 
 Sizes: TypeAlias = Annotated[
@@ -79,15 +79,7 @@ def bench() -> None:
 def core(
     nodes: Sizes = list(CORE_SIZES),  # noqa: B006 - typer copies the default
     pods: Annotated[int, typer.Option(min=10, help="Pods to measure per workload.")] = 300,
-    workload: SomeWorkloads = [  # noqa: B006
-        *WORKLOADS,
-        PREEMPTION,
-        FAILING_PREEMPTION,
-        CLAIMS,
-        *GANG_SIZES,
-        MANY_TERMS,
-        REQUEUE_STORM,
-    ],
+    workload: SomeWorkloads = list(_CORE_WORKLOADS),  # noqa: B006 - as above
     running: Annotated[
         int, typer.Option("--running", min=1, help="Pods that run on each node at the start.")
     ] = 1,
@@ -97,53 +89,21 @@ def core(
 
     The CPU time covers a pod from its first event to its confirmed binding. Workload preemption
     fills the nodes first, so that each pod preempts others; in failing-preemption that helps none.
-    Workload claims gives each node eight
-    devices and each pod a claim for one of them. Workloads gangs and large-gangs bind gangs of 8
-    and of 1,000 pods on empty nodes. Workload many-terms binds a few pods with 8,000 affinity terms
-    each. Workload requeue-storm measures the cost of changing all nodes while 10,000 pods wait.
+    Workload claims gives each node eight devices and each pod a claim for one of them. Workloads
+    gangs and large-gangs bind gangs of 8 and of 1,000 pods on empty nodes. Workload many-terms
+    binds a few pods with 8,000 affinity terms each. Workload requeue-storm measures the cost of
+    changing all nodes while 10,000 pods wait.
     Exits 1 if a pod found no node, or if a storm moved a pod that it does not help or left one that
     it helps.
     """
-    from stowage_benchmarks.core.claims import measure_claims  # noqa: PLC0415
-    from stowage_benchmarks.core.failing_preemption import (  # noqa: PLC0415
-        measure_failing_preemption,
-    )
-    from stowage_benchmarks.core.gangs import measure_gangs  # noqa: PLC0415
-    from stowage_benchmarks.core.many_terms import measure_many_terms  # noqa: PLC0415
-    from stowage_benchmarks.core.preemption import measure_preemption  # noqa: PLC0415
-    from stowage_benchmarks.core.report import print_core_results  # noqa: PLC0415
-    from stowage_benchmarks.core.requeue_storm import measure_storms, print_storms  # noqa: PLC0415
-    from stowage_benchmarks.core.run import measure_core, measure_memory  # noqa: PLC0415
+    from stowage_benchmarks.core.suite import measure_workloads  # noqa: PLC0415 - not for --help
 
-    unlike = (MANY_TERMS, REQUEUE_STORM)
-    shapes = [_known_core_workload(name) for name in workload if name not in unlike]
-    gangs = {name: measure_gangs(name) for name in GANG_SIZES}
-    special = {
-        PREEMPTION: measure_preemption,
-        FAILING_PREEMPTION: measure_failing_preemption,
-        CLAIMS: measure_claims,
-        **gangs,
-    }
-    results = [
-        special[name](size, pods) if name in special else measure_core(name, size, pods, running)
-        for name in shapes
-        for size in nodes
-    ]
-    if MANY_TERMS in workload:
-        results += [each for size in nodes for each in measure_many_terms(size)]
-    storms = [each for size in nodes if REQUEUE_STORM in workload for each in measure_storms(size)]
-    memory = [measure_memory(size, running) for size in nodes] if shapes else []
+    report = measure_workloads([*map(_known_core_workload, workload)], nodes, pods, running)
     if json:
-        report = {"core": results, "memory": memory, "requeue_storms": storms}
         typer.echo(msgspec.json.encode(report).decode())
     else:
-        console = Console(highlight=False)
-        if results:
-            print_core_results(console, results, memory)
-        if storms:
-            print_storms(console, storms)
-    failed = any(each.unscheduled for each in results) or not all(each.valid for each in storms)
-    raise typer.Exit(int(failed))
+        report.print(Console(highlight=False))
+    raise typer.Exit(int(report.has_failed))
 
 
 @app.command(cls=PlainCommand)

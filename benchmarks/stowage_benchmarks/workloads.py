@@ -28,6 +28,10 @@ CORE_SIZES = (500, 1_000, 5_000, 15_000)
 PREEMPTION = "preemption"
 #: The same without victims: every attempt fails.
 FAILING_PREEMPTION = "failing-preemption"
+#: A workload of `stowage bench core` with a few pods of several kinds.
+MANY_TERMS = "many-terms"
+#: A workload of `stowage bench core` that measures events, not pods.
+REQUEUE_STORM = "requeue-storm"
 
 _IMAGE = "registry.k8s.io/pause:3.10"
 _RESOURCES = {"cpu": "100m", "memory": "500Mi"}

@@ -34,7 +34,6 @@ from stowage.api import (
     pod_limits,
     pod_requests,
     pod_usage,
-    preferred_terms_score,
     quantity_milli_value,
     quantity_value,
     required_node_affinity,
@@ -42,6 +41,8 @@ from stowage.api import (
 )
 from stowage.api.objects.pod import PreferredSchedulingTerm
 from stowage.cel import CelCompileError, CelRuntimeError, compile_selector
+from stowage.state import ClusterCache
+from stowage.state.nodes.node_matching import preferred_terms_weights
 from tests.support.devices import cel_device
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -183,7 +184,10 @@ def _preferred(case: Row) -> dict[str, object]:
     node = convert_object(Node, case["node"])
     sent = msgspec.convert(case["selector"], tuple[PreferredSchedulingTerm, ...])
     terms = compile_preferred_terms(sent)
-    return {"score": preferred_terms_score(terms, node.metadata.labels, node.metadata.name)}
+    cache = ClusterCache()
+    cache.update_node(node)
+    (score,) = preferred_terms_weights(cache.snapshot().view(slice(1)), terms).tolist()
+    return {"score": score}
 
 
 def _toleration_answer(row: Row) -> dict[str, object]:

@@ -10,7 +10,6 @@ from stowage.api.objects.pod import PreferredSchedulingTerm
 from stowage.api.values.node_affinity import (
     compile_node_selector,
     compile_preferred_terms,
-    preferred_terms_score,
 )
 from stowage.state import ClusterCache
 from stowage.state.nodes.node_matching import node_terms_mask, preferred_terms_weights
@@ -83,4 +82,6 @@ def test_terms_equal_their_scalar_twins(
         PreferredSchedulingTerm(weight, term) for weight, term in enumerate(some * times, start=-1)
     )
     weights = preferred_terms_weights(view, preferred).tolist()
-    assert weights == [preferred_terms_score(preferred, *each) for each in about]
+    assert weights == [
+        sum(term.weight for term in preferred if term.term.matches(*each)) for each in about
+    ]

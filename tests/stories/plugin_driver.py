@@ -7,10 +7,12 @@ from typing import Any
 
 from stowage.api.events import Event
 from stowage.api.instructions import Instruction
-from stowage.framework import Handle
+from stowage.api.status import unschedulable
+from stowage.framework import Handle, PreFilterResult
 from stowage.framework.extension_points import Plugin
 from tests.support.engines import bare_engine
 from tests.support.models.engine_driver import EngineDriver
+from tests.support.plugins.scripted_plugin import ScriptedPlugin
 
 SCHEDULER = "test"
 """The scheduler name of the profile of `framework_of`."""
@@ -37,3 +39,32 @@ class PluginDriver(EngineDriver):
         """Pass the engine the requests that plugins made through the handle."""
         events, self.requests[:] = tuple(self.requests), []
         return self.handle(*events)
+
+
+def driver_of_pod(*plugins: Plugin, handle: Handle | None = None) -> PluginDriver:
+    """A driver whose pod `p` has been tried on the only node, `n`."""
+    driver = PluginDriver(*plugins, handle=handle)
+    driver.add_nodes("n")
+    driver.create_pods("p")
+    driver.schedule()
+    return driver
+
+
+def driver_with_refused_pod(first: Plugin) -> PluginDriver:
+    """A driver that refused the pod `q`, and then tried the pod `p` with the plugin `first`."""
+    driver = PluginDriver(first, full(only="q"))
+    driver.add_nodes("n")
+    driver.create_pods("q")
+    driver.schedule()
+    driver.create_pods("p")
+    driver.schedule(1)
+    return driver
+
+
+def full(**more: Any) -> ScriptedPlugin:
+    """A plugin ``Full`` that refuses every pod at PreFilter, or the one named by ``only``."""
+    return ScriptedPlugin("Full", {"pre_filter": _refusing}, **more)
+
+
+def _refusing(*_args: Any) -> PreFilterResult:
+    return PreFilterResult(unschedulable("full"))

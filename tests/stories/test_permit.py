@@ -17,8 +17,8 @@ from stowage.api.events import (
 )
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind
 from stowage.api.status import SUCCESS, WAIT, error, unschedulable
-from stowage.framework import Handle, PreFilterResult
-from tests.stories.plugin_driver import PluginDriver
+from stowage.framework import Handle
+from tests.stories.plugin_driver import PluginDriver, driver_of_pod, driver_with_refused_pod, full
 from tests.support.builders import make_node
 from tests.support.engines import default_engine
 from tests.support.models.engine_driver import EngineDriver, reference
@@ -37,10 +37,7 @@ def condition_written(driver: PluginDriver) -> tuple[str, str]:
 
 
 def test_a_waiting_pod_is_bound_when_all_plugins_have_allowed_it() -> None:
-    driver = PluginDriver(waits(60, "A"), waits(90, "B"))
-    driver.add_nodes("n")
-    driver.create_pods("p")
-    driver.schedule()
+    driver = driver_of_pod(waits(60, "A"), waits(90, "B"))
     driver.handle(WaitingPodAllowed("uid-p", "A"))
     assert driver.take(BindPod) == []
     assert driver.engine.waiting_pods()[0].plugins == {"B"}
@@ -49,10 +46,7 @@ def test_a_waiting_pod_is_bound_when_all_plugins_have_allowed_it() -> None:
 
 
 def test_each_plugin_has_its_own_timeout_and_the_first_one_rejects_the_pod() -> None:
-    driver = PluginDriver(waits(60, "A"), waits(90, "B"))
-    driver.add_nodes("n")
-    driver.create_pods("p")
-    driver.schedule()
+    driver = driver_of_pod(waits(60, "A"), waits(90, "B"))
     driver.handle(WaitingPodAllowed("uid-p", "A"))
     driver.advance(60.0)
     assert len(driver.engine.waiting_pods()) == 1
@@ -65,10 +59,7 @@ def test_each_plugin_has_its_own_timeout_and_the_first_one_rejects_the_pod() -> 
 
 
 def test_a_pod_rejected_without_a_plugin_waits_for_the_periodic_flush() -> None:
-    driver = PluginDriver(waits(60))
-    driver.add_nodes("n")
-    driver.create_pods("p")
-    driver.schedule()
+    driver = driver_of_pod(waits(60))
     driver.handle(WaitingPodRejected("uid-p", "", "rejected by the operator"))
     assert condition_written(driver) == (
         "Unschedulable",
@@ -83,10 +74,7 @@ def test_a_pod_rejected_without_a_plugin_waits_for_the_periodic_flush() -> None:
 
 
 def test_a_permit_wait_ends_after_fifteen_minutes() -> None:
-    driver = PluginDriver(waits(10**6))
-    driver.add_nodes("n")
-    driver.create_pods("p")
-    driver.schedule()
+    driver = driver_of_pod(waits(10**6))
     assert driver.engine.next_deadline() == 900.0
     driver.advance(900.0)
     assert condition_written(driver)[1].endswith(
@@ -123,8 +111,7 @@ def test_plugins_can_list_reject_and_allow_waiting_pods_through_the_handle() -> 
 
 def test_deleting_a_waiting_pod_requeues_unschedulable_pods() -> None:
     holder = waits(60, only="p")
-    refusing = ScriptedPlugin("Full", {"pre_filter": _refusing}, only="q")
-    driver = PluginDriver(holder, refusing)
+    driver = PluginDriver(holder, full(only="q"))
     driver.add_nodes("n")
     driver.create_pods("p")
     driver.schedule()
@@ -141,8 +128,7 @@ def test_deleting_a_waiting_pod_requeues_unschedulable_pods() -> None:
 
 def test_rejecting_a_waiting_pod_requeues_other_pods_but_not_itself() -> None:
     """Forgetting the pod is an event that helps other pods, but must not requeue the pod itself."""
-    refusing = ScriptedPlugin("Full", {"pre_filter": _refusing}, only="q")
-    driver = PluginDriver(waits(60, only="p"), refusing)
+    driver = PluginDriver(waits(60, only="p"), full(only="q"))
     driver.add_nodes("n")
     driver.create_pods("p", "q")
     driver.schedule()
@@ -155,10 +141,7 @@ def test_rejecting_a_waiting_pod_requeues_other_pods_but_not_itself() -> None:
 def test_a_rejection_by_reserve_or_permit_makes_the_pod_unschedulable(point: str) -> None:
     no = unschedulable("no quota")
     scripted = ScriptedPlugin(answers={point: no if point == "reserve" else (no, 0.0)})
-    driver = PluginDriver(scripted)
-    driver.add_nodes("n")
-    driver.create_pods("p")
-    driver.schedule()
+    driver = driver_of_pod(scripted)
     assert condition_written(driver) == ("Unschedulable", "0/1 nodes are available: 1 no quota.")
     assert driver.queue_of("p") == "unschedulable"
     assert scripted.log.count("unreserve p by Scripted") == 1
@@ -166,10 +149,7 @@ def test_a_rejection_by_reserve_or_permit_makes_the_pod_unschedulable(point: str
 
 
 def test_the_error_of_a_permit_plugin_has_its_name() -> None:
-    driver = PluginDriver(ScriptedPlugin(answers={"permit": (error("no answer"), 0.0)}))
-    driver.add_nodes("n")
-    driver.create_pods("p")
-    driver.schedule()
+    driver = driver_of_pod(ScriptedPlugin(answers={"permit": (error("no answer"), 0.0)}))
     assert condition_written(driver) == (
         "SchedulerError",
         'running Permit plugin "Scripted": no answer',
@@ -181,10 +161,7 @@ def test_unreserve_runs_once_in_reverse_order() -> None:
     log: list[str] = []
     first = ScriptedPlugin("A", log=log)
     second = ScriptedPlugin("B", {"permit": (unschedulable("no"), 0.0)}, log=log)
-    driver = PluginDriver(first, second)
-    driver.add_nodes("n")
-    driver.create_pods("p")
-    driver.schedule()
+    driver_of_pod(first, second)
     assert [each for each in log if "reserve" in each] == [
         "reserve p by A",
         "reserve p by B",
@@ -194,10 +171,7 @@ def test_unreserve_runs_once_in_reverse_order() -> None:
 
 
 def test_a_pod_that_waits_at_permit_is_nominated() -> None:
-    driver = PluginDriver(waits(60))
-    driver.add_nodes("n")
-    driver.create_pods("p")
-    driver.schedule()
+    driver = driver_of_pod(waits(60))
     assert driver.take(PatchPodStatus) == [PatchPodStatus(reference("p"), nominated_node_name="n")]
 
 
@@ -222,20 +196,14 @@ def test_a_pod_without_waits_is_nominated_only_for_pre_bind_work() -> None:
 
 
 def test_the_nomination_of_a_waiting_pod_is_cleared_when_it_is_rejected() -> None:
-    driver = PluginDriver(waits(60))
-    driver.add_nodes("n")
-    driver.create_pods("p")
-    driver.schedule()
+    driver = driver_of_pod(waits(60))
     driver.advance(60.0)
     written = [each.nominated_node_name for each in driver.take(PatchPodStatus)]
     assert written == ["n", ""]
 
 
 def test_an_unsupported_pre_flight_status_is_an_error() -> None:
-    driver = PluginDriver(ScriptedPlugin(answers={"pre_bind_pre_flight": unschedulable("no")}))
-    driver.add_nodes("n")
-    driver.create_pods("p")
-    driver.schedule()
+    driver = driver_of_pod(ScriptedPlugin(answers={"pre_bind_pre_flight": unschedulable("no")}))
     text = (
         'PreBindPreFlight Scripted returned "Unschedulable", which is unsupported. '
         "It is supposed to return Success, Skip, or Error status"
@@ -248,15 +216,7 @@ def test_pods_that_permit_activates_become_active_once_the_pod_has_passed_permit
         state.activate("uid-q")
         return SUCCESS, 0.0
 
-    driver = PluginDriver(
-        ScriptedPlugin("Activates", {"permit": name_q}, only="p"),
-        ScriptedPlugin("Full", {"pre_filter": _refusing}, only="q"),
-    )
-    driver.add_nodes("n")
-    driver.create_pods("q")
-    driver.schedule()
-    driver.create_pods("p")
-    driver.schedule(1)
+    driver = driver_with_refused_pod(ScriptedPlugin("Activates", {"permit": name_q}, only="p"))
     assert driver.queue_of("q") == "active"
 
 
@@ -264,15 +224,7 @@ def test_pods_that_post_bind_activates_become_active_once_the_pod_is_bound() -> 
     def name_q(state: Any, pod: Any, node_name: str) -> None:
         state.activate("uid-q")
 
-    driver = PluginDriver(
-        ScriptedPlugin("Activates", {"post_bind": name_q}, only="p"),
-        ScriptedPlugin("Full", {"pre_filter": _refusing}, only="q"),
-    )
-    driver.add_nodes("n")
-    driver.create_pods("q")
-    driver.schedule()
-    driver.create_pods("p")
-    driver.schedule(1)
+    driver = driver_with_refused_pod(ScriptedPlugin("Activates", {"post_bind": name_q}, only="p"))
     assert driver.queue_of("q") == "unschedulable"
     driver.handle(BindSucceeded("uid-p", "n"))
     assert driver.queue_of("q") == "active"
@@ -280,7 +232,7 @@ def test_pods_that_post_bind_activates_become_active_once_the_pod_is_bound() -> 
 
 def test_a_plugin_can_activate_pods_at_any_time_through_the_handle() -> None:
     handle = Handle()
-    driver = PluginDriver(ScriptedPlugin("Full", {"pre_filter": _refusing}), handle=handle)
+    driver = PluginDriver(full(), handle=handle)
     driver.add_nodes("n")
     driver.create_pods("q")
     driver.schedule()
@@ -289,15 +241,8 @@ def test_a_plugin_can_activate_pods_at_any_time_through_the_handle() -> None:
     assert driver.queue_of("q") == "active"
 
 
-def _refusing(*_args: Any) -> PreFilterResult:
-    return PreFilterResult(unschedulable("full"))
-
-
 def test_a_pod_whose_binding_fails_once_it_is_allowed_is_tried_again_after_its_backoff() -> None:
-    driver = PluginDriver(waits(60), ScriptedBinder(problem=RuntimeError("the disk is on fire")))
-    driver.add_nodes("n")
-    driver.create_pods("p")
-    driver.schedule()
+    driver = driver_of_pod(waits(60), ScriptedBinder(problem=RuntimeError("the disk is on fire")))
     driver.now = 5.0
     driver.handle(WaitingPodAllowed("uid-p", "Scripted"))
     assert driver.queue_of("p") == "backoff"

@@ -8,9 +8,8 @@ import pytest
 
 from stowage.api.events import BindFailed, PendingPodSeen, WaitingPodAllowed
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, StopPreBind
-from stowage.api.status import SUCCESS, WAIT, unschedulable
-from stowage.framework import PreFilterResult
-from tests.stories.plugin_driver import SCHEDULER, PluginDriver
+from stowage.api.status import SUCCESS, WAIT
+from tests.stories.plugin_driver import SCHEDULER, PluginDriver, driver_with_refused_pod
 from tests.support.builders import make_pod
 from tests.support.models.engine_driver import EngineDriver
 from tests.support.plugins.scripted_plugin import ScriptedPlugin
@@ -31,23 +30,11 @@ def test_a_pod_whose_binding_fails_is_queued_as_it_was_last_seen() -> None:
 
 def bound_later(**answers: Any) -> PluginDriver:
     """A driver with `p` on its way to a node, and `q`, which waits for the end of a pod."""
-    driver = PluginDriver(
-        ScriptedPlugin("Slow", answers, only="p"),
-        ScriptedPlugin("Full", {"pre_filter": _refusing}, only="q"),
-    )
-    driver.add_nodes("n")
-    driver.create_pods("q")
-    driver.schedule()
-    driver.create_pods("p")
-    driver.schedule(1)
+    driver = driver_with_refused_pod(ScriptedPlugin("Slow", answers, only="p"))
     driver.take(PatchPodStatus)
     driver.take(EmitEvent)
     driver.advance(20.0)
     return driver
-
-
-def _refusing(*_args: Any) -> PreFilterResult:
-    return PreFilterResult(unschedulable("full"))
 
 
 def begin_deletion(driver: PluginDriver) -> None:

@@ -187,4 +187,4 @@ def weighted(weight: int, term: PodAffinityTerm) -> WeightedPodAffinityTerm:
 def _host_port(port: int | ContainerPort) -> ContainerPort:
     if isinstance(port, ContainerPort):
         return port
-    return ContainerPort(container_port=port, host_port=port, protocol="TCP")
+    return ContainerPort(host_port=port, protocol="TCP")

@@ -31,8 +31,8 @@ from stowage_benchmarks.core.run import (
     bench_engine,
     bench_pod,
     node_events,
-    quantile,
 )
+from stowage_benchmarks.quantile import quantile
 from stowage_benchmarks.workloads import GANG_SIZES, NAMESPACE, Json, pending_pod
 
 _WARM_UP_GANGS = 1

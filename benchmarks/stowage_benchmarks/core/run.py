@@ -36,6 +36,7 @@ from stowage.api.objects.volume import StorageObject
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import Engine, make_engine
 from stowage_benchmarks.core.frozen_heap import frozen_heap
+from stowage_benchmarks.quantile import quantile
 from stowage_benchmarks.workloads import NAMESPACE, pending_pod, running_pod, storage_of
 
 SCHEDULER_NAME = DEFAULT_SCHEDULER_NAME
@@ -188,8 +189,3 @@ def one_pod(engine: Engine, pod: Pod, now: float) -> tuple[float, float, bool]:
     engine.handle(confirmation, now)
     whole = scheduled - begin + time.thread_time_ns() - resumed
     return whole / 1e3, (scheduled - seen) / 1e3, True
-
-
-def quantile(ascending: Sequence[float], share: float) -> float:
-    """The quantile of sorted values."""
-    return round(ascending[min(int(len(ascending) * share), len(ascending) - 1)], 1)

@@ -76,7 +76,7 @@ def e2e(
     nodes: NumNodes = [1000],  # noqa: B006 - typer copies the default
     running: NumRunning = None,
     pods: NumPods = 2000,
-    workload: Workloads = list(SCENARIOS),  # noqa: B006
+    workload: Workloads = list(SCENARIOS),  # noqa: B006 - typer copies the default
     runs: NumRuns = 1,
     scheduler_name: SchedulerName = "stowage",
     timeout_s: TimeoutS = 300.0,

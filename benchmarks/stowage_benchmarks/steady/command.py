@@ -45,9 +45,9 @@ def steady(
     kubeconfig: Kubeconfig = None,
     nodes: NumNodes = [1000],  # noqa: B006 - typer copies the default
     running: NumRunning = None,
-    rate: Rates = [20.0, 50.0, 200.0],  # noqa: B006
+    rate: Rates = [20.0, 50.0, 200.0],  # noqa: B006 - typer copies the default
     seconds: Seconds = 20.0,
-    workload: Workloads = ["basic"],  # noqa: B006
+    workload: Workloads = ["basic"],  # noqa: B006 - typer copies the default
     runs: NumRuns = 1,
     scheduler_name: SchedulerName = "stowage",
     timeout_s: TimeoutS = 300.0,

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from stowage_benchmarks.contender import Contender
+from stowage_benchmarks.quantile import quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +105,8 @@ def rate_result(load: Load) -> RateResult:
         return result
     return msgspec.structs.replace(
         result,
-        p50_ms=_quantile(latencies, 0.5),
-        p90_ms=_quantile(latencies, 0.9),
-        p99_ms=_quantile(latencies, 0.99),
+        p50_ms=quantile(latencies, 0.5),
+        p90_ms=quantile(latencies, 0.9),
+        p99_ms=quantile(latencies, 0.99),
         max_ms=round(latencies[-1], 1),
     )
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    return round(ordered[min(int(len(ordered) * share), len(ordered) - 1)], 1)

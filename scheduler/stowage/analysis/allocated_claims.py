@@ -113,7 +113,7 @@ def _bind(
     if wanted.allocation is not None and not claim_writes.has_finalizer(claim):
         claim = claim_writes.with_finalizer(claim)
     reserved = claim_writes.with_reservation(claim, wanted, pod, now)
-    return _put(_with_ready_devices(reserved), objects).object  # type: ignore[return-value]
+    return _put(_with_ready_devices(reserved), objects).object  # type: ignore[return-value]  # a claim
 
 
 def _create(

@@ -72,7 +72,7 @@ class ClusterObjects(msgspec.Struct):
 
     def add(self, obj: ApiStruct) -> None:
         """Add an object, or replace the one with its name."""
-        key = obj.metadata.namespaced_name  # type: ignore[attr-defined]
+        key = obj.metadata.namespaced_name  # type: ignore[attr-defined]  # every kind has metadata
         known = self.by_kind.setdefault(type(obj).__name__, {})
         if isinstance(obj, Pod) and self._pods_by_node is not None:
             self._pods_by_node.replace(key, self.pod(key), obj)
@@ -87,11 +87,11 @@ class ClusterObjects(msgspec.Struct):
 
     def find(self, kind: type[ObjectT], key: str) -> ObjectT | None:
         """The object of a kind with this ``namespace/name``, or name."""
-        return self.by_kind.get(kind.__name__, {}).get(key)  # type: ignore[return-value]
+        return self.by_kind.get(kind.__name__, {}).get(key)  # type: ignore[return-value]  # as `add` keeps it
 
     def of_kind(self, kind: type[ObjectT]) -> list[ObjectT]:
         """All objects of a kind."""
-        return list(self.by_kind.get(kind.__name__, {}).values())  # type: ignore[arg-type]
+        return list(self.by_kind.get(kind.__name__, {}).values())  # type: ignore[arg-type]  # as `add` keeps it
 
     def counts(self) -> dict[str, int]:
         """Kind -> number of objects."""
@@ -115,7 +115,7 @@ class ClusterObjects(msgspec.Struct):
         """The events of a first list: everything that pods depend on, then the pods."""
         for kind, seen in _SEEN.items():
             for obj in self.by_kind.get(kind, {}).values():
-                yield seen(obj)  # type: ignore[arg-type]
+                yield seen(obj)  # type: ignore[arg-type]  # as `add` keeps it
         pods = [pod for pod in self.pods() if not is_finished(pod)]
         yield from (AssignedPodSeen(pod) for pod in pods if pod.spec.node_name)
         yield from (PendingPodSeen(pod) for pod in pods if not pod.spec.node_name)

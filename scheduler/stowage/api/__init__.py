@@ -48,7 +48,6 @@ from stowage.api.values.node_affinity import (
     RequiredNodeAffinity,
     compile_node_selector,
     compile_preferred_terms,
-    preferred_terms_score,
     required_node_affinity,
 )
 from stowage.api.values.quantity import (
@@ -127,7 +126,6 @@ __all__ = [
     "pod_limits",
     "pod_requests",
     "pod_usage",
-    "preferred_terms_score",
     "quantity_milli_value",
     "quantity_value",
     "required_node_affinity",

@@ -90,7 +90,7 @@ def takes_flag_groups(command: Callable[..., None]) -> Callable[..., None]:
     def with_groups(**given: Any) -> None:
         command(**dict(_grouped(groups, given)), **given)
 
-    with_groups.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_groups.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # as `inspect` reads it
     # Typer resolves the annotations of the function too; those of the signature are resolved.
     with_groups.__annotations__ = {}
     return with_groups

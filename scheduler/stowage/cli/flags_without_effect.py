@@ -179,7 +179,7 @@ def accepts_flags_without_effect(function: Callable[..., None]) -> Callable[...,
     signature = inspect.signature(function, eval_str=True)
     own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
     added: Any = [_parameter(flag) for flag in FLAGS_WITHOUT_EFFECT]
-    function.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+    function.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]  # as `inspect` reads it
     return function
 
 

@@ -76,7 +76,7 @@ class DaskPool:
         at: TracebackType | None,
     ) -> None:
         if self._running and not isinstance(error, ClusterVanished):
-            with suppress(OSError, TimeoutError):
+            with suppress(OSError):
                 self._client.cancel(list(self._running), force=True)
         self._opened.close()
 
@@ -111,7 +111,7 @@ class DaskPool:
         """How many experiments may be at the cluster; new workers count."""
         try:
             num_threads: int = sum(self._client.nthreads().values())
-        except (OSError, TimeoutError) as error:
+        except OSError as error:
             raise ClusterVanished("the Dask scheduler is gone") from error
         return max(_LEAST_AHEAD, _AHEAD * num_threads)
 
@@ -131,5 +131,6 @@ def _outcome(future: Future[Outcome], experiment: Experiment) -> Outcome:
 
 def _close(opened: Any) -> None:
     """Close a cluster or client; one that does not answer is left alone."""
-    with suppress(Exception):
+    # OSError: closed connections and timeouts. RuntimeError: the loop of Dask's thread has ended.
+    with suppress(OSError, RuntimeError):
         opened.close(timeout=CLOSE_TIMEOUT_S)

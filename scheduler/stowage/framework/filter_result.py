@@ -142,7 +142,7 @@ class FilterResult:
         merged = {**self.overruled, **overruled}
         result = FilterResult(feasible, self.asked, lambda: self.verdicts, merged)
         if self._judge_with_nominated is not None:
-            result._judge_with_nominated = lambda: self.with_nominated_pods  # type: ignore[assignment]
+            result._judge_with_nominated = lambda: self.with_nominated_pods  # type: ignore[assignment]  # not a method
         return result
 
     def status(self, row: int) -> Status:

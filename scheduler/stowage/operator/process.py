@@ -117,31 +117,29 @@ class Process:
         self._has_synced_once = False
         self._inbox = Inbox()
         self._decisions = KeptDecisions(options.decision_log, clock.unix_nanoseconds)
-        self._metrics = Metrics(self._clock.monotonic, connection.host)
+        self._metrics = Metrics(clock.monotonic, connection.host)
         self._disabled_metrics = DisabledMetrics(options.disabled_metrics)
         self._attempt_traces = (
             None if traces is None else traces.of_attempts(self._metrics, clock.unix_nanoseconds)
         )
-        connection.log_outages(self._clock.monotonic)
+        connection.log_outages(clock.monotonic)
         self._client = ApiClient(connection, self._metrics.observe_request)
         self._elector = self._make_elector()
         self._gated_client = self._make_gated_client()
-        self._objects = ExtenderObjects(self._client, self._clock, options.extenders)
+        self._objects = ExtenderObjects(self._client, clock, options.extenders)
         self._reflectors = self._make_reflectors()
         self._cache_sync = CacheSync(
             self._inbox, lambda: self.has_synced, self._reflectors_to_refresh()
         )
         self._pending_pods = PendingPods(
-            self._inbox, options.scheduler_names, self._objects.pods, self._clock.monotonic
+            self._inbox, options.scheduler_names, self._objects.pods, clock.monotonic
         )
         self._recorder = self._make_recorder()
         self._engine = self._make_engine()
-        self._custom_resources = CustomResourceWatch(self._client, self._inbox, self._clock)
+        self._custom_resources = CustomResourceWatch(self._client, self._inbox, clock)
         self._custom_resources.follow(self._engine.custom_resources())
-        self._pod_groups = PodGroupWatch(
-            self._client, self._inbox, self._clock, lambda: self.has_synced
-        )
-        self._comparer = CacheComparer(self._client, self._engine, self._clock)
+        self._pod_groups = PodGroupWatch(self._client, self._inbox, clock, lambda: self.has_synced)
+        self._comparer = CacheComparer(self._client, self._engine, clock)
         self._validator = self._make_validator()
         self._signals = self._make_signal_handlers()
         self._pending_pod_watch = self._make_pending_pod_watch()

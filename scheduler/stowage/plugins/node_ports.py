@@ -17,7 +17,7 @@ from stowage.framework import (
     Reads,
     Rejection,
 )
-from stowage.state.pods.pod_class import ANY_IP, HostPort
+from stowage.state.nodes.host_ports import ports_conflict
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 
@@ -75,8 +75,4 @@ def after_pod_deleted(pod: PodInfo, old: PodInfo | None, new: PodInfo | None) ->
     if old is None or not (old.node_name or old.nominated_node_name):
         return QueueingHint.SKIP
     wanted, freed = pod.pod_class.host_ports, old.pod_class.host_ports
-    return QueueingHint.when(any(_collide(one, other) for one in wanted for other in freed))
-
-
-def _collide(one: HostPort, other: HostPort) -> bool:
-    return one[1:] == other[1:] and (one[0] == other[0] or ANY_IP in (one[0], other[0]))
+    return QueueingHint.when(any(ports_conflict(one, other) for one in wanted for other in freed))

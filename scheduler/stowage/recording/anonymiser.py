@@ -65,10 +65,9 @@ class Anonymiser:
         self._words = set(own_words())
         self.text = lru_cache(_REMEMBERED)(self._text)
         self._hash = lru_cache(_REMEMBERED)(self._hash_of)
-        keep: Callable[[Any], Any] = lambda value: value  # noqa: E731
         self._by_field: Mapping[str, Callable[[Any], Any]] = {
             **dict.fromkeys(_RESOURCES, self._quantities),
-            **dict.fromkeys(_PLUGINS, keep),
+            **dict.fromkeys(_PLUGINS, _kept),
             **dict.fromkeys(("labels", "match_labels", "node_selector", "selector"), self._labels),
             "values": lambda values: tuple(map(self.label_value, values)),
             "expression": self._expression,
@@ -195,3 +194,7 @@ _PLUGINS = (
     *("extended_resource_name", "resource", "resource_name"),
 )
 """Fields with names of plugins and of resources."""
+
+
+def _kept(value: Any) -> Any:
+    return value

@@ -51,7 +51,7 @@ _SEEN: dict[str, tuple[Any, type[StorageSeen | DeviceObjectSeen]]] = {
 } | {kind.__name__: (kind, DeviceObjectSeen) for kind in get_args(DeviceObject)}
 """Kind -> its struct and its event."""
 
-_RecordedEvent: TypeAlias = reduce(  # type: ignore[valid-type]
+_RecordedEvent: TypeAlias = reduce(  # type: ignore[valid-type]  # a union made here
     or_,
     (kind for kind in get_args(Event) if kind not in (StorageSeen, DeviceObjectSeen)),
     _ObjectSeen,
@@ -209,7 +209,7 @@ def _entry(recorded: _Handle | _Schedule | _Checkpoint | End) -> Recorded:
 
 def _decoded_event(event: Any) -> Event:
     if not isinstance(event, _ObjectSeen):
-        return event  # type: ignore[no-any-return]
+        return event  # type: ignore[no-any-return]  # any event but two kinds
     if event.kind not in _SEEN:
         raise msgspec.ValidationError(f"unknown kind of object: {event.kind}")
     kind, seen = _SEEN[event.kind]

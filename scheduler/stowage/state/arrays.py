@@ -30,7 +30,7 @@ def extended(array: ArrayT, length: int, fill: int | bool = 0) -> ArrayT:
     order: Any = "F" if array.ndim > 1 else "C"
     longer = np.full((length, *array.shape[1:]), fill, dtype=array.dtype, order=order)
     longer[: len(array)] = array
-    return longer  # type: ignore[return-value]
+    return longer  # type: ignore[return-value]  # of the dtype of `array`
 
 
 def read_only(array: ArrayT) -> ArrayT:

@@ -469,12 +469,12 @@ class NodeView:
         """The entries of an array over all rows for these nodes; callers must not write."""
         where = self._where
         if self._runs:
-            return np.concatenate([array[run] for run in self._runs])  # type: ignore[return-value]
+            return np.concatenate([array[run] for run in self._runs])  # type: ignore[return-value]  # as `array`
         if isinstance(where, slice) or len(where) < _MANY_ROWS or array.ndim > 1:
-            return array[where]  # type: ignore[return-value]
+            return array[where]  # type: ignore[return-value]  # as `array`
         # The same for rows that exist, in half the time. It would copy an array of amounts, which
         # is not contiguous, before it takes anything.
-        return array.take(where, mode="wrap")  # type: ignore[return-value]
+        return array.take(where, mode="wrap")  # type: ignore[return-value]  # as `array`
 
     def copied(self, array: ArrayT) -> ArrayT:
         """A writable copy of the entries of an array over all rows for these nodes."""

@@ -45,7 +45,7 @@ BODY_TIMEOUT_S = 60.0
 _AUDIT_ID_LENGTH = 64
 _MAX_LINE_BYTES = 1 << 20  # of a request line; selectors may be long
 _LOOPBACK = ("127.", "localhost", "::1")
-_LOOPBACK_OF_UNSPECIFIED = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+_LOOPBACK_OF_UNSPECIFIED = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared only
 
 log = structlog.get_logger(__name__)
 

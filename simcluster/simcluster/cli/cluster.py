@@ -27,9 +27,10 @@ from simcluster.cli.kubectl import kubectl_command
 from simcluster.kubelet.nodes import bench_node
 from stowage.cli.flag_groups import takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
+from stowage.cli.terminal import terminal
 
 if TYPE_CHECKING:
-    from simcluster import SimulatedCluster
+    from simcluster import ClusterOptions, SimulatedCluster
 
 
 @takes_flag_groups
@@ -51,39 +52,18 @@ def cluster(
     # The HTTP server takes long to import; --help does not need it.
     import uvloop  # noqa: PLC0415
 
-    from simcluster import ClusterOptions, KubeletOptions, parse_token_file, run_cluster  # noqa: PLC0415
+    from simcluster import run_cluster  # noqa: PLC0415
     from simcluster.auth.kubeconfig import read_kubeconfig  # noqa: PLC0415
-    from simcluster.features import read_features  # noqa: PLC0415
 
     _set_up_logging()
-    console = Console(stderr=True, highlight=False)
-    kubeconfig, users_file = address.write_kubeconfig, access.token_auth_file
+    console = terminal(stderr=True)
+    kubeconfig = address.write_kubeconfig
     try:
         state.check()
         if kubeconfig is not None:
             read_kubeconfig(kubeconfig)
         made = _nodes(nodes, is_empty=not state.files)
-        options = ClusterOptions(
-            listen=address.listen,
-            token=access.token,
-            users={} if users_file is None else parse_token_file(users_file),
-            rbac=access.rbac,
-            cert_file=access.tls_cert_file,
-            key_file=access.tls_private_key_file,
-            with_kubelet=parts.kubelet,
-            with_controllers=parts.controllers,
-            history_size=limits.watch_history,
-            max_connections=limits.max_connections,
-            max_in_flight=limits.max_requests,
-            sends_bookmarks=limits.bookmarks,
-            faults_over_http=limits.faults,
-            kubelet=KubeletOptions(parts.pod_start_seconds, parts.job_run_seconds),
-            from_files=tuple(state.files or ()),
-            refuse_unknown_kinds=state.strict_from,
-            node_grace_s=parts.node_grace_seconds,
-            service_accounts=parts.service_accounts,
-            gates=read_features(parts.feature_gates or [], parts.runtime_config or []),
-        )
+        options = _options(state, address, access, parts, limits)
         announce = _announcement(console, kubeconfig)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(run_cluster(made, options, kubeconfig, announce, state.save))
@@ -105,6 +85,41 @@ def _set_up_logging() -> None:
             ),
         ],
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+    )
+
+
+def _options(
+    state: StateFlags,
+    address: AddressFlags,
+    access: AccessFlags,
+    parts: PartFlags,
+    limits: LimitFlags,
+) -> ClusterOptions:
+    """The options of the cluster that the flags ask for."""
+    from simcluster import ClusterOptions, KubeletOptions, parse_token_file  # noqa: PLC0415 - as above
+    from simcluster.features import read_features  # noqa: PLC0415
+
+    users_file = access.token_auth_file
+    return ClusterOptions(
+        listen=address.listen,
+        token=access.token,
+        users={} if users_file is None else parse_token_file(users_file),
+        rbac=access.rbac,
+        cert_file=access.tls_cert_file,
+        key_file=access.tls_private_key_file,
+        with_kubelet=parts.kubelet,
+        with_controllers=parts.controllers,
+        history_size=limits.watch_history,
+        max_connections=limits.max_connections,
+        max_in_flight=limits.max_requests,
+        sends_bookmarks=limits.bookmarks,
+        faults_over_http=limits.faults,
+        kubelet=KubeletOptions(parts.pod_start_seconds, parts.job_run_seconds),
+        from_files=tuple(state.files or ()),
+        refuse_unknown_kinds=state.strict_from,
+        node_grace_s=parts.node_grace_seconds,
+        service_accounts=parts.service_accounts,
+        gates=read_features(parts.feature_gates or [], parts.runtime_config or []),
     )
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import msgspec
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from stowage.cli.lazy_commands import single_command_app
+from stowage.cli.terminal import terminal
 
 if TYPE_CHECKING:
     from simcluster import Resource
@@ -56,7 +56,7 @@ def dump(
     from simcluster import BUILT_IN, POD_GROUP_KINDS, write_items  # noqa: PLC0415
     from simcluster.harness.failures import FAILURES  # noqa: PLC0415
 
-    console = Console(stderr=True, highlight=False)
+    console = terminal(stderr=True)
     if file.exists() and not force:
         console.print(f"[red]not written:[/red] {escape(str(file))} exists; --force overwrites it")
         raise typer.Exit(1)

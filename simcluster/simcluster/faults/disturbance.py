@@ -10,7 +10,7 @@ from aiohttp import web
 from simcluster.faults.faults import FaultRule, Faults
 from simcluster.store.watch import ByteSink
 
-_SINK: web.RequestKey[Callable[[ByteSink], ByteSink]] = web.RequestKey("sink", Callable)  # type: ignore[arg-type]
+_SINK: web.RequestKey[Callable[[ByteSink], ByteSink]] = web.RequestKey("sink", Callable)  # type: ignore[arg-type]  # mypy wants a class
 _REMEMBERED_EVENTS = 64
 _MAX_EVENTS_BEFORE_CUT = 40
 _HELD_FOR_S = 0.5

@@ -22,7 +22,7 @@ class _Port(NamedTuple):
     def collides(self, other: "_Port") -> bool:
         """Same port and protocol on the same address, or on all of them."""
         return (self.number, self.protocol) == (other.number, other.protocol) and (
-            self.ip == other.ip or "0.0.0.0" in {self.ip, other.ip}  # noqa: S104
+            self.ip == other.ip or "0.0.0.0" in {self.ip, other.ip}  # noqa: S104 - a hostIP, not a socket
         )
 
 
@@ -130,7 +130,7 @@ def _failed(predicate: str, why: str) -> Refusal:
 
 def _host_ports(pod: Pod) -> tuple[_Port, ...]:
     return tuple(
-        _Port(port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)  # noqa: S104
+        _Port(port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)  # noqa: S104 - a hostIP, not a socket
         for container in pod.spec.containers
         for port in container.ports
         if port.host_port > 0

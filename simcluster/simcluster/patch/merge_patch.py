@@ -101,7 +101,7 @@ def _put(document: Any, path: list[str], value: Any, *, insert: bool) -> Any:
         return value
     holder, token = _resolve(document, path[:-1]), path[-1]
     if isinstance(holder, list) and insert:
-        position = len(holder) if token == "-" else _key(holder, token)  # noqa: S105
+        position = len(holder) if token == "-" else _key(holder, token)  # noqa: S105 - of a JSON pointer
         if not isinstance(position, int) or position > len(holder):
             raise IndexError(token)
         holder.insert(position, value)

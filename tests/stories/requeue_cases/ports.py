@@ -19,7 +19,7 @@ PORTS = ("NodePorts",)
 
 def port(number: int, protocol: str = "TCP", ip: str = "") -> ContainerPort:
     """A port of the node."""
-    return ContainerPort(container_port=number, host_port=number, host_ip=ip, protocol=protocol)
+    return ContainerPort(host_port=number, host_ip=ip, protocol=protocol)
 
 
 PORT_CASES = (

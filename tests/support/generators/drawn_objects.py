@@ -96,11 +96,6 @@ def _draw_term(rng: Random) -> PodAffinityTerm:
             term = replace(term, namespaces=NAMESPACES)
         case 1:
             term = replace(term, namespace_selector=_of_team(rng))
-    match rng.randrange(10):
-        case 0:
-            return replace(term, match_label_keys=("version",))
-        case 1:
-            return replace(term, mismatch_label_keys=("version",))
     return term
 
 

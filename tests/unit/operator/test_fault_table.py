@@ -9,8 +9,7 @@ from pathlib import Path
 import yaml
 
 import stowage
-from stowage.operator.metrics import definitions as metric_definitions
-from stowage.operator.metrics.definition import Definition
+from docs.tables import defined_metrics
 from stowage.operator.signals import STOPPED_TOO_LONG
 from tests.support.monitoring.fault_table import FAULTS_PAGE, faults
 
@@ -78,11 +77,7 @@ def test_every_warning_and_error_is_documented() -> None:
 
 
 def test_every_metric_of_the_table_exists_with_these_labels() -> None:
-    defined = {
-        each.name: set(each.labels)
-        for each in vars(metric_definitions).values()
-        if isinstance(each, Definition)
-    }
+    defined = {each.name: set(each.labels) for each in defined_metrics()}
     asked = {series for fault in faults().values() for series in fault.metrics}
     unknown = {each.name for each in asked} - defined.keys() - OTHER_METRICS
     assert unknown == set()

@@ -4,34 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from structlog.testing import capture_logs
 
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.leader_election import ElectionObservers, LeaderElector
 from stowage.operator.lease import LeaderElectionOptions
-from stowage.operator.writers.object_events import ObjectEventRecorder, OwnObject
 from tests.support.fake_api import FakeApiClient, FakeTime
-
-NOT_FOUND = ApiError(404, "NotFound")
-
-
-def _elector(client: FakeApiClient, time: FakeTime) -> LeaderElector:
-    clock = replace(time.clock, jitter=lambda: 0.0)
-    return LeaderElector(client, LeaderElectionOptions(identity="me"), clock)
-
-
-def _lease(holder: str, renewed: str = "then", version: str = "1") -> dict[str, Any]:
-    spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed}
-    return {"metadata": {"name": "stowage", "resourceVersion": version}, "spec": spec}
+from tests.unit.operator.elections import NOT_FOUND, elector_of, lease_of
 
 
 async def test_a_missing_lease_is_created() -> None:
-    client, time = FakeApiClient(get=[NOT_FOUND], post=[_lease("me")]), FakeTime()
-    elector = _elector(client, time)
+    client, time = FakeApiClient(get=[NOT_FOUND], post=[lease_of("me")]), FakeTime()
+    elector = elector_of(client, time)
     assert not elector.may_write()
     await elector.acquire()
     assert elector.may_write()
@@ -43,10 +29,12 @@ async def test_a_missing_lease_is_created() -> None:
 
 async def test_the_lease_is_read_and_written_at_its_path() -> None:
     path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
-    client = FakeApiClient(get=[NOT_FOUND], post=[_lease("me")], put=[_lease("me", version="2")])
-    elector = _elector(client, FakeTime())
+    client = FakeApiClient(
+        get=[NOT_FOUND], post=[lease_of("me")], put=[lease_of("me", version="2")]
+    )
+    elector = elector_of(client, FakeTime())
     await elector.acquire()
-    client.script("GET", _lease("me"))
+    client.script("GET", lease_of("me"))
     assert await elector.try_acquire_or_renew()
     assert [(each.method, each.path) for each in client.requests] == [
         ("GET", f"{path}/stowage"),
@@ -57,14 +45,14 @@ async def test_the_lease_is_read_and_written_at_its_path() -> None:
 
 
 async def test_a_lease_that_another_replica_holds_is_not_taken() -> None:
-    client, time = FakeApiClient(get=[_lease("other")]), FakeTime()
-    assert not await _elector(client, time).try_acquire_or_renew()
+    client, time = FakeApiClient(get=[lease_of("other")]), FakeTime()
+    assert not await elector_of(client, time).try_acquire_or_renew()
     assert client.sent("PUT") == []
 
 
 async def test_jobs_that_wait_for_the_first_attempt_run_as_leader_if_it_succeeds() -> None:
-    client, time = FakeApiClient(get=[NOT_FOUND], post=[_lease("me")]), FakeTime()
-    elector = _elector(client, time)
+    client, time = FakeApiClient(get=[NOT_FOUND], post=[lease_of("me")]), FakeTime()
+    elector = elector_of(client, time)
     seen: list[bool] = []
 
     async def job() -> None:
@@ -79,8 +67,8 @@ async def test_jobs_that_wait_for_the_first_attempt_run_as_leader_if_it_succeeds
 
 
 async def test_jobs_that_wait_for_the_first_attempt_run_on_a_standby_too() -> None:
-    client, time = FakeApiClient(get=[_lease("other")] * 2), FakeTime()
-    elector = _elector(client, time)
+    client, time = FakeApiClient(get=[lease_of("other")] * 2), FakeTime()
+    elector = elector_of(client, time)
     ran = asyncio.Event()
 
     async def job() -> None:
@@ -94,8 +82,8 @@ async def test_jobs_that_wait_for_the_first_attempt_run_on_a_standby_too() -> No
 
 
 async def test_a_lease_is_taken_once_it_was_not_renewed_for_its_duration() -> None:
-    client, time = FakeApiClient(get=[_lease("other")], put=[_lease("me")]), FakeTime()
-    elector = _elector(client, time)
+    client, time = FakeApiClient(get=[lease_of("other")], put=[lease_of("me")]), FakeTime()
+    elector = elector_of(client, time)
     assert not await elector.try_acquire_or_renew()
     time.now += 14.9
     assert not await elector.try_acquire_or_renew()
@@ -108,7 +96,7 @@ async def test_a_lease_is_taken_once_it_was_not_renewed_for_its_duration() -> No
 
 @pytest.mark.parametrize("jitter", [0.0, 0.5, 1.0])
 async def test_a_candidate_takes_the_lease_at_the_moment_it_expires(jitter: float) -> None:
-    client, time = FakeApiClient(get=[_lease("other")], put=[_lease("me")]), FakeTime()
+    client, time = FakeApiClient(get=[lease_of("other")], put=[lease_of("me")]), FakeTime()
     clock = replace(time.clock, jitter=lambda: jitter)
     elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock)
     started_at = time.now
@@ -117,7 +105,7 @@ async def test_a_candidate_takes_the_lease_at_the_moment_it_expires(jitter: floa
 
 
 async def test_a_candidate_reads_the_lease_more_often_than_once_per_retry_period() -> None:
-    client, time = FakeApiClient(get=[_lease("other")], put=[_lease("me")]), FakeTime()
+    client, time = FakeApiClient(get=[lease_of("other")], put=[lease_of("me")]), FakeTime()
     clock = replace(time.clock, jitter=lambda: 1.0)
     elector = LeaderElector(client, LeaderElectionOptions(identity="me"), clock)
     looks: list[float] = []
@@ -127,30 +115,30 @@ async def test_a_candidate_reads_the_lease_more_often_than_once_per_retry_period
 
 
 async def test_a_holder_that_renews_keeps_the_lease() -> None:
-    renewals = [_lease("other", renewed=str(number)) for number in range(4)]
+    renewals = [lease_of("other", renewed=str(number)) for number in range(4)]
     client, time = FakeApiClient(get=list(renewals)), FakeTime()
-    elector = _elector(client, time)
+    elector = elector_of(client, time)
     for _ in renewals:
         assert not await elector.try_acquire_or_renew()
         time.now += 10
 
 
 async def test_a_released_lease_is_taken_at_once() -> None:
-    client, time = FakeApiClient(get=[_lease("")], put=[_lease("me")]), FakeTime()
-    assert await _elector(client, time).try_acquire_or_renew()
+    client, time = FakeApiClient(get=[lease_of("")], put=[lease_of("me")]), FakeTime()
+    assert await elector_of(client, time).try_acquire_or_renew()
 
 
 async def test_a_candidate_whose_update_conflicts_does_not_become_leader() -> None:
-    client = FakeApiClient(get=[_lease("")], put=[ApiError(409, "Conflict")])
-    elector = _elector(client, FakeTime())
+    client = FakeApiClient(get=[lease_of("")], put=[ApiError(409, "Conflict")])
+    elector = elector_of(client, FakeTime())
     assert not await elector.try_acquire_or_renew()
     assert not elector.may_write()
 
 
 async def test_a_leader_that_cannot_renew_stops_writing_at_the_renew_deadline() -> None:
-    client = FakeApiClient(get=[_lease("me"), ApiError(503)], put=[_lease("me")])
+    client = FakeApiClient(get=[lease_of("me"), ApiError(503)], put=[lease_of("me")])
     time = FakeTime()
-    elector = _elector(client, time)
+    elector = elector_of(client, time)
     await elector.acquire()
     time.now += 9.9
     assert elector.may_write()
@@ -159,9 +147,11 @@ async def test_a_leader_that_cannot_renew_stops_writing_at_the_renew_deadline() 
 
 
 async def test_renewing_ends_when_the_lease_is_lost() -> None:
-    client = FakeApiClient(get=[_lease("me"), _lease("me"), ApiError(503)], put=[_lease("me")])
+    client = FakeApiClient(
+        get=[lease_of("me"), lease_of("me"), ApiError(503)], put=[lease_of("me")]
+    )
     time = FakeTime()
-    elector = _elector(client, time)
+    elector = elector_of(client, time)
     await elector.acquire()
     await elector.renew()
     # The second and last renewal was at 1002 s.
@@ -170,16 +160,16 @@ async def test_renewing_ends_when_the_lease_is_lost() -> None:
 
 
 async def test_a_leader_loses_the_lease_at_once_when_another_replica_holds_it() -> None:
-    client = FakeApiClient(get=[_lease("me"), _lease("other")], put=[_lease("me")])
-    elector = _elector(client, FakeTime())
+    client = FakeApiClient(get=[lease_of("me"), lease_of("other")], put=[lease_of("me")])
+    elector = elector_of(client, FakeTime())
     await elector.acquire()
     assert not await elector.try_acquire_or_renew()
     assert not elector.may_write()
 
 
 async def test_a_released_lease_has_no_holder() -> None:
-    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
-    elector = _elector(client, time)
+    client, time = FakeApiClient(get=[lease_of("me")], put=[lease_of("me")]), FakeTime()
+    elector = elector_of(client, time)
     await elector.acquire()
     await elector.release()
     assert client.sent("PUT")[-1].body["spec"]["holderIdentity"] == ""
@@ -187,8 +177,8 @@ async def test_a_released_lease_has_no_holder() -> None:
 
 
 async def test_a_leader_suspended_past_the_deadline_does_not_renew() -> None:
-    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
-    elector = _elector(client, time)
+    client, time = FakeApiClient(get=[lease_of("me")], put=[lease_of("me")]), FakeTime()
+    elector = elector_of(client, time)
     await elector.acquire()
     num_requests = len(client.requests)
 
@@ -202,8 +192,8 @@ async def test_a_leader_suspended_past_the_deadline_does_not_renew() -> None:
 
 
 async def test_a_lease_that_expires_during_its_renewal_stays_lost() -> None:
-    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
-    elector = _elector(client, time)
+    client, time = FakeApiClient(get=[lease_of("me")], put=[lease_of("me")]), FakeTime()
+    elector = elector_of(client, time)
     await elector.acquire()
     time.now += 9.0
     renewing = asyncio.create_task(elector.try_acquire_or_renew())
@@ -214,8 +204,8 @@ async def test_a_lease_that_expires_during_its_renewal_stays_lost() -> None:
 
 
 async def test_a_released_lease_is_not_renewed_again() -> None:
-    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
-    elector = _elector(client, time)
+    client, time = FakeApiClient(get=[lease_of("me")], put=[lease_of("me")]), FakeTime()
+    elector = elector_of(client, time)
     await elector.acquire()
     renewing = asyncio.create_task(elector.try_acquire_or_renew())
     await asyncio.sleep(0)
@@ -227,7 +217,7 @@ async def test_a_released_lease_is_not_renewed_again() -> None:
 
 
 async def test_the_published_lease_duration_is_rounded_up() -> None:
-    client, time = FakeApiClient(get=[NOT_FOUND], post=[_lease("me")]), FakeTime()
+    client, time = FakeApiClient(get=[NOT_FOUND], post=[lease_of("me")]), FakeTime()
     clock = replace(time.clock, jitter=lambda: 0.0)
     options = LeaderElectionOptions(
         identity="me", lease_duration_s=1.5, renew_deadline_s=1.2, retry_period_s=0.2
@@ -237,8 +227,8 @@ async def test_the_published_lease_duration_is_rounded_up() -> None:
 
 
 async def test_an_expired_lease_is_distinguished_from_one_never_held() -> None:
-    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
-    elector = _elector(client, time)
+    client, time = FakeApiClient(get=[lease_of("me")], put=[lease_of("me")]), FakeTime()
+    elector = elector_of(client, time)
     assert not elector.has_run_out
     await elector.acquire()
     assert not elector.has_run_out
@@ -247,8 +237,8 @@ async def test_an_expired_lease_is_distinguished_from_one_never_held() -> None:
 
 
 async def test_a_leader_that_has_not_renewed_for_long_is_unhealthy() -> None:
-    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
-    elector = _elector(client, time)
+    client, time = FakeApiClient(get=[lease_of("me")], put=[lease_of("me")]), FakeTime()
+    elector = elector_of(client, time)
     assert elector.is_healthy
     await elector.acquire()
     time.now += 34.9
@@ -263,9 +253,9 @@ def test_inconsistent_durations_are_refused() -> None:
 
 
 async def test_a_deleted_lease_is_created_only_after_the_old_one_would_have_expired() -> None:
-    client = FakeApiClient(get=[_lease("other"), NOT_FOUND], post=[_lease("me")])
+    client = FakeApiClient(get=[lease_of("other"), NOT_FOUND], post=[lease_of("me")])
     time = FakeTime()
-    elector = _elector(client, time)
+    elector = elector_of(client, time)
     started_at = time.now
     await elector.acquire()
     assert time.now - started_at == pytest.approx(15.0)
@@ -275,19 +265,19 @@ async def test_a_deleted_lease_is_created_only_after_the_old_one_would_have_expi
 async def test_a_lease_without_a_holder_is_taken_at_once_only_if_it_was_released(
     duration: int | None,
 ) -> None:
-    empty = _lease("")
+    empty = lease_of("")
     empty["spec"]["leaseDurationSeconds"] = duration
-    client = FakeApiClient(get=[_lease("other"), empty], put=[_lease("me")])
-    elector = _elector(client, FakeTime())
+    client = FakeApiClient(get=[lease_of("other"), empty], put=[lease_of("me")])
+    elector = elector_of(client, FakeTime())
     assert not await elector.try_acquire_or_renew()
     assert await elector.try_acquire_or_renew() == (duration == 1)
 
 
 async def test_a_lease_whose_duration_was_edited_is_not_taken_sooner() -> None:
-    short = _lease("other")
+    short = lease_of("other")
     short["spec"]["leaseDurationSeconds"] = 1
-    client, time = FakeApiClient(get=[short], put=[_lease("me")]), FakeTime()
-    elector = _elector(client, time)
+    client, time = FakeApiClient(get=[short], put=[lease_of("me")]), FakeTime()
+    elector = elector_of(client, time)
     started_at = time.now
     await elector.acquire()
     assert time.now - started_at == pytest.approx(15.0)
@@ -306,8 +296,8 @@ ODD_LEASES = {
 
 @pytest.mark.parametrize("answer", ODD_LEASES.values(), ids=ODD_LEASES.keys())
 async def test_an_answer_that_is_no_lease_is_ignored(answer: bytes) -> None:
-    client = FakeApiClient(get=[_lease("me"), answer], put=[_lease("me")])
-    elector = _elector(client, FakeTime())
+    client = FakeApiClient(get=[lease_of("me"), answer], put=[lease_of("me")])
+    elector = elector_of(client, FakeTime())
     assert await elector.try_acquire_or_renew()
     assert not await elector.try_acquire_or_renew()
     assert elector.may_write()
@@ -315,13 +305,16 @@ async def test_an_answer_that_is_no_lease_is_ignored(answer: bytes) -> None:
 
 async def test_a_lease_without_a_spec_is_taken() -> None:
     bare = {"metadata": {"name": "stowage"}, "spec": None}
-    client = FakeApiClient(get=[bare], put=[_lease("me")])
-    assert await _elector(client, FakeTime()).try_acquire_or_renew()
+    client = FakeApiClient(get=[bare], put=[lease_of("me")])
+    assert await elector_of(client, FakeTime()).try_acquire_or_renew()
 
 
 @pytest.mark.parametrize("error", [TimeoutError(), ApiError(503), OSError()], ids=repr)
 async def test_the_return_of_the_api_server_is_reported_once(error: Exception) -> None:
-    client, time = FakeApiClient(get=[error, error, _lease("me")], put=[_lease("me")]), FakeTime()
+    client, time = (
+        FakeApiClient(get=[error, error, lease_of("me")], put=[lease_of("me")]),
+        FakeTime(),
+    )
     reported: list[float | None] = []
     clock = replace(time.clock, jitter=lambda: 0.0)
     elector = LeaderElector(
@@ -335,7 +328,7 @@ async def test_the_return_of_the_api_server_is_reported_once(error: Exception) -
 
 
 async def test_a_conflict_is_not_reported_as_an_outage_of_the_api_server() -> None:
-    client = FakeApiClient(get=[_lease("")], put=[ApiError(409, "Conflict"), _lease("me")])
+    client = FakeApiClient(get=[lease_of("")], put=[ApiError(409, "Conflict"), lease_of("me")])
     reported: list[float | None] = []
     time = FakeTime()
     clock = replace(time.clock, jitter=lambda: 0.0)
@@ -348,9 +341,9 @@ async def test_a_conflict_is_not_reported_as_an_outage_of_the_api_server() -> No
 
 
 async def test_a_renewal_that_times_out_leaves_time_for_another() -> None:
-    answers = [_lease("me"), TimeoutError(), _lease("me"), ApiError(503)]
-    client, time = FakeApiClient(get=answers, put=[_lease("me")]), FakeTime()
-    elector = _elector(client, time)
+    answers = [lease_of("me"), TimeoutError(), lease_of("me"), ApiError(503)]
+    client, time = FakeApiClient(get=answers, put=[lease_of("me")]), FakeTime()
+    elector = elector_of(client, time)
     await elector.acquire()
 
     def seven_seconds_pass() -> None:
@@ -360,135 +353,3 @@ async def test_a_renewal_that_times_out_leaves_time_for_another() -> None:
     time.on_sleep = seven_seconds_pass
     await elector.renew()
     assert len(client.sent("PUT")) == 2
-
-
-def _events(client: FakeApiClient) -> list[dict[str, Any]]:
-    return [request.body for request in client.sent("POST") if request.body["kind"] == "Event"]
-
-
-def _recorded(client: FakeApiClient, time: FakeTime) -> LeaderElector:
-    lease = OwnObject("coordination.k8s.io/v1", "Lease", "kube-system", "stowage")
-    events = ObjectEventRecorder(client, lease, "LeaderElection", time.clock)
-    return LeaderElector(client, LeaderElectionOptions(identity="me"), time.clock, events=events)
-
-
-async def test_a_leader_writes_client_gos_events_on_the_lease() -> None:
-    held = _lease("me")
-    held["metadata"]["uid"] = "lease-uid"
-    client, time = FakeApiClient(get=[held], put=[held]), FakeTime()
-    elector = _recorded(client, time)
-    await elector.acquire()
-    await elector.release()
-    became, stopped = _events(client)
-    assert became["note"] == "me became leader"
-    assert (became["type"], became["reason"]) == ("Normal", "LeaderElection")
-    assert became["metadata"]["namespace"] == "kube-system"
-    assert became["regarding"] == {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "namespace": "kube-system",
-        "name": "stowage",
-        "uid": "lease-uid",
-    }
-    assert stopped["note"] == "me stopped leading"
-
-
-async def test_a_leader_that_loses_its_lease_says_so_in_an_event() -> None:
-    client, time = FakeApiClient(get=[_lease("me")], put=[_lease("me")]), FakeTime()
-    elector = _recorded(client, time)
-    await elector.acquire()
-    client.script("GET", ApiError(503, "ServiceUnavailable"))
-    await elector.renew()
-    await elector.release()
-    assert [event["note"] for event in _events(client)] == [
-        "me became leader",
-        "me stopped leading",
-    ]
-
-
-async def test_a_candidate_writes_no_event() -> None:
-    client, time = FakeApiClient(get=[_lease("other")]), FakeTime()
-    elector = _recorded(client, time)
-    assert not await elector.try_acquire_or_renew()
-    await elector.release()
-    assert client.sent("POST") == []
-
-
-def _watched_elector(client: FakeApiClient, time: FakeTime) -> tuple[LeaderElector, list[str]]:
-    told: list[str] = []
-    observers = ElectionObservers(on_restored=lambda: told.append("restored"))
-    options = LeaderElectionOptions(identity="me")
-    return LeaderElector(client, options, time.clock, observers), told
-
-
-async def test_a_candidate_that_reads_an_older_lease_tells_that_the_server_was_restored() -> None:
-    older = _lease("other", "then", "7")
-    client = FakeApiClient(get=[_lease("other", "now", "9"), older, older])
-    elector, told = _watched_elector(client, FakeTime())
-    await elector.try_acquire_or_renew()
-    assert told == []
-    await elector.try_acquire_or_renew()
-    assert told == ["restored"]
-
-
-async def test_one_answer_from_the_past_does_not_show_that_the_server_was_restored() -> None:
-    """As from a proxy or a server that lags behind; a restored server answers the same again."""
-    old, new = _lease("me", "then", "6"), _lease("me", "now", "9")
-    client = FakeApiClient(get=[old, old, new], put=[new, _lease("me", "later", "11")])
-    elector, told = _watched_elector(client, FakeTime())
-    assert await elector.try_acquire_or_renew()
-    assert await elector.try_acquire_or_renew()
-    assert (told, elector.may_write(), elector.lease_version) == ([], True, 11)
-
-
-async def test_a_leader_that_reads_an_older_lease_stops_writing_and_leaves_it_to_be_seen() -> None:
-    leases = [_lease("me", "then", "6")] * 3
-    client = FakeApiClient(get=leases, put=[_lease("me", "now", "9")])
-    elector, told = _watched_elector(client, FakeTime())
-    assert await elector.try_acquire_or_renew()
-    assert elector.may_write()
-    assert not await elector.try_acquire_or_renew()
-    await elector.release()
-    assert (told, elector.may_write()) == (["restored"], False)
-    assert len(client.sent("PUT")) == 1
-
-
-async def test_the_log_tells_the_life_of_a_leader() -> None:
-    refused = ApiError(503, "ServiceUnavailable", "try later")
-    client = FakeApiClient(get=[_lease("me"), refused], put=[_lease("me")])
-    elector = _elector(client, FakeTime())
-    with capture_logs() as lines:
-        await elector.acquire()
-        await elector.renew()
-    failed = {"event": "lease not renewed", "error": str(refused)}
-    assert lines[:3] == [
-        {"event": "waiting for the lease", "lease": "stowage", "log_level": "info"},
-        {"event": "became leader", "identity": "me", "log_level": "info"},
-        {**failed, "log_level": "warning"},
-    ]
-    assert lines[-1] == {"event": "lost the lease", "identity": "me", "log_level": "error"}
-    assert lines[3:-1]
-    assert all(line == {**failed, "log_level": "debug"} for line in lines[3:-1])
-
-
-async def test_failures_to_renew_are_logged_as_warnings_once_a_minute() -> None:
-    client, time = FakeApiClient(get=[ApiError(503)]), FakeTime()
-    elector = _elector(client, time)
-    levels = []
-    for pause_s in (0.0, 59.9, 0.1, 60.0):
-        time.now += pause_s
-        with capture_logs() as lines:
-            await elector.try_acquire_or_renew()
-        levels += [line["log_level"] for line in lines]
-    assert levels == ["warning", "debug", "warning", "warning"]
-
-
-async def test_a_lease_that_cannot_be_released_is_logged() -> None:
-    client = FakeApiClient(get=[_lease("me")], put=[_lease("me"), ApiError(403, "", "no right")])
-    elector = _elector(client, FakeTime())
-    await elector.acquire()
-    with capture_logs() as lines:
-        await elector.release()
-    assert lines == [
-        {"event": "lease not released", "error": "403: no right", "log_level": "warning"}
-    ]

@@ -110,7 +110,7 @@ def test_any_added_node_requeues_a_pod_with_a_node_name() -> None:
 
 
 def port(number: int, protocol: str = "TCP", ip: str = "") -> ContainerPort:
-    return ContainerPort(container_port=80, host_port=number, protocol=protocol, host_ip=ip)
+    return ContainerPort(host_port=number, protocol=protocol, host_ip=ip)
 
 
 @pytest.mark.parametrize(

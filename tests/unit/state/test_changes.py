@@ -32,8 +32,8 @@ NONE = ActionType(0)
             ActionType.UPDATE_NODE_CONDITION,
         ),
         (
-            {"conditions": (Condition("Ready", "True", last_transition_time="1"),)},
-            {"conditions": (Condition("Ready", "True", last_transition_time="2"),)},
+            {"conditions": (Condition("Ready", "True", message="1"),)},
+            {"conditions": (Condition("Ready", "True", message="2"),)},
             NONE,
         ),
         ({}, {"declared_features": ["F"]}, ActionType.UPDATE_NODE_DECLARED_FEATURE),

@@ -80,3 +80,4 @@ def test_the_error_names_an_unknown_workload() -> None:
     outcome = CliRunner().invoke(app, ["bench", "core", "--nodes", "100", "--workload", "bulky"])
     assert outcome.exit_code == 2
     assert "bulky" in outcome.output
+    assert "large-gangs" in outcome.output

@@ -8,7 +8,7 @@ from stowage.api.config.legacy_algorithms import PREDICATES, PRIORITIES, SERVICE
 from stowage.api.decoding.suggestion import did_you_mean
 
 _FIT = "NodeResourcesFit with scoringStrategy.type"
-_REMOVED: Mapping[str, str] = {
+REPLACEMENTS: Mapping[str, str] = {
     # Predicates and priorities that are an argument of a plugin, or later than 1.12.
     "CheckNodeLabelPresence": "NodeLabel with presentLabels or absentLabels",
     "CheckServiceAffinity": "ServiceAffinity with affinityLabels",
@@ -27,6 +27,7 @@ _REMOVED: Mapping[str, str] = {
     "NodeResourcesMostAllocated": f"{_FIT}: MostAllocated",
     "RequestedToCapacityRatio": f"{_FIT}: RequestedToCapacityRatio",
 }
+"""Name -> what to use instead, beyond `PREDICATES` and `PRIORITIES`."""
 
 
 def replacement(name: str) -> str | None:
@@ -36,8 +37,8 @@ def replacement(name: str) -> str | None:
         >>> replacement("GeneralPredicates")
         'NodeResourcesFit, NodeName, NodePorts and NodeAffinity'
     """
-    if name in _REMOVED:
-        return _REMOVED[name]
+    if name in REPLACEMENTS:
+        return REPLACEMENTS[name]
     if name in PRIORITIES:
         return PRIORITIES[name]
     *others, last = PREDICATES.get(name, (None,))
@@ -48,8 +49,3 @@ def known_plugin_hint(name: str, known: Iterable[str]) -> str:
     """What follows "the name of a known plugin": what replaces a name, or is most alike."""
     instead = replacement(name)
     return did_you_mean(name, known) if instead is None else f"; {name}: use {instead}"
-
-
-def removed_names() -> frozenset[str]:
-    """All names with a replacement, and those of predicates and priorities that are plugins."""
-    return frozenset((*_REMOVED, *PREDICATES, *PRIORITIES))

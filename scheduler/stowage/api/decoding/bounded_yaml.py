@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 from yaml.composer import Composer
 from yaml.constructor import SafeConstructor
-from yaml.cyaml import CParser  # type: ignore[attr-defined]
+from yaml.cyaml import CParser  # type: ignore[attr-defined]  # not in the stubs
 from yaml.resolver import Resolver
 
 MAX_VALUES = 500_000

@@ -264,12 +264,12 @@ def _object_decoder(kind: type[StructT]) -> msgspec.json.Decoder[StructT]:
 
 @cache
 def _watch_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[WatchEvent[ObjectT]]:
-    return msgspec.json.Decoder(WatchEvent[kind], dec_hook=_custom)  # type: ignore[valid-type]
+    return msgspec.json.Decoder(WatchEvent[kind], dec_hook=_custom)  # type: ignore[valid-type]  # msgspec takes a type made here
 
 
 @cache
 def _list_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[_ListPage[ObjectT]]:
-    return msgspec.json.Decoder(_ListPage[kind], dec_hook=_custom)  # type: ignore[valid-type]
+    return msgspec.json.Decoder(_ListPage[kind], dec_hook=_custom)  # type: ignore[valid-type]  # msgspec takes a type made here
 
 
 def _custom(kind: type[CustomObject], content: dict[str, Any]) -> CustomObject:

@@ -82,7 +82,6 @@ class Condition(ApiStruct, frozen=True):
     status: str = ""
     reason: str = ""
     message: str = ""
-    last_transition_time: str | None = None
     observed_generation: Int64 = 0
 
 

@@ -32,7 +32,6 @@ class ResourceRequirements(ApiStruct, frozen=True):
 class ContainerPort(ApiStruct, frozen=True):
     """A port; scheduling reads those with a ``host_port``."""
 
-    container_port: Int64 = 0
     host_port: Int64 = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = ""
@@ -78,8 +77,6 @@ class PodAffinityTerm(ApiStruct, frozen=True):
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
-    match_label_keys: tuple[str, ...] = ()
-    mismatch_label_keys: tuple[str, ...] = ()
 
 
 class WeightedPodAffinityTerm(ApiStruct, frozen=True):
@@ -155,7 +152,6 @@ class PodSpec(ApiStruct, frozen=True):
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
     priority: Int64 | None = None
-    priority_class_name: str = ""
     preemption_policy: str | None = None
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None

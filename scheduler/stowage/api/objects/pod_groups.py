@@ -55,7 +55,6 @@ class PodGroupSpec(ApiStruct, frozen=True):
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
     disruption_mode: str | None = None
     priority: Int64 | None = None
-    priority_class_name: str = ""
 
 
 class PodGroupStatus(ApiStruct, frozen=True):

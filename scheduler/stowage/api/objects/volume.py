@@ -55,7 +55,6 @@ class ISCSIVolumeSource(ApiStruct, frozen=True):
     """An iSCSI disk, in a pod or a persistent volume."""
 
     iqn: str = ""
-    lun: Int64 = 0
     read_only: bool = False
 
 

@@ -154,13 +154,6 @@ def compile_preferred_terms(terms: Iterable[PreferredSchedulingTerm]) -> tuple[P
     return compiled
 
 
-def preferred_terms_score(
-    terms: Iterable[PreferredTerm], labels: Mapping[str, str], node_name: str
-) -> int:
-    """The sum of the weights of the terms that match a node."""
-    return sum(each.weight for each in terms if each.term.matches(labels, node_name))
-
-
 def _is_empty(term: NodeSelectorTerm) -> bool:
     return not term.match_expressions and not term.match_fields
 

@@ -24,7 +24,7 @@ def guard_of(expected: Type) -> Guard | None:
         return None
     found = _CLASSES.get(expected.name)
     if found is None:  # a type of which there are no values here
-        return lambda value: False  # noqa: ARG005
+        return lambda _value: False
     guards = [guard_of(part) for part in expected.parameters]
     if expected.kind is Kind.LIST and guards[0] is not None:
         return _list_guard(guards[0])

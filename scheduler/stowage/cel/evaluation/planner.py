@@ -99,7 +99,7 @@ def plan_program(root: Node) -> Program:
 
 
 def _constant(value: Any) -> Plan:
-    return Plan(lambda frame: value, constant=(value,))  # noqa: ARG005
+    return Plan(lambda _frame: value, constant=(value,))
 
 
 def _of_path(path: Path) -> Plan:
@@ -263,9 +263,9 @@ class _Planner:
     def _initial(self, node: Comprehension) -> Run:
         """The initial value; lists and maps that the loop fills are made anew each time."""
         if node.accumulator == tree.ACCUMULATOR and isinstance(node.initial, ListLiteral):
-            return lambda frame: []  # noqa: ARG005
+            return lambda _frame: []
         if node.accumulator == tree.ACCUMULATOR and isinstance(node.initial, MapLiteral):
-            return lambda frame: CelMap({})  # noqa: ARG005
+            return lambda _frame: CelMap({})
         return self.plan(node.initial).run
 
     def _slot(self) -> int:

@@ -184,7 +184,7 @@ def _scientific(value: Any, precision: int) -> str:
     if not math.isfinite(number):
         return _special(number)
     mantissa, _, exponent = f"{number:.{precision}e}".partition("e")
-    return f"{mantissa}\u202f×\u202f10{exponent.lstrip('+').translate(_SUPERSCRIPTS)}"  # noqa: RUF001
+    return f"{mantissa}\u202f×\u202f10{exponent.lstrip('+').translate(_SUPERSCRIPTS)}"  # noqa: RUF001 - as cel-go writes it
 
 
 def _in_base(kind: str, clause: str) -> Callable[[Any, int], str]:

@@ -17,7 +17,7 @@ from stowage.cli.simulate.experiment_flags import (
     experiment_failures_reported,
     run_with_progress,
 )
-from stowage.cli.simulate.openb_input import read_experiments
+from stowage.cli.simulate.openb_input import NodesFile, PodsFiles, read_experiments
 from stowage.cli.simulate.openb_output import (
     csv_of,
     order_of_result,
@@ -29,18 +29,8 @@ from stowage.cli.terminal import terminal
 
 @takes_flag_groups
 def simulate_openb(
-    nodes: Annotated[
-        Path, typer.Option(dir_okay=False, metavar="NODES.csv", help="The nodes of the trace.")
-    ],
-    pods: Annotated[
-        list[Path],
-        typer.Option(
-            dir_okay=False,
-            metavar="PODS.csv",
-            help="The pods of the trace, which is named after the file; may be repeated, for "
-            "several traces with the same nodes.",
-        ),
-    ],
+    nodes: NodesFile,
+    pods: PodsFiles,
     policies: Annotated[
         str,
         typer.Option(

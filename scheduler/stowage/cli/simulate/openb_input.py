@@ -1,9 +1,10 @@
-"""Reads the files and policies of ``stowage simulate openb``."""
+"""Reads the files and policies of ``stowage simulate openb``, and the files of ``tune openb``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated, TypeAlias
 
 import typer
 from rich.console import Console
@@ -16,6 +17,19 @@ from stowage.cli.imports import garbage_collection_paused
 from stowage.cli.simulate.openb_policies import read_openb_policies
 from stowage.experiments.experiment import fingerprint_of
 from stowage.experiments.workload_experiment import plugin_versions
+
+NodesFile: TypeAlias = Annotated[
+    Path, typer.Option(dir_okay=False, metavar="NODES.csv", help="The nodes of the trace.")
+]
+PodsFiles: TypeAlias = Annotated[
+    list[Path],
+    typer.Option(
+        dir_okay=False,
+        metavar="PODS.csv",
+        help="The pods of the trace, which is named after the file; may be repeated, for several "
+        "traces with the same nodes.",
+    ),
+]
 
 _PREFIX = "openb_pod_list_"
 

@@ -15,7 +15,7 @@ from stowage.cli.flag_groups import takes_flag_groups
 from stowage.cli.lazy_commands import single_command_app
 from stowage.cli.simulate.command import parse_seeds
 from stowage.cli.simulate.experiment_flags import RunningFlags
-from stowage.cli.simulate.openb_input import read_traces
+from stowage.cli.simulate.openb_input import NodesFile, PodsFiles, read_traces
 from stowage.cli.simulate.openb_policies import PACKAGE
 from stowage.cli.terminal import terminal
 from stowage.cli.tune.answer import search_and_answer
@@ -49,17 +49,8 @@ class OpenbSearchFlags(SearchFlags, frozen=True):
 
 @takes_flag_groups
 def tune_openb(
-    nodes: Annotated[
-        Path, typer.Option(dir_okay=False, metavar="NODES.csv", help="The nodes of the trace.")
-    ],
-    pods: Annotated[
-        list[Path],
-        typer.Option(
-            dir_okay=False,
-            metavar="PODS.csv",
-            help="The pods of the trace; may be repeated, for several traces with the same nodes.",
-        ),
-    ],
+    nodes: NodesFile,
+    pods: PodsFiles,
     objective: Annotated[
         list[OpenbObjective] | None,
         SEARCH.option(

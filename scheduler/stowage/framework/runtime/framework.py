@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar
 
 from stowage.api.config.feature_gates import FeatureGates
 from stowage.api.instructions import BindPod, BindVolumes
@@ -12,18 +12,8 @@ from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework.cycle_state import CycleState, PreparedCycle
 from stowage.framework.diagnosis import Diagnosis
 from stowage.framework.extension_points import (
-    BindPlugin,
     EventRegistration,
-    FilterPlugin,
-    PermitPlugin,
-    PostBindPlugin,
-    PostFilterPlugin,
     PreBindPlugin,
-    PreFilterPlugin,
-    PreScorePlugin,
-    QueueSortPlugin,
-    ReservePlugin,
-    ScorePlugin,
     SnapshotReader,
     StagedPreBindPlugin,
 )
@@ -49,6 +39,7 @@ from stowage.framework.runtime.filter_run import FilterRun
 from stowage.framework.runtime.gating import Gating
 from stowage.framework.runtime.nominated_filter import overrule_nominated
 from stowage.framework.runtime.nominated_pods import NO_NOMINATIONS, NominatedPods, Nominations
+from stowage.framework.runtime.point_plugins import PointPlugins
 from stowage.framework.runtime.post_filter_run import PostFilterOutcome, run_post_filter_plugins
 from stowage.framework.runtime.pre_filter_run import PASSED, run_pre_filter_plugins
 from stowage.framework.runtime.pre_score_run import run_pre_score_plugins
@@ -90,50 +81,36 @@ class Framework:
             profile.instances.values()
         )
         self.gating = Gating(profile)
-        points = profile.plugins
-        queue_sort = cast("QueueSortPlugin", points[ExtensionPoint.QUEUE_SORT][0])
-        self.sort_key = queue_sort.sort_key
+        self._plugins = plugins = PointPlugins.of(profile)
+        self.sort_key = plugins.queue_sort.sort_key
         # If the sort key of an out-of-tree plugin is invalid, PreFilter fails with its error.
-        self._unsortable = getattr(queue_sort, "unsortable", None)
-        self._queue_sort_name = queue_sort.name
-        self._pre_filter = cast("tuple[PreFilterPlugin, ...]", points[ExtensionPoint.PRE_FILTER])
-        self._post_filter = cast("tuple[PostFilterPlugin, ...]", points[ExtensionPoint.POST_FILTER])
-        self._pre_score = cast("tuple[PreScorePlugin, ...]", points[ExtensionPoint.PRE_SCORE])
-        self._reserve = cast("tuple[ReservePlugin, ...]", points[ExtensionPoint.RESERVE])
-        self._permit = cast("tuple[PermitPlugin, ...]", points[ExtensionPoint.PERMIT])
-        self._pre_bind = cast(
-            "tuple[PreBindPlugin | StagedPreBindPlugin, ...]", points[ExtensionPoint.PRE_BIND]
-        )
+        self._unsortable = getattr(plugins.queue_sort, "unsortable", None)
         self._staged = {
-            each.name: each for each in self._pre_bind if implements(each, StagedPreBindPlugin)
+            each.name: each for each in plugins.pre_bind if implements(each, StagedPreBindPlugin)
         }
-        self._bind = cast("tuple[BindPlugin, ...]", points[ExtensionPoint.BIND])
-        self._post_bind = cast("tuple[PostBindPlugin, ...]", points[ExtensionPoint.POST_BIND])
-        filters = cast("tuple[FilterPlugin, ...]", points[ExtensionPoint.FILTER])
         self._filters = FilterRun(
-            filters,
+            plugins.filter,
             ClassCache(class_cache_size),
             counts_all=profile.always_check_all_predicates,
         )
-        scorers = cast("tuple[ScorePlugin, ...]", points[ExtensionPoint.SCORE])
-        self._scorers = ScoreRun(scorers, profile.weights, ClassCache(class_cache_size))
+        self._scorers = ScoreRun(plugins.score, profile.weights, ClassCache(class_cache_size))
         self._ties = TieRun(profile.ties)
         self._rejects_per_class = self._unsortable is None and all(
             each.traits.rejects_per_class
-            for each in (*self._pre_filter, *filters, *self._post_filter)
+            for each in (*plugins.pre_filter, *plugins.filter, *plugins.post_filter)
         )
         self._preempts_per_demand = self._rejects_per_class and all(
-            each.traits.reads_only_node_demand for each in self._post_filter
+            each.traits.reads_only_node_demand for each in plugins.post_filter
         )
-        self._repeats = ClassRepeats(self._pre_filter, self._pre_score)
+        self._repeats = ClassRepeats(plugins.pre_filter, plugins.pre_score)
         self._nominated = NominatedPods()
         self._placements = PlacementRun(tuple(profile.instances.values()), dict(profile.weights))
         self.evaluations = Evaluations(
             {
-                PRE_FILTER: [each.name for each in self._pre_filter],
-                FILTER: [each.name for each in filters],
-                PRE_SCORE: [each.name for each in self._pre_score],
-                SCORE: [each.name for each in scorers],
+                PRE_FILTER: [each.name for each in plugins.pre_filter],
+                FILTER: [each.name for each in plugins.filter],
+                PRE_SCORE: [each.name for each in plugins.pre_score],
+                SCORE: [each.name for each in plugins.score],
             }
         )
 
@@ -181,11 +158,11 @@ class Framework:
             self.evaluations.add(PRE_FILTER, state.skip_filter)
             return PASSED
         if self._unsortable is not None and (problem := self._unsortable(pod, 0.0)) is not None:
-            name = self._queue_sort_name
+            name = self._plugins.queue_sort.name
             failure = failed(f'running QueueSort plugin "{name}"', name, problem)
             return PreFilterOutcome(failure.status)
         run = self._timed(state, "PreFilter", run_pre_filter_plugins)
-        outcome = run(self._pre_filter, state, pod, snapshot)
+        outcome = run(self._plugins.pre_filter, state, pod, snapshot)
         code, stopped_at = outcome.status.code, ""
         if code is not Code.SUCCESS and code is not Code.UNSCHEDULABLE:
             # After Unschedulable the other plugins still run; any other failure ends the run.
@@ -259,7 +236,7 @@ class Framework:
     ) -> PostFilterOutcome:
         """Run PostFilter for a pod without a feasible node."""
         run = self._timed(state, "PostFilter", run_post_filter_plugins)
-        return run(self._post_filter, state, pod, snapshot, diagnosis)
+        return run(self._plugins.post_filter, state, pod, snapshot, diagnosis)
 
     def refuses_like_its_class(self, pod: PodInfo, snapshot: Snapshot) -> bool:
         """Whether the rejection of one pod of a class holds for this pod too.
@@ -325,7 +302,7 @@ class Framework:
             self.evaluations.add(PRE_SCORE, state.skip_score)
             return SUCCESS
         status = self._timed(state, "PreScore", run_pre_score_plugins)(
-            self._pre_score, state, pod, nodes
+            self._plugins.pre_score, state, pod, nodes
         )
         if status.is_success:
             self.evaluations.add(PRE_SCORE, state.skip_score)
@@ -366,7 +343,7 @@ class Framework:
     def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> ReserveOutcome:
         """Run Reserve; if it fails, all plugins have been unreserved."""
         run = self._timed(state, "Reserve", binding_run.run_reserve_plugins)
-        return run(self._reserve, state, pod, node_name)
+        return run(self._plugins.reserve, state, pod, node_name)
 
     def run_unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Run Unreserve.
@@ -375,17 +352,17 @@ class Framework:
             PluginFailed: A plugin raised; the others have run.
         """
         run = self._timed(state, "Unreserve", binding_run.run_unreserve_plugins)
-        run(self._reserve, state, pod, node_name)
+        run(self._plugins.reserve, state, pod, node_name)
 
     def run_permit(self, state: CycleState, pod: PodInfo, node_name: str) -> PermitOutcome:
         """Run Permit: accept, reject or wait."""
         run = self._timed(state, "Permit", binding_run.run_permit_plugins)
-        return run(self._permit, state, pod, node_name)
+        return run(self._plugins.permit, state, pod, node_name)
 
     def plan_pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> PreBindPlan:
         """Run PreBindPreFlight: the PreBind plugins that have work to do."""
         run = self._timed(state, "PreBindPreFlight", binding_run.plan_pre_bind, _code_of_plan)
-        return run(self._pre_bind, state, pod, node_name)
+        return run(self._plugins.pre_bind, state, pod, node_name)
 
     async def run_pre_bind(
         self, state: CycleState, pod: PodInfo, node_name: str, plugins: Sequence[str]
@@ -393,7 +370,7 @@ class Framework:
         """Run PreBind of these plugins; the operator awaits it outside the cycle."""
         working = [
             plugin
-            for plugin in self._pre_bind
+            for plugin in self._plugins.pre_bind
             if plugin.name in plugins and implements(plugin, PreBindPlugin)
         ]
         if state.timings is None:
@@ -421,7 +398,7 @@ class Framework:
         Raises:
             PluginFailed: A plugin raised, or none binds the pod.
         """
-        return binding_run.run_bind_plugins(self._bind, state, pod, node_name)
+        return binding_run.run_bind_plugins(self._plugins.bind, state, pod, node_name)
 
     def nomination_problems(self, nominated: Nominations, snapshot: Snapshot) -> Iterator[str]:
         """Differences between the columns of nominated pods and the nominations; for invariants."""
@@ -438,7 +415,7 @@ class Framework:
             PluginFailed: A plugin raised; the others have run.
         """
         run = self._timed(state, "PostBind", binding_run.run_post_bind_plugins)
-        run(self._post_bind, state, pod, node_name)
+        run(self._plugins.post_bind, state, pod, node_name)
 
     def _timed(
         self,

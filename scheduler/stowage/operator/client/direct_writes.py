@@ -99,7 +99,7 @@ class DirectWrites:
         self._headers = {"Host": host, "Accept": "application/json", **headers}
         self._heads.clear()
 
-    async def send(self, write: Write, timeout: aiohttp.ClientTimeout) -> Answer:  # noqa: ASYNC109
+    async def send(self, write: Write, timeout: aiohttp.ClientTimeout) -> Answer:  # noqa: ASYNC109 - as of aiohttp
         """Send a write; returns the answer once it is complete.
 
         Raises:
@@ -154,7 +154,7 @@ class DirectWrites:
         self._kept = connection
         self._kept_at = self._now()
 
-    async def _connect(self, timeout: aiohttp.ClientTimeout) -> aiohttp.connector.Connection:  # noqa: ASYNC109
+    async def _connect(self, timeout: aiohttp.ClientTimeout) -> aiohttp.connector.Connection:  # noqa: ASYNC109 - as of aiohttp
         try:
             return await self._connector.connect(self._target, [], timeout)
         except TimeoutError as error:

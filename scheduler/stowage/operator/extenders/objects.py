@@ -123,7 +123,7 @@ class ExtenderObjects:
         extenders: The configured extenders; they decide which objects are kept in memory.
 
     Attributes:
-        pods: Pending pods by UID, decoded by Kopf; None if they are not kept.
+        pods: Pending pods by UID, as the API server sent them; None if they are not kept.
         nodes: All nodes by name; None if they are not kept.
         assigned_pods: All assigned pods by UID; None if they are not kept.
     """

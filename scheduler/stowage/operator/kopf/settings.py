@@ -74,10 +74,10 @@ class NoMemory(ResourceMemories):
 class _NoDiffBase(kopf.DiffBaseStorage):
     """Kopf stores no last-seen state: no handler needs the difference."""
 
-    def build(self, *, body: Any, extra_fields: Any = None) -> Any:  # noqa: ARG002
+    def build(self, *, body: Any, extra_fields: Any = None) -> Any:  # noqa: ARG002 - Kopf's signature
         return {}
 
-    def fetch(self, *, body: Any) -> Any:  # noqa: ARG002
+    def fetch(self, *, body: Any) -> Any:  # noqa: ARG002 - Kopf's signature
         return None
 
     def store(self, *, body: Any, patch: Any, essence: Any) -> None:
@@ -87,7 +87,7 @@ class _NoDiffBase(kopf.DiffBaseStorage):
 class _NoProgress(kopf.ProgressStorage):
     """Kopf stores no handler progress: event handlers have none."""
 
-    def fetch(self, *, key: Any, body: Any) -> Any:  # noqa: ARG002
+    def fetch(self, *, key: Any, body: Any) -> Any:  # noqa: ARG002 - Kopf's signature
         return None
 
     def store(self, *, key: Any, record: Any, body: Any, patch: Any) -> None:

@@ -1,8 +1,9 @@
 """The metrics: definitions, collection and exposition.
 
-`definitions` has name, help, labels and buckets of every metric; kube-scheduler's are exactly its
-own. `Metrics` counts in plain dicts and lists on the scheduling path, and the collectors make
-Prometheus' metric families at each scrape. The other collectors read the state of their parts.
+`definitions` has name, help, labels and buckets of the metrics of kube-scheduler, `own_definitions`
+those of Stowage alone. `Metrics` counts in plain dicts and lists on the scheduling path, and the
+collectors make Prometheus' metric families at each scrape. The other collectors read the state of
+their parts.
 
 `stowage.operator.app` makes the collectors; the dispatcher, the engine and the API client report to
 `Metrics`.

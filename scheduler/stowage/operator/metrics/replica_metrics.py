@@ -14,7 +14,7 @@ from stowage.api.config.feature_gates import FeatureGates
 from stowage.operator.client.connection import Connection
 from stowage.operator.decisions.log import DecisionLog
 from stowage.operator.leader_election import LeaderElector
-from stowage.operator.metrics import definitions
+from stowage.operator.metrics import definitions, own_definitions
 from stowage.operator.metrics.families import family_of
 from stowage.operator.serving.serving_certificate import ServingCertificate
 from stowage.operator.watch.pending_pods import PendingPods
@@ -55,16 +55,16 @@ class ReplicaMetrics(Collector):
                 [((self._elector.lease_name,), is_leader)],
             )
         num_unfinished = self._num_unfinished_bindings()
-        yield family_of(definitions.UNFINISHED_BINDINGS, [((), num_unfinished)])
+        yield family_of(own_definitions.UNFINISHED_BINDINGS, [((), num_unfinished)])
         # A binding cycle, which is a goroutine in kube-scheduler.
         yield family_of(definitions.GOROUTINES, [(("binding",), num_unfinished)])
         validations = (((result,), count) for result, count in self._validation_counts().items())
-        yield family_of(definitions.STATE_VALIDATIONS, validations)
-        yield family_of(definitions.BUILD_INFO, [(_build_info(), 1)])
+        yield family_of(own_definitions.STATE_VALIDATIONS, validations)
+        yield family_of(own_definitions.BUILD_INFO, [(_build_info(), 1)])
 
 
 def _build_info() -> tuple[str, str, str]:
-    """The labels of `definitions.BUILD_INFO`."""
+    """The labels of `own_definitions.BUILD_INFO`."""
     system = f"{platform.system().lower()}/{platform.machine()}"
     return metadata.version("stowage"), platform.python_version(), system
 
@@ -121,13 +121,13 @@ class ReflectorMetrics(Collector):
         reflectors = self._reflectors()
         paths = [(each.path,) for each in reflectors]
         for definition, counts in (
-            (definitions.REFLECTOR_LISTS, [each.num_lists for each in reflectors]),
-            (definitions.REFLECTOR_FAILURES, [each.num_failures for each in reflectors]),
+            (own_definitions.REFLECTOR_LISTS, [each.num_lists for each in reflectors]),
+            (own_definitions.REFLECTOR_FAILURES, [each.num_failures for each in reflectors]),
         ):
             yield family_of(definition, zip(paths, counts, strict=True))
         silences = [(path, each.idle_s) for path, each in zip(paths, reflectors, strict=True)]
         silences.append(((PENDING_PODS_PATH,), self._pending_pods.idle_s))
-        yield family_of(definitions.WATCH_SILENCE, silences)
+        yield family_of(own_definitions.WATCH_SILENCE, silences)
 
 
 class ExtenderMetrics(Collector):
@@ -139,7 +139,7 @@ class ExtenderMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Make the metric family; the registry calls it."""
         counts = (((url,), count) for url, count in self._failure_counts().items())
-        yield family_of(definitions.EXTENDER_FAILURES, counts)
+        yield family_of(own_definitions.EXTENDER_FAILURES, counts)
 
 
 class CertificateMetrics(Collector):
@@ -150,7 +150,7 @@ class CertificateMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Make the metric family; the registry calls it."""
-        yield family_of(definitions.CERTIFICATE_EXPIRY, [((), self._certificate.expires_at)])
+        yield family_of(own_definitions.CERTIFICATE_EXPIRY, [((), self._certificate.expires_at)])
 
 
 class RecordingMetrics(Collector):
@@ -162,8 +162,8 @@ class RecordingMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Make the metric families; the registry calls it."""
         recorder = self._recorder
-        yield family_of(definitions.RECORDING_ACTIVE, [((), float(recorder.is_recording))])
-        yield family_of(definitions.RECORDING_BYTES, [((), float(recorder.num_bytes))])
+        yield family_of(own_definitions.RECORDING_ACTIVE, [((), float(recorder.is_recording))])
+        yield family_of(own_definitions.RECORDING_BYTES, [((), float(recorder.num_bytes))])
 
 
 class DecisionLogMetrics(Collector):
@@ -175,5 +175,5 @@ class DecisionLogMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Make the metric families; the registry calls it."""
         counts = [(("written",), self._log.num_written), (("dropped",), self._log.num_dropped)]
-        yield family_of(definitions.DECISIONS_LOGGED, counts)
-        yield family_of(definitions.DECISION_LOG_FAILING, [((), float(self._log.is_failing))])
+        yield family_of(own_definitions.DECISIONS_LOGGED, counts)
+        yield family_of(own_definitions.DECISION_LOG_FAILING, [((), float(self._log.is_failing))])

@@ -20,7 +20,7 @@ from stowage.api.instructions import (
 )
 from stowage.engine import Engine
 from stowage.operator.client.api_client import SentRequest
-from stowage.operator.metrics import definitions
+from stowage.operator.metrics import definitions, own_definitions
 from stowage.operator.metrics.families import CounterVec, HistogramVec, Labels, family_of
 
 SCHEDULED = "scheduled"
@@ -240,13 +240,13 @@ class Metrics(Collector):
             self._after_flush,
         ):
             yield vec.family()
-        yield family_of(definitions.PROBLEMS, [((), self._num_problems)])
-        yield family_of(definitions.EVENTS_DROPPED, [((), self._dropped_events())])
+        yield family_of(own_definitions.PROBLEMS, [((), self._num_problems)])
+        yield family_of(own_definitions.EVENTS_DROPPED, [((), self._dropped_events())])
         if self._engine is not None:
             yield from _engine_families(self._engine)
             oldest = self._engine.oldest_attempt_at()
             waited_s = 0.0 if oldest is None else self._monotonic() - oldest
-            yield family_of(definitions.OLDEST_PENDING_POD, [((), waited_s)])
+            yield family_of(own_definitions.OLDEST_PENDING_POD, [((), waited_s)])
 
 
 def _engine_families(engine: Engine) -> Iterator[Metric]:
@@ -256,7 +256,7 @@ def _engine_families(engine: Engine) -> Iterator[Metric]:
         (definitions.CACHE_SIZE, engine.cache_counts()),
         (definitions.INFLIGHT_EVENTS, engine.in_flight_event_counts()),
         (definitions.VOLUME_STAGE_ERRORS, engine.volume_error_counts()),
-        (definitions.PLUGIN_FAILURES, engine.plugin_failure_counts()),
+        (own_definitions.PLUGIN_FAILURES, engine.plugin_failure_counts()),
     ):
         yield family_of(definition, (((label,), count) for label, count in counts.items()))
     yield family_of(definitions.QUEUE_INCOMING_PODS, engine.incoming_counts().items())

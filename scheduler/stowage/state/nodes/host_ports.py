@@ -139,3 +139,8 @@ class HostPorts:
             for port, by_ip in self._counts.items()
         }
         return twin
+
+
+def ports_conflict(one: HostPort, other: HostPort) -> bool:
+    """Whether two host ports conflict (``HostPortInfo.CheckConflict``)."""
+    return one[1:] == other[1:] and (one[0] == other[0] or ANY_IP in (one[0], other[0]))

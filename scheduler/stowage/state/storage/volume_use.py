@@ -153,7 +153,7 @@ class VolumeUse:
                 if counts and conflicts is None:
                     conflicts = np.zeros(self._num_rows, dtype=np.int64)
                 for row, count in counts.items():
-                    conflicts[row] += count  # type: ignore[index]
+                    conflicts[row] += count  # type: ignore[index]  # made above
         return conflicts
 
     def grow(self, num_rows: int) -> None:

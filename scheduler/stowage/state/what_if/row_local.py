@@ -18,7 +18,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from stowage.state.arrays import BoolArray, Int64Array
-from stowage.state.pods.pod_class import ANY_IP, HostPort, PodClass
+from stowage.state.nodes.host_ports import ports_conflict
+from stowage.state.pods.pod_class import HostPort, PodClass
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.pods.ranked_rows import RankedRows
 from stowage.state.snapshot import NodeView, Snapshot
@@ -198,11 +199,6 @@ def _has_port(port: HostPort, pod_class: PodClass, _terminating: bool) -> int:
 
 def _has_one_of(wanted: Sequence[HostPort], pod_class: PodClass, _terminating: bool) -> int:
     return any(ports_conflict(port, other) for port in pod_class.host_ports for other in wanted)
-
-
-def ports_conflict(one: HostPort, other: HostPort) -> bool:
-    """Whether two host ports conflict (``HostPortInfo.CheckConflict``)."""
-    return one[1:] == other[1:] and (one[0] == other[0] or ANY_IP in (one[0], other[0]))
 
 
 def _usage(snapshot: Snapshot, rows: Int64Array) -> Int64Array:

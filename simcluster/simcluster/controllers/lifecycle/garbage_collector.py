@@ -28,7 +28,7 @@ class _Owner(msgspec.Struct):
 class _Metadata(msgspec.Struct):
     uid: str = ""
     ownerReferences: list[_Owner] | None = None  # noqa: N815 - as the API writes it
-    deletionTimestamp: str | None = None  # noqa: N815
+    deletionTimestamp: str | None = None  # noqa: N815 - as above
 
 
 class _Brief(msgspec.Struct):

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from stowage.api.config.legacy_algorithms import PREDICATES, PRIORITIES
 from stowage.api.config.loading import (
     InvalidConfiguration,
     KubeSchedulerProfile,
@@ -14,11 +15,11 @@ from stowage.api.config.loading import (
     PluginSets,
     PluginSetting,
 )
-from stowage.api.config.removed_names import known_plugin_hint, removed_names, replacement
+from stowage.api.config.removed_names import REPLACEMENTS, known_plugin_hint, replacement
 from stowage.framework import build_profile
 from stowage.plugins import in_tree_registry
 
-GONE = sorted(removed_names() - set(in_tree_registry()))
+GONE = sorted({*REPLACEMENTS, *PREDICATES, *PRIORITIES} - set(in_tree_registry()))
 
 
 @pytest.mark.parametrize("name", GONE)

@@ -12,7 +12,6 @@ from stowage.api.values.node_affinity import (
     NodeTerms,
     compile_node_selector,
     compile_preferred_terms,
-    preferred_terms_score,
     required_node_affinity,
 )
 
@@ -87,7 +86,7 @@ def test_required_affinity_without_terms_matches_no_node() -> None:
     assert not required_node_affinity(pod.spec).matches({}, "n")
 
 
-def test_weights_of_preferred_terms_add_up_and_terms_of_weight_zero_are_skipped() -> None:
+def test_preferred_terms_without_weight_or_requirements_are_dropped() -> None:
     terms = compile_preferred_terms(
         [
             PreferredSchedulingTerm(10, SSD),
@@ -96,8 +95,10 @@ def test_weights_of_preferred_terms_add_up_and_terms_of_weight_zero_are_skipped(
             PreferredSchedulingTerm(7, NodeSelectorTerm()),
         ]
     )
-    assert preferred_terms_score(terms, {"disk": "ssd"}, "n1") == 13
-    assert preferred_terms_score(terms, {}, "n2") == 0
+    assert [(each.weight, each.term.matches({"disk": "ssd"}, "n2")) for each in terms] == [
+        (10, True),
+        (3, False),
+    ]
 
 
 def test_an_invalid_preferred_term_is_an_error() -> None:

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from stowage.operator.metrics import definitions
+from stowage.operator.metrics import definitions, own_definitions
 from stowage.operator.metrics.disabled_metrics import DisabledMetrics
 from stowage.operator.metrics.families import HistogramVec, family_of
 
@@ -18,15 +18,15 @@ class _Some(Collector):
     """A counter, a gauge and a histogram."""
 
     def collect(self) -> Iterator[Metric]:
-        yield family_of(definitions.PROBLEMS, [((), 3)])
-        yield family_of(definitions.OLDEST_PENDING_POD, [((), 1.5)])
+        yield family_of(own_definitions.PROBLEMS, [((), 3)])
+        yield family_of(own_definitions.OLDEST_PENDING_POD, [((), 1.5)])
         yield HistogramVec(definitions.SCHEDULING_ALGORITHM_DURATION).family()
 
 
 ALL = {
     "disabled_metrics_total",
-    definitions.PROBLEMS.name,
-    definitions.OLDEST_PENDING_POD.name,
+    own_definitions.PROBLEMS.name,
+    own_definitions.OLDEST_PENDING_POD.name,
     definitions.SCHEDULING_ALGORITHM_DURATION.name,
 }
 
@@ -56,7 +56,7 @@ def test_a_disabled_metric_leaves_no_sample_and_is_counted() -> None:
 
 def test_a_part_of_a_name_disables_nothing() -> None:
     bucket = f"{definitions.SCHEDULING_ALGORITHM_DURATION.name}_bucket"
-    without_suffix = definitions.PROBLEMS.name.removesuffix("_total")
-    assert without_suffix != definitions.PROBLEMS.name
+    without_suffix = own_definitions.PROBLEMS.name.removesuffix("_total")
+    assert without_suffix != own_definitions.PROBLEMS.name
     names, _ = _exposed(bucket, without_suffix, "unknown")
     assert names == ALL

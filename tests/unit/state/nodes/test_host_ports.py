@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stowage.state.nodes.host_ports import HostPorts
+from stowage.state.nodes.host_ports import HostPorts, ports_conflict
 from stowage.state.pods.pod_class import HostPort
-from stowage.state.what_if.row_local import ports_conflict
 
 ALL = slice(None)
 ANY: HostPort = ("0.0.0.0", "TCP", 80)

@@ -191,10 +191,10 @@ def test_a_class_without_pods_is_removed_and_its_id_is_not_reused(classes: PodCl
 
 def test_host_ports_are_those_of_containers_and_sidecars(classes: PodClasses) -> None:
     def container(port: int, restart_policy: str = "") -> Container:
-        return Container(ports=(ContainerPort(port, port),), restart_policy=restart_policy)
+        return Container(ports=(ContainerPort(port),), restart_policy=restart_policy)
 
     pod = make_pod(
-        host_ports=[80, ContainerPort(1, 53, "10.0.0.1", "UDP"), ContainerPort(8080)],
+        host_ports=[80, ContainerPort(53, "10.0.0.1", "UDP"), ContainerPort()],
         init_containers=(container(1), container(2, "Always")),
     )
     assert class_of(pod, classes).host_ports == (

@@ -19,13 +19,17 @@ from stowage.api.decoding.decode import convert_object
 from stowage.api.objects.pod import Pod, PodSpec
 
 
+def pods() -> list[Json]:
+    """The pods of the sample, and the templates of its workloads."""
+    found = [
+        obj if obj["kind"] == "Pod" else obj.get("spec", {}).get("template")
+        for obj in sample_objects()
+    ]
+    return [pod for pod in found if pod]
+
+
 def pod_specs() -> list[PodSpec]:
-    specs = []
-    for obj in sample_objects():
-        pod = obj if obj["kind"] == "Pod" else obj.get("spec", {}).get("template")
-        if pod:
-            specs.append(convert_object(Pod, pod).spec)
-    return specs
+    return [convert_object(Pod, pod).spec for pod in pods()]
 
 
 def test_the_sample_contains_deployments_jobs_and_bare_pods() -> None:
@@ -67,7 +71,7 @@ def test_the_sample_uses_the_scheduling_fields_of_pods() -> None:
     assert any(spec.node_selector for spec in specs)
     assert any(spec.affinity for spec in specs)
     assert any(spec.topology_spread_constraints for spec in specs)
-    assert any(spec.priority_class_name for spec in specs)
+    assert any(pod["spec"].get("priorityClassName") for pod in pods())
     assert any(spec.scheduling_gates for spec in specs)
 
 

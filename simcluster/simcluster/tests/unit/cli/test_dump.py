@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from simcluster import ClusterOptions, SimulatedCluster, write_kubeconfig
@@ -22,3 +23,11 @@ async def test_nothing_is_written_if_nothing_may_be_read(tmp_path: Path) -> None
     assert "left out nodes: " in result.stderr
     assert "not written: nothing could be read" in result.stderr
     assert not file.exists()
+
+
+def test_a_refused_file_is_named_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a:cat:b.json").touch()
+    result = CliRunner().invoke(app, ["dump", "a:cat:b.json"])
+    assert result.exit_code == 1
+    assert "a:cat:b.json exists" in result.stderr
