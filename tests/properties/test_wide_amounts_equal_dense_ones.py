@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,6 @@ def test_too_little_memory_for_a_matrix_is_a_memory_error(monkeypatch: pytest.Mo
     def refuse(*_: object, **__: object) -> None:
         raise OSError("Cannot allocate memory")
 
-    monkeypatch.setattr(amounts.mmap, "mmap", refuse)
+    monkeypatch.setattr(mmap, "mmap", refuse)
     with pytest.raises(MemoryError, match="1000 x 1000 amounts: Cannot allocate memory"):
         zero_amounts(1000, 1000)

@@ -204,8 +204,8 @@ def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
             {"requests": ["r"], "matchAttribute": MODEL},
         ],
     )
-    distinct = {"constraints": [{"distinctAttribute": MODEL}]}  # so that nothing is left out
-    several = make_claim("d", *(request(f"r{index}") for index in range(5)), **distinct)
+    distinct = [{"distinctAttribute": MODEL}]  # so that nothing is left out
+    several = make_claim("d", *(request(f"r{index}") for index in range(5)), constraints=distinct)
     cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), several, claim)
     times = iter(range(10_000))
     state = CycleState(start_limit=TimeLimits(lambda: float(next(times))).start)
