@@ -69,10 +69,37 @@ CLAIMS = (
     make_claim("list", {"name": "r", "firstAvailable": LIST}),
     make_claim("no class", request("r", deviceClassName="gone")),
 )
+#: Requests that must agree, in one constraint or several, all of them or some.
+AGREEING = (
+    make_claim("pair", request("r", **BY_MODEL), request("s"), **MATCHING),
+    make_claim(
+        "some",
+        *(request(name) for name in "rst"),
+        constraints=[{"matchAttribute": "gpu.example.com/model", "requests": ["r", "s"]}],
+    ),
+    make_claim(
+        "two constraints",
+        *(request(name) for name in "rstu"),
+        constraints=[
+            {"matchAttribute": "gpu.example.com/model", "requests": ["r", "s"]},
+            {"matchAttribute": "gpu.example.com/model", "requests": ["t", "u"]},
+        ],
+    ),
+    make_claim(
+        "both attributes",
+        request("r", count=2),
+        constraints=[
+            {"matchAttribute": "gpu.example.com/model"},
+            {"matchAttribute": "gpu.example.com/numa"},
+        ],
+    ),
+)
 TEMPLATES = [
     *((each,) for each in CLAIMS),
     (CLAIMS[0], CLAIMS[2]),
     (CLAIMS[6], CLAIMS[1]),
+    *((each,) for each in AGREEING),
+    (AGREEING[0], CLAIMS[1]),
 ]
 
 
@@ -93,8 +120,11 @@ def devices(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.integers(0, 5)) == 0:
         counters = quantities({"slots": "1"})
         fields["consumesCounters"] = [{"counterSet": "set", "counters": counters}]
-    name = f"gpu-{draw(st.integers(0, 3))}"
-    return device(name, model=model, **fields)
+    made = device(f"gpu-{draw(st.integers(0, 3))}", model=model, **fields)
+    numa = draw(st.sampled_from(({"int": 0}, {"int": 1}, {"string": "0"}, {}, None)))
+    if numa is not None:
+        made["attributes"]["numa"] = numa
+    return made
 
 
 @st.composite
@@ -123,13 +153,15 @@ def slices(draw: st.DrawFn) -> ResourceSlice:
     return make_slice(node, listed, **spec)
 
 
+NUMBERS = st.integers(0, len(TEMPLATES) - 1)
+
 #: What happens: (what, details).
 CHANGES = st.one_of(
     st.tuples(st.just("slice"), slices()),
     st.tuples(st.just("slice"), slices()),
     st.tuples(st.just("no slice"), st.tuples(st.sampled_from(NODES), st.integers(0, 2))),
-    st.tuples(st.just("reserve"), st.tuples(st.integers(0, 11), st.sampled_from(NODES))),
-    st.tuples(st.just("release"), st.integers(0, 11)),
+    st.tuples(st.just("reserve"), st.tuples(NUMBERS, st.sampled_from(NODES))),
+    st.tuples(st.just("release"), NUMBERS),
     st.tuples(st.just("label"), st.tuples(st.sampled_from(NODES), st.sampled_from(("z0", "z1")))),
     st.tuples(
         st.just("class"), st.sampled_from(("", 'device.attributes["gpu.example.com"].model == "x"'))

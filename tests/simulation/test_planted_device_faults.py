@@ -12,7 +12,7 @@ from stowage.operator.watch.reflector import Reflector
 from stowage.operator.writers.claim_releaser import ClaimReleaser
 from stowage.operator.writers.claim_writer import ClaimWriter
 from stowage.plugins.dynamic_resources import allocator
-from stowage.plugins.dynamic_resources.allocator import NodeSearch
+from stowage.plugins.dynamic_resources.counters import FreeCounters
 from stowage.plugins.dynamic_resources.hints import ClaimHints
 from stowage.plugins.dynamic_resources.plugin import DynamicResources
 from stowage.state.devices.devices import Devices
@@ -59,9 +59,7 @@ PLANTED = {
         "was given to",
         first_seed=4,
     ),
-    "counters have no limit": PlantedFault(
-        NodeSearch, "_take_counters", returns(True), _MANY, " size"
-    ),
+    "counters have no limit": PlantedFault(FreeCounters, "take", returns(True), _MANY, " size"),
     "capacity has no limit": PlantedFault(
         allocator, "consumed_capacity", _ignores_what_is_consumed, _MANY, " bandwidth"
     ),

@@ -244,7 +244,8 @@ def test_without_a_filter_timeout_a_search_takes_as_long_as_it_takes(
     claim = make_claim(
         "c", request(count=5), constraints=[{"matchAttribute": "gpu.example.com/model"}]
     )
-    several = make_claim("d", request("r0"), request("r1"))
+    distinct = [{"distinctAttribute": "gpu.example.com/model"}]
+    several = make_claim("d", request("r0"), request("r1"), constraints=distinct)
     objects = (make_node("a"), make_class(), make_slice("a", devices), several, claim)
     engine.handle([event(each) for each in (*objects, pod_with_claims("p", "d", "c"))], 0.0)
     (result,) = of_type(AttemptResult, engine.schedule(1.0, 1))

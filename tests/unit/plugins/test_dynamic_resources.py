@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -22,7 +23,10 @@ from stowage.engine.scheduling import Failed, Scheduled, SchedulingRequest, TieB
 from stowage.engine.state.time_limits import TimeLimits
 from stowage.framework import CycleState, Diagnosis
 from stowage.plugins.dynamic_resources import DynamicResources, DynamicResourcesArgs
-from stowage.state import make_pod_info
+from stowage.plugins.dynamic_resources.allocator import OutOfTime
+from stowage.plugins.dynamic_resources.answers import Attempt
+from stowage.plugins.dynamic_resources.templates import Templates
+from stowage.state import ClusterCache, make_pod_info
 from tests.support.builders import make_node, make_pod
 from tests.support.device_builders import (
     allocated,
@@ -39,6 +43,7 @@ from tests.unit.plugins.device_cluster import cluster_of, framework_for, reason,
 from tests.unit.plugins.single_plugin import pre_filter
 
 MODEL = "gpu.example.com/model"
+ANY = {"cel": {"expression": "true"}}
 PLUGIN = DynamicResources(DynamicResourcesArgs())
 
 
@@ -211,7 +216,8 @@ def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
             {"requests": ["r"], "matchAttribute": MODEL},
         ],
     )
-    several = make_claim("d", *(request(f"r{index}") for index in range(5)))
+    distinct = [{"distinctAttribute": MODEL}]  # so that nothing is left out
+    several = make_claim("d", *(request(f"r{index}") for index in range(5)), constraints=distinct)
     cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), several, claim)
     times = iter(range(10_000))
     state = CycleState(start_limit=TimeLimits(lambda: float(next(times))).start)
@@ -439,3 +445,43 @@ def test_an_alternative_scores_by_what_is_left_on_nodes_whose_extended_resource_
     (scores,) = framework.run_score(state, info, snapshot, rows).per_plugin()
     # The pod's own request takes the only big device of the second node.
     assert scores.raw.tolist() == [8, 7]
+
+
+@pytest.mark.parametrize(
+    ("values", "requests"),
+    [
+        # Half of the devices have the one value, half the other: no 17 are alike.
+        (["m0", "m1"] * 16, [request(count=17)]),
+        # Any 8 devices for the first request leave too few for the second.
+        (["m0"] * 31, [request("r", count=16), request("s", count=16, selectors=[ANY])]),
+        # Each device has a value of its own.
+        ([f"m{index}" for index in range(128)], [request(f"r{i}", count=8) for i in range(4)]),
+    ],
+)
+def test_a_search_without_hope_ends_soon(values: list[str], requests: list[Any]) -> None:
+    devices = [device(f"gpu-{index}", model=value) for index, value in enumerate(values)]
+    claim = make_claim("c", *requests, constraints=[{"matchAttribute": MODEL}])
+    cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), claim)
+    assert searched_steps(cache, claim) == (False, True)
+
+
+def test_a_search_passes_over_values_of_too_few_devices() -> None:
+    """20 devices of one value, then 30 of another: 25 of these are found soon."""
+    values = ["m0"] * 20 + ["m1"] * 30
+    devices = [device(f"gpu-{index}", model=value) for index, value in enumerate(values)]
+    claim = make_claim("c", request(count=25), constraints=[{"matchAttribute": MODEL}])
+    cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), claim)
+    assert searched_steps(cache, claim) == (True, True)
+
+
+def searched_steps(cache: ClusterCache, claim: ResourceClaim) -> tuple[bool, bool]:
+    """Whether the exact search found devices, and within 64 checks of its time limit."""
+    snapshot, checks = cache.snapshot(), iter(range(64))
+    template = Templates().of([claim.spec])
+    attempt = Attempt(snapshot, template, ("c",), lambda: lambda: next(checks, None) is None)
+    row = snapshot.row_of("a")
+    assert row is not None
+    try:
+        return attempt.search(row, {}) is not None, True
+    except OutOfTime:
+        return False, False

@@ -14,10 +14,10 @@ from stowage.api.objects.pod import Toleration
 from stowage.api.values.device_capacity import Amount
 from stowage.plugins.dynamic_resources.allocator import (
     AllocationError,
-    Counters,
     NodeSearch,
     OutOfTime,
 )
+from stowage.plugins.dynamic_resources.counters import Counters
 from stowage.plugins.dynamic_resources.requests import ClaimRequests, Request
 from stowage.state.devices.devices import Devices
 

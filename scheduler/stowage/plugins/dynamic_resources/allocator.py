@@ -15,7 +15,17 @@ import msgspec
 from stowage.api.objects.device import EXACT_COUNT
 from stowage.api.values.device_capacity import Amount, consumed_capacity
 from stowage.api.values.tolerations import first_untolerated_taint
-from stowage.plugins.dynamic_resources.constraints import Constraint, make_constraint
+from stowage.plugins.dynamic_resources.constraints import (
+    Constraint,
+    make_constraint,
+)
+from stowage.plugins.dynamic_resources.counters import Counters, FreeCounters
+from stowage.plugins.dynamic_resources.pruning import (
+    Need,
+    is_prunable,
+    match_constraints,
+    worthwhile_devices,
+)
 from stowage.plugins.dynamic_resources.requests import ClaimRequests, Request, expressions_of
 from stowage.state.devices.device_info import DeviceId, DeviceInfo, NodeCondition
 from stowage.state.devices.devices import Devices
@@ -26,9 +36,6 @@ MAX_RESULTS = 32
 #: The time limit is checked once in so many steps.
 _STEPS_PER_CHECK = 64
 
-#: Pool name -> counter set -> counter -> nano units.
-Counters = dict[str, dict[str, dict[str, int]]]
-
 
 class AllocationError(ValueError):
     """An error that ends the attempt of the pod."""
@@ -36,6 +43,10 @@ class AllocationError(ValueError):
 
 class OutOfTime(Exception):  # noqa: N818 - it names the finding
     """The time limit for one node has passed."""
+
+
+class _NoSolution(Exception):  # noqa: N818 - it names the finding
+    """There are too few devices, whichever ones are taken."""
 
 
 class _Outcome(Enum):
@@ -83,6 +94,7 @@ class _Wanted(msgspec.Struct, eq=False):
         num_devices: How many devices it needs.
         devices: The devices, if it asks for all.
         results: Signature ID -> whether the selectors select it.
+        worthwhile: The devices that may be in a solution; None if that is not known.
     """
 
     request: Request
@@ -91,6 +103,7 @@ class _Wanted(msgspec.Struct, eq=False):
     num_devices: int = 0
     devices: list[tuple[Pool, DeviceInfo]] = msgspec.field(default_factory=list)
     results: dict[int, bool] = msgspec.field(default_factory=dict)
+    worthwhile: frozenset[DeviceId] | None = None
 
 
 class NodeSearch:
@@ -118,7 +131,6 @@ class NodeSearch:
         self._allocated = devices.allocated
         self._claims = claims
         self._names = names
-        self._available = available
         self._is_late = is_late
         self._pools: tuple[Pool, ...] = ()
         self._node = ""
@@ -129,8 +141,9 @@ class NodeSearch:
         self._chosen: list[list[int]] = []
         self._taking: dict[DeviceId, set[int]] = {}
         self._consuming: dict[DeviceId, dict[str, int]] = {}
-        self._counters: Counters = {}
+        self._counters = FreeCounters(devices.allocated, available)
         self._steps = 0
+        self._is_pruned = False
 
     def run(
         self, pools: tuple[Pool, ...], node_name: str, labels: dict[str, str]
@@ -144,7 +157,10 @@ class NodeSearch:
         self._pools, self._node, self._labels = pools, node_name, labels
         for claim in range(len(self._claims)):
             self._prepare(claim)
-        if self._allocate_request(0, 0) is not _Outcome.DONE:
+        try:
+            if self._allocate_request(0, 0) is not _Outcome.DONE:
+                return None
+        except _NoSolution:
             return None
         taken = tuple(tuple(each) for each in self._results)
         return Solution(taken, tuple(tuple(each) for each in self._chosen))
@@ -277,9 +293,51 @@ class NodeSearch:
                 self._give_back(claim)
                 if outcome is _Outcome.EXCEEDED:
                     return outcome
+                self._prune()
         return _Outcome.FAILED
 
+    def _prune(self) -> None:
+        """At the first step back: leave out devices that are in no solution, if that is exact.
+
+        It is where the rest of the search could neither fail with an error nor leave anything
+        consumed behind, so that only the order of devices decides.
+
+        Raises:
+            _NoSolution: There is none.
+        """
+        if self._is_pruned:
+            return
+        self._is_pruned = True
+        if not is_prunable(self._claims, self._constraints, self._pools):
+            return
+        wanted = [(claim, each[0]) for claim, all_ in enumerate(self._wanted) for each in all_]
+        try:
+            needs = [self._need(*each) for each in wanted]
+        except AllocationError:
+            return
+        kept = worthwhile_devices(needs)
+        if kept is None:
+            raise _NoSolution
+        for (_, each), devices in zip(wanted, kept, strict=True):
+            each.worthwhile = devices
+
+    def _need(self, claim: int, wanted: _Wanted) -> Need:
+        matches = match_constraints(self._constraints[claim], wanted.request)
+        devices = [
+            device
+            for pool in self._pools
+            if pool.is_usable
+            for device in pool.devices
+            if device.id not in self._allocated.whole
+            and self._is_selectable(claim, wanted, device)
+            and self._consumption(wanted.request, device) is not None
+            and not first_untolerated_taint(device.taints, wanted.request.tolerations)
+        ]
+        return Need(claim, wanted.num_devices, matches, devices)
+
     def _is_candidate(self, claim: int, wanted: _Wanted, device: DeviceInfo) -> bool:
+        if wanted.worthwhile is not None and device.id not in wanted.worthwhile:
+            return False
         if wanted.request.has_admin_access:
             if claim in self._taking.get(device.id, ()):
                 return False
@@ -338,7 +396,7 @@ class NodeSearch:
         if not self._is_free(claim, request, device):
             return False
         takes_counters = device.counters and not (is_shared and self._is_consumed(device.id))
-        if takes_counters and not self._take_counters(pool, device):
+        if takes_counters and not self._counters.take(pool, device):
             return False
         if device.taints and first_untolerated_taint(device.taints, request.tolerations):
             return False
@@ -370,7 +428,7 @@ class NodeSearch:
             constraint.remove(last.request)
         self._taking.get(device.id, set()).discard(claim)
         if not device.signature.allows_multiple:
-            self._release_counters(last.pool, device)
+            self._counters.release(last.pool, device)
         elif last.consumed:
             taken = self._consuming[device.id]
             for name, each in last.consumed.items():
@@ -397,40 +455,6 @@ class NodeSearch:
     def _is_consumed(self, device: DeviceId) -> bool:
         # As upstream, a share of a device without capacities counts in this search only.
         return bool(self._allocated.consumed.get(device)) or device in self._consuming
-
-    def _take_counters(self, pool: Pool, device: DeviceInfo) -> bool:
-        """Consume the counters of a device, if there is enough of each."""
-        available = self._available_counters(pool)
-        consumed = self._counters.setdefault(pool.id.pool, {})
-        for use in device.counters:
-            counters = consumed.setdefault(use.counter_set, {})
-            counters[use.counter] = counters.get(use.counter, 0) + use.nano
-        for name, counters in available.items():
-            taken = consumed.get(name, {})
-            if any(free < taken.get(counter, 0) for counter, free in counters.items()):
-                self._release_counters(pool, device)
-                return False
-        return True
-
-    def _release_counters(self, pool: Pool, device: DeviceInfo) -> None:
-        consumed = self._counters.get(pool.id.pool, {})
-        for use in device.counters:
-            counters = consumed.get(use.counter_set, {})
-            counters[use.counter] = counters.get(use.counter, 0) - use.nano
-
-    def _available_counters(self, pool: Pool) -> dict[str, dict[str, int]]:
-        """What allocated devices leave of the counters of a pool."""
-        available = self._available.get(pool.id.pool)
-        if available is None:
-            available = {name: dict(counters) for name, counters in pool.counter_sets.items()}
-            for device in pool.with_counters:
-                if self._allocated.is_used(device.id):
-                    for use in device.counters:
-                        counters = available.get(use.counter_set, {})
-                        if use.counter in counters:
-                            counters[use.counter] -= use.nano
-            self._available[pool.id.pool] = available
-        return available
 
     def _check_time(self) -> None:
         self._steps += 1

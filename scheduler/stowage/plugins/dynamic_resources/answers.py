@@ -19,11 +19,11 @@ from stowage.api.decoding.errors import SelectorError
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.dynamic_resources.allocator import (
     AllocationError,
-    Counters,
     NodeSearch,
     OutOfTime,
     Solution,
 )
+from stowage.plugins.dynamic_resources.counters import Counters
 from stowage.plugins.dynamic_resources.plain_requests import has_enough_devices
 from stowage.plugins.dynamic_resources.templates import Template
 from stowage.state.devices.pool import Pool

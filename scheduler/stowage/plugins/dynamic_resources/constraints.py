@@ -28,22 +28,26 @@ class Constraint(Protocol):
 class MatchAttribute:
     """All devices have the same value of an attribute."""
 
-    __slots__ = ("_attribute", "_num_devices", "_requests", "_value")
+    __slots__ = ("_num_devices", "_requests", "_value", "attribute")
 
     def __init__(self, attribute: str, requests: frozenset[str]) -> None:
-        self._attribute = attribute
+        self.attribute = attribute
         self._requests = requests
         self._num_devices = 0
         self._value: AttributeValue | None = None
+
+    def concerns(self, request: Request) -> bool:
+        """Whether the devices of a request are compared."""
+        return _concerns(self._requests, request)
 
     def add(self, request: Request, device: Signature) -> bool:
         """Take a device with the value of the others; the first sets the value.
 
         Values of unknown types are not equal to each other.
         """
-        if not _concerns(self._requests, request):
+        if not self.concerns(request):
             return True
-        value = device.attribute(self._attribute)
+        value = device.attribute(self.attribute)
         if value is None or (
             self._num_devices and (value != self._value or value == UNKNOWN_VALUE)
         ):
@@ -54,7 +58,7 @@ class MatchAttribute:
 
     def remove(self, request: Request) -> None:
         """Undo one successful `add` for a request."""
-        if _concerns(self._requests, request):
+        if self.concerns(request):
             self._num_devices -= 1
 
 

@@ -1,12 +1,14 @@
-"""All nodes at once, for requests that ask for a number of devices and nothing else.
+"""All nodes at once, for requests that ask for numbers of devices, which may have to match.
 
 A node has enough devices if as many of them are free and selected as requested. That is exact for
 nodes whose pools are their own, complete and valid, and whose selected devices are plain; the
-others are left to the exact search.
+others are left to the exact search. So are nodes with enough devices of equal attributes for each
+constraint, unless there is one claim and its constraints concern all its requests.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -16,6 +18,7 @@ import numpy as np
 from stowage.api.values.device_capacity import consumed_capacity
 from stowage.api.values.tolerations import first_untolerated_taint
 from stowage.plugins.dynamic_resources.allocator import MAX_RESULTS
+from stowage.plugins.dynamic_resources.matching_devices import MatchingDevices, match_groups
 from stowage.plugins.dynamic_resources.requests import Request, expressions_of
 from stowage.plugins.dynamic_resources.templates import Template
 from stowage.state.arrays import BoolArray
@@ -55,22 +58,33 @@ def has_enough_devices(template: Template, devices: Devices, num_rows: int) -> P
     """The nodes that have enough devices for a template; None if the question is not plain."""
     if not template.is_plain or not _is_valid(template, devices):
         return None
-    wanted: dict[_Key, tuple[Request, int]] = {}
+    columns = devices.slices.columns
+    selected: dict[_Key, _Selected] = {}
+    wanted: Counter[_Key] = Counter()
     for claim in template.claims:
         for request in claim.all_requests:
-            number = wanted.get(_key(request), (request, 0))[1]
-            wanted[_key(request)] = (request, number + request.count)
-    columns = devices.slices.columns
+            key = _key(request)
+            wanted[key] += request.count
+            if key not in selected:
+                selected[key] = _select(request, devices)
     has_enough = np.ones(num_rows, dtype=np.bool_)
     is_open = ~devices.slices.are_simple()
     several = np.zeros(columns.num_rows, dtype=np.int64)
-    for request, number in wanted.values():
-        selected = _select(request, devices)
-        has_enough &= _per_node(selected.plain, columns, num_rows) >= number
-        is_open |= _per_node(selected.odd, columns, num_rows) > 0
-        several += selected.plain
-    overlaps = _per_node(several > 1, columns, num_rows) > 0
-    return PlainAnswer(has_enough, is_open | (has_enough & overlaps))
+    for key, number in wanted.items():
+        has_enough &= _per_node(selected[key].plain, columns, num_rows) >= number
+        is_open |= _per_node(selected[key].odd, columns, num_rows) > 0
+        several += selected[key].plain
+    uncertain = _per_node(several > 1, columns, num_rows) > 0
+    for group in match_groups(template):
+        matching = MatchingDevices(columns, group.attributes)
+        numbers: Counter[_Key] = Counter()
+        for request in group.requests:
+            numbers[_key(request)] += request.count
+        wants = [(selected[key].plain, number) for key, number in numbers.items()]
+        has_enough &= matching.have_enough(wants, num_rows)
+        is_open |= matching.odd_rows(wants, num_rows)
+        uncertain |= not group.is_whole
+    return PlainAnswer(has_enough, is_open | (has_enough & uncertain))
 
 
 def _is_valid(template: Template, devices: Devices) -> bool:

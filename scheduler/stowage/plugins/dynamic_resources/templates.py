@@ -33,9 +33,9 @@ class Template(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it asks for numbers of devices without further conditions."""
+        """Whether it asks for numbers of devices, which may have to agree in attributes."""
         return all(
-            not claim.constraints
+            all(each.match_attribute is not None for each in claim.constraints)
             and not any(claim.problems)
             and not any(claim.has_list)
             and all(request.is_plain for request in claim.all_requests)

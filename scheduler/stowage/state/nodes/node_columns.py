@@ -27,6 +27,7 @@ from stowage.state.arrays import (
 )
 from stowage.state.change_log import ChangeLog
 from stowage.state.interning import Interner
+from stowage.state.nodes.amounts import column_capacity, copied_amounts, is_dense, zero_amounts
 from stowage.state.nodes.host_ports import HostPorts
 from stowage.state.nodes.image_states import ImageStates
 from stowage.state.nodes.label_columns import LabelColumns
@@ -95,9 +96,9 @@ class NodeColumns:
         self._taint_set = np.zeros(rows, dtype=np.int32)
         self._feature_set = np.zeros(rows, dtype=np.int32)
         self._num_pods = np.zeros(rows, dtype=np.int64)
-        # Columns, not rows, are contiguous: plugins read one resource of all nodes.
-        self._allocatable = np.zeros((rows, width), dtype=np.int64, order="F")
-        self._requested = np.zeros((rows, width), dtype=np.int64, order="F")
+        # As wide as needed for the resources, or wider.
+        self._allocatable = zero_amounts(rows, width)
+        self._requested = zero_amounts(rows, width)
         self._nonzero_requested = np.zeros((rows, 2), dtype=np.int64, order="F")
         self._publish()
 
@@ -164,8 +165,7 @@ class NodeColumns:
         amounts = node_allocatable(node)
         row = self.ensure_row(node.metadata.name)
         old = self.nodes[row]
-        self._hold_resources(row, frozenset(amounts))
-        self._allocatable[row] = self.resources.vector(amounts)
+        self._set_allocatable(row, amounts)
         self._unschedulable[row] = node.spec.unschedulable
         self._set_taints(row, tuple(_without_time(taint) for taint in node.spec.taints))
         self._set_features(row, frozenset(node.status.declared_features))
@@ -191,8 +191,7 @@ class NodeColumns:
         """Remove the node object from a row; the usage of its pods stays."""
         node = self.nodes[row]
         assert node is not None  # noqa: S101 - the caller looked it up
-        self._allocatable[row] = 0
-        self._hold_resources(row, frozenset())
+        self._set_allocatable(row, {})
         self._unschedulable[row] = False
         self._set_taints(row, ())
         self._set_features(row, frozenset())
@@ -230,7 +229,9 @@ class NodeColumns:
         """
         twin = object.__new__(NodeColumns)
         twin.__dict__.update(self.__dict__)
-        twin._requested = self._requested.copy(order="F")
+        rows, columns = self._requested.shape
+        filled = self.resources.requested_columns
+        twin._requested = copied_amounts(self._requested, rows, columns, filled)
         twin._nonzero_requested = self._nonzero_requested.copy(order="F")
         twin._num_pods = self._num_pods.copy()
         twin.requested_elsewhere = RowCounts(self.requested_elsewhere)
@@ -243,6 +244,15 @@ class NodeColumns:
         node = self.nodes[row]
         return _NO_LABELS if node is None else node.metadata.labels
 
+    def _set_allocatable(self, row: int, amounts: Mapping[str, int]) -> None:
+        """Replace the resources of a node; only their cells are touched."""
+        column_of = self.resources.column_of
+        for name in self._resource_names.get(row, _NO_NAMES):
+            self._allocatable[row, column_of(name)] = 0
+        self._hold_resources(row, frozenset(amounts))
+        for name, amount in amounts.items():
+            self._allocatable[row, column_of(name)] = amount
+
     def _hold_resources(self, row: int, names: frozenset[str]) -> None:
         """Add columns for new resources of a node; free columns of resources that no node has."""
         held = self._resource_names.pop(row, _NO_NAMES)
@@ -250,19 +260,38 @@ class NodeColumns:
             self._resource_names[row] = names
         new = self.resources.acquire(names - held)
         width = len(self.resources)
-        if self._requested.shape[1] != width:
-            self._allocatable = _widened(self._allocatable, width)
-            self._requested = _widened(self._requested, width)
+        if self.requested.shape[1] != width:
+            if self._requested.shape[1] < width:
+                self._copy_amounts(self.num_rows, column_capacity(self.num_rows, width))
             self._publish()
         for name in new:
-            column = self.resources.index_of(name)
+            column = self.resources.column_of(name)
             for on_row, amount in self.requested_elsewhere.take(name).items():
                 self._requested[on_row, column] = amount
+                self.resources.note_requested(name)
         for name, column in self.resources.release(held - names):
+            if not self.resources.forget_requested(column):
+                continue
             for on_row in np.flatnonzero(self._requested[:, column]).tolist():
                 self.requested_elsewhere.add(name, on_row, int(self._requested[on_row, column]))
             self._requested[:, column] = 0
-            self._allocatable[:, column] = 0
+
+    def _copy_amounts(self, rows: int, columns: int) -> None:
+        """Move the amounts to larger matrices."""
+        resources, old = self.resources, self._allocatable
+        self._requested = copied_amounts(
+            self._requested, rows, columns, resources.requested_columns
+        )
+        common = resources.common_columns()
+        self._allocatable = copied_amounts(old, rows, columns, common)
+        if is_dense(*old.shape):
+            return
+        common_names = frozenset(resources.names[column] for column in common)
+        for row, names in self._resource_names.items():
+            for name in names - common_names:
+                column = resources.column_of(name)
+                if column < old.shape[1]:
+                    self._allocatable[row, column] = old[row, column]
 
     def _change_usage(self, row: int, pod_class: PodClass, sign: int) -> None:
         requests = self.resources.requests(pod_class)
@@ -305,8 +334,7 @@ class NodeColumns:
         self._taint_set = extended(self._taint_set, rows)
         self._feature_set = extended(self._feature_set, rows)
         self._num_pods = extended(self._num_pods, rows)
-        self._allocatable = extended(self._allocatable, rows)
-        self._requested = extended(self._requested, rows)
+        self._copy_amounts(rows, column_capacity(rows, len(self.resources)))
         self._nonzero_requested = extended(self._nonzero_requested, rows)
         self._publish()
         for observer in self.growth_observers:
@@ -318,14 +346,15 @@ class NodeColumns:
         self.taint_set = read_only(self._taint_set)
         self.feature_set = read_only(self._feature_set)
         self.num_pods = read_only(self._num_pods)
-        self.allocatable = read_only(self._allocatable)
-        self.requested = read_only(self._requested)
+        width = len(self.resources)
+        self.allocatable = read_only(self._allocatable[:, :width])
+        self.requested = read_only(self._requested[:, :width])
         self.nonzero_requested = read_only(self._nonzero_requested)
-        self._requested_cells = [column.data for column in self._requested.T]
+        self._requested_cells = [column.data for column in self._requested.T[:width]]
         self._nonzero_cells = [column.data for column in self._nonzero_requested.T]
         self._num_pods_cells = self._num_pods.data
         self._amount_cells = (
-            *(column.data for column in self._allocatable.T),
+            *(column.data for column in self._allocatable.T[:width]),
             *self._requested_cells,
             *self._nonzero_cells,
             self._num_pods_cells,
@@ -336,12 +365,6 @@ def _release(sets: Interner[TaintSet] | Interner[frozenset[str]], code: int) -> 
     """Release the set of a row; code 0, the empty set, is never released."""
     if code:
         sets.release(code)
-
-
-def _widened(array: Int64Array, width: int) -> Int64Array:
-    wider = np.zeros((len(array), width), dtype=np.int64, order="F")
-    wider[:, : array.shape[1]] = array
-    return wider
 
 
 def _without_time(taint: Taint) -> Taint:

@@ -20,6 +20,8 @@ CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 """Columns of the standard resources: cpu in milli units, the others in whole units."""
 
 Items = tuple[tuple[int, int], ...]
+#: More nodes than this have a common resource.
+_MANY_HOLDERS = 8
 
 
 class ClassRequests(msgspec.Struct, frozen=True):
@@ -44,9 +46,18 @@ class ResourceIndex:
     Attributes:
         names: ``column -> resource name``; empty where a column is free.
         version: Grows when a column gets or loses its resource.
+        requested_columns: The columns in which a pod may have requested something.
     """
 
-    __slots__ = ("_columns", "_free", "_holders", "_requests", "names", "version")
+    __slots__ = (
+        "_columns",
+        "_free",
+        "_holders",
+        "_requests",
+        "names",
+        "requested_columns",
+        "version",
+    )
 
     def __init__(self) -> None:
         self.names = [
@@ -58,6 +69,7 @@ class ResourceIndex:
         self.version = 0
         self._columns = {name: column for column, name in enumerate(self.names)}
         self._holders = dict.fromkeys(range(len(self.names)), 1)
+        self.requested_columns = set(self._holders)
         self._free: list[int] = []
         self._requests: WeakKeyDictionary[PodClass, ClassRequests] = WeakKeyDictionary()
 
@@ -68,6 +80,14 @@ class ResourceIndex:
     def index_of(self, name: str) -> int | None:
         """The column of a resource; None if no node has it."""
         return self._columns.get(name)
+
+    def column_of(self, name: str) -> int:
+        """The column of a resource that some node has.
+
+        Raises:
+            KeyError: No node has it.
+        """
+        return self._columns[name]
 
     def acquire(self, names: Iterable[str]) -> list[str]:
         """Add a holder to the columns of these resources; returns those that had no column."""
@@ -94,6 +114,24 @@ class ResourceIndex:
                 lost.append((name, column))
         return lost
 
+    def common_columns(self) -> list[int]:
+        """The columns of standard resources and of those that many nodes have."""
+        return [
+            column
+            for column, holders in self._holders.items()
+            if column <= PODS or holders > _MANY_HOLDERS
+        ]
+
+    def note_requested(self, name: str) -> None:
+        """Note that a pod requests something in the column of a resource."""
+        self.requested_columns.add(self._columns[name])
+
+    def forget_requested(self, column: int) -> bool:
+        """Whether a pod may have requested something in a column; from now on none has."""
+        may_have = column in self.requested_columns
+        self.requested_columns.discard(column)
+        return may_have
+
     def vector(self, amounts: Mapping[str, int]) -> Int64Array:
         """``int64[resources]`` of these amounts, without resources that have no column."""
         vector = np.zeros(len(self.names), dtype=np.int64)
@@ -112,10 +150,12 @@ class ResourceIndex:
 
     def _read(self, pod_class: PodClass) -> ClassRequests:
         vector = read_only(self.vector(pod_class.requests))
+        items = tuple((column, amount) for column, amount in enumerate(vector.tolist()) if amount)
+        self.requested_columns.update(column for column, _ in items)
         return ClassRequests(
             self.version,
             vector,
-            tuple((column, amount) for column, amount in enumerate(vector.tolist()) if amount),
+            items,
             tuple(
                 (name, amount)
                 for name, amount in pod_class.requests.items()
