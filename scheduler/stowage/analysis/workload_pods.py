@@ -99,11 +99,16 @@ def objects_of_manifests(
     known = PodClasses()
     for pod in made.pods():
         _check_templates(pod, made, cluster)
-        try:
-            make_pod_info(pod, known)
-        except InvalidObject as invalid:
-            raise InvalidManifest(str(invalid)) from invalid
+        _check_fields(pod, known)
     return made
+
+
+def _check_fields(pod: Pod, known: PodClasses) -> None:
+    """Refuse what the engine cannot use; `known` are the classes of the pods before it."""
+    try:
+        make_pod_info(pod, known)
+    except InvalidObject as invalid:
+        raise InvalidManifest(str(invalid)) from invalid
 
 
 def _check_templates(pod: Pod, *places: ClusterObjects) -> None:
