@@ -148,8 +148,8 @@ def test_a_limit_is_a_request_unless_there_is_one() -> None:
             "hostNetwork",
         ),
         (
-            "{kind: Pod, metadata: {name: p}, spec: {containers: [{resources: {requests: {cpu: m}}}]}}",
-            'Pod default/p: spec.containers[0].resources.requests[cpu]: "m" is not valid',
+            "{kind: Pod, metadata: {name: p}, spec: {overhead: {cpu: x}}}",
+            'Pod default/p: spec.overhead[cpu]: "x" is not valid',
         ),
     ],
 )
