@@ -36,7 +36,7 @@ class CompactAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
         removable: The nodes, in the order in which they are drained.
         moved: The pods that get another node.
         needed: The nodes that were tried and are needed.
-        before: The cluster as it is.
+        before: The cluster as it is, with the pending pods that fit on their nodes.
         after: The cluster without the removable nodes.
     """
 
@@ -53,8 +53,8 @@ def compact(loaded: LoadedCluster) -> CompactAnswer:
     A node is needed if one of its pods would stay pending, has no controller, or is protected by
     a disruption budget. Moved pods preempt none. They go to nodes that may be removed later only if
     no other node takes them, so most move once. Among the other nodes the scheduler decides, so
-    another order or another profile may free more nodes. A pod that is pending stays so. The
-    cluster is changed: load it for each question.
+    another order or another profile may free more nodes. A pending pod that fits is placed first;
+    the others stay pending. The cluster is changed: load it for each question.
     """
     cluster = VirtualCluster(loaded)
     cluster.run()

@@ -18,7 +18,7 @@ from stowage.analysis.loaded_cluster import LoadedCluster
 from stowage.api.objects.pod import Pod
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import Framework
-from stowage.state.pods.pod_info import PodInfo
+from stowage.state.pods.pod_info import PodInfo, make_pod_info
 
 _POD_SCHEDULED = "PodScheduled"
 
@@ -48,7 +48,7 @@ def explain_pod(cluster: LoadedCluster, key: str) -> PodExplanation:
     framework = state.frameworks[pod.spec.scheduler_name]
     placed = state.cache.get_pod(uid)
     if placed is not None:
-        decision = _without(cluster, placed, framework)
+        decision = _without(cluster, pod, placed, framework)
         return _explanation(cluster, pod, decision, _group_of(state, placed))
     waiting = state.queue.latest(uid)
     if waiting is None:
@@ -69,17 +69,24 @@ def _group_of(state: EngineState, pod: PodInfo) -> DescribedGroup | None:
 
 
 def _without(
-    cluster: LoadedCluster, placed: PodInfo, framework: Framework
+    cluster: LoadedCluster, pod: Pod, placed: PodInfo, framework: Framework
 ) -> SchedulingExplanation:
     """The decision about a placed pod while it is away from its node."""
     state = cluster.engine.state
+    away = make_pod_info(_as_it_waited(pod), state.cache.classes)
     state.cache.remove_pod(placed.uid)
     try:
-        away = msgspec.structs.replace(placed, node_name="", nominated_node_name="")
         circumstances = Circumstances.of(state, framework)
         return explain_decision(framework, state.cache.snapshot(), away, circumstances)
     finally:
         state.cache.update_pod(placed)
+
+
+def _as_it_waited(pod: Pod) -> Pod:
+    """The pod without a node; as long as it is running, its class is without its node affinity."""
+    spec = msgspec.structs.replace(pod.spec, node_name="")
+    status = msgspec.structs.replace(pod.status, phase="Pending", nominated_node_name="")
+    return msgspec.structs.replace(pod, spec=spec, status=status)
 
 
 def _explanation(

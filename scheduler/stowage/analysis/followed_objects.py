@@ -33,7 +33,6 @@ from stowage.api.events import (
     WorkloadGone,
     WorkloadSeen,
 )
-from stowage.api.objects.device import ResourceClaimTemplate
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
@@ -53,7 +52,7 @@ from stowage.api.objects.workloads import (
     StatefulSet,
 )
 from stowage.api.pod_lists import ends, replaces
-from stowage.api.reflected_kinds import CLAIM_TEMPLATE_RESOURCE
+from stowage.api.reflected_kinds import READ_BY_ADMISSION
 
 _SELECTED_BY_LABELS: Mapping[str, type[ReplicaSet | StatefulSet]] = {
     "ReplicaSet": ReplicaSet,
@@ -74,7 +73,7 @@ class FollowedObjects:
 
     Attributes:
         objects: The objects as of the last event; without those of custom resources,
-            of which only templates of resource claims are known here.
+            of which only those that the admission of pods reads are known here.
     """
 
     def __init__(self, objects: ClusterObjects | None = None) -> None:
@@ -127,16 +126,18 @@ class FollowedObjects:
             self.objects.remove(POD, _key(event))
 
     def _custom_object_seen(self, event: CustomObjectSeen) -> None:
-        if event.resource != CLAIM_TEMPLATE_RESOURCE:
+        kind = READ_BY_ADMISSION.get(event.resource)
+        if kind is None:
             return
         try:
-            self.objects.add(convert_object(ResourceClaimTemplate, event.object))
+            self.objects.add(convert_object(kind, event.object))
         except InvalidObject as invalid:
             self.objects.invalid.append(invalid)
 
     def _custom_object_gone(self, event: CustomObjectGone) -> None:
-        if event.resource == CLAIM_TEMPLATE_RESOURCE:
-            self.objects.remove(ResourceClaimTemplate.__name__, _key(event))
+        kind = READ_BY_ADMISSION.get(event.resource)
+        if kind is not None:
+            self.objects.remove(kind.__name__, _key(event))
 
 
 def _workload(event: WorkloadSeen) -> _Workload:

@@ -17,13 +17,15 @@ from stowage.analysis.cluster_changes import (
     find_node,
     remove_nodes,
 )
-from stowage.analysis.cluster_objects import ClusterObjects
+from stowage.analysis.cluster_objects import POD, ClusterObjects
 from stowage.analysis.described_group import describe_group, is_tried_as_group
 from stowage.analysis.devices.shortage import DeviceShortage
 from stowage.analysis.explained_decision import Circumstances, explain_decision
 from stowage.analysis.group_explanation import GroupExplanation
 from stowage.analysis.loaded_cluster import LoadedCluster
+from stowage.analysis.pods_by_node import is_finished
 from stowage.analysis.virtual_cluster import Preempted, VirtualCluster
+from stowage.api.objects.pod import Pod
 from stowage.api.objects.pod_groups import member_of
 from stowage.state.snapshot import Snapshot
 
@@ -156,9 +158,30 @@ def what_if(loaded: LoadedCluster, question: Question) -> WhatIfAnswer:
     for name in question.cordon:
         cordon(cluster, name)
     drained = [drain(cluster, question.drain), remove_nodes(cluster, question.remove_nodes)]
+    notes = _make_way(cluster, question.objects)
     cluster.create(question.objects)
     cluster.run()
-    return _answer(cluster, summary, drained, added)
+    return replace(_answer(cluster, summary, drained, added), notes=notes)
+
+
+def _make_way(cluster: VirtualCluster, created: ClusterObjects) -> tuple[str, ...]:
+    """Make way for new pods: one of the same name that waits goes; one that has a node stays.
+
+    Returns:
+        A note for each new pod that is left out.
+    """
+    notes = []
+    for pod in created.pods():
+        key = pod.metadata.namespaced_name
+        known = cluster.objects.pod(key)
+        if known is None:
+            continue
+        if known.spec.node_name and not is_finished(known):
+            notes.append(f"{key} is on node {known.spec.node_name} already: it stays as it is")
+            created.remove(POD, key)
+        else:
+            cluster.delete_pod(known)
+    return (*notes, *(("extenders are not asked",) if cluster.engine.state.extenders else ()))
 
 
 def _answer(
@@ -177,7 +200,6 @@ def _answer(
         StillPending(key, _message(cluster, key), moved.get(key, ""), _shortages(cluster, key))
         for key in cluster.pods.pending()
     ]
-    extenders = ("extenders are not asked",) if cluster.engine.state.extenders else ()
     return WhatIfAnswer(
         summary,
         summary_of(cluster),
@@ -187,8 +209,7 @@ def _answer(
         tuple(key for each in drained for key in each.deleted),
         tuple(KeptPod(key, why) for each in drained for key, why in each.kept.items()),
         tuple(added),
-        extenders,
-        _groups(cluster, {*(each.pod for each in placed), *(each.pod for each in pending)}),
+        groups=_groups(cluster, {*(each.pod for each in placed), *(each.pod for each in pending)}),
     )
 
 
@@ -203,7 +224,16 @@ def _message(cluster: VirtualCluster, key: str) -> str:
     if pod.spec.scheduling_gates:
         return _GATED
     conditions = [each for each in pod.status.conditions if each.type == "PodScheduled"]
-    return conditions[-1].message if conditions else ""
+    return conditions[-1].message if conditions else _held_by(cluster, pod)
+
+
+def _held_by(cluster: VirtualCluster, pod: Pod) -> str:
+    """What PreEnqueue says about a pod that has no condition; empty if it lets the pod pass."""
+    state = cluster.engine.state
+    waiting = state.queue.latest(pod.metadata.uid)
+    if waiting is None:
+        return ""
+    return state.frameworks[waiting.scheduler_name].run_pre_enqueue(waiting).message
 
 
 def _groups(cluster: VirtualCluster, keys: Collection[str]) -> tuple[GroupExplanation, ...]:

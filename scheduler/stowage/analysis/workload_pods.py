@@ -12,10 +12,12 @@ from stowage.analysis.cluster_objects import ClusterObjects, ObjectT, struct_of
 from stowage.analysis.generated_claims import default_requests, missing_templates
 from stowage.api.decoding.decode import convert_object
 from stowage.api.decoding.errors import InvalidObject
+from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.pod_groups import PodGroup
 from stowage.api.objects.policy import PriorityClass
+from stowage.state.pods.pod_info import PodClasses, make_pod_info
 
 Json = dict[str, Any]
 
@@ -36,6 +38,14 @@ _CLUSTER_SCOPED = frozenset(
 )
 _WITH_DEVICE_REQUESTS = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
 _NOT_READY_S = 300
+#: The API server of every cluster makes them.
+_SYSTEM_CLASSES = {
+    name: PriorityClass(ObjectMeta(name=name), value)
+    for name, value in (
+        ("system-cluster-critical", 2_000_000_000),
+        ("system-node-critical", 2_000_001_000),
+    )
+}
 _DAEMON_TOLERATIONS = (
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -67,7 +77,9 @@ def objects_of_manifests(
     """
     made = ClusterObjects()
     described = [_with_namespace(item) for item in items]
-    classes = {each.metadata.name: each for each in cluster.of_kind(PriorityClass)}
+    classes = _SYSTEM_CLASSES | {
+        each.metadata.name: each for each in cluster.of_kind(PriorityClass)
+    }
     for item in described:
         if item["kind"] == "PriorityClass":
             classes[_name(item)] = _decoded(item, PriorityClass)
@@ -84,9 +96,19 @@ def objects_of_manifests(
                 _set_priority(obj, obj["spec"], classes)
             if kind is not None:
                 made.add(_decoded(obj, kind))
+    known = PodClasses()
     for pod in made.pods():
         _check_templates(pod, made, cluster)
+        _check_fields(pod, known)
     return made
+
+
+def _check_fields(pod: Pod, known: PodClasses) -> None:
+    """Refuse what the engine cannot use; `known` are the classes of the pods before it."""
+    try:
+        make_pod_info(pod, known)
+    except InvalidObject as invalid:
+        raise InvalidManifest(str(invalid)) from invalid
 
 
 def _check_templates(pod: Pod, *places: ClusterObjects) -> None:

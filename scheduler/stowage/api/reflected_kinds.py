@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -41,7 +41,7 @@ from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.pod_groups import COSCHEDULING_GROUPS, CoschedulingPodGroup, PodGroup
-from stowage.api.objects.policy import PodDisruptionBudget
+from stowage.api.objects.policy import PodDisruptionBudget, PriorityClass
 from stowage.api.objects.volume import (
     CSIDriver,
     CSINode,
@@ -72,6 +72,7 @@ ReflectedObject: TypeAlias = (
 
 T = TypeVar("T", bound=ReflectedObject)
 CLAIM_TEMPLATE_RESOURCE = "resourceclaimtemplates.v1.resource.k8s.io"
+PRIORITY_CLASS_RESOURCE = "priorityclasses.v1.scheduling.k8s.io"
 
 S = TypeVar("S", bound=StorageObject)
 D = TypeVar("D", bound=DeviceObject)
@@ -259,7 +260,14 @@ REFLECTED_KINDS = (
     DISRUPTION_BUDGETS,
 )
 
-CLAIM_TEMPLATES = msgspec.structs.replace(
-    custom_kind(CLAIM_TEMPLATE_RESOURCE), kind=ResourceClaimTemplate.__name__
+READ_BY_ADMISSION: Mapping[str, type[ResourceClaimTemplate | PriorityClass]] = {
+    CLAIM_TEMPLATE_RESOURCE: ResourceClaimTemplate,
+    PRIORITY_CLASS_RESOURCE: PriorityClass,
+}
+"""Resource -> struct, for questions about new pods; scheduling reads none of them."""
+
+FOR_NEW_PODS = tuple(
+    msgspec.structs.replace(custom_kind(resource), kind=struct.__name__)
+    for resource, struct in READ_BY_ADMISSION.items()
 )
-"""The templates of resource claims, for questions; scheduling reads none of them."""
+"""The kinds of `READ_BY_ADMISSION`."""

@@ -29,6 +29,9 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
     format: str
 
 
+_HEAD = msgspec.json.encode(_Head(FORMAT))
+
+
 class ResultsFile:
     """Results on disk; created if it does not exist.
 
@@ -50,10 +53,12 @@ class ResultsFile:
             self._lock()
             content = path.read_bytes()
             self._size = content.rfind(b"\n") + 1
+            if not self._size and not _HEAD.startswith(content):
+                raise self._not_results()  # the file of somebody else must not be cut
             self.outcomes = self._read(content[: self._size])
             os.ftruncate(self._descriptor, self._size)
             if not self._size:
-                self._write(msgspec.json.encode(_Head(FORMAT)))
+                self._write(_HEAD)
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -86,7 +91,7 @@ class ResultsFile:
     def _read(self, content: bytes) -> dict[str, Outcome]:
         lines = content.splitlines()
         if lines and not _is_head(lines[0]):
-            raise UnusableResults(f"{self._path}:1: expected a file of results of stowage")
+            raise self._not_results()
         outcomes = {}
         for number, line in enumerate(lines[1:], start=2):
             try:
@@ -97,6 +102,9 @@ class ResultsFile:
                 ) from error
             outcomes[outcome.key] = outcome
         return outcomes
+
+    def _not_results(self) -> UnusableResults:
+        return UnusableResults(f"{self._path}:1: expected a file of results of stowage")
 
     def _write(self, line: bytes) -> None:
         rest = memoryview(line + b"\n")

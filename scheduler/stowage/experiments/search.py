@@ -29,6 +29,8 @@ from stowage.experiments.results_file import UnusableResults
 
 BATCH = 8
 _STUDY = "stowage tune"
+#: How Optuna's journal begins: with the creation of a study.
+_JOURNAL_START = b'{"op_code":0,'
 _INPUTS = "inputs"
 _FIRST, _UNPLACED, _FAILURE = "first seed", "unplaced", "failure"
 _STARTUP_TRIALS = 10
@@ -253,16 +255,17 @@ def _distribution(setting: Setting) -> BaseDistribution:
 
 
 def _open_study(options: SearchOptions) -> optuna.Study:
-    storage = None
-    if options.storage is not None:
-        storage = JournalStorage(JournalFileBackend(str(options.storage)))
     directions = [StudyDirection.MINIMIZE] * len(options.objectives)
+    path = options.storage
+    if path is not None:
+        _check_is_storage(path)
     try:
+        storage = None if path is None else JournalStorage(JournalFileBackend(str(path)))
         study = optuna.create_study(
             storage=storage, study_name=_STUDY, directions=directions, load_if_exists=True
         )
     except (ValueError, KeyError) as error:
-        raise UnusableResults(f"{options.storage}: expected a storage of stowage tune") from error
+        raise _not_a_storage(path) from error
     known = study.user_attrs.get(_INPUTS)
     if known is None:
         study.set_user_attr(_INPUTS, options.inputs)
@@ -271,6 +274,21 @@ def _open_study(options: SearchOptions) -> optuna.Study:
             f"{options.storage}: it is of a search with other inputs or flags; name another file"
         )
     return study
+
+
+def _check_is_storage(path: Path) -> None:
+    """Refuse a file of something else before Optuna appends to it."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline()
+    except FileNotFoundError:
+        return
+    if first and not (first.endswith(b"\n") and first.startswith(_JOURNAL_START)):
+        raise _not_a_storage(path)
+
+
+def _not_a_storage(path: Path | None) -> UnusableResults:
+    return UnusableResults(f"{path}: expected a storage of stowage tune")
 
 
 def _trial(frozen: optuna.trial.FrozenTrial) -> Trial:

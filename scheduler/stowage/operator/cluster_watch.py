@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from stowage.api.reflected_kinds import CLAIM_TEMPLATES, POD_GROUP_SOURCES
+from stowage.api.reflected_kinds import FOR_NEW_PODS, POD_GROUP_SOURCES
 from stowage.operator.cancellation import cancel
 from stowage.operator.client.api_client import ApiClient
 from stowage.operator.client.connection import connect
@@ -62,7 +62,7 @@ async def watch_cluster(
         connection = await connect(kubeconfig, context=context)
         cleanup.push_async_callback(connection.close)
         client, inbox = ApiClient(connection), Inbox()
-        kinds = await visible_kinds(client, say, (*OBSERVED, CLAIM_TEMPLATES, *POD_GROUP_SOURCES))
+        kinds = await visible_kinds(client, say, (*OBSERVED, *FOR_NEW_PODS, *POD_GROUP_SOURCES))
         reflectors = [Reflector(kind, client, inbox, clock) for kind in kinds]
         tasks = [asyncio.create_task(reflector.run()) for reflector in reflectors]
         tasks.append(asyncio.create_task(connection.keep_fresh()))

@@ -97,6 +97,21 @@ def test_a_recording_on_standard_input_is_refused(question: str, tmp_path: Path)
     assert error == f"error: standard input: {expected}\n"
 
 
+def test_an_empty_file_is_no_cluster(question: str, tmp_path: Path) -> None:
+    file = tmp_path / "empty.yaml"
+    file.write_text("---\n# nothing\n")
+    error = asked(tmp_path, question, "--from", str(file))
+    assert error == f"error: {file}: expected objects; it has none\n"
+
+
+def test_profiles_come_from_a_file_or_a_configmap(question: str, tmp_path: Path) -> None:
+    flags = ("--config", str(tmp_path / "config.yaml"), "--configmap", "default/stowage")
+    error = asked(tmp_path, question, *flags)
+    assert error == (
+        '--configmap: "default/stowage" (expected no --config, because both set the profiles)\n'
+    )
+
+
 def test_a_truncated_dump_is_named(question: str, tmp_path: Path) -> None:
     file = tmp_path / "dump.json"
     file.write_text('{"kind": "List", "items": [{"kind": "Node"')

@@ -28,6 +28,7 @@ Json = dict[str, Any]
 
 NUM_NODES = 6
 NUM_PODS = 25
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -106,11 +107,13 @@ async def test_each_pod_goes_where_it_was_predicted_to_go(
 
 
 async def test_the_cluster_is_not_touched(
-    api_server: ApiServerUnderTest, cluster: Cluster, tmp_path: Path
+    api_server: ApiServerUnderTest, api: ApiClient, cluster: Cluster, tmp_path: Path
 ) -> None:
     await cluster.create("lone")
+    await api.create(PRIORITY_CLASSES, {"metadata": {"name": "shop"}, "value": 7})
     manifest = tmp_path / "web.yaml"
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c"}]}}
+    pod = {"priorityClassName": "shop", "containers": [{"name": "c"}]}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod}
     spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     web = {"kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
     manifest.write_text(yaml.safe_dump(web))

@@ -9,8 +9,13 @@ import pytest
 
 from stowage.analysis.explain_pod import NotInCluster, explain_pod
 from stowage.api.objects.meta import Condition
-from stowage.api.objects.node import Taint
-from stowage.api.objects.pod import PodStatus
+from stowage.api.objects.node import (
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Taint,
+)
+from stowage.api.objects.pod import Affinity, NodeAffinity, PodStatus
 from tests.support.builders import make_node, make_pod
 from tests.support.clusters import loaded_cluster
 
@@ -55,6 +60,22 @@ def test_a_placed_pod_is_scored_as_if_it_were_not_there_yet() -> None:
     assert explained.runner_up is not None
     assert (explained.runner_up.node, explained.runner_up.behind) == ("two", 0)
     assert cluster.engine.dump() == before
+    cluster.engine.validate()
+
+
+def test_a_running_pod_is_judged_with_its_node_affinity() -> None:
+    ssd = NodeSelectorTerm((NodeSelectorRequirement("disk", "In", ("ssd",)),))
+    affinity = Affinity(NodeAffinity(NodeSelector((ssd,))))
+    cluster = loaded_cluster(
+        make_node("plain"),
+        make_node("quick", labels={"disk": "ssd"}),
+        make_pod("p", node="quick", phase="Running", affinity=affinity),
+    )
+    decision = explain_pod(cluster, "default/p").decision
+    assert [each.node for each in decision.ranked] == ["quick"]
+    (rejected,) = [each.rejected_by for each in decision.nodes if each.node == "plain"]
+    assert rejected is not None
+    assert rejected.plugin == "NodeAffinity"
     cluster.engine.validate()
 
 

@@ -11,6 +11,7 @@ from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.explain_pod import NotInCluster
 from stowage.analysis.what_if import KeptPod, Question, StillPending, WhatIfAnswer, what_if
 from stowage.api.objects.meta import ApiStruct, Condition, LabelSelector, ObjectMeta
+from stowage.api.objects.pod import PodResourceClaim
 from stowage.api.objects.policy import (
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
@@ -72,6 +73,31 @@ def test_a_pending_pod_keeps_the_message_of_its_condition() -> None:
     (pending,) = what_if(cluster, Question()).pending
     assert message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert pending.message == message
+
+
+def test_a_pod_that_has_a_node_stays_although_a_manifest_names_it() -> None:
+    cluster = loaded_cluster(make_node("n", cpu="4"), make_pod("web-0", cpu="3", node="n"))
+    pods = created(make_pod("web-0", uid="new-0", cpu="3"), make_pod("web-1", cpu="1"))
+    answer = what_if(cluster, Question(objects=pods))
+    assert nodes_of(answer) == {"default/web-1": "n"}
+    assert answer.after.requested["cpu"] == "4"
+    assert answer.notes == ("default/web-0 is on node n already: it stays as it is",)
+
+
+def test_a_manifest_replaces_a_pending_pod_of_the_same_name() -> None:
+    cluster = loaded_cluster(make_node("n", cpu="4"), make_pod("p", cpu="9"))
+    answer = what_if(cluster, Question(objects=created(make_pod("p", uid="new", cpu="1"))))
+    assert nodes_of(answer) == {"default/p": "n"}
+    assert (answer.before.pending, answer.after.pending) == (1, 0)
+    cluster.engine.validate()
+    assert len(cluster.engine.state.queue) == 0
+
+
+def test_a_pod_without_a_condition_names_the_plugin_s_reason() -> None:
+    claim = PodResourceClaim(name="gpu", resource_claim_name="none")
+    waiting = created(make_pod("p", resource_claims=(claim,)))
+    (pending,) = what_if(loaded_cluster(make_node("n")), Question(objects=waiting)).pending
+    assert pending.message == 'could not find ResourceClaim "default/none"'
 
 
 def test_a_gated_pod_waits_for_its_gates() -> None:

@@ -112,6 +112,11 @@ def test_a_pod_gets_the_priority_of_its_class_or_the_default_one() -> None:
         admitted(priorityClassName="none")
 
 
+def test_the_priority_classes_of_every_cluster_are_known() -> None:
+    assert admitted(priorityClassName="system-cluster-critical").spec.priority == 2_000_000_000
+    assert admitted(priorityClassName="system-node-critical").spec.priority == 2_000_001_000
+
+
 def test_a_pod_tolerates_unready_nodes_for_a_while() -> None:
     keys = [each.key for each in admitted().spec.tolerations]
     assert keys == ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
@@ -141,6 +146,10 @@ def test_a_limit_is_a_request_unless_there_is_one() -> None:
         (
             "{kind: Pod, metadata: {name: p}, spec: {containers: [], hostNetwork: 7}}",
             "hostNetwork",
+        ),
+        (
+            "{kind: Pod, metadata: {name: p}, spec: {overhead: {cpu: x}}}",
+            'Pod default/p: spec.overhead[cpu]: "x" is not valid',
         ),
     ],
 )

@@ -119,6 +119,9 @@ def test_an_equal_replay_has_a_page_as_well(spread: Path, tmp_path: Path) -> Non
     [
         (("--weights", "NodeResourcesFit"), 1, "expected PLUGIN=WEIGHT"),
         (("--weights", "Missing=1"), 1, "--weights"),
+        (("--weights", "NodeResourcesFit=²"), 1, "a weight from 0 to 2147483647"),
+        (("--weights", "NodeResourcesFit=2147483648"), 1, "a weight from 0 to 2147483647"),
+        (("--weights", "ImageLocality=1, ImageLocality=2"), 1, "one weight of a plugin"),
         (("--config", "/missing.yaml"), 1, "a readable file"),
         (("--weights", "NodeResourcesFit=2", "--until", "p"), 2, "--until explains recorded"),
         (("--report", "report.txt"), 2, "ends in .html"),

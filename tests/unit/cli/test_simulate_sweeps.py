@@ -86,7 +86,9 @@ def test_files_of_results_are_written_beside_the_answer(workload: Path, tmp_path
         (("--report", "report.pdf"), 2, "expected a name that ends in .html"),
         (("--workers", "2", "--dask", "tcp://127.0.0.1:1"), 2, "not with --dask"),
         (("--resume", "/"), 2, "is a directory"),
-        (("--csv", "/nowhere/r.csv", "--workers", "1"), 1, "/nowhere/r.csv: No such file"),
+        (("--csv", "/nowhere/r.csv"), 2, "--csv: /nowhere/r.csv (expected a file in a folder"),
+        (("--json", "/nowhere/r.json"), 2, "--json: /nowhere/r.json (expected a file in a folder"),
+        (("--csv", "/dev/full", "--workers", "1"), 1, "No space left on device"),
     ],
 )
 def test_what_cannot_be_done_is_named(

@@ -18,7 +18,7 @@ from stowage.api.events import (
     PendingPodSeen,
 )
 from stowage.api.objects.device import ResourceClaimTemplate
-from stowage.api.reflected_kinds import CLAIM_TEMPLATE_RESOURCE
+from stowage.api.reflected_kinds import CLAIM_TEMPLATE_RESOURCE, PRIORITY_CLASS_RESOURCE
 from stowage.console.answers.answer import InvalidQuestion
 from stowage.console.answers.cluster_map import cluster_map
 from stowage.console.answers.manifests import check_manifests
@@ -142,6 +142,18 @@ def test_a_what_if_knows_the_claim_templates_of_the_cluster_until_they_are_delet
     cluster.apply([CustomObjectGone(CLAIM_TEMPLATE_RESOURCE, "default", "gpu")])
     (error,) = check_manifests(USES_TEMPLATE, objects).errors
     assert "ResourceClaimTemplate" in error.message
+
+
+def test_a_what_if_knows_the_priority_classes_of_the_cluster() -> None:
+    cluster = live_cluster(make_node("a", cpu="2"))
+    manifest = "{kind: Pod, metadata: {name: new}, spec: {priorityClassName: shop, containers: []}}"
+    content = {"metadata": {"name": "shop"}, "value": 7}
+    cluster.apply([CustomObjectSeen(PRIORITY_CLASS_RESOURCE, content)])
+    objects = cluster.moment(START_S).loaded.objects
+    assert check_manifests(manifest, objects).errors == []
+    cluster.apply([CustomObjectGone(PRIORITY_CLASS_RESOURCE, "", "shop")])
+    (error,) = check_manifests(manifest, objects).errors
+    assert "priorityClassName: shop" in error.message
 
 
 def test_an_invalid_claim_template_is_left_out() -> None:

@@ -138,6 +138,17 @@ def test_a_storage_of_another_search_is_refused(tmp_path: Path) -> None:
         Search(replace(kept, inputs="two"))
 
 
+@pytest.mark.parametrize(
+    "content", ['{"trials": 3}', '{"trials": 3}\n{"trials": 4}\n', '{"op_code":0,"study_na']
+)
+def test_a_file_of_something_else_is_left_alone(tmp_path: Path, content: str) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(content)
+    with pytest.raises(UnusableResults, match=r"other\.json: expected a storage of stowage tune"):
+        Search(replace(OPTIONS, storage=other))
+    assert other.read_text() == content
+
+
 def test_the_setting_that_matters_is_the_most_important(search: Search) -> None:
     (found,) = search.importances().values()
     assert max(found, key=lambda name: found[name]) == "Packer.weight"

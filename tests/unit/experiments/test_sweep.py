@@ -126,10 +126,17 @@ def test_a_line_that_was_cut_is_computed_again(tmp_path: Path) -> None:
     assert len(results.read_bytes().splitlines()) == 3
 
 
+def test_a_file_whose_first_line_was_cut_is_begun_again(tmp_path: Path) -> None:
+    results = tmp_path / "results.jsonl"
+    results.write_text('{"format":"stowage re')
+    assert (sweep([Tiny(1)], results).num_kept, sweep([Tiny(1)], results).num_kept) == (0, 1)
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
         ("seed,nodes\n1,2\n", r":1: expected a file of results"),
+        ('{"kind": "List", "items": []}', r":1: expected a file of results"),
         ('{"format":"stowage results 1"}\n{"key":1}\n', r":2: expected a result; .*key"),
     ],
 )

@@ -210,13 +210,14 @@ def _status_text(status: PluginStatus) -> str:
 def node_tables(explained: NodeExplanation, wide: bool) -> list[RenderableType]:
     """A node's explanation; without `wide` the first pods and rejections only."""
     cordoned = ", cordoned" if explained.unschedulable else ""
+    count = "1 pod" if len(explained.pods) == 1 else f"{len(explained.pods)} pods"
     taints = f", taints {escape(', '.join(explained.taints))}" if explained.taints else ""
     amounts = plain_table("resource", "allocatable", "free")
     for resource, amount in explained.allocatable.items():
         amounts.add_row(escape(resource), amount, explained.free[resource])
     limit = None if wide else _FEW_NODES
     parts: list[RenderableType] = [
-        f"[bold]{escape(explained.node)}[/bold]: {len(explained.pods)} pods{cordoned}{taints}",
+        f"[bold]{escape(explained.node)}[/bold]: {count}{cordoned}{taints}",
         amounts,
     ]
     if explained.devices:

@@ -107,4 +107,5 @@ def pod_key(name: str, namespace: str = "default") -> str:
 
 def split_lists(values: Sequence[str] | None) -> list[str]:
     """The values of a flag that may be repeated and takes lists with commas."""
-    return [name for value in values or () for name in value.split(",") if name]
+    names = (name.strip() for value in values or () for name in value.split(","))
+    return [name for name in names if name]

@@ -23,7 +23,11 @@ from stowage.analysis.explain_pod import NotInCluster
 from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.analysis.workload_pods import InvalidManifest
 from stowage.api.config.feature_gates import parse_feature_gates
-from stowage.api.config.loading import InvalidConfiguration, KubeSchedulerConfiguration
+from stowage.api.config.loading import (
+    ConfigError,
+    InvalidConfiguration,
+    KubeSchedulerConfiguration,
+)
 from stowage.api.config.types import KIND
 from stowage.api.decoding.bounded_yaml import INVALID, documents
 from stowage.api.decoding.errors import InvalidObject
@@ -165,6 +169,9 @@ def read_profiles(flags: ClusterFlags) -> KubeSchedulerConfiguration:
     """
     if flags.configmap is None:
         return read_configuration(flags.config)
+    if flags.config is not None:
+        expected = "no --config, because both set the profiles"
+        raise InvalidConfiguration([ConfigError("--configmap", flags.configmap, expected)])
     path = str(flags.kubeconfig) if flags.kubeconfig else None
     text = read_config_map(parse_reference(flags.configmap), path, context=flags.context)
     return parse_configuration(text, "--configmap", flags.configmap)
@@ -206,6 +213,8 @@ def read_items(file: Path) -> list[dict[str, Any]]:
     except INVALID as error:
         text = " ".join(problem_of(error).split())
         raise UnreadableObjects(f"{name}: expected JSON or YAML; {text}") from error
+    if not documents:
+        raise UnreadableObjects(f"{name}: expected objects; it has none")
     items: list[dict[str, Any]] = []
     for number, document in enumerate(documents, 1):
         items += _unfolded(document, f"{name}, document {number}")

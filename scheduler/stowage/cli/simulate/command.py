@@ -22,6 +22,7 @@ from stowage.cli.simulate.experiment_flags import (
     FILES,
     ResultFiles,
     SweepFlags,
+    check_folders,
     exit_code,
     experiment_failures_reported,
     run_with_progress,
@@ -41,7 +42,7 @@ from stowage.experiments.sweep import Sweep, SweepOptions
 from stowage.experiments.workload_experiment import Fingerprints, WorkloadExperiment
 
 _POLICIES = Panel("Policies")
-_SEEDS = re.compile(r"(\d+)(?:-(\d+))?")
+_SEEDS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 _MAX_SEEDS = 100_000
 
 
@@ -55,11 +56,13 @@ def parse_seeds(text: str) -> list[int]:
     for part in text.split(","):
         found = _SEEDS.fullmatch(part.strip())
         if found is None:
-            raise typer.BadParameter(f"{part!r} (expected a seed such as 42, or a range 42-51)")
+            raise typer.BadParameter(
+                f"--seeds: {part!r} (expected a seed such as 42, or a range 42-51)"
+            )
         first, last = int(found[1]), int(found[2] or found[1])
         if not first <= last < first + _MAX_SEEDS:
             raise typer.BadParameter(
-                f"{part!r} (expected FIRST-LAST, at most {_MAX_SEEDS:,} seeds)"
+                f"--seeds: {part!r} (expected FIRST-LAST, at most {_MAX_SEEDS:,} seeds)"
             )
         seeds += range(first, last + 1)
     return list(dict.fromkeys(seeds))
@@ -182,6 +185,7 @@ def simulate(
     console = terminal(stderr=True)
     with experiment_failures_reported(console):
         files_beside.check()
+        check_folders({"--json": json_file})
         with failures_reported(console), garbage_collection_paused():
             policies = policy.read()
             workloads = read_workloads(files)

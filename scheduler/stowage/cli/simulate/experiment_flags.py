@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -116,10 +116,11 @@ class ResultFiles(FlagGroup, frozen=True):
         """Check the names and the packages before the first experiment.
 
         Raises:
-            typer.BadParameter: The report has another name.
+            typer.BadParameter: The report has another name, or the folder of a file is missing.
             MissingExtra: A package is not installed.
         """
         check_report_name(self.report)
+        check_folders({"--csv": self.csv, "--parquet": self.parquet, "--report": self.report})
         if self.report is not None:
             import_extra("plotly", "--report")
         if self.parquet is not None:
@@ -147,6 +148,20 @@ def check_report_name(report: Path | None) -> None:
     """
     if report is not None and report.suffix not in (".html", ".htm"):
         raise typer.BadParameter(f"--report: {report} (expected a name that ends in .html)")
+
+
+def check_folders(files: Mapping[str, Path | None]) -> None:
+    """Refuse files that cannot be written once hours of experiments are over.
+
+    Args:
+        files: Flag -> its file, if it is given.
+
+    Raises:
+        typer.BadParameter: The folder of a file does not exist.
+    """
+    for flag, file in files.items():
+        if file is not None and not file.parent.is_dir():
+            raise typer.BadParameter(f"{flag}: {file} (expected a file in a folder that exists)")
 
 
 def run_with_progress(

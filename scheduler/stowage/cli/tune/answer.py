@@ -17,6 +17,7 @@ from stowage.cli.ask.source import failures_reported
 from stowage.cli.failures import print_error
 from stowage.cli.simulate.experiment_flags import (
     EXIT_INTERRUPTED,
+    check_folders,
     check_report_name,
     experiment_failures_reported,
 )
@@ -45,6 +46,7 @@ def search_and_answer(
         typer.Exit: With 1, or 130 after Ctrl-C; the reason is printed.
     """
     check_report_name(files.report)
+    check_folders({"--report": files.report, "--write": files.write, "--storage": options.storage})
     with experiment_failures_reported(console), _search_failures_reported(console, options.storage):
         import_extra("optuna", "stowage tune")
         if files.report is not None:

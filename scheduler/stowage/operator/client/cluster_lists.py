@@ -8,10 +8,15 @@ from typing import Any
 
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.api.decoding.decode import check_is_versioned, decode_list
-from stowage.api.objects.device import ResourceClaimTemplate
 from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.pod import Pod
-from stowage.api.reflected_kinds import ASSIGNED_PODS, POD_GROUP_SOURCES, REFLECTED_KINDS
+from stowage.api.reflected_kinds import (
+    ASSIGNED_PODS,
+    POD_GROUP_SOURCES,
+    READ_BY_ADMISSION,
+    REFLECTED_KINDS,
+    custom_kind,
+)
 from stowage.operator.client.api_client import LIST_TIMEOUT, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.connection import connect
@@ -23,17 +28,18 @@ _REFUSED = frozenset({403, _NOT_SERVED})
 
 _RARELY_SERVED = frozenset(kind.kind for kind in POD_GROUP_SOURCES)
 
-_PATHS: Mapping[str, tuple[type[ApiStruct], str]] = {
-    kind.kind: (kind.type, kind.path)
-    for kind in (*REFLECTED_KINDS, *POD_GROUP_SOURCES)
-    if kind is not ASSIGNED_PODS
-} | {
-    "Pod": (Pod, ASSIGNED_PODS.path),
-    "ResourceClaimTemplate": (
-        ResourceClaimTemplate,
-        "/apis/resource.k8s.io/v1/resourceclaimtemplates",
-    ),
-}
+_PATHS: Mapping[str, tuple[type[ApiStruct], str]] = (
+    {
+        kind.kind: (kind.type, kind.path)
+        for kind in (*REFLECTED_KINDS, *POD_GROUP_SOURCES)
+        if kind is not ASSIGNED_PODS
+    }
+    | {
+        struct.__name__: (struct, custom_kind(resource).path)
+        for resource, struct in READ_BY_ADMISSION.items()
+    }
+    | {"Pod": (Pod, ASSIGNED_PODS.path)}
+)
 
 
 async def read_cluster(
