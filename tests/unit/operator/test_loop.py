@@ -128,6 +128,15 @@ async def test_the_loop_binds_all_pods_and_ends_when_stopped() -> None:
     assert shell.engine.being_bound == {}
 
 
+async def test_all_events_that_are_here_are_handled_before_the_loop_ends() -> None:
+    shell = _Shell()
+    shell.loop.stop()
+    shell.pods(20)
+    await shell.loop.run()
+    assert len(shell.engine.seen) == 21
+    assert shell.client.requests == []
+
+
 CONFIRMATION = PendingPodGone("default", "a", "a")
 
 

@@ -176,6 +176,14 @@ async def test_retry_after_is_respected() -> None:
     assert time.slept == [7.0]
 
 
+async def test_a_binding_that_the_rate_limit_refused_is_posted_again_without_reading_the_pod() -> (
+    None
+):
+    client = FakeApiClient(post=[ApiError(429), {}])
+    assert await _bind(client) == SUCCEEDED
+    assert [request.method for request in client.requests] == ["POST", "POST"]
+
+
 async def test_a_binding_that_was_answered_is_posted_again_without_waiting_for_its_arrival() -> (
     None
 ):
