@@ -45,6 +45,9 @@ def term(labels: Sequence[Expression] = (), fields: Sequence[Expression] = ()) -
     [
         pytest.param([term([SSD])], [True, False, True], id="one requirement"),
         pytest.param([term([SSD, IN_X])], [True, False, False], id="all of a term"),
+        pytest.param(
+            [term([("disk", "In", ["ssd", "hdd"]), IN_X])], [True, True, False], id="any value"
+        ),
         pytest.param([term([SSD]), term([IN_X])], [True, True, True], id="one of the terms"),
         pytest.param([term(fields=[FIRST])], [True, False, False], id="name"),
         pytest.param(
