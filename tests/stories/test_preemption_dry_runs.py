@@ -92,3 +92,35 @@ def test_a_pod_whose_victims_terminate_on_its_nominated_node_evicts_nobody_elsew
     driver.show_terminating("leaving")
     driver.show_pending("p", nominated_node="a")
     assert _evicted(driver) == []
+
+
+def test_nobody_is_evicted_on_a_node_without_the_topology_key_of_the_affinity() -> None:
+    driver = PreemptionDriver()
+    driver.add_nodes("a", cpu="1")
+    driver.show_running("low", "a")
+    own = affinity_term(ZONE, label_selector({"app": "web"}))
+    near = Affinity(pod_affinity=PodAffinity((own,)))
+    driver.show_pending("p", labels={"app": "web"}, affinity=near)
+    assert _evicted(driver) == []
+
+
+def test_a_victim_of_a_selected_namespace_may_leave_if_another_such_pod_stays_in_the_zone() -> None:
+    driver = _in_one_zone()
+    driver.handle(NamespaceSeen(make_namespace("default", labels={"team": "x"})))
+    driver.show_running("near", "a", labels={"app": "web"}, cpu="0")
+    driver.show_running("other", "b", labels={"app": "web"}, priority=HIGHER)
+    term = affinity_term(
+        ZONE, label_selector({"app": "web"}), namespace_selector=label_selector({"team": "x"})
+    )
+    driver.show_pending("p", affinity=Affinity(pod_affinity=PodAffinity((term,))))
+    assert _evicted(driver) == ["low"]
+
+
+def test_a_node_that_stays_too_small_in_two_ways_is_left_out_of_the_search() -> None:
+    driver = PreemptionDriver()
+    driver.add_nodes("a", "b", cpu="2", memory="2Gi")
+    driver.show_running("large", "a", cpu="1500m", memory="1500Mi", priority=HIGHER)
+    driver.show_running("on-a", "a", cpu="100m", memory="100Mi")
+    driver.show_running("on-b", "b", cpu="1500m", memory="1500Mi")
+    driver.show_pending("p", cpu="1", memory="1Gi")
+    assert _evicted(driver) == ["on-b"]
