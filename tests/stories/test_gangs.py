@@ -23,8 +23,10 @@ from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.api.objects.pod_groups import COSCHEDULING_GROUPS
 from stowage.engine import Engine
+from stowage.framework import Timings
 from tests.stories.gang_driver import GangDriver, make_group, make_member
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
+from tests.support.durations import Unobserved
 from tests.support.engines import configurable_engine
 
 FITTED = (
@@ -388,6 +390,22 @@ def test_members_that_need_extenders_wait_for_each_other_at_permit() -> None:
     driver.schedule(1)
     _answer(driver)
     assert driver.bound() == ["p-0", "p-1"]
+
+
+def test_the_wait_of_a_member_for_its_companions_is_measured() -> None:
+    class PermitWaits(Unobserved):
+        def observe_permit_wait(self, *durations: Any) -> None:
+            observed.append(durations)
+
+    observed: list[tuple[Any, ...]] = []
+    driver = _scheduled_one_by_one()
+    driver.engine.take_durations(Timings(lambda: 0.0, PermitWaits()))
+    _answer(driver)
+    driver.advance(7.0)
+    driver.schedule(1)
+    _answer(driver)
+    assert driver.bound() == ["p-0", "p-1"]
+    assert observed == [("Success", 7.0)]
 
 
 def test_a_member_whose_companions_do_not_come_gives_its_place_back_after_five_minutes() -> None:
