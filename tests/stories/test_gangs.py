@@ -465,3 +465,16 @@ def _two_profiles(**options: Any) -> Engine:
     """An engine with the default profile and one named ``other``."""
     names = ("default-scheduler", "other")
     return configurable_engine(*({"schedulerName": name} for name in names), **options)
+
+
+def test_the_binding_of_each_member_names_the_decision_about_it() -> None:
+    driver = GangDriver()
+    driver.add_nodes("a", cpu="2")
+    driver.show_group(make_group(min_count=2))
+    driver.create_members("p-0", "p-1")
+    driver.schedule(1)
+    decided = {each.pod.name: each.decision for each in driver.take(AttemptResult)}
+    events = [each for each in driver.take(EmitEvent) if each.reason == "Scheduled"]
+    assert {each.pod.name: each.decision for each in events} == decided
+    assert sorted(decided) == ["p-0", "p-1"]
+    assert len(set(decided.values())) == 2

@@ -243,6 +243,17 @@ def test_a_device_in_flight_counts_once_when_the_claim_for_extended_resources_is
     )
     cache.update_device_object(replace(claim, metadata=metadata))
     assert [uid for uid, _ in devices.allocations()] == ["uid-c"]
+    cache.remove_device_object(ResourceClaim, "default/c")
+    assert [uid for uid, _ in devices.allocations()] == ["uid-p/extended"]
+
+
+def test_a_partition_is_not_plain_whether_or_not_its_counters_are_read() -> None:
+    counters = [{"counterSet": "s", "counters": quantities({"memory": "4Gi"})}]
+    found = make_slice("n", [device("part", consumesCounters=counters), device("whole")])
+    for partitionable in (True, False):
+        features = replace(ALL_FEATURES, partitionable=partitionable)
+        plain = [each.id.device for each in compile_slice(found, features).devices if each.is_plain]
+        assert plain == ["whole"]
 
 
 def test_a_claim_with_an_invalid_quantity_is_refused_with_what_was_expected() -> None:

@@ -207,3 +207,17 @@ def test_of_many_groups_in_the_namespaces_of_a_query_none_is_matched_alone(
     counts = index.count_matching(selector, frozenset(("red", "blue")), skip_terminating=False)
     assert counts.total == len([number for number in range(num_groups) if number % 3 < 2])
     assert bool(matched) == one_by_one
+
+
+def test_a_selector_that_is_dropped_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_index, "MAX_MEMBERSHIPS", 40)
+    cache, state = ClusterCache(), ClusterState()
+    index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS)
+    for number in range(10):
+        pod = make_pod(f"p{number}", labels={"n": str(number)})
+        index.add(make_pod_info(pod, cache.classes), 0)
+    for number in range(12):
+        selector = Selector((Requirement("n", Operator.NOT_IN, (f"x{number}",)),))
+        for _ in range(3):
+            index.count_matching(selector, None, skip_terminating=False)
+    assert len(index.kept_counts()) == 4
