@@ -285,12 +285,6 @@ async def test_a_claim_is_deleted_without_its_finalizer() -> None:
     }
 
 
-async def test_a_failed_release_is_not_raised() -> None:
-    await release(
-        FakeApiClient(patch=[ApiError(403, "No", "why not")]), ReleaseClaims(POD, (REFERENCE,))
-    )
-
-
 async def test_a_claim_that_cannot_be_released_is_logged() -> None:
     client = FakeApiClient(patch=[ApiError(403, "Forbidden", "no right")])
     releaser = ClaimReleaser(client, FakeTime().clock)
