@@ -8,6 +8,7 @@ from stowage.api.config.loading import KubeSchedulerProfile
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Toleration, TopologySpreadConstraint
 from stowage.framework import Framework, build_profile
+from stowage.framework.extension_points import FilterPlugin
 from stowage.plugins import in_tree_registry
 from tests.support.builders import ZONE, label_selector, make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster
@@ -93,7 +94,9 @@ def test_plugins_of_the_registry_obey_its_feature_gates(is_on: bool) -> None:
 
     def refused_by(name: str) -> list[str]:
         factory = registry[name]
-        return list(refused(factory.construct(factory.args()), cluster, pod))
+        plugin = factory.construct(factory.args())
+        assert isinstance(plugin, FilterPlugin)
+        return list(refused(plugin, cluster, pod))
 
     assert refused_by("TaintToleration") == ([] if is_on else ["b"])
     # Only a node that tolerates the pod is another domain, over which it has to be spread.

@@ -258,9 +258,9 @@ def test_of_many_domains_those_with_pods_are_refused_whichever_of_many_terms_fou
     placed = [*picky, make_pod("db-0", labels={"app": "db"}, node="n63")]
     cluster = MirroredCluster([make_node(each) for each in names], placed)
     labels = {"app": "web", "tier": "a"}
-    assert list(refused(cluster, make_pod("p", labels=labels))) == ["n07", "n40"]
+    assert set(refused(cluster, make_pod("p", labels=labels)) or ()) == {"n07", "n40"}
     away = far(affinity_term(HOSTNAME, DB))
-    assert list(refused(cluster, make_pod("q", affinity=away))) == ["n63"]
+    assert set(refused(cluster, make_pod("q", affinity=away)) or ()) == {"n63"}
 
 
 def test_the_pods_of_one_of_many_domains_are_summed_over_all_terms(
