@@ -59,3 +59,12 @@ def test_retry_after_is_capped(seconds: str) -> None:
 def test_only_a_404_with_reason_not_found_means_that_the_object_is_gone() -> None:
     assert ApiError(404, "NotFound").is_object_not_found
     assert not error_from_answer(404, b"404 page not found\n", None).is_object_not_found
+
+
+@pytest.mark.parametrize(
+    ("status", "is_transient"),
+    [(200, True), (399, True), (400, False), (404, False), (408, True), (425, True), (429, True)]
+    + [(428, False), (499, False), (500, True), (503, True)],
+)
+def test_only_what_may_change_by_itself_is_transient(status: int, is_transient: bool) -> None:
+    assert ApiError(status).is_transient == is_transient
