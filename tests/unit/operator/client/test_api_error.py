@@ -62,9 +62,10 @@ def test_only_a_404_with_reason_not_found_means_that_the_object_is_gone() -> Non
 
 
 @pytest.mark.parametrize(
-    ("status", "is_transient"),
-    [(200, True), (399, True), (400, False), (404, False), (408, True), (425, True), (429, True)]
-    + [(428, False), (499, False), (500, True), (503, True)],
+    ("is_transient", "statuses"),
+    [(True, (200, 399, 408, 425, 429, 500, 503)), (False, (400, 404, 428, 499))],
 )
-def test_only_what_may_change_by_itself_is_transient(status: int, is_transient: bool) -> None:
-    assert ApiError(status).is_transient == is_transient
+def test_only_what_may_change_by_itself_is_transient(
+    is_transient: bool, statuses: tuple[int, ...]
+) -> None:
+    assert [ApiError(each).is_transient for each in statuses] == [is_transient] * len(statuses)
