@@ -38,6 +38,7 @@ from tests.support.builders import (
     make_pod,
     weighted,
 )
+from tests.support.durations import Unobserved
 from tests.support.engines import default_engine
 
 _RED = label_selector({"color": "red"})
@@ -92,18 +93,6 @@ _members = st.lists(
 )
 
 
-class _Unobserved:
-    def observe_extension_point(self, *_durations: Any) -> None: ...
-
-    def observe_plugin(self, *_durations: Any) -> None: ...
-
-    def observe_event(self, *_durations: Any) -> None: ...
-
-    def observe_hint(self, *_durations: Any) -> None: ...
-
-    def observe_permit_wait(self, *_durations: Any) -> None: ...
-
-
 @settings(max_examples=100, deadline=None)
 @given(_nodes, _running, _members, st.integers(0, 2**16))
 def test_equal_members_are_placed_as_one_by_one(
@@ -114,7 +103,7 @@ def test_equal_members_are_placed_as_one_by_one(
 ) -> None:
     together, alone = _engine(seed), _engine(seed)
     seconds = count()
-    alone.take_durations(Timings(lambda: float(next(seconds)), _Unobserved(), one_in=1))
+    alone.take_durations(Timings(lambda: float(next(seconds)), Unobserved(), one_in=1))
     events = [*_cluster(nodes, running), *_gang(members)]
     answers = []
     for engine in (together, alone):

@@ -237,6 +237,16 @@ def test_a_pod_waits_until_its_device_is_ready() -> None:
     driver.check_replay()
 
 
+def test_the_wait_for_a_device_is_measured() -> None:
+    driver = ClaimDriver(make_claim("c"), **CONDITIONS)
+    driver.engine.state.timer = lambda: driver.now
+    writes = writes_in(driver.schedule_pod("p", "c"))
+    driver.answer(writes)
+    driver.advance(7.0)
+    answer = driver.show(ready(written(writes)[0], "7", ready="True"))
+    assert [each.duration_s for each in of_type(BindingConditionsAwaited, answer)] == [7.0]
+
+
 def test_a_device_that_fails_ends_the_wait_and_the_claim_keeps_its_allocation() -> None:
     driver, claim = waiting()
     answer = driver.show(ready(claim, "6", broken="True"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stowage.api.events import DisruptionBudgetGone, DisruptionBudgetSeen, PendingPodGone
 from stowage.api.instructions import EvictPod, PatchPodStatus
 from stowage.api.objects.meta import LabelSelector, ObjectMeta
@@ -21,13 +23,13 @@ RESPECTFUL = {
 }
 
 
-def _db_budget(allowed: int, version: str = "1") -> DisruptionBudgetSeen:
+def _db_budget(allowed: int, version: str = "1", disrupted: str = "") -> DisruptionBudgetSeen:
     """A budget of the pods with the label `DB`."""
     return DisruptionBudgetSeen(
         PodDisruptionBudget(
             ObjectMeta(name="db", namespace="default", resource_version=version),
             PodDisruptionBudgetSpec(LabelSelector(DB)),
-            PodDisruptionBudgetStatus(allowed),
+            PodDisruptionBudgetStatus(allowed, {disrupted: None} if disrupted else {}),
         )
     )
 
@@ -49,6 +51,21 @@ def test_pods_that_a_disruption_budget_protects_are_evicted_only_without_alterna
     driver.handle(_db_budget(0))
     driver.show_pending("p")
     assert names(of_type(EvictPod, driver.schedule_next())) == ["unprotected"]
+
+
+@pytest.mark.parametrize(("disrupted", "want"), [("db-0", "db"), ("db-7", "web")])
+def test_a_pod_that_a_budget_lists_as_disrupted_uses_up_none_of_it(
+    disrupted: str, want: str
+) -> None:
+    driver = PreemptionDriver()
+    driver.add_nodes("n0", "n1")
+    for name in ("db-0", "db-1"):
+        driver.show_running(name, "n0", labels=DB, priority=LOW)
+    driver.show_running("web", "n1", cpu="2", priority=50)
+    driver.handle(_db_budget(1, disrupted=disrupted))
+    driver.show_pending("p", cpu="2")
+    (first,) = names(of_type(EvictPod, driver.schedule_next()))
+    assert first.partition("-")[0] == want
 
 
 def test_no_pod_is_evicted_against_a_respected_budget_until_the_budget_allows_it() -> None:

@@ -330,3 +330,12 @@ def test_consultations_can_be_replayed(driver: ExtenderDriver) -> None:
     driver.handle(PendingPodGone("default", "r", "uid-r"))
     driver.answer(third)
     driver.check_replay()
+
+
+def test_the_dump_names_the_pods_with_extenders_and_those_that_wait_for_their_turn() -> None:
+    driver = ExtenderDriver(FILTER, max_consultations=1)
+    driver.add_nodes("n")
+    driver.create_pods("p", "q")
+    driver.question()
+    want = {"default/p": "with extenders", "default/q": "waiting"}
+    assert driver.engine.dump()["consultations"] == want

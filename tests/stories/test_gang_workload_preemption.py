@@ -219,3 +219,16 @@ def test_victims_are_sought_with_the_first_of_equally_good_nodes() -> None:
         "p-0": "a",
         "p-1": "b",
     }
+
+
+def test_a_gang_is_tried_on_the_first_of_equally_good_nodes() -> None:
+    """What is evicted does not depend on chance; elsewhere, p-0 would take the place of p-1."""
+    driver = GangDriver(gates=ON, choose=lambda num_ties: num_ties - 1)
+    driver.add_nodes("a", "b", cpu="1")
+    _low(driver, "low-a")
+    _low(driver, "low-b", node="b")
+    driver.show_group(make_group(min_count=2, priority=100))
+    driver.create_members("p-0", priority=100)
+    driver.create_members("p-1", priority=100, node_selector={HOSTNAME: "b"})
+    driver.schedule(1)
+    assert sorted(driver.evicted) == ["low-a", "low-b"]

@@ -23,8 +23,10 @@ from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.api.objects.pod_groups import COSCHEDULING_GROUPS
 from stowage.engine import Engine
+from stowage.framework import Timings
 from tests.stories.gang_driver import GangDriver, make_group, make_member
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
+from tests.support.durations import Unobserved
 from tests.support.engines import configurable_engine
 
 FITTED = (
@@ -390,6 +392,22 @@ def test_members_that_need_extenders_wait_for_each_other_at_permit() -> None:
     assert driver.bound() == ["p-0", "p-1"]
 
 
+def test_the_wait_of_a_member_for_its_companions_is_measured() -> None:
+    class PermitWaits(Unobserved):
+        def observe_permit_wait(self, *durations: Any) -> None:
+            observed.append(durations)
+
+    observed: list[tuple[Any, ...]] = []
+    driver = _scheduled_one_by_one()
+    driver.engine.take_durations(Timings(lambda: 0.0, PermitWaits()))
+    _answer(driver)
+    driver.advance(7.0)
+    driver.schedule(1)
+    _answer(driver)
+    assert driver.bound() == ["p-0", "p-1"]
+    assert observed == [("Success", 7.0)]
+
+
 def test_a_member_whose_companions_do_not_come_gives_its_place_back_after_five_minutes() -> None:
     driver = _scheduled_one_by_one()
     _answer(driver)
@@ -447,3 +465,16 @@ def _two_profiles(**options: Any) -> Engine:
     """An engine with the default profile and one named ``other``."""
     names = ("default-scheduler", "other")
     return configurable_engine(*({"schedulerName": name} for name in names), **options)
+
+
+def test_the_binding_of_each_member_names_the_decision_about_it() -> None:
+    driver = GangDriver()
+    driver.add_nodes("a", cpu="2")
+    driver.show_group(make_group(min_count=2))
+    driver.create_members("p-0", "p-1")
+    driver.schedule(1)
+    decided = {each.pod.name: each.decision for each in driver.take(AttemptResult)}
+    events = [each for each in driver.take(EmitEvent) if each.reason == "Scheduled"]
+    assert {each.pod.name: each.decision for each in events} == decided
+    assert sorted(decided) == ["p-0", "p-1"]
+    assert len(set(decided.values())) == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
@@ -20,6 +22,7 @@ from stowage.api.instructions import (
     ReadPod,
     ReportProblem,
 )
+from stowage.api.objects.meta import Condition
 from stowage.engine import Engine
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
@@ -77,6 +80,18 @@ def test_an_unchanged_condition_is_not_written_again(engine: Engine) -> None:
     again = engine.schedule(400.0, 1)
     assert of_type(AttemptResult, again)[0].attempts == 2
     assert of_type(PatchPodStatus, again) == []
+
+
+def test_a_condition_that_an_earlier_process_wrote_is_not_written_again(engine: Engine) -> None:
+    engine.handle([NodeSeen(make_node("n", cpu="1")), PendingPodSeen(make_pod("p", cpu="2"))], 0.0)
+    (patch,) = of_type(PatchPodStatus, engine.schedule(0.0, 1))
+    pod = make_pod("q", cpu="2")
+    condition = Condition("PodScheduled", "False", patch.reason, patch.message)
+    shown = replace(pod, status=replace(pod.status, conditions=(condition,)))
+    engine.handle([PendingPodSeen(shown)], 1.0)
+    answer = engine.schedule(1.0, 1)
+    assert [each.pod.name for each in of_type(AttemptResult, answer)] == ["q"]
+    assert of_type(PatchPodStatus, answer) == []
 
 
 def test_an_unschedulable_pod_is_bound_when_a_fitting_node_arrives(engine: Engine) -> None:

@@ -115,3 +115,35 @@ def test_a_filter_that_fails_once_the_victims_are_gone_is_an_error_of_preemption
     filter_error = 'preemption: running "DynamicResources" filter plugin: class gpu: selector #0: '
     assert filter_error + "CEL runtime error:" in patch.message
     assert "preemption: 0/2 nodes" not in patch.message
+
+
+def test_nobody_is_evicted_on_a_node_without_the_topology_key_of_the_affinity() -> None:
+    driver = PreemptionDriver()
+    driver.add_nodes("a", cpu="1")
+    driver.show_running("low", "a")
+    own = affinity_term(ZONE, label_selector({"app": "web"}))
+    near = Affinity(pod_affinity=PodAffinity((own,)))
+    driver.show_pending("p", labels={"app": "web"}, affinity=near)
+    assert _evicted(driver) == []
+
+
+def test_a_victim_of_a_selected_namespace_may_leave_if_another_such_pod_stays_in_the_zone() -> None:
+    driver = _in_one_zone()
+    driver.handle(NamespaceSeen(make_namespace("default", labels={"team": "x"})))
+    driver.show_running("near", "a", labels={"app": "web"}, cpu="0")
+    driver.show_running("other", "b", labels={"app": "web"}, priority=HIGHER)
+    term = affinity_term(
+        ZONE, label_selector({"app": "web"}), namespace_selector=label_selector({"team": "x"})
+    )
+    driver.show_pending("p", affinity=Affinity(pod_affinity=PodAffinity((term,))))
+    assert _evicted(driver) == ["low"]
+
+
+def test_a_node_that_stays_too_small_in_two_ways_is_left_out_of_the_search() -> None:
+    driver = PreemptionDriver()
+    driver.add_nodes("a", "b", cpu="2", memory="2Gi")
+    driver.show_running("large", "a", cpu="1500m", memory="1500Mi", priority=HIGHER)
+    driver.show_running("on-a", "a", cpu="100m", memory="100Mi")
+    driver.show_running("on-b", "b", cpu="1500m", memory="1500Mi")
+    driver.show_pending("p", cpu="1", memory="1Gi")
+    assert _evicted(driver) == ["on-b"]

@@ -68,6 +68,7 @@ def test_the_annotation_outlives_an_update_of_the_pending_pod() -> None:
 def test_a_pod_that_is_not_bound_loses_the_annotation() -> None:
     engine = _engine({SLOT: "7"})
     engine.schedule(0.0, 1)
+    assert _reserved(engine) is not None
     engine.handle([BindFailed("uid-p", "n", "no")], 1.0)
     assert _reserved(engine) is None
     engine.validate()

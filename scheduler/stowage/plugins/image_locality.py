@@ -73,16 +73,12 @@ def _between_thresholds(
     """``int64[nodes]``: sums of scaled image sizes; `best` for `highest` bytes and more."""
     snapshot = nodes.snapshot
     sums = np.zeros(len(nodes), dtype=np.int64)
-    found = False
     for name in images:
         image = snapshot.image(normalized_image_name(name))
         if image is None:
             continue
-        found = True
         spread = image.num_nodes / snapshot.num_nodes
         sums += nodes.take(image.on_node) * int(image.size_bytes * spread)
-    if not found:
-        return sums
     clipped = np.clip(sums, MIN_THRESHOLD_BYTES, highest) - MIN_THRESHOLD_BYTES
     scores: Int64Array = best * clipped // (highest - MIN_THRESHOLD_BYTES)
     return scores

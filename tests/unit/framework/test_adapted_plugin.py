@@ -381,3 +381,11 @@ def _make_prefer_ssd() -> PreferSsd:
 def test_a_plugin_must_have_the_name_it_is_registered_under(made_by: Callable[[], object]) -> None:
     with pytest.raises(PluginUnusable, match="calls itself 'PreferSsd', expected name = 'Other'"):
         plugin_factory(made_by, name="Other").construct(None)
+
+
+def test_a_flag_of_the_plugin_itself_is_no_misspelt_trait() -> None:
+    class Own(PreferSsd):
+        reads_cache = True
+
+    factory = plugin_factory(Own)
+    assert isinstance(factory.construct(factory.args()), ScorePlugin)

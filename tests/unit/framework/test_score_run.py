@@ -263,3 +263,19 @@ def test_scores_that_are_equal_no_more_are_normalised_again() -> None:
     cluster.update_node(make_node("n2", labels={"newer": "label"}))
     assert _score(framework, cluster, *names).total.tolist() == [100] * 60
     assert first.pod_class is cluster.info(make_pod("q")).pod_class
+
+
+def test_one_score_of_all_nodes_is_normalised_with_a_node() -> None:
+    names = [f"n{index}" for index in range(60)]
+    cluster = MirroredCluster([make_node(name) for name in names])
+
+    class ByNode(Normalized):
+        def normalize_score(
+            self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+        ) -> Int64Array:
+            return np.where(nodes.exists, scores * 3, 0)
+
+    framework = framework_of(
+        ByNode("A", dict.fromkeys(names, 7), PluginTraits(score_reads=Reads.NODE))
+    )
+    assert _score(framework, cluster, *names).total.tolist() == [21] * 60

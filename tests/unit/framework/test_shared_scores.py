@@ -96,3 +96,19 @@ def test_distinct_scores_of_a_subclass_are_asked_for(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(ScoresOtherwise, "score", fail)
     assert _totals(plugin) == [0] * 39 + [100]
+
+
+class NormalizesByView(Shares):
+    """Normalises each score to the number of nodes that are scored."""
+
+    def normalize_score(
+        self, state: CycleState, pod: PodInfo, nodes: NodeView, scores: Int64Array
+    ) -> Int64Array:
+        return np.full(len(scores), len(nodes), dtype=np.int64)
+
+    def shared_scores(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> SharedScores:
+        return FewScores(np.array([0]), np.array([2]), 1)
+
+
+def test_distinct_scores_are_normalised_with_the_nodes_that_are_scored() -> None:
+    assert _totals(NormalizesByView()) == [40] * 40

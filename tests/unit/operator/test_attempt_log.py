@@ -77,7 +77,7 @@ def test_a_slow_attempt_has_a_line_with_its_steps() -> None:
         "unschedulable",
         "stowage",
         1,
-        duration_s=0.2504,
+        duration_s=0.25036,
         steps=(("Filter", 0.2), ("PostFilter", 0.05)),
     )
     _, line = logged(slow, 0)

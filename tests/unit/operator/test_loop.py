@@ -152,6 +152,15 @@ async def test_a_standby_with_ready_pods_turns_once_per_wake_up(
     await running
 
 
+async def test_all_events_that_are_here_are_handled_before_the_loop_ends() -> None:
+    shell = _Shell()
+    shell.loop.stop()
+    shell.pods(20)
+    await shell.loop.run()
+    assert len(shell.engine.seen) == 21
+    assert shell.client.requests == []
+
+
 CONFIRMATION = PendingPodGone("default", "a", "a")
 
 

@@ -3,9 +3,16 @@ from __future__ import annotations
 import pytest
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
+from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.objects.node import Taint
+from stowage.api.objects.pod import Toleration, TopologySpreadConstraint
 from stowage.framework import Framework, build_profile
+from stowage.framework.extension_points import FilterPlugin
 from stowage.plugins import in_tree_registry
+from tests.support.builders import ZONE, label_selector, make_node, make_pod
+from tests.support.mirrored_cluster import MirroredCluster
+from tests.unit.plugins.single_plugin import refused
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_LABEL = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)
@@ -60,3 +67,37 @@ def test_each_in_tree_plugin_registers_its_events(plugin: str, want: set[str]) -
         if any(registration.event.matches(event) for registration in registered)
     }
     assert events == want
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_plugins_of_the_registry_obey_its_feature_gates(is_on: bool) -> None:
+    setting = str(is_on).lower()
+    registry = in_tree_registry(
+        parse_feature_gates([f"TaintTolerationComparisonOperators={setting}"])
+    )
+    taints = [Taint("sla", "950", "NoSchedule")]
+    nodes = [make_node("a", labels={ZONE: "a"}), make_node("b", labels={ZONE: "b"}, taints=taints)]
+    cluster = MirroredCluster(nodes, [make_pod("w", labels={"app": "web"}, node="a")])
+    constraint = TopologySpreadConstraint(
+        max_skew=1,
+        topology_key=ZONE,
+        when_unsatisfiable="DoNotSchedule",
+        label_selector=label_selector({"app": "web"}),
+        node_taints_policy="Honor",
+    )
+    pod = make_pod(
+        "p",
+        labels={"app": "web"},
+        tolerations=[Toleration("sla", "Gt", "900")],
+        topology_spread_constraints=[constraint],
+    )
+
+    def refused_by(name: str) -> list[str]:
+        factory = registry[name]
+        plugin = factory.construct(factory.args())
+        assert isinstance(plugin, FilterPlugin)
+        return list(refused(plugin, cluster, pod))
+
+    assert refused_by("TaintToleration") == ([] if is_on else ["b"])
+    # Only a node that tolerates the pod is another domain, over which it has to be spread.
+    assert refused_by("PodTopologySpread") == (["a"] if is_on else [])

@@ -244,6 +244,50 @@ def test_of_many_domains_that_all_have_pods_every_one_is_summed(
     assert sums.totals()[HOSTNAME].tolist() == [3] * 64 + [0]
 
 
+def test_of_many_domains_those_with_pods_are_refused_whichever_of_many_terms_found_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (domain_sums, pod_counts):
+        monkeypatch.setattr(module, "MANY_DOMAINS", 32)
+    names = [f"n{number:02}" for number in range(64)]
+    picky = [
+        make_pod(f"p-{node}-{app}", node=node, affinity=far(affinity_term(HOSTNAME, selector)))
+        for app, selector in (("web", WEB), ("all", label_selector({"tier": "a"})))
+        for node in ("n07", "n40")
+    ]
+    placed = [*picky, make_pod("db-0", labels={"app": "db"}, node="n63")]
+    cluster = MirroredCluster([make_node(each) for each in names], placed)
+    labels = {"app": "web", "tier": "a"}
+    assert set(refused(cluster, make_pod("p", labels=labels)) or ()) == {"n07", "n40"}
+    away = far(affinity_term(HOSTNAME, DB))
+    assert set(refused(cluster, make_pod("q", affinity=away)) or ()) == {"n63"}
+
+
+def test_the_pods_of_one_of_many_domains_are_summed_over_all_terms(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (domain_sums, pod_counts):
+        monkeypatch.setattr(module, "MANY_DOMAINS", 32)
+    cluster = MirroredCluster(
+        [make_node(f"n{number:02}") for number in range(64)],
+        [web("n40"), web("n40", name="web-1"), web("n07", name="web-2", priority=9)],
+    )
+    info, snapshot = cluster.info(make_pod("p", affinity=near(NEAR_WEB))), cluster.snapshot()
+    (term,) = info.pod_class.required_affinity_terms
+    counts, names = matched_pods(term, snapshot), snapshot.label_column(HOSTNAME).values
+    want = {names.get("n07"): 4, names.get("n40"): 8}
+    sums = DomainSums(snapshot)
+    for weight in (3, 1):
+        sums.add(HOSTNAME, weight, counts)
+    codes, amounts = sums.few()[HOSTNAME]
+    assert dict(zip(codes.tolist(), amounts.tolist(), strict=True)) == want
+    for weight in (3, 1):
+        sums.add(HOSTNAME, weight, counts)
+    total = sums.totals()[HOSTNAME]
+    assert {code: int(total[code]) for code in np.flatnonzero(total).tolist()} == want
+    assert len(total) == 65
+
+
 def test_pods_on_a_removed_node_do_not_count() -> None:
     cluster = MirroredCluster(zones(), [web("a1")])
     cluster.remove_node("a1")

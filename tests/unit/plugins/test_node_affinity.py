@@ -142,6 +142,25 @@ def test_weights_of_preferred_terms_add_up_and_the_best_node_scores_100(
     assert _scores(added, cluster, make_pod("q")) == [0, 100, 0]
 
 
+def test_weights_of_terms_that_compare_numbers_add_up() -> None:
+    sizes = {"n0": "4", "n1": "8", "n2": "16", "n3": "large"}
+    nodes = [make_node(name, labels={"size": size}) for name, size in sizes.items()]
+    cluster = MirroredCluster([*nodes, make_node("n4")])
+    preferred = [("Lt", "16", 10), ("Lt", "8", 20), ("Gt", "4", 5), ("Gt", "8", 65)]
+    terms = tuple(
+        PreferredSchedulingTerm(
+            weight, _labels(NodeSelectorRequirement("size", operator, (bound,)))
+        )
+        for operator, bound, weight in preferred
+    )
+    rules = Rules(preferred_during_scheduling_ignored_during_execution=terms)
+    info = cluster.info(make_pod("p", affinity=Affinity(node_affinity=rules)))
+    state, of_all = CycleState(), existing_nodes(cluster.snapshot())
+    _plugin().pre_score(state, info, of_all)
+    # n0: below 16 and 8; n1: below 16, above 4; n2: above 4 and 8; the others have no number.
+    assert _plugin().score(state, info, of_all).tolist() == [30, 15, 70, 0, 0]
+
+
 def test_an_invalid_preferred_term_is_an_error(cluster: MirroredCluster) -> None:
     wrong = PreferredSchedulingTerm(1, _labels(NodeSelectorRequirement("disk", "Like", ("s",))))
     rules = Rules(preferred_during_scheduling_ignored_during_execution=(wrong,))

@@ -206,3 +206,10 @@ def test_without_a_class_a_node_must_have_the_resource_itself() -> None:
     fit.read_snapshots(cluster_of(make_class("other")).snapshot)
     pod = info("p", requests={GPU: "1"})
     assert ask(fit, A.ADD, pod, None, make_node()) is QueueingHint.SKIP
+
+
+def test_until_the_plugin_can_read_device_classes_a_node_must_have_the_resource_itself() -> None:
+    fit = NodeResourcesFit(NodeResourcesFitArgs())
+    pod = info("p", requests={GPU: "1"})
+    assert ask(fit, A.ADD, pod, None, make_node()) is QueueingHint.SKIP
+    assert ask(fit, A.ADD, pod, None, make_node(allocatable={GPU: "1"})) is QueueingHint.QUEUE

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from stowage.api.cluster_events import EventResource, QueueingHint
 from stowage.api.instructions import BindPod
 from stowage.api.status import Code
 from stowage.framework import CycleState, NoArgs
 from stowage.plugins.default_binder import DefaultBinder
+from stowage.plugins.gang_scheduling import GangScheduling
 from stowage.plugins.priority_sort import PrioritySort
 from stowage.plugins.scheduling_gates import SchedulingGates
 from stowage.state import ClusterCache, make_pod_info
+from tests.stories.gang_driver import make_group, make_member
 from tests.support.builders import make_pod
 
 
@@ -33,3 +36,17 @@ def test_the_default_binder_returns_a_binding_instruction() -> None:
     pod = make_pod_info(make_pod("p"), ClusterCache().classes)
     instruction = DefaultBinder(NoArgs()).bind(CycleState(), pod, "n0")
     assert instruction == BindPod(pod.reference, "n0")
+
+
+def test_only_changes_of_its_own_group_may_let_in_a_gang_member() -> None:
+    (registration,) = (
+        each
+        for each in GangScheduling(NoArgs()).events_to_register()
+        if each.event.resource is EventResource.POD_GROUP
+    )
+    assert registration.hint is not None
+    member = make_pod_info(make_member("p", "g"), ClusterCache().classes)
+    own, other = make_group("g", 2), make_group("h", 2)
+    assert registration.hint(member, None, own) is QueueingHint.QUEUE
+    assert registration.hint(member, own, own) is QueueingHint.QUEUE
+    assert registration.hint(member, other, other) is QueueingHint.SKIP

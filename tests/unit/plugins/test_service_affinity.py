@@ -126,3 +126,7 @@ def test_only_changes_of_affinity_labels_and_of_pods_like_it_queue_a_pod() -> No
     assert after_pod_change(pod, None, other) is QueueingHint.SKIP
     assert after_pod_change(pod, None, info(web("pending"))) is QueueingHint.SKIP
     assert after_pod_change(pod, pod, info(web("p", labels={}))) is QueueingHint.QUEUE
+
+
+def test_one_answer_serves_all_pods_of_a_class() -> None:
+    assert [each.per_class for each in REGION.events_to_register()] == [True, True]

@@ -63,6 +63,19 @@ def test_as_many_unions_of_plugins_as_the_bound_are_remembered_and_no_more(
     assert registrations.hint_functions(a, NODE_ADD) is not first
 
 
+def test_as_many_kinds_of_events_as_the_bound_are_remembered_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(event_registrations, "_MAX_REMEMBERED", 2)
+    registrations, _ = _registrations(("a", NODE_ADD, Hints()), ("a", POD_DELETE, Hints()))
+    rejected = _rejected("a").rejector_plugins
+    first = registrations.hint_functions(rejected, NODE_ADD)
+    registrations.hint_functions(rejected, POD_DELETE)
+    assert registrations.hint_functions(rejected, NODE_ADD) is first
+    registrations.hint_functions(rejected, UNSCHEDULABLE_TIMEOUT)
+    assert registrations.hint_functions(rejected, NODE_ADD) is not first
+
+
 def test_a_plugin_without_registrations_waits_for_every_event() -> None:
     registrations, _ = _registrations(("Fit", NODE_ADD, None))
     assert list(registrations.registered_for(POD_DELETE)) == []

@@ -32,6 +32,7 @@ def test_an_empty_node_name_clears_the_nomination() -> None:
     nominator = Nominator()
     info = pending("a", nominated_node="n1")
     nominator.nominate(info)
+    assert tuple(nominator.nodes()) == ("n1",)
     nominator.nominate(info, "")
     assert info.uid not in nominator
     assert tuple(nominator.nodes()) == ()

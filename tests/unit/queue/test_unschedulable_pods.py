@@ -161,3 +161,14 @@ def test_problems_names_a_pod_whose_deadline_is_not_listed() -> None:
         "pod default/a has no deadline, or one without a reason",
         "deadlines without pods are kept",
     ]
+
+
+def test_problems_names_a_deadline_of_no_pod() -> None:
+    class Open(UnschedulablePods):
+        def damage(self) -> None:
+            self._due[1.0] = {}
+
+    waiting = Open(max_in_unschedulable_s=300.0)
+    waiting.put(_rejected("a", "Fit"))
+    waiting.damage()
+    assert list(waiting.inconsistencies()) == ["deadlines without pods are kept"]

@@ -31,3 +31,9 @@ def test_rows_and_their_runs_are_those_of_the_mask(mask: list[bool]) -> None:
         assert list(chain.from_iterable(range(run.start, run.stop) for run in rows.runs)) == (
             expected
         )
+
+
+def test_many_rows_that_stand_alone_have_no_runs() -> None:
+    alone = np.arange(4 * arrays.FEW_RUNS) % 2 == 0
+    assert Rows.where(alone).runs is None
+    assert Rows.where(alone[: arrays.FEW_RUNS]).runs is not None

@@ -330,3 +330,12 @@ def test_the_update_of_a_node_has_both_versions(cache: ClusterCache) -> None:
     change = cache.update_node(after)
     assert (change.old, change.new) == (before, after)
     assert change.actions == ActionType.UPDATE_NODE_ALLOCATABLE
+
+
+def test_a_snapshot_is_replaced_each_time_devices_are_written() -> None:
+    cache = ClusterCache()
+    seen = [cache.snapshot()]
+    for _ in range(3):
+        cache.end_allocations([])
+        assert all(cache.snapshot() is not before for before in seen)
+        seen.append(cache.snapshot())

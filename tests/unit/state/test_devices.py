@@ -18,6 +18,8 @@ from stowage.api.objects.device import (
     ResourceClaim,
     ResourceSlice,
 )
+from stowage.api.objects.meta import OwnerReference
+from stowage.api.values.claim_writes import EXTENDED_RESOURCE_CLAIM
 from stowage.state import ClusterCache, InvariantViolation
 from stowage.state.devices.device_info import compile_slice
 from stowage.state.devices.devices import ClaimAllocation
@@ -227,6 +229,31 @@ def test_validation_finds_a_device_that_two_claims_get() -> None:
         cache.snapshot().devices.begin(_in_flight(name), "uid-p")
     with pytest.raises(InvariantViolation, match=r"device .*gpu-0"):
         cache.validate()
+
+
+def test_a_device_in_flight_counts_once_when_the_claim_for_extended_resources_is_seen() -> None:
+    cache = ClusterCache()
+    devices = cache.snapshot().devices
+    devices.begin(replace(_in_flight("c"), claim_uid="uid-p/extended"), "uid-p")
+    assert [uid for uid, _ in devices.allocations()] == ["uid-p/extended"]
+    claim = allocated(make_claim("c"), "n", "gpu-0")
+    owner = OwnerReference("Pod", "p", "uid-p", controller=True)
+    metadata = replace(
+        claim.metadata, annotations={EXTENDED_RESOURCE_CLAIM: "true"}, owner_references=(owner,)
+    )
+    cache.update_device_object(replace(claim, metadata=metadata))
+    assert [uid for uid, _ in devices.allocations()] == ["uid-c"]
+    cache.remove_device_object(ResourceClaim, "default/c")
+    assert [uid for uid, _ in devices.allocations()] == ["uid-p/extended"]
+
+
+def test_a_partition_is_not_plain_whether_or_not_its_counters_are_read() -> None:
+    counters = [{"counterSet": "s", "counters": quantities({"memory": "4Gi"})}]
+    found = make_slice("n", [device("part", consumesCounters=counters), device("whole")])
+    for partitionable in (True, False):
+        features = replace(ALL_FEATURES, partitionable=partitionable)
+        plain = [each.id.device for each in compile_slice(found, features).devices if each.is_plain]
+        assert plain == ["whole"]
 
 
 def test_a_claim_with_an_invalid_quantity_is_refused_with_what_was_expected() -> None:

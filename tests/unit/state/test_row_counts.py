@@ -20,6 +20,7 @@ def test_a_changed_copy_has_the_counts_of_its_base_and_leaves_them_as_they_are()
 def test_a_key_without_counts_is_forgotten() -> None:
     counts = RowCounts[str]()
     counts.add("a", 1, 2)
+    assert dict(counts.at("a")) == {1: 2}
     counts.add("a", 1, -2)
     assert list(counts) == []
     assert dict(counts.at("a")) == {}

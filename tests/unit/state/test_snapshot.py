@@ -74,6 +74,22 @@ def test_an_ascending_view_equals_any_other_view(
         _check_equal_views(snapshot, picked, snapshot.ascending_view(picked.copy()))
 
 
+def test_the_same_rows_again_give_the_same_view_of_the_same_snapshot_only(
+    cache: ClusterCache,
+) -> None:
+    """What one plugin has read of a view, the next one need not read again."""
+    before, picked = cache.snapshot(), np.array([0, 2])
+    for view_of in (Snapshot.view, Snapshot.ascending_view):
+        view = view_of(before, picked)
+        assert view_of(before, picked) is view
+        assert view_of(before, picked.copy()) is not view
+    cache.update_node(make_node("n0", cpu="64"))
+    after = cache.snapshot()
+    for view_of in (Snapshot.view, Snapshot.ascending_view):
+        view_of(before, picked)
+        assert view_of(after, picked).snapshot is after
+
+
 def _check_equal_views(snapshot: Snapshot, picked: Int64Array, ascending: NodeView) -> None:
     which, other = picked.tolist(), snapshot.view(picked.copy())
     for view in (ascending, other):

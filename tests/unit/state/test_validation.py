@@ -151,6 +151,12 @@ def _labels(node: Node) -> Node:
     return replace(node, metadata=replace(node.metadata, labels={}))
 
 
+def _attach_more(cache: _OpenCache) -> None:
+    counts = cache.state.volume_use.attached(DRIVER)
+    assert counts is not None
+    counts[ROW] += 1
+
+
 def _search_order(cache: _OpenCache) -> None:
     cache.state.columns.search_order.put(ROW, {})
 
@@ -312,6 +318,7 @@ BROKEN: dict[str, tuple[Break, str]] = {
         lambda cache: cache.state.csi_nodes.put(40, make_csi_node("n0", csi_example_com=3)),
         f"number of limits of {DRIVER}",
     ),
+    "an attached volume that nothing uses": (_attach_more, "attached volumes"),
     "an object missing in a look-up": (
         lambda cache: cache.state.storage.look_ups()["volume"].clear(),
         "storage by volume v0",

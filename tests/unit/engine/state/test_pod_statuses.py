@@ -82,5 +82,6 @@ def test_pods_without_a_status_and_forgotten_pods_are_not_kept() -> None:
     statuses.see(pod_with())
     assert len(statuses) == 0
     statuses.see(pod_with("False", TOO_LARGE))
+    assert len(statuses) == 1
     statuses.forget("uid-p")
     assert len(statuses) == 0

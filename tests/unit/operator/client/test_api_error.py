@@ -59,3 +59,13 @@ def test_retry_after_is_capped(seconds: str) -> None:
 def test_only_a_404_with_reason_not_found_means_that_the_object_is_gone() -> None:
     assert ApiError(404, "NotFound").is_object_not_found
     assert not error_from_answer(404, b"404 page not found\n", None).is_object_not_found
+
+
+@pytest.mark.parametrize(
+    ("is_transient", "statuses"),
+    [(True, (200, 399, 408, 425, 429, 500, 503)), (False, (400, 404, 428, 499))],
+)
+def test_only_what_may_change_by_itself_is_transient(
+    is_transient: bool, statuses: tuple[int, ...]
+) -> None:
+    assert [ApiError(each).is_transient for each in statuses] == [is_transient] * len(statuses)

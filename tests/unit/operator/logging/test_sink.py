@@ -75,6 +75,17 @@ def test_draining_waits_until_the_lines_are_written_but_no_longer_than_asked(
     assert not draining.is_alive()
 
 
+def test_the_thread_that_writes_late_lines_ends_with_the_process(pipe: tuple[int, int]) -> None:
+    reader, writer = pipe
+    before = set(threading.enumerate())
+    sink = LogSink(writer)
+    sink.write("y" * 200_000)
+    (thread,) = set(threading.enumerate()) - before
+    assert (thread.name, thread.daemon) == ("log", True)
+    _read_all(reader, 200_000)
+    sink.drain(60.0)
+
+
 def test_lines_that_nobody_reads_do_not_keep_the_process_from_ending(
     pipe: tuple[int, int],
 ) -> None:

@@ -304,3 +304,9 @@ async def test_an_invalid_query_of_decisions_is_refused(
     served: _Served, query: str, text: str
 ) -> None:
     assert await served.get(f"/debug/decisions?{query}") == (400, text)
+
+
+async def test_decisions_are_json(served: _Served) -> None:
+    url = f"https://127.0.0.1:{served.server.port}/debug/decisions"
+    async with aiohttp.ClientSession() as session, session.get(url, ssl=False) as response:
+        assert response.content_type == "application/json"

@@ -108,6 +108,7 @@ def test_spans_lie_within_their_parents() -> None:
     traced.report(traced.engine.handle([BindSucceeded(bind.pod.uid, bind.node_name)], 1.0))
     spans = traced.spans()
     for parent in ("Scheduling", "SchedulingCycle", "BindingCycle"):
+        assert traced.children_of(parent)
         for name in traced.children_of(parent):
             began, ended = spans[name].start_time, spans[name].end_time
             assert began is not None

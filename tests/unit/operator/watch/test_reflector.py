@@ -52,12 +52,16 @@ async def test_an_optional_kind_that_is_not_served_counts_as_empty_and_is_asked_
     )
     inbox, time = Inbox(), FakeTime()
     reflector: Reflector[ResourceSlice] = Reflector(slices, client, inbox, time.clock)
-    running = asyncio.create_task(reflector.run())
-    await client.has_sent(2)
-    assert reflector.has_synced
-    assert reflector.num_failures == 0
-    await client.has_sent(4)
-    await let_tasks_run()
+    with capture_logs() as lines:
+        running = asyncio.create_task(reflector.run())
+        await client.has_sent(2)
+        assert reflector.has_synced
+        assert reflector.num_failures == 0
+        await client.has_sent(4)
+        await let_tasks_run()
+    unserved_lines = [line for line in lines if line["event"] == "not served"]
+    about = {"kind": slices.kind, "path": slices.path, "log_level": "info"}
+    assert unserved_lines == [{"event": "not served", **about}]
     events = inbox.drain(limit=10)
     assert [type(event) for event in events] == [DeviceObjectSeen, DeviceObjectGone]
     assert time.now >= 1000.0 + 2 * UNSERVED_INTERVAL_S

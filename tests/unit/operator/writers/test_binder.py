@@ -176,6 +176,14 @@ async def test_retry_after_is_respected() -> None:
     assert time.slept == [7.0]
 
 
+async def test_after_a_lost_answer_what_the_rate_limit_refused_is_read_back_once() -> None:
+    """Before the next POST, for the lost one may be late; the refusal itself is sure."""
+    client = FakeApiClient(post=[TimeoutError(), ApiError(429), {}], get=[_pod()])
+    assert await _bind(client) == SUCCEEDED
+    methods = [request.method for request in client.requests]
+    assert methods == ["POST", "GET", "GET", "POST", "GET", "POST"]
+
+
 async def test_a_binding_that_was_answered_is_posted_again_without_waiting_for_its_arrival() -> (
     None
 ):

@@ -65,3 +65,11 @@ async def test_a_replica_that_may_not_write_records_nothing() -> None:
     client = FakeApiClient(post=[{}])
     await _record(client, may_write=False)
     assert client.requests == []
+
+
+async def test_an_unforeseen_fault_is_logged_with_the_object_of_the_events() -> None:
+    client = FakeApiClient(post=[RuntimeError("unforeseen")])
+    with capture_logs() as logs:
+        await _record(client)
+    (line,) = logs
+    assert (line["event"], line["pool"]) == ("job failed", "events of ConfigMap")

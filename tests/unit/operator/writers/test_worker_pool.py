@@ -94,3 +94,16 @@ async def test_closing_may_finish_the_waiting_jobs() -> None:
     await pool.close(grace_s=60.0, finish_waiting=True)
     assert done == [0, 1, 2]
     assert len(pool) == 0
+
+
+async def test_a_fault_that_cannot_be_answered_is_logged_with_the_pool_and_the_job() -> None:
+    async def fail(_job: int, *_fault: Exception) -> None:
+        raise RuntimeError("unforeseen")
+
+    pool = WorkerPool("test", 1, fail, fail)
+    pool.add(7)
+    with capture_logs() as logs:
+        await let_tasks_run()
+    line = {"event": "job failed", "log_level": "error", "exc_info": True}
+    assert logs == [line | {"pool": "test", "job": "7"}] * 2
+    assert len(pool) == 0

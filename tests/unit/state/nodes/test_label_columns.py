@@ -45,6 +45,30 @@ def test_a_column_is_updated_with_its_nodes(columns: NodeColumns) -> None:
     assert column.num_values == len(set(codes(columns, ZONE))) + 1  # the code of b is free
 
 
+@pytest.mark.parametrize("num_values", [0, 1, 2])
+def test_the_codes_in_use_are_right_whenever_they_are_asked_for_first(num_values: int) -> None:
+    column = LabelColumn("key", 4)
+    for row in range(num_values):
+        column.set(row, f"v{row}")
+    assert column.codes_in_use().tolist() == list(range(num_values))
+
+
+def test_the_codes_in_use_follow_the_values() -> None:
+    column = LabelColumn("key", 4)
+    for row, value, want in ((0, "a", [0]), (1, "b", [0, 1]), (0, None, [1])):
+        column.set(row, value)
+        assert column.codes_in_use().tolist() == want
+
+
+def test_of_several_requirements_of_a_label_all_must_be_met(columns: NodeColumns) -> None:
+    column = columns.labels.column(ZONE)
+    either = Requirement(ZONE, Operator.IN, ("a", "b"))
+    not_a = Requirement(ZONE, Operator.NOT_IN, ("a",))
+    both = column.table_of_all([either, not_a])
+    assert both[codes(columns, ZONE)].tolist() == [False, True, False, False]
+    assert column.table_of_all([not_a])[codes(columns, ZONE)].tolist() == [False, True, False, True]
+
+
 def test_a_label_that_no_node_has_gives_an_empty_column_that_is_not_kept(
     columns: NodeColumns,
 ) -> None:

@@ -90,9 +90,9 @@ def test_equal_amounts_of_different_resources_in_one_column_differ(
 
 def test_a_resource_that_a_node_no_longer_has_is_zero_again(columns: NodeColumns) -> None:
     columns.set_node(make_node("other", allocatable={GPU: "8"}))
-    columns.set_node(make_node("n", allocatable={GPU: "8"}))
-    row = columns.set_node(make_node("n"))
-    assert columns.allocatable[row, columns.resources.index_of(GPU)] == 0
+    for allocatable, want in (({GPU: "8"}, 8), ({}, 0)):
+        row = columns.set_node(make_node("n", allocatable=allocatable))
+        assert columns.allocatable[row, columns.resources.index_of(GPU)] == want
 
 
 def test_requests_of_pods_are_added_and_subtracted(columns: NodeColumns) -> None:

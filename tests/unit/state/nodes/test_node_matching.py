@@ -45,6 +45,9 @@ def term(labels: Sequence[Expression] = (), fields: Sequence[Expression] = ()) -
     [
         pytest.param([term([SSD])], [True, False, True], id="one requirement"),
         pytest.param([term([SSD, IN_X])], [True, False, False], id="all of a term"),
+        pytest.param(
+            [term([("disk", "In", ["ssd", "hdd"]), IN_X])], [True, True, False], id="any value"
+        ),
         pytest.param([term([SSD]), term([IN_X])], [True, True, True], id="one of the terms"),
         pytest.param([term(fields=[FIRST])], [True, False, False], id="name"),
         pytest.param(
@@ -112,3 +115,14 @@ def test_a_toleration_without_a_key_tolerates_every_taint() -> None:
     (code,) = snapshot.view(slice(0, 1)).taint_set.tolist()
     other = (Toleration("old", "Exists"),)
     assert untolerated_taint_counts(snapshot, other, ("NoSchedule",))[code] == 1
+
+
+def test_a_toleration_without_a_key_compares_the_numbers_of_all_taints() -> None:
+    cache = ClusterCache()
+    taints = [Taint("sla", "950", "NoSchedule"), Taint("cost", "3", "NoSchedule")]
+    cache.update_node(make_node("n", taints=taints))
+    snapshot = cache.snapshot()
+    nodes, above = snapshot.view(slice(0, 1)), (Toleration("", "Gt", "900"),)
+    for compares, num_left in ((True, 1), (False, 2)):
+        counts = untolerated_taint_counts(snapshot, above, ("NoSchedule",), compares=compares)
+        assert counts[nodes.taint_set].tolist() == [num_left]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from stowage.api.values.selectors import EVERYTHING, NOTHING, Operator, Requirem
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 from stowage.state.cluster_state import ClusterState
 from stowage.state.pods import pod_index
-from stowage.state.pods.label_groups import WeightedQuery
+from stowage.state.pods.label_groups import LabelGroup, WeightedQuery
 from stowage.state.pods.pod_index import PodIndex
 from tests.support.builders import ZONE, make_node, make_pod
 
@@ -182,3 +183,41 @@ def test_a_topology_key_that_no_node_has_is_not_weighed() -> None:
     assert index.weigh_matching("none", unread).tolist() == []
     assert list(unread)
     assert index.weigh_matching(ZONE, [(EVERYTHING, None, 5)]).tolist() == [5]
+
+
+@pytest.mark.parametrize(("num_groups", "one_by_one"), [(3, True), (400, False)])
+def test_of_many_groups_in_the_namespaces_of_a_query_none_is_matched_alone(
+    num_groups: int, one_by_one: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, state = ClusterCache(), ClusterState()
+    index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS)
+    for number in range(num_groups):
+        namespace = ("red", "blue", "green")[number % 3]
+        pod = make_pod(f"p{number}", namespace=namespace, labels={"app": f"v{number}"})
+        index.add(make_pod_info(pod, cache.classes), 0)
+    matched: list[LabelGroup] = []
+    matches = LabelGroup.matches
+
+    def noted(group: LabelGroup, *arguments: Any) -> bool:
+        matched.append(group)
+        return matches(group, *arguments)
+
+    monkeypatch.setattr(LabelGroup, "matches", noted)
+    selector = Selector((Requirement("app", Operator.EXISTS),))
+    counts = index.count_matching(selector, frozenset(("red", "blue")), skip_terminating=False)
+    assert counts.total == len([number for number in range(num_groups) if number % 3 < 2])
+    assert bool(matched) == one_by_one
+
+
+def test_a_selector_that_is_dropped_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_index, "MAX_MEMBERSHIPS", 40)
+    cache, state = ClusterCache(), ClusterState()
+    index = PodIndex(state.columns.labels, state.namespaces, NUM_ROWS)
+    for number in range(10):
+        pod = make_pod(f"p{number}", labels={"n": str(number)})
+        index.add(make_pod_info(pod, cache.classes), 0)
+    for number in range(12):
+        selector = Selector((Requirement("n", Operator.NOT_IN, (f"x{number}",)),))
+        for _ in range(3):
+            index.count_matching(selector, None, skip_terminating=False)
+    assert len(index.kept_counts()) == 4

@@ -84,6 +84,7 @@ def test_requested_counts_are_kept_up_to_date(cache: ClusterCache) -> None:
 def test_a_pod_whose_label_changes_is_no_longer_counted(cache: ClusterCache) -> None:
     counts = count(cache)
     place(cache, "p1", "n1")
+    assert counts.total == 1
     place(cache, "p1", "n1", app="b")
     assert counts.total == 0
 

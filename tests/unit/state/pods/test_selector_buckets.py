@@ -37,6 +37,16 @@ def test_selectors_for_other_apps_are_not_evaluated() -> None:
     assert len(found) <= 2
 
 
+def test_the_label_with_the_fewest_selectors_decides_whatever_the_labels_are_called() -> None:
+    buckets: SelectorBuckets[str] = SelectorBuckets()
+    for number in range(100):
+        selector = selector_from_labels({"a-tier": "web", "z-app": f"a{number}"})
+        buckets.add(f"s{number}", selector, ("red",))
+    found = list(buckets.candidates("red", {"a-tier": "web", "z-app": "a7"}))
+    assert "s7" in found
+    assert len(found) <= 2
+
+
 @settings(deadline=None)
 @given(st.lists(st.tuples(selectors, homes), max_size=8), labels, st.data())
 def test_every_selector_that_matches_is_evaluated(

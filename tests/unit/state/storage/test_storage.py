@@ -62,6 +62,17 @@ def test_the_volumes_of_a_claim_are_those_given_to_it_and_the_free_ones_of_its_c
     assert [volume.metadata.name for volume in found] == ["given", "free"]
 
 
+def test_claims_are_found_by_their_class_and_by_their_volume() -> None:
+    storage = Storage()
+    storage.put(make_claim("c", "waits", volume="v"))
+    storage.put(make_claim("d", "other"))
+    assert storage.claims_of_class("waits") == ("default/c",)
+    assert storage.claims_of_volume("v") == ("default/c",)
+    storage.put(make_claim("c", "other", volume="w"))
+    assert storage.claims_of_class("waits") == storage.claims_of_volume("v") == ()
+    assert set(storage.claims_of_class("other")) == {"default/c", "default/d"}
+
+
 class _OpenVolumes(AssumeCache[PersistentVolume]):
     def assume_unknown(self) -> None:
         self._assumed["gone"] = Assumption(make_volume("gone"), "uid-p0")
