@@ -221,6 +221,46 @@ def test_validation_counts_the_shares_of_devices() -> None:
         cache.validate()
 
 
+def test_a_share_in_flight_counts_once_when_the_watch_shows_it_before_its_write_is_answered() -> (
+    None
+):
+    cache = ClusterCache()
+    free, share = make_claim("c"), {"share_id": "s", "consumed_capacity": {"memory": "2Gi"}}
+    taken = with_version(allocated(free, "n", "gpu-0", **share), "2")
+    cache.update_device_object(with_version(free, "1"))
+    devices = cache.snapshot().devices
+    assert taken.status.allocation is not None
+    reserved = ClaimAllocation(free.metadata.uid, "default/c", taken.status.allocation)
+    devices.begin(reserved, "uid-p")
+    consumed = dict(devices.allocated.consumed)
+    cache.update_device_object(taken)
+    assert devices.allocated.consumed == consumed
+    cache.validate()
+    cache.update_device_object(with_version(free, "3"))
+    assert devices.allocated.consumed == consumed
+    cache.update_device_object(with_version(taken, "4"))
+    devices.end(free.metadata.uid)
+    assert devices.allocated.consumed == consumed
+    cache.validate()
+    cache.remove_device_object(ResourceClaim, "default/c")
+    assert devices.allocated.consumed == {}
+    cache.validate()
+
+
+def test_an_allocation_that_is_reserved_again_after_the_watch_has_shown_it_counts_once() -> None:
+    cache = ClusterCache()
+    share = {"share_id": "s", "consumed_capacity": {"memory": "2Gi"}}
+    taken = allocated(make_claim("c"), "n", "gpu-0", **share)
+    cache.update_device_object(taken)
+    devices = cache.snapshot().devices
+    consumed = dict(devices.allocated.consumed)
+    assert taken.status.allocation is not None
+    reserved = ClaimAllocation(taken.metadata.uid, "default/c", taken.status.allocation)
+    devices.begin(reserved, "uid-p")
+    assert devices.allocated.consumed == consumed
+    cache.validate()
+
+
 def test_validation_finds_a_device_that_two_claims_get() -> None:
     cache = ClusterCache()
     for name in ("c", "d"):
