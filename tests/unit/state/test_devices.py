@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -221,9 +222,7 @@ def test_validation_counts_the_shares_of_devices() -> None:
         cache.validate()
 
 
-def test_a_share_in_flight_counts_once_when_the_watch_shows_it_before_its_write_is_answered() -> (
-    None
-):
+def test_a_share_in_flight_counts_once_when_the_watch_shows_it_before_the_answer() -> None:
     cache = ClusterCache()
     free, share = make_claim("c"), {"share_id": "s", "consumed_capacity": {"memory": "2Gi"}}
     taken = with_version(allocated(free, "n", "gpu-0", **share), "2")
@@ -232,7 +231,7 @@ def test_a_share_in_flight_counts_once_when_the_watch_shows_it_before_its_write_
     assert taken.status.allocation is not None
     reserved = ClaimAllocation(free.metadata.uid, "default/c", taken.status.allocation)
     devices.begin(reserved, "uid-p")
-    consumed = dict(devices.allocated.consumed)
+    consumed = deepcopy(devices.allocated.consumed)
     cache.update_device_object(taken)
     assert devices.allocated.consumed == consumed
     cache.validate()
@@ -253,7 +252,7 @@ def test_an_allocation_that_is_reserved_again_after_the_watch_has_shown_it_count
     taken = allocated(make_claim("c"), "n", "gpu-0", **share)
     cache.update_device_object(taken)
     devices = cache.snapshot().devices
-    consumed = dict(devices.allocated.consumed)
+    consumed = deepcopy(devices.allocated.consumed)
     assert taken.status.allocation is not None
     reserved = ClaimAllocation(taken.metadata.uid, "default/c", taken.status.allocation)
     devices.begin(reserved, "uid-p")
