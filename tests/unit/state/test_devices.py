@@ -224,7 +224,8 @@ def test_validation_counts_the_shares_of_devices() -> None:
 
 def test_a_share_in_flight_counts_once_when_the_watch_shows_it_before_the_answer() -> None:
     cache = ClusterCache()
-    free, share = make_claim("c"), {"share_id": "s", "consumed_capacity": {"memory": "2Gi"}}
+    free = make_claim("c")
+    share: dict[str, Any] = {"share_id": "s", "consumed_capacity": {"memory": "2Gi"}}
     taken = with_version(allocated(free, "n", "gpu-0", **share), "2")
     cache.update_device_object(with_version(free, "1"))
     devices = cache.snapshot().devices
@@ -248,7 +249,7 @@ def test_a_share_in_flight_counts_once_when_the_watch_shows_it_before_the_answer
 
 def test_an_allocation_that_is_reserved_again_after_the_watch_has_shown_it_counts_once() -> None:
     cache = ClusterCache()
-    share = {"share_id": "s", "consumed_capacity": {"memory": "2Gi"}}
+    share: dict[str, Any] = {"share_id": "s", "consumed_capacity": {"memory": "2Gi"}}
     taken = allocated(make_claim("c"), "n", "gpu-0", **share)
     cache.update_device_object(taken)
     devices = cache.snapshot().devices
