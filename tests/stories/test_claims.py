@@ -375,6 +375,20 @@ def test_a_pod_is_tried_again_when_its_claim_of_an_earlier_process_is_deleted() 
     assert writes_in(driver.schedule()).extended is not None
 
 
+def test_a_claim_that_is_gone_with_its_allocation_lets_others_have_the_devices() -> None:
+    """After a gap of the watch, a list shows the end of a claim but not its deallocation."""
+    used = [
+        allocated(make_claim(f"used{index}"), f"n{index // 2}", f"gpu-{index % 2}")
+        for index in range(4)
+    ]
+    driver = ClaimDriver(make_claim("c"), *used)
+    assert of_type(BindClaims, driver.schedule_pod("p", "c")) == []
+    assert driver.queue_of("p") == "unschedulable"
+    driver.handle(DeviceObjectGone("ResourceClaim", "default", "used2"))
+    driver.now += 10.0
+    assert writes_in(driver.schedule()).node_name == "n1"
+
+
 @pytest.mark.parametrize("what", ["claim", "class", "slice"])
 def test_deleted_objects_are_forgotten(what: str) -> None:
     driver = ClaimDriver(make_claim("c"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stowage.api.instructions import ClearNomination, PatchPodStatus, PodGroupAttemptResult
-from tests.stories.gang_driver import GangDriver, make_group
+from tests.stories.gang_driver import GangDriver, make_group, make_member
 from tests.support.builders import make_pod
 from tests.support.engines import DEFAULT_PROFILE
 
@@ -95,6 +95,21 @@ def test_a_gang_whose_group_is_deleted_gives_back_the_room_that_evictions_made()
     assert sorted(each.pod.name for each in driver.take(ClearNomination)) == ["p-0", "p-1"]
     assert driver.bound() == ["heir"]
     driver.check_replay()
+
+
+def test_a_nomination_that_is_shown_after_its_gang_became_too_small_is_given_back() -> None:
+    """As a standby sees it: the leader's nomination arrives after the change of the group."""
+    driver = GangDriver()
+    driver.add_nodes("a", cpu="2")
+    driver.show_group(make_group(min_count=2))
+    driver.create_members("p-0", "p-1", priority=100)
+    driver.show_group(make_group(min_count=3))
+    for name in ("p-0", "p-1"):
+        driver.show(make_member(name, priority=100, nominated_node="a"))
+    driver.show(make_pod("heir", cpu="2", priority=100))
+    driver.run(15)
+    assert sorted(each.pod.name for each in driver.take(ClearNomination)) == ["p-0", "p-1"]
+    assert driver.bound() == ["heir"]
 
 
 def test_a_gang_that_loses_a_member_gives_back_the_room_that_evictions_made() -> None:

@@ -322,6 +322,62 @@ def nominate_unseen(driver: PreemptionDriver) -> None:
     assert driver.queue_of("q") == "unschedulable"
 
 
+def test_clearing_a_nomination_that_no_event_has_shown_requeues_pods(
+    driver: PreemptionDriver,
+) -> None:
+    nominate_unseen(driver)
+    web = affinity_term(HOSTNAME, label_selector({"app": "web"}))
+    alone = Affinity(pod_anti_affinity=PodAffinity((web,)))
+    driver.show_running("c", "n0", cpu="0", priority=HIGHER, affinity=alone)
+    (patch,) = of_type(PatchPodStatus, driver.schedule_next(after_s=20))
+    assert (patch.pod.name, patch.nominated_node_name) == ("p", "")
+    (bind,) = of_type(BindPod, driver.schedule_next(after_s=20))
+    assert (bind.pod.name, bind.node_name) == ("q", "n0")
+    assert driver.queue_of("p") == "unschedulable"
+
+
+def test_a_nomination_that_no_event_has_shown_lasts_while_a_victim_terminates(
+    driver: PreemptionDriver,
+) -> None:
+    driver.add_nodes("n0")
+    for name in ("a", "b"):
+        driver.show_running(name, "n0")
+    driver.show_pending("p", cpu="2")
+    (first,) = of_type(EvictPod, driver.schedule_next())
+    (last,) = of_type(EvictPod, driver.finish_eviction(first))
+    driver.finish_eviction(last)
+    for victim in (first.victim.name, last.victim.name):
+        driver.show_terminating(victim)
+    driver.remove(first.victim.name)
+    (patch,) = of_type(PatchPodStatus, driver.schedule_next(after_s=20))
+    assert patch.message.endswith("not eligible due to a terminating pod on the nominated node.")
+    driver.show_pending("q", priority=LOW)
+    assert of_type(BindPod, driver.schedule_next()) == []
+    driver.remove(last.victim.name)
+    (bind,) = of_type(BindPod, driver.schedule_next(after_s=20))
+    assert bind.pod.name == "p"
+
+
+def test_a_nomination_that_another_preemptor_took_away_is_written_when_it_is_made_again(
+    driver: PreemptionDriver,
+) -> None:
+    driver.add_nodes("n0")
+    for name in ("a", "b"):
+        driver.show_running(name, "n0")
+    driver.show_pending("p")
+    (first,) = of_type(EvictPod, driver.schedule_next())
+    driver.finish_eviction(first)
+    driver.show_pending("x", cpu="2", priority=HIGHER)
+    (cleared,) = of_type(ClearNomination, driver.schedule_next())
+    assert cleared.pod.name == "p"
+    for name in ("a", "b"):
+        driver.remove(name)
+    driver.handle(PendingPodGone("default", "x", "uid-x"))
+    driver.show_running("c", "n0", cpu="2")
+    (patch,) = of_type(PatchPodStatus, driver.schedule_next(after_s=20))
+    assert (patch.pod.name, patch.nominated_node_name) == ("p", "n0")
+
+
 def test_deleting_a_pod_whose_nomination_no_event_has_shown_requeues_pods(
     driver: PreemptionDriver,
 ) -> None:

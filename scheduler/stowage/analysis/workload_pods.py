@@ -272,6 +272,8 @@ def _set_priority(pod: Json, spec: Json, classes: Mapping[str, PriorityClass]) -
     if spec.get("priority") is not None:
         return
     name = spec.get("priorityClassName")
+    if name is not None and not isinstance(name, str):
+        return  # decoding names the field
     default = next((each for each in classes.values() if each.global_default), None)
     chosen = classes.get(name) if name else default
     if name and chosen is None:

@@ -16,6 +16,7 @@ Start reading at `schedule_one`: it lists the steps of one attempt with the func
         preemption/              evictions, and the gate of the preemptor
         binding/                 the state machine from assumed to bound
         scheduling_failure       back to the queue
+        released_nominations     others may take a place that a nominated pod leaves
       state/                     what the engine knows besides cache and queue
 
 Callers. The shell, one call at a time. Nothing here is safe for two threads.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.events import DeviceObjectGone, DeviceObjectSeen
@@ -58,6 +60,10 @@ def device_object_gone(state: EngineState, event: DeviceObjectGone, now: float) 
         return
     resource, gone = RESOURCES[kind], ClusterEvent(RESOURCES[kind], ActionType.DELETE)
     object_changed(state, resource, key, now)
+    if isinstance(old, ResourceClaim) and old.status.allocation is not None:
+        # A list after a gap shows the end of a claim without the deallocation before it.
+        free = replace(old, status=replace(old.status, allocation=None))
+        state.queue.move_on_event(CLAIM_UPDATE, old, free, now)
     state.queue.move_on_event(gone, old, None, now)
     if isinstance(old, ResourceClaim) and EXTENDED_RESOURCE_CLAIM in old.metadata.annotations:
         _retry_owner(state, old, gone, now)

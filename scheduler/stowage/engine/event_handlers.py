@@ -31,16 +31,17 @@ from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.pod import Pod
 from stowage.engine.binding.event_handlers import object_changed
-from stowage.engine.binding.failure import ASSIGNED_POD_DELETE, retry_after_victim
-from stowage.engine.binding.released_nominations import release_nomination
+from stowage.engine.binding.failure import retry_after_victim
 from stowage.engine.binding.state_machine import BindingEvent, advance_binding
 from stowage.engine.extenders.consulting import drop_consultation
 from stowage.engine.pod_groups.held_nominations import clear_nominations_if_held
 from stowage.engine.pod_groups.quorum import release_complete_gang
+from stowage.engine.released_nominations import release_nomination
 from stowage.engine.scheduling_failure import report_invalid_pod
 from stowage.engine.state.bindings import LastSeen
 from stowage.engine.state.engine_state import EngineState
 from stowage.queue.queue_events import (
+    ASSIGNED_POD_DELETE,
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_DELETE,
     UNSCHEDULED_POD_UPDATE,
@@ -264,6 +265,9 @@ def _update_waiting(state: EngineState, info: PodInfo, now: float) -> None:
     state.queue.update(info, now)
     if old is not None and old.nominated_node_name not in ("", info.nominated_node_name):
         release_nomination(state, old, old.nominated_node_name, now)
+    if info.group and info.nominated_node_name:
+        # The nomination was on its way when PreEnqueue began to hold the group.
+        clear_nominations_if_held(state, info.group_key, now)
 
 
 def _pod_info(state: EngineState, pod: Pod) -> PodInfo | None:

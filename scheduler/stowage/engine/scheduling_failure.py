@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from stowage.api.instructions import EmitEvent, PodReference
+from stowage.engine.released_nominations import release_unseen_nomination
 from stowage.engine.state.engine_state import EngineState
 from stowage.queue.queued_pod import QueuedPod
 from stowage.state.pods.pod_info import PodInfo
@@ -63,8 +64,13 @@ def handle_scheduling_failure(
         state.statuses.forget(info.uid)
         return
     info = queued.info
-    state.queue.nominator.nominate(info, failure.nominated_node_name)
+    node_name = failure.nominated_node_name
+    if node_name is None:
+        node_name = state.statuses.nomination(info.uid)
+    state.queue.nominator.nominate(info, node_name)
     if nominated_before is not None:
+        if nominated_before != node_name and not info.group:
+            release_unseen_nomination(state, info, nominated_before, now)
         # The nomination is at the API server or on its way, even if the watch has not shown it.
         info = replace(info, nominated_node_name=nominated_before)
     state.outbox.emit(failed_scheduling_event(info, failure.message, state.last_decision))

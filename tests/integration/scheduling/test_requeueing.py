@@ -96,6 +96,9 @@ def _body(obj: ApiStruct) -> Json:
     body |= {"apiVersion": "v1", "kind": type(obj).__name__, "metadata": kept}
     if isinstance(obj, Pod):
         body["spec"] |= {"schedulerName": "stowage", "automountServiceAccountToken": False}
+        for container in body["spec"]["containers"]:
+            for port in container.get("ports", ()):
+                port["containerPort"] = port["hostPort"]
     return body
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -221,6 +222,45 @@ def test_validation_counts_the_shares_of_devices() -> None:
     shares[device] = number + 1
     with pytest.raises(InvariantViolation, match="shared devices"):
         cache.validate()
+
+
+def test_a_share_in_flight_counts_once_when_the_watch_shows_it_before_the_answer() -> None:
+    cache = ClusterCache()
+    free = make_claim("c")
+    share: dict[str, Any] = {"share_id": "s", "consumed_capacity": {"memory": "2Gi"}}
+    taken = with_version(allocated(free, "n", "gpu-0", **share), "2")
+    cache.update_device_object(with_version(free, "1"))
+    devices = cache.snapshot().devices
+    assert taken.status.allocation is not None
+    reserved = ClaimAllocation(free.metadata.uid, "default/c", taken.status.allocation)
+    devices.begin(reserved, "uid-p")
+    consumed = deepcopy(devices.allocated.consumed)
+    cache.update_device_object(taken)
+    assert devices.allocated.consumed == consumed
+    cache.validate()
+    cache.update_device_object(with_version(free, "3"))
+    assert devices.allocated.consumed == consumed
+    cache.update_device_object(with_version(taken, "4"))
+    devices.end(free.metadata.uid)
+    assert devices.allocated.consumed == consumed
+    cache.validate()
+    cache.remove_device_object(ResourceClaim, "default/c")
+    assert devices.allocated.consumed == {}
+    cache.validate()
+
+
+def test_an_allocation_that_is_reserved_again_after_the_watch_has_shown_it_counts_once() -> None:
+    cache = ClusterCache()
+    share: dict[str, Any] = {"share_id": "s", "consumed_capacity": {"memory": "2Gi"}}
+    taken = allocated(make_claim("c"), "n", "gpu-0", **share)
+    cache.update_device_object(taken)
+    devices = cache.snapshot().devices
+    consumed = deepcopy(devices.allocated.consumed)
+    assert taken.status.allocation is not None
+    reserved = ClaimAllocation(taken.metadata.uid, "default/c", taken.status.allocation)
+    devices.begin(reserved, "uid-p")
+    assert devices.allocated.consumed == consumed
+    cache.validate()
 
 
 def test_validation_finds_a_device_that_two_claims_get() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.instructions import AttemptResult
 from stowage.api.status import Code, Status
 from stowage.engine.binding.freed_devices import end_reservations, move_pods_to_freed_devices
@@ -14,8 +13,7 @@ from stowage.engine.scheduling_failure import Failure, handle_scheduling_failure
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import Diagnosis, PluginFailed, fit_error_message
-
-ASSIGNED_POD_DELETE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
+from stowage.queue.queue_events import ASSIGNED_POD_DELETE
 
 _IN_SCHEDULING_CYCLE = frozenset({BindingPhase.RESERVING, BindingPhase.PERMITTING})
 _UP_TO_PERMIT = _IN_SCHEDULING_CYCLE | {BindingPhase.WAITING_ON_PERMIT}

@@ -42,13 +42,13 @@ from stowage.engine.binding.failure import (
     fail_binding_cycle,
     observe_permit_wait,
 )
-from stowage.engine.binding.released_nominations import release_nomination
 from stowage.engine.binding.steps import (
     run_next_pre_bind,
     run_post_bind,
     run_pre_bind_pre_flight,
     run_step,
 )
+from stowage.engine.released_nominations import release_nomination
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import PluginFailed

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from stowage.api.instructions import ClearNomination
-from stowage.engine.binding.released_nominations import release_nomination
+from stowage.engine.released_nominations import release_nomination
 from stowage.engine.state.engine_state import EngineState
 from stowage.state.pods.pod_info import PodInfo
 
@@ -29,5 +28,5 @@ def _is_held(state: EngineState, info: PodInfo) -> bool:
 
 def _clear(state: EngineState, info: PodInfo, node_name: str, now: float) -> None:
     state.queue.nominator.remove(info.uid)
-    state.outbox.emit(ClearNomination(info.reference))
+    state.outbox.emit(state.statuses.clear_nomination(info.reference))
     release_nomination(state, info, node_name, now)

@@ -22,7 +22,6 @@ from collections.abc import Iterator
 
 from stowage.api.events import EvictionFinished
 from stowage.api.instructions import (
-    ClearNomination,
     EmitEvent,
     EvictPod,
     PodReference,
@@ -177,7 +176,7 @@ def _clear_lower_nominations(state: EngineState, info: PodInfo, node_name: str) 
     for other in state.queue.nominator.pods_on(node_name):
         if other.priority < info.priority:
             state.queue.nominator.remove(other.uid)
-            state.outbox.emit(ClearNomination(other.reference))
+            state.outbox.emit(state.statuses.clear_nomination(other.reference))
 
 
 def _emit_preempted_event(

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from stowage.api.instructions import PatchPodStatus, PodReference
+from stowage.api.instructions import ClearNomination, PatchPodStatus, PodReference
 from stowage.api.objects.pod import Pod
 
 #: Status, reason and message of the PodScheduled condition.
@@ -55,6 +55,18 @@ class PodStatuses:
             known.seen_condition = known.condition = condition
         if status.nominated_node_name != known.seen_nomination:
             known.seen_nomination = known.nomination = status.nominated_node_name
+
+    def nomination(self, uid: str) -> str:
+        """The nominated node of a pod once all patches are applied; empty if there is none."""
+        known = self._statuses.get(uid)
+        return "" if known is None else known.nomination
+
+    def clear_nomination(self, pod: PodReference) -> ClearNomination:
+        """The instruction that clears a pod's nomination, also one that is still to be written."""
+        known = self._statuses.get(pod.uid)
+        if known is not None:
+            known.nomination = ""
+        return ClearNomination(pod)
 
     def forget(self, uid: str) -> None:
         """The pod is not pending any more."""

@@ -72,6 +72,8 @@ class Devices:
         self.allocated = AllocatedDevices(self.slices.use_changed, may_share=may_share)
         self.in_flight: dict[str, ClaimAllocation] = {}
         self._holders: dict[str, set[str]] = {}
+        # Those of `in_flight` that `claims` show: they count once, or shares would seem used up.
+        self._shown: set[str] = set()
         self.selectors = Selectors(frozenset() if may_share else _FIELDS_OF_SHARED_DEVICES)
         self._special: dict[str, dict[str, None]] = {}
 
@@ -106,6 +108,7 @@ class Devices:
         self.in_flight[claim_uid] = reserved
         self._holders[claim_uid] = {pod_uid}
         self.allocated.add(reserved.allocation.devices.results)
+        self._count_once(reserved, self.claims.get(reserved.claim))
 
     def give_up(self, claim_uid: str, pod_uid: str) -> None:
         """Stop to count an allocation for a pod; it ends if it is in flight for no other pod."""
@@ -118,7 +121,9 @@ class Devices:
         """Stop to count an allocation as in flight: it was written, or given up by all pods."""
         self._holders.pop(claim_uid, None)
         reserved = self.in_flight.pop(claim_uid, None)
-        if reserved is not None:
+        if claim_uid in self._shown:
+            self._shown.remove(claim_uid)
+        elif reserved is not None:
             self.allocated.remove(reserved.allocation.devices.results)
 
     def assume(self, claim: ResourceClaim) -> None:
@@ -184,8 +189,23 @@ class Devices:
         if before != after:
             # Add before remove: a device that stays allocated is not free in between.
             self.allocated.add(after)
+            for claim in (old, new):
+                reserved = None if claim is None else self.in_flight.get(claim.metadata.uid)
+                if reserved is not None:
+                    self._count_once(reserved, new)
             self.allocated.remove(before)
         self._index_special(old, new)
+
+    def _count_once(self, reserved: ClaimAllocation, claim: ResourceClaim | None) -> None:
+        """Count an allocation in flight, or not if `claim` is its claim and shows it already."""
+        uid, results = reserved.claim_uid, reserved.allocation.devices.results
+        is_shown = claim is not None and claim.metadata.uid == uid and _results(claim) == results
+        if is_shown and uid not in self._shown:
+            self._shown.add(uid)
+            self.allocated.remove(results)
+        elif not is_shown and uid in self._shown:
+            self._shown.remove(uid)
+            self.allocated.add(results)
 
     def _index_special(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         for claim, is_there in ((old, False), (new, True)):

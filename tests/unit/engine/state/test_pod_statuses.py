@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from stowage.api.instructions import PatchPodStatus, PodReference
+from stowage.api.instructions import ClearNomination, PatchPodStatus, PodReference
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.pod import Pod
 from stowage.engine.state.pod_statuses import PodStatuses
@@ -69,6 +69,22 @@ def test_clearing_a_nomination_twice_is_written_once() -> None:
     statuses = PodStatuses()
     statuses.unschedulable(POD, 1, TOO_LARGE, "")
     assert statuses.unschedulable(POD, 1, TOO_LARGE, "") is None
+
+
+def test_a_nomination_that_was_cleared_before_the_watch_showed_it_is_written_again() -> None:
+    """The two patches may reach the API server as one, so that no watch event shows a change."""
+    statuses = PodStatuses()
+    statuses.nominate(POD, "n")
+    assert statuses.nomination("uid-p") == "n"
+    assert statuses.clear_nomination(POD) == ClearNomination(POD)
+    assert statuses.nomination("uid-p") == ""
+    assert statuses.nominate(POD, "n") == PatchPodStatus(POD, nominated_node_name="n")
+
+
+def test_clearing_the_nomination_of_an_unknown_pod_keeps_no_status() -> None:
+    statuses = PodStatuses()
+    assert statuses.clear_nomination(POD) == ClearNomination(POD)
+    assert (len(statuses), statuses.nomination("uid-p")) == (0, "")
 
 
 def test_a_nomination_is_written_once_and_leaves_the_condition() -> None:

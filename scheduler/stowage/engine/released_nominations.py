@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stowage.engine.binding.failure import ASSIGNED_POD_DELETE
 from stowage.engine.state.engine_state import EngineState
+from stowage.queue.queue_events import ASSIGNED_POD_DELETE
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -17,4 +17,24 @@ def release_nomination(state: EngineState, info: PodInfo, node_name: str, now: f
     gone, priority = info.on_node(node_name), info.priority
     state.queue.move_on_event(
         ASSIGNED_POD_DELETE, gone, None, now, lambda pod: pod.priority <= priority
+    )
+
+
+def release_unseen_nomination(
+    state: EngineState, info: PodInfo, node_name: str, now: float
+) -> None:
+    """`release_nomination` of a waiting pod whose nomination ended here; the pod itself stays.
+
+    If the watch has shown the nomination, it will show its end too, and that releases it. Two
+    patches of a nomination that it has not shown may arrive as one change, or as none.
+    """
+    if info.nominated_node_name == node_name:
+        return
+    gone, priority, uid = info.on_node(node_name), info.priority, info.uid
+    state.queue.move_on_event(
+        ASSIGNED_POD_DELETE,
+        gone,
+        None,
+        now,
+        lambda pod: pod.priority <= priority and pod.uid != uid,
     )
