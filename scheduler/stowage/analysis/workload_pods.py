@@ -272,12 +272,12 @@ def _set_priority(pod: Json, spec: Json, classes: Mapping[str, PriorityClass]) -
     if spec.get("priority") is not None:
         return
     name = spec.get("priorityClassName")
+    where = f"{pod['kind']} {_name(pod)}: spec.priorityClassName"
     if name is not None and not isinstance(name, str):
-        return  # decoding names the field
+        raise InvalidManifest(f"{where}: {type(name).__name__} (expected the name of a class)")
     default = next((each for each in classes.values() if each.global_default), None)
     chosen = classes.get(name) if name else default
     if name and chosen is None:
-        where = f"{pod['kind']} {_name(pod)}: spec.priorityClassName"
         raise InvalidManifest(f"{where}: {name} (expected a known PriorityClass)")
     spec["priority"] = 0 if chosen is None else chosen.value
     if chosen is not None and chosen.preemption_policy and not spec.get("preemptionPolicy"):
