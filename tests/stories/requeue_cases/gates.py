@@ -179,7 +179,7 @@ CLAIM_CASES = (
         objects=[node(), *EXISTING, make_slice("n", ["gpu-0"]), TAKEN],
         pending=[WAITING],
         trigger=[Delete(TAKEN)],
-        requeued=NO_PODS,
+        requeued=only("p"),
     ),
     RequeueCase(
         "the status of one pod's claim changes",

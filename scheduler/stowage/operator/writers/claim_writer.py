@@ -3,16 +3,17 @@
     for each claim: PATCH the finalizer, if it is missing; PATCH the status
       |-- 2xx ---------------------------------------------> next claim
       |-- 409 -----------------------> GET, up to 5 tries in all
-      |-- 429, 5xx, no answer -------> wait, GET:
+      |-- 429, 5xx, no answer -------> wait, GET, also if it was the last try or the pod is gone:
       |      reserved for the pod ---------------------------> next claim
-      |      can still be used ------------------------------> PATCH again
+      |      can still be used ------------------------------> PATCH again, up to 5 answers of 5xx
       |      cannot be used any more ------------------------> failed
       |-- refused permanently (other 4xx) -------------------> failed
     for extended resources: POST the claim, then the same, then PATCH the status of the pod
 
 The allocation and the reservation are one request, so a claim that is reserved for the pod has the
 allocation. Each PATCH has UID and resource version as preconditions. A failure reverts nothing: the
-engine releases what was reserved. A claim whose POST has no answer may exist; the engine finds it
+engine releases what was reserved. So a PATCH that may have been applied is never reported as failed
+before a GET has shown the claim: its devices would be given to another pod. A claim whose POST has no answer may exist; the engine finds it
 by its owner and deletes it.
 
 upstream: ``bindClaim`` of pkg/scheduler/framework/plugins/dynamicresources.
@@ -157,14 +158,18 @@ class ClaimWriter:
                 answered_errors += error.status >= 500
                 failure: Exception = error
                 is_final = not error.is_transient and error.status != 409
-                if is_final or MAX_CONFLICTS in (conflicts, answered_errors):
+                if is_final or conflicts == MAX_CONFLICTS:
                     raise _WriteFailedError(_doing(claim, wanted, error)) from error
             except LOST_ANSWER_ERRORS as error:
                 failure = error
             name = claim.metadata.namespaced_name
             log.info("writing again", claim=name, error=plain_message(failure))
             await self._clock.sleep(backoff.next_delay(failure))
-            claim = await self._read(claim, instruction)
+            doing = _doing(claim, wanted, failure)
+            claim = await self._read(claim)
+            is_last = answered_errors == MAX_ANSWERED_ERRORS
+            if is_last and not claim_writes.is_reserved_for(claim, pod.uid):
+                raise _WriteFailedError(doing) from failure
 
     async def _write_once(
         self, claim: ResourceClaim, wanted: ClaimToBind, instruction: BindClaims
@@ -249,8 +254,8 @@ class ClaimWriter:
             ResourceClaim, await self._client.patch(path, msgspec.json.encode(body))
         )
 
-    async def _read(self, claim: ResourceClaim, instruction: BindClaims) -> ResourceClaim:
-        """The claim as it is now.
+    async def _read(self, claim: ResourceClaim) -> ResourceClaim:
+        """The claim as it is now, also if the pod is gone or the lease lost.
 
         Raises:
             ClaimUnusable: it does not exist any more.
@@ -258,7 +263,6 @@ class ClaimWriter:
         path = claim_path(claim.metadata.namespace, claim.metadata.name)
         backoff = Backoff(self._clock.jitter, initial_s=0.1, max_s=10.0)
         while True:
-            self._check_running(instruction)
             try:
                 return decode_object(ResourceClaim, await self._client.get(path))
             except ApiError as error:
@@ -281,7 +285,7 @@ def claim_path(namespace: str, name: str) -> str:
     return f"{CLAIMS_PATH.format(namespace=namespace)}/{name}"
 
 
-def _doing(claim: ResourceClaim, wanted: ClaimToBind, error: ApiError) -> str:
+def _doing(claim: ResourceClaim, wanted: ClaimToBind, error: Exception) -> str:
     """The failure of a write, worded as kube-scheduler does."""
     if wanted.allocation is None:
         doing = "add reservation"

@@ -213,6 +213,24 @@ async def test_answered_errors_are_retried_a_few_times() -> None:
     assert len(client.sent("PATCH")) == MAX_ANSWERED_ERRORS
 
 
+async def test_a_claim_that_the_last_answered_error_has_written_is_reported() -> None:
+    errors = [ApiError(504)] * MAX_ANSWERED_ERRORS
+    unchanged = [PROTECTED] * (MAX_ANSWERED_ERRORS - 1)
+    client = FakeApiClient(patch=[PROTECTED, *errors], get=[*unchanged, RESERVED])
+    written = await write(client)
+    assert (versions(written), written.error) == (["5"], "")
+
+
+async def test_a_claim_whose_write_lost_its_answer_is_read_back_although_the_pod_is_gone() -> None:
+    """Otherwise the engine would give its devices to another pod."""
+    client = FakeApiClient(patch=[PROTECTED, TimeoutError()], get=[RESERVED])
+    writer = ClaimWriter(client, lambda: True, FakeTime().clock, lambda _status: None)
+    running = asyncio.create_task(writer.write(BindClaims(POD, "n", (WANTED,), number=7)))
+    await client.has_sent(2)
+    writer.stop(POD)
+    assert versions(await running) == ["5"]
+
+
 async def test_nothing_is_written_without_the_lease() -> None:
     client = FakeApiClient()
     assert "lease" in (await write(client, may_write=False)).error
