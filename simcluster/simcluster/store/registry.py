@@ -275,8 +275,8 @@ class Registry:
             found += ephemeral_container_errors(new, current.obj)
         else:
             new["spec"] = resized(asked, new["spec"])
-            fill_by_limit_ranges(self.store, new)
             set_pod_defaults(new)
+            fill_by_limit_ranges(self.store, new)
             found += resize_errors(asked, new, current.obj)
             if not found:
                 review_pod_limits(self.store, new)

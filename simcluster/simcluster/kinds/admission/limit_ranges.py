@@ -27,7 +27,8 @@ def fill_by_limit_ranges(store: Store, pod: Json) -> None:
                 for kind, defaults in (("requests", requests), ("limits", limits)):
                     if names := _filled(resources, kind, defaults):
                         word = kind.removesuffix("s")
-                        filled.append(f"{', '.join(names)} {word} for {noun} {container['name']}")
+                        name = container.get("name", "")  # which is not validated yet
+                        filled.append(f"{', '.join(names)} {word} for {noun} {name}")
         if filled:
             annotations = pod["metadata"].setdefault("annotations", {})
             annotations[_ANNOTATION] = f"LimitRanger plugin set: {'; '.join(filled)}"
