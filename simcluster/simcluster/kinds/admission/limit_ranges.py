@@ -52,6 +52,16 @@ def review_claim_limits(store: Store, claim: Json) -> None:
     _review(store, PERSISTENT_VOLUME_CLAIMS, claim, _claim_problems)
 
 
+def review_claim_growth(store: Store, claim: Json, old: Json) -> None:
+    """Refuse a change of a claim's requests beyond what its namespace allows.
+
+    Raises:
+        ApiError: 403.
+    """
+    if claim["spec"].get("resources") != old["spec"].get("resources"):
+        review_claim_limits(store, claim)
+
+
 def _limit_ranges(store: Store, obj: Json) -> Iterator[Json]:
     ranges = store.collection(LIMIT_RANGES.stored_in)
     for stored in ranges.items(obj["metadata"].get("namespace", "")) if len(ranges) else ():

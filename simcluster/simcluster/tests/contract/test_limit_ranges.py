@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from simcluster.tests.contract.requests import CLAIMS, PODS, causes
-from simcluster.tests.support.api_client import ApiClient, Reply, pod
+from simcluster.tests.support.api_client import MERGE, ApiClient, Reply, pod
 
 Json = dict[str, Any]
 
@@ -190,6 +190,20 @@ async def test_a_claim_beyond_the_limits_is_refused(api: ApiClient, storage: str
         },
     }
     assert refusal(await api.post(CLAIMS, claim)) == why
+
+
+async def test_a_bound_claim_does_not_grow_beyond_the_limits(api: ApiClient) -> None:
+    await limit(api, "PersistentVolumeClaim", max={"storage": "2Gi"})
+    spec = {"accessModes": ["ReadWriteOnce"], "volumeName": "v"}
+    size = {"resources": {"requests": {"storage": "1Gi"}}}
+    await api.create(CLAIMS, {"metadata": {"name": "a"}, "spec": {**spec, **size}})
+    await api.patch(f"{CLAIMS}/a/status", {"status": {"phase": "Bound"}}, MERGE)
+    for storage, status in (("2Gi", 200), ("3Gi", 403)):
+        patch = {"spec": {"resources": {"requests": {"storage": storage}}}}
+        reply = await api.patch(f"{CLAIMS}/a", patch, MERGE)
+        assert reply.status == status, reply.text
+    why = "maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi"
+    assert refusal(reply) == why
 
 
 INVALID, FORBIDDEN_FIELD = "FieldValueInvalid", "FieldValueForbidden"
