@@ -10,7 +10,7 @@ from simcluster.crds import definitions
 from simcluster.crds.rules import rule_functions
 from simcluster.kinds.admission import devices, pod_groups, volumes
 from simcluster.kinds.admission import kinds as admission
-from simcluster.kinds.admission.limit_ranges import review_claim_limits
+from simcluster.kinds.admission.limit_ranges import review_claim_growth, review_claim_limits
 from simcluster.kinds.admission.pods import admit_pod, keep_pod_status, readmit_pod, review_pod
 from simcluster.kinds.defaults.kinds import DEFAULTS
 from simcluster.kinds.resources import Resource
@@ -47,6 +47,7 @@ class KindRules:
         validate: errors of a new object.
         review: refuses a valid new object that other objects forbid.
         validate_update: errors of a change.
+        review_update: refuses a valid change that other objects forbid.
         keep_on_update: restores, in place, fields that an update does not change.
         validate_status: errors of a change to the status.
         keep_on_status_update: the same for a change to the status.
@@ -57,6 +58,7 @@ class KindRules:
     validate: Callable[[Json], list[FieldError]] = _valid
     review: Callable[[Store, Json], None] = _unchanged
     validate_update: Callable[[Json, Json], list[FieldError]] = _valid
+    review_update: Callable[[Store, Json, Json], None] = _unchanged
     keep_on_update: Callable[[Json, Json], None] = _unchanged
     validate_status: Callable[[Json, Json], list[FieldError]] = _valid
     keep_on_status_update: Callable[[Json, Json], None] = _unchanged
@@ -101,7 +103,11 @@ _ADMISSION: dict[str, dict[str, Any]] = {
     "nodes": {"admit": admission.admit_node, "validate_status": validate_node_status},
     "namespaces": {"admit": admission.admit_namespace, "keep_on_update": admission.keep_namespace},
     "services": {"admit": admission.admit_service, "keep_on_update": admission.keep_service},
-    "persistentvolumeclaims": {"admit": volumes.admit_claim, "review": review_claim_limits},
+    "persistentvolumeclaims": {
+        "admit": volumes.admit_claim,
+        "review": review_claim_limits,
+        "review_update": review_claim_growth,
+    },
     "persistentvolumes": {"admit": volumes.admit_volume},
     "jobs.batch": {"admit": admission.admit_job},
     "resourceclaims.resource.k8s.io": {

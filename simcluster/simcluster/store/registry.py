@@ -208,7 +208,7 @@ class Registry:
         """Replace an object; returns the result and whether it was created.
 
         Raises:
-            ApiError: 400, 404, 409 or 422.
+            ApiError: 400, 403, 404, 409 or 422.
         """
         self.check_address(resource, namespace, name, obj)
         metadata = obj["metadata"]
@@ -240,7 +240,7 @@ class Registry:
         """Store ``obj`` in place of ``current``, keeping what an update may not touch.
 
         Raises:
-            ApiError: 409, ``obj`` names another revision; 422.
+            ApiError: 403; 409, ``obj`` names another revision; 422.
         """
         _check_revision(resource, current, obj)
         old = current.obj
@@ -255,6 +255,8 @@ class Registry:
         rules.keep_on_update(obj, old)
         found += validate_metadata_update(resource, obj["metadata"], old["metadata"])
         found += rules.validate_update(obj, old)
+        if not found:
+            rules.review_update(self.store, obj, old)
         return self._commit(resource, current, obj, managed_fields, found, options)
 
     def _replace_part(
@@ -275,8 +277,8 @@ class Registry:
             found += ephemeral_container_errors(new, current.obj)
         else:
             new["spec"] = resized(asked, new["spec"])
-            fill_by_limit_ranges(self.store, new)
             set_pod_defaults(new)
+            fill_by_limit_ranges(self.store, new)
             found += resize_errors(asked, new, current.obj)
             if not found:
                 review_pod_limits(self.store, new)

@@ -27,7 +27,8 @@ def fill_by_limit_ranges(store: Store, pod: Json) -> None:
                 for kind, defaults in (("requests", requests), ("limits", limits)):
                     if names := _filled(resources, kind, defaults):
                         word = kind.removesuffix("s")
-                        filled.append(f"{', '.join(names)} {word} for {noun} {container['name']}")
+                        name = container.get("name", "")  # which is not validated yet
+                        filled.append(f"{', '.join(names)} {word} for {noun} {name}")
         if filled:
             annotations = pod["metadata"].setdefault("annotations", {})
             annotations[_ANNOTATION] = f"LimitRanger plugin set: {'; '.join(filled)}"
@@ -49,6 +50,16 @@ def review_claim_limits(store: Store, claim: Json) -> None:
         ApiError: 403.
     """
     _review(store, PERSISTENT_VOLUME_CLAIMS, claim, _claim_problems)
+
+
+def review_claim_growth(store: Store, claim: Json, old: Json) -> None:
+    """Refuse a change of a claim's requests beyond what its namespace allows.
+
+    Raises:
+        ApiError: 403.
+    """
+    if claim["spec"].get("resources") != old["spec"].get("resources"):
+        review_claim_limits(store, claim)
 
 
 def _limit_ranges(store: Store, obj: Json) -> Iterator[Json]:

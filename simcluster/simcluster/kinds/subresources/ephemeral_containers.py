@@ -1,9 +1,16 @@
 """The subresource ``ephemeralcontainers`` of a pod, which adds containers for debugging."""
 
 from simcluster.apiserver.errors import FieldError, forbidden_field
+from simcluster.validation import names, rules
 from simcluster.validation.pods import POD_SPEC
-from simcluster.validation.rules import check
 from simcluster.values import Json
+
+_SPEC = (
+    *POD_SPEC,
+    rules.each(
+        "ephemeralContainers", rules.need_form("name", names.dns_label), rules.need("image")
+    ),
+)
 
 
 def ephemeral_containers(spec: Json, before: Json) -> Json:
@@ -15,9 +22,10 @@ def ephemeral_containers(spec: Json, before: Json) -> Json:
 
 def ephemeral_container_errors(new: Json, old: Json) -> list[FieldError]:
     """Errors of a pod after a change of its ephemeral containers."""
-    found = list(check(new["spec"], "spec", POD_SPEC))
+    found = list(rules.check(new["spec"], "spec", _SPEC))
     before = old["spec"].get("ephemeralContainers") or []
-    after = {found["name"]: found for found in new["spec"].get("ephemeralContainers") or ()}
+    added = new["spec"].get("ephemeralContainers") or ()
+    after = {container.get("name"): container for container in added}
     for container in before:
         if container["name"] not in after:
             detail = f'existing ephemeral containers "{container["name"]}" may not be removed\n'

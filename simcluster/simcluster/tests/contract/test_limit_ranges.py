@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from simcluster.tests.contract.requests import CLAIMS, PODS, causes
-from simcluster.tests.support.api_client import ApiClient, Reply, pod
+from simcluster.tests.support.api_client import MERGE, ApiClient, Reply, pod
 
 Json = dict[str, Any]
 
@@ -138,6 +138,12 @@ async def test_an_invalid_pod_is_named_as_such_before_its_limits(api: ApiClient)
     assert (await api.post(PODS, pod(restartPolicy="Perhaps"))).status == 422
 
 
+async def test_a_container_without_a_name_is_invalid_before_its_limits(api: ApiClient) -> None:
+    await limit(api, "Container", default=CPU)
+    reply = await api.post(PODS, pod(containers=[{"image": "x:1"}]))
+    assert ("FieldValueRequired", "spec.containers[0].name", "Required value") in causes(reply)
+
+
 async def test_other_namespaces_have_other_limits(api: ApiClient) -> None:
     await limit(api, "Pod", min=CPU)
     reply = await api.post(PODS.replace("default", "kube-public"), pod())
@@ -152,6 +158,18 @@ async def test_a_pod_is_not_resized_beyond_the_limits(api: ApiClient) -> None:
     patch = {"spec": {"containers": [larger]}}
     reply = await api.patch(f"{PODS}/a/resize", patch, STRATEGIC)
     assert refusal(reply) == "maximum cpu usage per Container is 2, but limit is 4"
+
+
+async def test_a_resize_to_a_limit_alone_requests_the_limit(api: ApiClient) -> None:
+    await limit(api, "Container", default={"cpu": "2"}, defaultRequest=CPU)
+    created = await api.create(PODS, pod())
+    created["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "3"}}
+    reply = await api.put(f"{PODS}/a/resize", created)
+    assert reply.status == 200, reply.text
+    assert reply.body["spec"]["containers"][0]["resources"] == {
+        "limits": {"cpu": "3"},
+        "requests": {"cpu": "3"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -172,6 +190,20 @@ async def test_a_claim_beyond_the_limits_is_refused(api: ApiClient, storage: str
         },
     }
     assert refusal(await api.post(CLAIMS, claim)) == why
+
+
+async def test_a_bound_claim_does_not_grow_beyond_the_limits(api: ApiClient) -> None:
+    await limit(api, "PersistentVolumeClaim", max={"storage": "2Gi"})
+    spec = {"accessModes": ["ReadWriteOnce"], "volumeName": "v"}
+    size = {"resources": {"requests": {"storage": "1Gi"}}}
+    await api.create(CLAIMS, {"metadata": {"name": "a"}, "spec": {**spec, **size}})
+    await api.patch(f"{CLAIMS}/a/status", {"status": {"phase": "Bound"}}, MERGE)
+    for storage, status in (("2Gi", 200), ("3Gi", 403)):
+        patch = {"spec": {"resources": {"requests": {"storage": storage}}}}
+        reply = await api.patch(f"{CLAIMS}/a", patch, MERGE)
+        assert reply.status == status, reply.text
+    why = "maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi"
+    assert refusal(reply) == why
 
 
 INVALID, FORBIDDEN_FIELD = "FieldValueInvalid", "FieldValueForbidden"

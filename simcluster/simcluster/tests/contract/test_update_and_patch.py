@@ -323,6 +323,18 @@ async def test_ephemeral_containers_are_added_only_through_their_subresource(
     assert causes(gone)[0][1] == "spec.ephemeralContainers"
 
 
+async def test_an_ephemeral_container_without_a_name_or_an_image_is_invalid(
+    api: ApiClient,
+) -> None:
+    await api.create(sent.PODS, pod())
+    incomplete = {"spec": {"ephemeralContainers": [{"image": "busybox:1"}, {"name": "debug"}]}}
+    reply = await api.patch(f"{sent.PODS}/a/ephemeralcontainers", incomplete, MERGE)
+    assert causes(reply) == [
+        ("FieldValueRequired", f"spec.ephemeralContainers[{place}", "Required value")
+        for place in ("0].name", "1].image")
+    ]
+
+
 async def test_pod_resources_change_only_through_the_resize_subresource(api: ApiClient) -> None:
     sized = {"name": "c", "image": "x:1", "resources": {"requests": {"cpu": "1"}}}
     await api.create(sent.PODS, pod(containers=[sized]))

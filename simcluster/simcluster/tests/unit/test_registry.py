@@ -11,6 +11,7 @@ from simcluster.kinds.resources import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     JOBS,
+    LIMIT_RANGES,
     NAMESPACES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -203,3 +204,18 @@ def test_demo_nodes_differ_in_size_and_benchmark_nodes_do_not(registry: Registry
     assert len({node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in equal}) == 10
     for node in nodes:
         registry.create(NODES, "", node)
+
+
+def test_a_claim_that_is_larger_than_later_limits_may_change_otherwise(registry: Registry) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "3Gi"}}}
+    claim = {"metadata": {"name": "a"}, "spec": spec}
+    stored = registry.create(PERSISTENT_VOLUME_CLAIMS, "default", claim)
+    item = {"type": "PersistentVolumeClaim", "max": {"storage": "2Gi"}}
+    limits = {"metadata": {"name": "limits"}, "spec": {"limits": [item]}}
+    registry.create(LIMIT_RANGES, "default", limits)
+    changed = editable(stored)
+    changed["metadata"]["labels"] = {"app": "web"}
+    assert registry.replace(PERSISTENT_VOLUME_CLAIMS, stored, changed).labels == {"app": "web"}
+    other = {**claim, "metadata": {"name": "b"}}
+    refused = refusal(lambda: registry.create(PERSISTENT_VOLUME_CLAIMS, "default", other))
+    assert refused.code == 403
