@@ -79,8 +79,9 @@ def _between_thresholds(
             continue
         spread = image.num_nodes / snapshot.num_nodes
         sums += nodes.take(image.on_node) * int(image.size_bytes * spread)
-    clipped = np.clip(sums, MIN_THRESHOLD_BYTES, highest) - MIN_THRESHOLD_BYTES
-    scores: Int64Array = best * clipped // (highest - MIN_THRESHOLD_BYTES)
+    # Not np.clip: without containers, `highest` is below the lower threshold.
+    counted = np.where(sums < MIN_THRESHOLD_BYTES, MIN_THRESHOLD_BYTES, np.minimum(sums, highest))
+    scores: Int64Array = best * (counted - MIN_THRESHOLD_BYTES) // (highest - MIN_THRESHOLD_BYTES)
     return scores
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from stowage.api.objects.node import ContainerImage
+from stowage.api.objects.pod import PodSpec
 from stowage.api.objects.volume import ImageVolumeSource, Volume
 from stowage.framework import CycleState, NoArgs
 from stowage.plugins.image_locality import ImageLocality, normalized_image_name
@@ -34,6 +36,13 @@ def test_an_image_counts_by_its_size_and_the_share_of_nodes_that_have_it() -> No
 
 def test_an_image_below_the_threshold_does_not_count() -> None:
     assert _scores("registry.example/small") == [0, 0]
+
+
+def test_a_pod_without_containers_gets_no_score() -> None:
+    cluster = _cluster()
+    pod = cluster.info(msgspec.structs.replace(make_pod("p"), spec=PodSpec()))
+    nodes = existing_nodes(cluster.snapshot())
+    assert ImageLocality(NoArgs()).score(CycleState(), pod, nodes).tolist() == [0, 0]
 
 
 def test_an_image_volume_counts_but_does_not_raise_the_upper_threshold() -> None:
