@@ -13,8 +13,8 @@
 The allocation and the reservation are one request, so a claim that is reserved for the pod has the
 allocation. Each PATCH has UID and resource version as preconditions. A failure reverts nothing: the
 engine releases what was reserved. So a PATCH that may have been applied is never reported as failed
-before a GET has shown the claim: its devices would be given to another pod. A claim whose POST has no answer may exist; the engine finds it
-by its owner and deletes it.
+before a GET has shown the claim: its devices would be given to another pod. A claim whose POST has
+no answer may exist; the engine finds it by its owner and deletes it.
 
 upstream: ``bindClaim`` of pkg/scheduler/framework/plugins/dynamicresources.
 """
