@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from tests.simulation.device_objects import (
@@ -125,13 +125,18 @@ class DeviceAuditor:
                     self.violations.append(f"{pool[1]} gives {amount} of {has} {name}")
 
 
-def idle_allocations(server: ModelServer) -> Iterator[str]:
+def idle_allocations(server: ModelServer, scheduler_names: Collection[str]) -> Iterator[str]:
     """Claims that are allocated at the end, and no pod needs them.
 
     As in kube-scheduler, a claim of a user stays allocated without a reservation if its pod could
     not be bound after PreBind: the next pod may use it. A claim for extended resources stays with
-    its pod if another scheduler bound the pod, and the scheduler that made the claim stopped before
-    it could delete it: the claim controller sees an owner that lives.
+    its pod if another scheduler bound the pod, or no scheduler serves it any more, and the
+    scheduler that made the claim stopped before it could delete it: the claim controller sees an
+    owner that lives.
+
+    Args:
+        server: The cluster.
+        scheduler_names: The scheduler names that the last configuration serves.
     """
     pods = server.collection(PODS)
     in_use = {
@@ -146,19 +151,29 @@ def idle_allocations(server: ModelServer) -> Iterator[str]:
         for each in claim["status"].get("reservedFor", ()):
             if not _is_live(pods, (key[0], each["name"]), each["uid"]):
                 yield f"claim {key[1]} is still reserved for pod {each['uid']}, which is gone"
-        if key in in_use or _stays_with_its_owner(server, key[0], claim):
+        if key in in_use or _stays_with_its_owner(server, key[0], claim, scheduler_names):
             continue
         if owner_uid(claim) or claim["status"].get("reservedFor"):
             yield f"claim {key[1]} is allocated, and no pod uses it"
 
 
-def _stays_with_its_owner(server: ModelServer, namespace: str, claim: Json) -> bool:
-    """Whether another scheduler has placed the pod that a claim was made for."""
+def _stays_with_its_owner(
+    server: ModelServer, namespace: str, claim: Json, scheduler_names: Collection[str]
+) -> bool:
+    """Whether nobody takes a claim from the pod that it was made for.
+
+    Another scheduler has placed the pod, or the pod waits for a profile that was removed.
+    """
     uid = owner_uid(claim)
-    if "foreign" not in server.binders.get(uid, ()):
+    if not uid:
         return False
-    name = claim["metadata"]["ownerReferences"][0]["name"]
-    return _is_live(server.collection(PODS), (namespace, name), uid)
+    pods = server.collection(PODS)
+    key = (namespace, claim["metadata"]["ownerReferences"][0]["name"])
+    if not _is_live(pods, key, uid):
+        return False
+    if pods[key]["spec"].get("nodeName"):
+        return "foreign" in server.binders.get(uid, ())
+    return pods[key]["spec"]["schedulerName"] not in scheduler_names
 
 
 def lacks_claims(server: ModelServer, pod: Json) -> bool:

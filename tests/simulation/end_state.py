@@ -81,7 +81,7 @@ def cluster_violations(
     waiting = [pod for pod in pods if is_ours(pod, scheduler_names)]
     yield from _pending_without_reason(server, waiting, extenders)
     yield from _overlooked_pods(server, pods, waiting, extenders)
-    yield from idle_allocations(server)
+    yield from idle_allocations(server, scheduler_names)
     for pod in waiting:
         if not pod.status.conditions and not _is_gated(server, pod):
             yield f"pod {pod.metadata.namespaced_name} is pending without a reason"

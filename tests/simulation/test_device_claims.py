@@ -14,6 +14,8 @@ from tests.simulation.fault_rates import FaultRates
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.server import DEVICE_CLAIMS, PODS, Json, ModelServer
 
+SCHEDULER = "stowage"
+
 
 def test_a_claim_that_the_status_of_its_deleted_owner_does_not_name_is_deleted() -> None:
     """Its scheduler stopped after it wrote the claim, before it named the claim in the status."""
@@ -55,11 +57,21 @@ def test_a_claim_that_its_pod_does_not_name_stays_only_if_another_scheduler_boun
     server = ModelServer(lambda: 0.0)
     _create_claim(server, _create_pod(server))
     server.bind(binder, ("default", "p"), "n")
-    assert len(list(idle_allocations(server))) == num_violations
+    assert len(list(idle_allocations(server, [SCHEDULER]))) == num_violations
+
+
+@pytest.mark.parametrize(("served", "num_violations"), [("another", 0), (SCHEDULER, 1)])
+def test_a_claim_that_its_waiting_pod_does_not_name_stays_only_if_the_profile_is_removed(
+    served: str, num_violations: int
+) -> None:
+    server = ModelServer(lambda: 0.0)
+    _create_claim(server, _create_pod(server))
+    assert len(list(idle_allocations(server, [served]))) == num_violations
 
 
 def _create_pod(server: ModelServer, **spec: object) -> Json:
     metadata = {"namespace": "default", "name": "p"}
+    spec = {"schedulerName": SCHEDULER, **spec}
     return server.create(PODS, {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}})
 
 
