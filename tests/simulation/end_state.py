@@ -248,9 +248,39 @@ def _overlooked_pods(
             victim, preemptor = instruction.victim, instruction.preemptor
             if victim.uid in holding:
                 continue  # it takes no room from a preemptor of higher priority
-            if _may_fail_by_extenders(server, extenders, preemptor, victim):
+            if _may_fail_by_extenders(server, extenders, preemptor, victim) or _depends_on_a_tie(
+                server, extenders, seen, len(waiting), preemptor
+            ):
                 continue
             yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"
+
+
+def _depends_on_a_tie(
+    server: ModelServer,
+    extenders: Sequence[Json],
+    seen: Sequence[Event],
+    num_pods: int,
+    preemptor: PodReference,
+) -> bool:
+    """Whether a member of a group gets no node if another of equally good nodes is taken.
+
+    As in kube-scheduler, each member takes one of the best nodes at random. If another member then
+    has none, the group waits for an event, even if a second try would have found nodes for all.
+    """
+    if group_of(stored_pod(server, preemptor.namespace, preemptor.name)) is None:
+        return False
+    for tie in range(1, len(server.collection(NODES))):
+        decided = FreshEngine(server, extenders, tie).instructions(seen, num_pods)
+        if not any(_places(each, preemptor.uid) for each in decided):
+            return True
+    return False
+
+
+def _places(instruction: object, uid: str) -> bool:
+    """Whether an instruction binds a pod, or preempts for it."""
+    if isinstance(instruction, BindPod | BindByExtender | BindVolumes | BindClaims):
+        return instruction.pod.uid == uid
+    return isinstance(instruction, EvictPod) and instruction.preemptor.uid == uid
 
 
 def _was_preempted(server: ModelServer, pod: PodReference) -> bool:

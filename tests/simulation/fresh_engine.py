@@ -28,13 +28,16 @@ class FreshEngine:
     Args:
         server: Stores the pods that extenders look at.
         extenders: The configured extenders.
+        tie: Which of equally good nodes is taken; the last one if there are fewer.
     """
 
-    def __init__(self, server: ModelServer, extenders: Sequence[Json]) -> None:
+    def __init__(self, server: ModelServer, extenders: Sequence[Json], tie: int = 0) -> None:
         self._server = server
         self._extenders = extenders
         frameworks, configured = _frameworks(json.dumps(list(extenders)))
-        self._engine = make_engine(frameworks, lambda _num_ties: 0, extenders=configured)
+        self._engine = make_engine(
+            frameworks, lambda num_ties: min(tie, num_ties - 1), extenders=configured
+        )
 
     def instructions(self, seen: Sequence[Event], num_pods: int) -> Iterator[object]:
         """The engine's instructions for these events; its requests to extenders are answered."""
