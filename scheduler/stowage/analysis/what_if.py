@@ -158,20 +158,23 @@ def what_if(loaded: LoadedCluster, question: Question) -> WhatIfAnswer:
     for name in question.cordon:
         cordon(cluster, name)
     drained = [drain(cluster, question.drain), remove_nodes(cluster, question.remove_nodes)]
-    notes = _make_way(cluster, question.objects)
-    cluster.create(question.objects)
+    created, notes = _make_way(cluster, question.objects)
+    cluster.create(created)
     cluster.run()
-    return replace(_answer(cluster, summary, drained, added), notes=notes)
+    if cluster.engine.state.extenders:
+        notes.append("extenders are not asked")
+    return replace(_answer(cluster, summary, drained, added), notes=tuple(notes))
 
 
-def _make_way(cluster: VirtualCluster, created: ClusterObjects) -> tuple[str, ...]:
+def _make_way(cluster: VirtualCluster, asked: ClusterObjects) -> tuple[ClusterObjects, list[str]]:
     """Make way for new pods: one of the same name that waits goes; one that has a node stays.
 
     Returns:
-        A note for each new pod that is left out.
+        The objects to create, and a note for each new pod that is left out.
     """
+    created = ClusterObjects({kind: dict(found) for kind, found in asked.by_kind.items()})
     notes = []
-    for pod in created.pods():
+    for pod in asked.pods():
         key = pod.metadata.namespaced_name
         known = cluster.objects.pod(key)
         if known is None:
@@ -181,7 +184,7 @@ def _make_way(cluster: VirtualCluster, created: ClusterObjects) -> tuple[str, ..
             created.remove(POD, key)
         else:
             cluster.delete_pod(known)
-    return (*notes, *(("extenders are not asked",) if cluster.engine.state.extenders else ()))
+    return created, notes
 
 
 def _answer(

@@ -14,10 +14,7 @@ def release_nomination(state: EngineState, info: PodInfo, node_name: str, now: f
     not moved. The event shows the pod on its nominated node. kube-scheduler shows it on no node,
     and the hints that look at assigned pods ignore it.
     """
-    gone, priority = info.on_node(node_name), info.priority
-    state.queue.move_on_event(
-        ASSIGNED_POD_DELETE, gone, None, now, lambda pod: pod.priority <= priority
-    )
+    _retry_others(state, info, node_name, now)
 
 
 def release_unseen_nomination(
@@ -30,11 +27,17 @@ def release_unseen_nomination(
     """
     if info.nominated_node_name == node_name:
         return
-    gone, priority, uid = info.on_node(node_name), info.priority, info.uid
+    _retry_others(state, info, node_name, now, staying=info.uid)
+
+
+def _retry_others(
+    state: EngineState, info: PodInfo, node_name: str, now: float, staying: str = ""
+) -> None:
+    gone, priority = info.on_node(node_name), info.priority
     state.queue.move_on_event(
         ASSIGNED_POD_DELETE,
         gone,
         None,
         now,
-        lambda pod: pod.priority <= priority and pod.uid != uid,
+        lambda pod: pod.priority <= priority and pod.uid != staying,
     )

@@ -16,8 +16,6 @@ from stowage.api.decoding.document_lines import line_of
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.decoding.nesting import problem_of
 from stowage.console.answers.answer import Answer
-from stowage.state.pods.pod_class import PodClasses
-from stowage.state.pods.pod_info import make_pod_info
 
 MAX_CHARACTERS = 2**20
 MAX_PODS = 100_000
@@ -69,12 +67,9 @@ def check_manifests(text: str, cluster: ClusterObjects) -> ManifestCheck:
     items, errors = _items(text)
     objects: list[ManifestObject] = []
     named: list[dict[str, Any]] = []
-    classes = PodClasses()
     for item in items:
         try:
             made = objects_of_manifests([*named, item.value], cluster)
-            for pod in made.pods():
-                make_pod_info(pod, classes)
         except (InvalidManifest, InvalidObject) as invalid:
             errors.append(_located(invalid, item))
             continue

@@ -15,10 +15,7 @@ import msgspec
 from stowage.api.objects.device import EXACT_COUNT
 from stowage.api.values.device_capacity import Amount, consumed_capacity
 from stowage.api.values.tolerations import first_untolerated_taint
-from stowage.plugins.dynamic_resources.constraints import (
-    Constraint,
-    make_constraint,
-)
+from stowage.plugins.dynamic_resources.constraints import Constraint, make_constraint
 from stowage.plugins.dynamic_resources.counters import Counters, FreeCounters
 from stowage.plugins.dynamic_resources.pruning import (
     Need,

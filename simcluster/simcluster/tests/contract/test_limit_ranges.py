@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from simcluster.tests.contract.requests import CLAIMS, PODS, causes
-from simcluster.tests.support.api_client import MERGE, ApiClient, Reply, pod
+from simcluster.tests.support.api_client import MERGE, STRATEGIC, ApiClient, Reply, pod
 
 Json = dict[str, Any]
 
 LIMIT_RANGES = "/api/v1/namespaces/default/limitranges"
-STRATEGIC = "application/strategic-merge-patch+json"
 
 
 @pytest.fixture(autouse=True)

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from simcluster.tests.contract.requests import CONFIG_MAPS, PODS, SECRETS
-from simcluster.tests.support.api_client import ApiClient, Reply, config_map, pod
+from simcluster.tests.support.api_client import MERGE, ApiClient, Reply, config_map, pod
 
 Json = dict[str, Any]
 
-MERGE_PATCH = "application/merge-patch+json"
 MIB = 1024 * 1024
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
@@ -44,7 +43,7 @@ async def test_an_object_longer_than_a_message_to_etcd_is_refused(api: ApiClient
 async def test_an_object_does_not_grow_over_etcds_limit(api: ApiClient) -> None:
     created = await api.create(PODS, pod_of_bytes(MIB * 7 // 5))
     patch = {"metadata": {"annotations": {"large": "x" * 200_000}}}
-    assert_too_large(await api.patch(f"{PODS}/a", patch, MERGE_PATCH))
+    assert_too_large(await api.patch(f"{PODS}/a", patch, MERGE))
     now = (await api.get(f"{PODS}/a")).body
     assert now["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
 
