@@ -6,7 +6,12 @@ import pytest
 
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.events import BindFailed, NodeSeen, PodGroupSeen, PodGroupsServed
-from stowage.api.instructions import AttemptResult, BindPod, PodGroupAttemptResult
+from stowage.api.instructions import (
+    AttemptResult,
+    BindPod,
+    ClearNomination,
+    PodGroupAttemptResult,
+)
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.pod_groups import CORE_GROUPS, COSCHEDULING_GROUPS
 from tests.stories.gang_driver import GangDriver, make_group, make_member
@@ -17,11 +22,12 @@ LABEL = pytest.param(COSCHEDULING_GROUPS, id="label")
 SOURCES = pytest.mark.parametrize("source", [FIELD, LABEL])
 
 
-def _pod(name: str, source: str, group: str = "g") -> Pod:
+def _pod(name: str, source: str, group: str = "g", priority: int | None = None) -> Pod:
     """A pod that names a group by the field or by the label, and wants one CPU."""
     if source == CORE_GROUPS:
-        return make_member(name, group)
-    return make_pod(name, cpu="1", labels={"scheduling.x-k8s.io/pod-group": group})
+        return make_member(name, group, priority=priority)
+    labels = {"scheduling.x-k8s.io/pod-group": group}
+    return make_pod(name, cpu="1", labels=labels, priority=priority)
 
 
 def _driver(cpu: str = "4") -> GangDriver:
@@ -81,6 +87,25 @@ def test_pods_that_wait_become_members_when_the_kind_is_served(source: str) -> N
     driver.handle(NodeSeen(make_node("c", cpu="1")))
     driver.run(20)
     assert driver.bound() == ["first", "p-0", "p-1"]
+    driver.check_replay()
+
+
+@SOURCES
+def test_a_pod_that_must_wait_for_its_group_now_gives_back_the_room_that_it_got(
+    source: str,
+) -> None:
+    driver = _driver(cpu="1")
+    driver.handle(PodGroupsServed(source, is_served=False))
+    driver.show(make_pod("low", cpu="1", node="a", priority=1))
+    driver.show(_pod("p", source, priority=100))
+    driver.schedule(1)
+    assert driver.evicted == ["low"]
+    driver.take(ClearNomination)
+    driver.handle(PodGroupsServed(source, is_served=True))
+    assert [each.pod.name for each in driver.take(ClearNomination)] == ["p"]
+    driver.show(make_pod("heir", cpu="1"))
+    driver.run()
+    assert driver.bound() == ["heir"]
     driver.check_replay()
 
 

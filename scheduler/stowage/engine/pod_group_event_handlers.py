@@ -64,6 +64,8 @@ def pod_groups_served(
         return ()
     moved = GROUP_ADD if event.is_served else GROUP_DELETE
     waiting = ((uid, state.queue.latest(uid)) for uid in list(groups.pending()))
-    named = [uid for uid, info in waiting if info and info.group_source == event.source]
+    named = {uid: info for uid, info in waiting if info and info.group_source == event.source}
     state.queue.examine_again(named, moved, now)
+    for key in dict.fromkeys(info.group_key for info in named.values()):
+        clear_nominations_if_held(state, key, now)
     return (moved,)

@@ -151,18 +151,18 @@ class PendingPods:
         self._last_activity_at = self._monotonic()
 
     def select(self, scheduler_names: Collection[str]) -> None:
-        """Follow the pods of these profiles from now on, and forget those of others.
+        """Follow the pods of these profiles from now on.
 
-        The engine gets no event for the forgotten pods: they still exist, and the engine may be
-        binding one.
+        The engine gets no event for the pods of others: they still exist, and the engine may be
+        binding one. But they stay known here: the engine may have removed the profile, added it
+        again and seen such a pod before it reports either. A list for that profile then tells
+        whether the pod is gone.
         """
         self._scheduler_names = frozenset(scheduler_names)
-        others = [
-            uid for uid, pod in self._known.items() if pod.scheduler_name not in scheduler_names
-        ]
-        for uid in others:
-            del self._known[uid]
-            if self._raw is not None:
+        if self._raw is None:
+            return
+        for uid, pod in self._known.items():
+            if pod.scheduler_name not in scheduler_names:
                 self._raw.pop(uid, None)
 
     def handle_line(self, line: bytes) -> str | WatchError:
@@ -279,8 +279,9 @@ class PendingPods:
 
     def _end_list(self, resource_version: str) -> None:
         self._listed_version = parse_resource_version(resource_version)
-        for uid in [uid for uid in self._known if uid not in self._listing]:
-            self._remove(uid)
+        for uid, pod in list(self._known.items()):
+            if uid not in self._listing and pod.scheduler_name in self._scheduler_names:
+                self._remove(uid)
         self._listing = set()
         self.has_synced = True
         # The loop may be waiting for the first list only.

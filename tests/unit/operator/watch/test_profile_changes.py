@@ -11,6 +11,9 @@ from stowage.operator.inbox import Inbox
 from stowage.operator.watch.pending_pods import PendingPods
 
 
+EMPTY_LIST = b'{"metadata":{"resourceVersion":"9"},"items":[]}'
+
+
 def added(name: str, scheduler_name: str) -> bytes:
     metadata = {"namespace": "default", "name": name, "uid": f"uid-{name}", "resourceVersion": "5"}
     spec = {"schedulerName": scheduler_name, "containers": [{"name": "c", "image": "i"}]}
@@ -34,7 +37,7 @@ def test_pods_of_an_added_profile_are_seen() -> None:
     assert seen(inbox) == ["job"]
 
 
-def test_pods_of_a_removed_profile_are_forgotten_without_an_event() -> None:
+def test_pods_of_a_removed_profile_are_not_reported_as_gone() -> None:
     inbox, raw = Inbox(), dict[str, dict[str, Any]]()
     pods = PendingPods(inbox, ("stowage", "batch"), raw)
     pods.handle_line(added("ours", "stowage"))
@@ -43,5 +46,16 @@ def test_pods_of_a_removed_profile_are_forgotten_without_an_event() -> None:
     assert seen(inbox) == ["ours", "job"]
     assert list(raw) == ["uid-ours"]
     # A list without both pods reports only the pod of a remaining profile as gone.
-    pods.handle_page(b'{"metadata":{"resourceVersion":"9"},"items":[]}', is_first=True)
+    pods.handle_page(EMPTY_LIST, is_first=True)
     assert inbox.drain(100) == [PendingPodGone("default", "ours", "uid-ours")]
+
+
+def test_a_pod_that_is_gone_when_its_profile_comes_back_is_reported() -> None:
+    """The engine may have seen the pod after both changes of the profile, before it reports them."""
+    inbox = Inbox()
+    pods = PendingPods(inbox, ("stowage", "batch"))
+    pods.handle_line(added("job", "batch"))
+    pods.select(("stowage",))
+    pods.select(("stowage", "batch"))
+    pods.handle_page(EMPTY_LIST, is_first=True)
+    assert inbox.drain(100)[1:] == [PendingPodGone("default", "job", "uid-job")]
