@@ -10,7 +10,6 @@ from stowage.api.events import PendingPodGone, PendingPodSeen
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.pending_pods import PendingPods
 
-
 EMPTY_LIST = b'{"metadata":{"resourceVersion":"9"},"items":[]}'
 
 
@@ -51,7 +50,7 @@ def test_pods_of_a_removed_profile_are_not_reported_as_gone() -> None:
 
 
 def test_a_pod_that_is_gone_when_its_profile_comes_back_is_reported() -> None:
-    """The engine may have seen the pod after both changes of the profile, before it reports them."""
+    """The engine may have seen the pod after both changes, before it reports either."""
     inbox = Inbox()
     pods = PendingPods(inbox, ("stowage", "batch"))
     pods.handle_line(added("job", "batch"))
