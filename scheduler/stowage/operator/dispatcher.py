@@ -223,17 +223,20 @@ class Dispatcher:
         await self._writers.pod_status.close(0)
         await self._writers.pod_group_status.close(0)
         # Concurrently, because the next leader waits for all of them.
-        *taking, _, _, _ = await asyncio.gather(
+        taking = asyncio.gather(
             self._bindings.close(grace_s),
             self._volume_writes.close(grace_s),
             self._claim_writes.close(grace_s),
             self._writers.extenders.close(grace_s),
+        )
+        await asyncio.gather(
+            taking,
             # Writes of claims wait for them.
             self._claim_releases.close(grace_s),
             self._evictions.close(grace_s),
             self._writers.events.close(grace_s),
         )
-        self.num_unknown_outcomes = sum(taking)
+        self.num_unknown_outcomes = sum(await taking)
 
     def _traced(self, work: Callable[[Job], Awaitable[None]]) -> Callable[[Job], Awaitable[None]]:
         """`work`, whose requests belong to the trace of the pod's attempt."""
