@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowage.api.events import BindFailed, PendingPodSeen, WaitingPodAllowed
+from stowage.api.events import BindFailed, BindSucceeded, PendingPodSeen, WaitingPodAllowed
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, StopPreBind
 from stowage.api.status import SUCCESS, WAIT
 from tests.stories.plugin_driver import SCHEDULER, PluginDriver, driver_with_refused_pod
@@ -77,3 +77,65 @@ def test_a_binding_that_was_sent_decides_about_a_pod_whose_deletion_begins(times
     driver.handle(BindFailed("uid-p", "n", "pod p is being deleted"))
     assert driver.engine.cache_counts()["assumed_pods"] == 0
     assert driver.queue_of("q") == "active"
+
+
+def driver_with_resized_pod(cpu: str, **fields: Any) -> EngineDriver:
+    """A driver with a node of 4 CPUs and `p`, which wants other ones since it is being bound."""
+    driver = EngineDriver()
+    driver.add_nodes("n", cpu="4")
+    driver.create_pods("p", cpu="1", resource_version="1")
+    driver.schedule()
+    assert [each.pod.name for each in driver.take(BindPod)] == ["p"]
+    driver.handle(PendingPodSeen(make_pod("p", cpu=cpu, **{"resource_version": "2", **fields})))
+    return driver
+
+
+def bound_pods(driver: EngineDriver) -> list[str]:
+    """Schedule all pods; the names of those that are bound then."""
+    driver.schedule()
+    return [each.pod.name for each in driver.take(BindPod)]
+
+
+def test_a_pod_that_grows_while_it_is_being_bound_counts_as_it_is_now() -> None:
+    driver = driver_with_resized_pod("2")
+    driver.create_pods("q", cpu="3")
+    assert bound_pods(driver) == []
+    driver.create_pods("r", cpu="2")
+    assert bound_pods(driver) == ["r"]
+    driver.check_replay()
+
+
+def test_a_pod_that_shrinks_while_it_is_being_bound_gives_its_room_to_a_pod_that_waits() -> None:
+    driver = driver_with_resized_pod("3")
+    driver.create_pods("q", cpu="2")
+    assert bound_pods(driver) == []
+    smaller = make_pod("p", cpu="2", resource_version="3")
+    driver.handle(PendingPodSeen(smaller))
+    driver.advance(20.0)
+    assert bound_pods(driver) == ["q"]
+
+
+def test_a_pod_that_has_grown_counts_as_it_is_after_its_binding_too() -> None:
+    """The watch of pending pods may show it only then."""
+    driver = EngineDriver()
+    driver.add_nodes("n", cpu="4")
+    driver.create_pods("p", cpu="1", resource_version="1")
+    driver.schedule()
+    driver.take(BindPod)
+    driver.handle(BindSucceeded("uid-p", "n"))
+    driver.handle(PendingPodSeen(make_pod("p", cpu="2", resource_version="2")))
+    driver.create_pods("q", cpu="3")
+    assert bound_pods(driver) == []
+
+
+def test_an_older_version_of_a_pod_that_is_being_bound_does_not_count() -> None:
+    driver = driver_with_resized_pod("4", resource_version="0")
+    driver.create_pods("q", cpu="3")
+    assert bound_pods(driver) == ["q"]
+
+
+def test_a_pod_that_grows_and_is_not_bound_gives_all_its_room_back() -> None:
+    driver = driver_with_resized_pod("3")
+    driver.handle(BindFailed("uid-p", "n", "refused"))
+    driver.create_pods("q", cpu="4")
+    assert bound_pods(driver) == ["q"]

@@ -46,6 +46,7 @@ from stowage.queue.queue_events import (
     UNSCHEDULED_POD_DELETE,
     UNSCHEDULED_POD_UPDATE,
 )
+from stowage.state.changes import PodChange
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 
 #: The cluster events that a watch event causes.
@@ -83,8 +84,11 @@ def pending_pod_seen(state: EngineState, event: PendingPodSeen, now: float) -> C
         cycle.see(LastSeen.PENDING)
         if info.terminating:
             advance_binding(state, info.uid, BindingEvent.TERMINATING, now)
+        else:
+            _update_assumed(state, info, now)
     elif state.cache.get_pod(info.uid) is not None or info.uid in state.left_nodes:
-        # The watch of pending pods lags behind the one of assigned pods.
+        # The watch of pending pods lags behind the one of assigned pods, or behind the binding.
+        _update_assumed(state, info, now)
         return ()
     elif state.queue.get(info.uid) is None:
         state.cache.see_pending_member(info)
@@ -147,10 +151,7 @@ def assigned_pod_seen(state: EngineState, event: AssignedPodSeen, now: float) ->
             release_complete_gang(state, info, ASSIGNED_POD_ADD, now)
         state.queue.move_on_event(ASSIGNED_POD_ADD, None, info, now)
         return (ASSIGNED_POD_ADD,)
-    updates = [each for each in ASSIGNED_POD_UPDATES if each.action.overlaps(change.actions)]
-    for update in updates:
-        state.queue.move_on_event(update, change.old, info, now)
-    return updates
+    return _move_on_updates(state, change, now)
 
 
 def assigned_pod_gone(state: EngineState, event: AssignedPodGone, now: float) -> ClusterEvents:
@@ -257,6 +258,24 @@ def object_invalid(state: EngineState, event: ObjectInvalid, _now: float) -> Non
         state.cache.forget_pending_member(event.uid)
         reference = PodReference(event.namespace, event.name, event.uid)
         report_invalid_pod(state, reference, text, event.scheduler_name)
+
+
+def _update_assumed(state: EngineState, info: PodInfo, now: float) -> None:
+    """Count a pod on its node as it is now, for instance resized; others may fit, or no longer.
+
+    kube-scheduler counts an assumed pod as it was when it was tried, until it is bound.
+    """
+    known = state.cache.get_pod(info.uid)
+    if known is not None and known.pod_class is not info.pod_class:
+        _move_on_updates(state, state.cache.update_pod(info), now)
+
+
+def _move_on_updates(state: EngineState, change: PodChange, now: float) -> ClusterEvents:
+    """Move the pods that the update of a pod on a node may help."""
+    updates = [each for each in ASSIGNED_POD_UPDATES if each.action.overlaps(change.actions)]
+    for update in updates:
+        state.queue.move_on_event(update, change.old, change.new, now)
+    return updates
 
 
 def _update_waiting(state: EngineState, info: PodInfo, now: float) -> None:

@@ -103,7 +103,12 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dispatcher:
-    """Passes instructions to worker pools, the log, metrics and traces; `dispatch` never waits."""
+    """Passes instructions to worker pools, the log, metrics and traces; `dispatch` never waits.
+
+    Attributes:
+        num_unknown_outcomes: After `close`, the number of pods for which a write may still be on
+            its way that takes something: a node, a volume or devices.
+    """
 
     def __init__(
         self,
@@ -116,6 +121,7 @@ class Dispatcher:
         self._writers = writers
         self._metrics = metrics
         self._traces = traces
+        self.num_unknown_outcomes = 0
         self._logged_problems: TTLCache[tuple[str, str], None] = TTLCache(
             MAX_REMEMBERED_PROBLEMS, PROBLEM_LOG_INTERVAL_S, timer=clock.monotonic
         )
@@ -208,21 +214,29 @@ class Dispatcher:
             self._handlers[type(instruction)](instruction)
 
     async def close(self, grace_s: float) -> None:
-        """Start nothing more; bindings, evictions and Events in flight have `grace_s` to end."""
+        """Start nothing more; writes in flight have `grace_s` to end, but those of pod statuses.
+
+        Sets `num_unknown_outcomes`.
+        """
         await self._pre_binds.close(0)
-        await self._volume_writes.close(0)
-        await self._claim_writes.close(0)
-        await self._claim_releases.close(0)
         await self._reads.close(0)
         await self._writers.pod_status.close(0)
         await self._writers.pod_group_status.close(0)
         # Concurrently, because the next leader waits for all of them.
-        await asyncio.gather(
+        taking = asyncio.gather(
             self._bindings.close(grace_s),
-            self._evictions.close(grace_s),
+            self._volume_writes.close(grace_s),
+            self._claim_writes.close(grace_s),
             self._writers.extenders.close(grace_s),
+        )
+        await asyncio.gather(
+            taking,
+            # Writes of claims wait for them.
+            self._claim_releases.close(grace_s),
+            self._evictions.close(grace_s),
             self._writers.events.close(grace_s),
         )
+        self.num_unknown_outcomes = sum(await taking)
 
     def _traced(self, work: Callable[[Job], Awaitable[None]]) -> Callable[[Job], Awaitable[None]]:
         """`work`, whose requests belong to the trace of the pod's attempt."""

@@ -175,11 +175,16 @@ class LeaderElector:
             log.error("lost the lease", identity=self._options.identity)
             self._record_event("stopped leading")
 
-    async def release(self) -> None:
-        """Release the lease, so that another replica can take it at once; no write may follow."""
+    async def release(self, num_unknown_outcomes: int = 0) -> None:
+        """Release the lease, so that another replica can take it at once; no write may follow.
+
+        Args:
+            num_unknown_outcomes: Number of writes that may still be on their way. If there are any,
+                the lease is left to expire: the next leader must not decide before they arrive.
+        """
         self._has_released = True
         async with self._turn:
-            await self._release()
+            await self._release(num_unknown_outcomes)
         if self._events is not None:
             await self._events.close(EVENT_GRACE_S)
 
@@ -194,14 +199,18 @@ class LeaderElector:
             return False
         return self._clock.monotonic() < self._renewed_at + self._options.renew_deadline_s
 
-    async def _release(self) -> None:
+    async def _release(self, num_unknown_outcomes: int) -> None:
         if not self._holds_lease() or self._is_restored:
             return
         self._renewed_at = None
-        try:
-            await self._leases.release(self._lease, self._clock.timestamp_micro())
-        except (ApiError, *LOST_ANSWER_ERRORS) as error:
-            log.warning("lease not released", error=plain_message(error))
+        if num_unknown_outcomes:
+            reason = f"{num_unknown_outcomes} writes may still be on their way"
+            log.warning("lease not released", error=reason)
+        else:
+            try:
+                await self._leases.release(self._lease, self._clock.timestamp_micro())
+            except (ApiError, *LOST_ANSWER_ERRORS) as error:
+                log.warning("lease not released", error=plain_message(error))
         self._record_event("stopped leading")
 
     def _record_event(self, what: str) -> None:

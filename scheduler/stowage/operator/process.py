@@ -174,7 +174,7 @@ class Process:
         background = self._start_background()
         cleanup.push_async_callback(cancel, *background)
         if self._elector is not None:
-            cleanup.push_async_callback(self._elector.release)
+            cleanup.push_async_callback(self._release_lease, self._elector)
         cleanup.push_async_callback(self._dispatcher.close, self._options.shutdown_grace_s)
         return await self._run_until_stopped(background)
 
@@ -259,6 +259,9 @@ class Process:
         # A standby may not have noticed that its watch is dead.
         self._pending_pod_watch.reconnect(self._clock.monotonic() - MAX_IDLE_AS_LEADER_S)
         await elector.renew()
+
+    async def _release_lease(self, elector: LeaderElector) -> None:
+        await elector.release(self._dispatcher.num_unknown_outcomes)
 
     def _may_write(self) -> bool:
         is_leader = self._elector is None or self._elector.may_write()

@@ -134,10 +134,10 @@ class ClusterCache:
             ValueError: The pod has no node and is not assumed.
         """
         old = self._state.placed.get(pod.uid)
-        if pod.phase in _TERMINAL_PHASES:
-            return self._update_terminal_pod(pod)
         if not pod.node_name:
             return self._update_pending_pod(old, pod)
+        if pod.phase in _TERMINAL_PHASES:
+            return self._update_terminal_pod(pod)
         if old is None:
             self._add(pod)
             self._state.pod_groups.see_assigned(pod)

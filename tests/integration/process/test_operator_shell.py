@@ -30,6 +30,7 @@ from stowage.operator.run_options import RunOptions
 from tests.support.round_robin_engine import RoundRobinEngine
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/stowage"
 
 
 def _node(name: str) -> dict[str, Any]:
@@ -150,6 +151,23 @@ async def test_a_standby_takes_over_the_lease_that_a_leader_released(
         await standby.__aexit__(None, None, None)
 
 
+async def test_a_leader_keeps_its_lease_while_a_binding_is_on_its_way(
+    simulated_cluster: SimulatedCluster, api_server: ApiServerUnderTest, api: ApiClient
+) -> None:
+    await api.post(NODES, _node("n1"))
+    simulated_cluster.faults.add(FaultRule("POST", "/binding$", hang_s=2 * WAIT_TIMEOUT_S))
+
+    async def binding_sent() -> bool:
+        return simulated_cluster.faults.hits == 1
+
+    me = LeaderElectionOptions(identity="me")
+    async with _running(api_server, api, leader_election=me, shutdown_grace_s=0.05) as leader:
+        await leader.create("a")
+        await wait_until(binding_sent)
+    lease = (await api.get(LEASE)).body
+    assert lease["spec"]["holderIdentity"] == "me"
+
+
 async def test_every_pod_is_bound_once_although_bindings_fail(
     simulated_cluster: SimulatedCluster, shell: _Shell
 ) -> None:
@@ -245,16 +263,15 @@ async def test_a_leader_that_loses_its_lease_exits_with_an_error(
         owns_process=False,
     )
     process = asyncio.create_task(run(options))
-    path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/stowage"
 
     async def is_leader() -> bool:
-        answer = await api.get(path)
+        answer = await api.get(LEASE)
         return answer.status == 200 and answer.body["spec"]["holderIdentity"] == "me"
 
     async def lease_taken() -> bool:
-        lease = (await api.get(path)).body
+        lease = (await api.get(LEASE)).body
         lease["spec"] |= {"holderIdentity": "another", "leaseDurationSeconds": 60}
-        return (await api.put(path, lease)).status == 200
+        return (await api.put(LEASE, lease)).status == 200
 
     await wait_until(is_leader)
     with capture_logs() as lines:

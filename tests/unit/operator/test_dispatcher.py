@@ -260,8 +260,9 @@ async def test_every_pool_has_metrics_but_those_of_extenders_if_there_are_none(
 ) -> None:
     closed: list[WorkerPool[object]] = []
 
-    async def close(pool: WorkerPool[object], _grace_s: float, **_options: bool) -> None:
+    async def close(pool: WorkerPool[object], _grace_s: float, **_options: bool) -> int:
         closed.append(pool)
+        return 0
 
     monkeypatch.setattr(WorkerPool, "close", close)
     await shell.dispatcher.close(0.0)
@@ -270,18 +271,53 @@ async def test_every_pool_has_metrics_but_those_of_extenders_if_there_are_none(
     assert sorted([*measured, *of_extenders]) == sorted(pool.name for pool in closed)
 
 
-async def test_only_bindings_evictions_and_events_may_end_after_the_signal_to_stop(
+TAKING = frozenset(("bindings", "extender bindings", "volume writes", "claim writes"))
+"""Pools whose writes take something that the next leader must not give away."""
+
+
+async def test_only_bindings_claims_volumes_evictions_and_events_may_end_after_the_signal_to_stop(
     shell: _Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_grace: set[str] = set()
 
-    async def close(pool: WorkerPool[object], grace_s: float, **_options: bool) -> None:
+    async def close(pool: WorkerPool[object], grace_s: float, **_options: bool) -> int:
         if grace_s > 0:
             with_grace.add(pool.name)
+        return 0
 
     monkeypatch.setattr(WorkerPool, "close", close)
     await shell.dispatcher.close(2.0)
-    assert with_grace == {"bindings", "extender bindings", "evictions", "events"}
+    assert with_grace == {*TAKING, "claim releases", "evictions", "events"}
+
+
+async def test_what_takes_something_and_was_cut_off_has_no_known_outcome(
+    shell: _Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_off: list[str] = []
+
+    async def close(pool: WorkerPool[object], _grace_s: float, **_options: bool) -> int:
+        cut_off.append(pool.name)
+        return 1
+
+    monkeypatch.setattr(WorkerPool, "close", close)
+    await shell.dispatcher.close(2.0)
+    assert set(cut_off) > TAKING
+    assert shell.dispatcher.num_unknown_outcomes == len(TAKING)
+
+
+async def test_a_binding_without_an_answer_has_no_known_outcome_at_the_end(shell: _Shell) -> None:
+    shell.client.script("POST", SILENCE)
+    shell.dispatcher.dispatch([BindPod(POD, "n")])
+    await let_tasks_run()
+    await shell.dispatcher.close(0.0)
+    assert shell.dispatcher.num_unknown_outcomes == 1
+
+
+async def test_a_binding_that_ends_within_the_grace_has_a_known_outcome(shell: _Shell) -> None:
+    shell.dispatcher.dispatch([BindPod(POD, "n")])
+    await shell.dispatcher.close(5.0)
+    assert len(shell.client.sent("POST")) == 1
+    assert shell.dispatcher.num_unknown_outcomes == 0
 
 
 async def test_a_pod_that_an_extender_binds_has_no_status_written(

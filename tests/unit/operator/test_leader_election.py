@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.leader_election import ElectionObservers, LeaderElector
@@ -174,6 +175,18 @@ async def test_a_released_lease_has_no_holder() -> None:
     await elector.release()
     assert client.sent("PUT")[-1].body["spec"]["holderIdentity"] == ""
     assert not elector.may_write()
+
+
+async def test_a_lease_is_left_to_expire_while_writes_may_be_on_their_way() -> None:
+    client, time = FakeApiClient(get=[lease_of("me")], put=[lease_of("me")]), FakeTime()
+    elector = elector_of(client, time)
+    await elector.acquire()
+    with capture_logs() as lines:
+        await elector.release(num_unknown_outcomes=2)
+    assert client.sent("PUT")[-1].body["spec"]["holderIdentity"] == "me"
+    assert not elector.may_write()
+    reason = {"event": "lease not released", "error": "2 writes may still be on their way"}
+    assert lines == [reason | {"log_level": "warning"}]
 
 
 async def test_a_leader_suspended_past_the_deadline_does_not_renew() -> None:

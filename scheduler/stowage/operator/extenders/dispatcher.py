@@ -92,12 +92,13 @@ class ExtenderDispatcher:
         """Bind a pod through an extender."""
         self._bindings.add(instruction)
 
-    async def close(self, grace_s: float) -> None:
-        """Stop; bindings in flight have `grace_s` to end."""
+    async def close(self, grace_s: float) -> int:
+        """Stop; bindings in flight have `grace_s` to end. Returns the number of cancelled ones."""
         await self._evaluations.close(0)
         await self._reviews.close(0)
-        await self._bindings.close(grace_s)
+        num_cancelled = await self._bindings.close(grace_s)
         await asyncio.gather(*(client.close() for client in self._clients))
+        return num_cancelled
 
     async def _consult(self, instruction: ConsultExtenders) -> None:
         try:

@@ -90,24 +90,28 @@ class WorkerPool(Generic[Job]):
         now = clock.timer()
         return [now - started for started in self._running.values()]
 
-    async def close(self, grace_s: float, *, finish_waiting: bool = False) -> None:
+    async def close(self, grace_s: float, *, finish_waiting: bool = False) -> int:
         """Drop the waiting jobs, and cancel the running ones after `grace_s`.
 
         Args:
             grace_s: How long jobs may still take.
             finish_waiting: Whether to drop the waiting jobs after `grace_s` only.
+
+        Returns:
+            The number of cancelled jobs: how they would have ended is unknown.
         """
         self._closed = True
         if not finish_waiting:
             self._drop_waiting()
         workers = list(self._workers)
         if not workers:
-            return
+            return 0
         _, unfinished = await asyncio.wait(workers, timeout=grace_s)
         self._drop_waiting()
         for worker in unfinished:
             worker.cancel()
         await asyncio.gather(*unfinished, return_exceptions=True)
+        return len(unfinished)
 
     def _drop_waiting(self) -> None:
         self._num_unfinished -= len(self._waiting)

@@ -74,7 +74,7 @@ async def test_closing_drops_waiting_jobs_and_cancels_running_ones() -> None:
     pool.add(0)
     pool.add(1)
     await let_tasks_run()
-    await pool.close(grace_s=0.0)
+    assert await pool.close(grace_s=0.0) == 1
     pool.add(2)
     await let_tasks_run()
     assert jobs.begun == [0]
@@ -91,7 +91,7 @@ async def test_closing_may_finish_the_waiting_jobs() -> None:
     pool = WorkerPool("test", 1, work)
     for job in range(3):
         pool.add(job)
-    await pool.close(grace_s=60.0, finish_waiting=True)
+    assert await pool.close(grace_s=60.0, finish_waiting=True) == 0
     assert done == [0, 1, 2]
     assert len(pool) == 0
 
