@@ -1,7 +1,7 @@
 """Takes resource claims back: removes consumers, clears allocations, deletes claims.
 
-Only deletions are reported; of the rest, the watch shows the outcome. A request is repeated after no
-answer, 429 or 5xx. A claim that was changed or deleted meanwhile is left alone.
+Only deletions are reported; of the rest, the watch shows the outcome. A request is repeated after
+no answer, 429 or 5xx. A claim that was changed or deleted meanwhile is left alone.
 """
 
 from __future__ import annotations
