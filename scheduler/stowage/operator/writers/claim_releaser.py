@@ -23,7 +23,7 @@ from stowage.api.instructions import (
     PodReference,
     ReleaseClaims,
 )
-from stowage.api.objects.device import ResourceClaim
+from stowage.api.objects.meta import ApiStruct, ObjectMeta
 from stowage.api.values.claim_writes import FINALIZER
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
@@ -39,6 +39,12 @@ _OVERTAKEN = (404, 409, 422)
 Release: TypeAlias = ReleaseClaims | DeallocateClaim | DeleteClaim
 
 log = structlog.get_logger("stowage.operator.writers.claim_releaser")
+
+
+class _ClaimOrStatus(ApiStruct, frozen=True):
+    """The answer to a deletion."""
+
+    metadata: ObjectMeta = ObjectMeta()
 
 
 class ClaimReleaser:
@@ -119,7 +125,7 @@ class ClaimReleaser:
         path = claim_path(claim.namespace, claim.name)
         answer = await self._send(lambda: self._client.delete(path, msgspec.json.encode(options)))
         # A claim with a finalizer is only marked: the answer is the claim as it still exists.
-        left = () if answer is None else decode_object(ResourceClaim, answer).metadata.finalizers
+        left = () if answer is None else decode_object(_ClaimOrStatus, answer).metadata.finalizers
         return f"the claim has the finalizers {', '.join(left)}" if left else ""
 
     async def _patch(self, claim: ClaimReference, subresource: str, body: dict[str, Any]) -> None:
