@@ -76,7 +76,6 @@ class CreatedClaimDriver(ClaimDriver):
         deletion: DeleteClaim = getattr(self, how)()
         return deletion
 
-    @property
     def holds(self) -> bool:
         """Whether the devices of the created claim are in flight."""
         return "uid-p-x" in self.in_flight
@@ -95,7 +94,7 @@ def test_a_pod_waits_until_the_watch_shows_its_claim() -> None:
     assert bound_to(driver.report()) == []
     # A version without the devices is not enough: they would seem to be free.
     assert bound_to(driver.show(without_devices(driver.created))) == []
-    assert driver.holds
+    assert driver.holds()
     assert bound_to(driver.show(driver.created)) == ["n0"]
     assert driver.in_flight == set()
 
@@ -113,7 +112,7 @@ def test_the_devices_stay_taken_while_the_claim_is_being_deleted(how: str) -> No
     driver = CreatedClaimDriver()
     deletion = driver.end_badly(how)
     assert (deletion.pod.name, deletion.claim.name) == ("p", "p-x")
-    assert driver.holds
+    assert driver.holds()
     assert driver.nodes_for_others() == ["n1"]
     driver.check_replay()
 
@@ -125,7 +124,7 @@ def test_the_devices_are_free_when_the_claim_is_deleted(how: str) -> None:
     driver.nodes_for_others()
     assert driver.queue_of("r") == "unschedulable"
     driver.handle(ClaimDeletionFinished(deletion.claim))
-    assert not driver.holds
+    assert not driver.holds()
     assert driver.queue_of("r") == "backoff"
 
 
@@ -134,7 +133,7 @@ def test_a_claim_that_the_watch_shows_has_its_devices_until_it_is_gone(how: str)
     driver = CreatedClaimDriver()
     deletion = driver.end_badly(how)
     driver.show(driver.created)
-    assert not driver.holds
+    assert not driver.holds()
     driver.handle(ClaimDeletionFinished(deletion.claim))
     assert driver.nodes_for_others() == ["n1"]
     driver.handle(GONE)
@@ -145,7 +144,7 @@ def test_a_claim_that_the_watch_has_shown_before_the_answer_is_not_counted_twice
     driver = CreatedClaimDriver()
     driver.show(driver.created)
     driver.fail()
-    assert not driver.holds
+    assert not driver.holds()
     devices = driver.engine.state.cache.snapshot().devices
     assert sorted(devices.allocated.whole.values()) == [1, 1]
 
@@ -156,9 +155,9 @@ def test_the_end_of_a_claim_that_was_shown_without_devices_frees_them() -> None:
     driver.fail()
     driver.nodes_for_others()
     driver.show(without_devices(driver.created))
-    assert driver.holds
+    assert driver.holds()
     driver.handle(GONE)
-    assert not driver.holds
+    assert not driver.holds()
     assert driver.queue_of("r") == "backoff"
 
 
@@ -167,7 +166,7 @@ def test_the_devices_are_free_when_the_claim_is_shown_deallocated() -> None:
     driver.fail()
     driver.nodes_for_others()
     driver.show(without_devices(driver.created, version="4"))
-    assert not driver.holds
+    assert not driver.holds()
     assert driver.queue_of("r") == "backoff"
 
 
@@ -177,13 +176,13 @@ def test_a_deletion_that_fails_is_tried_again_until_the_claim_is_gone() -> None:
     deletion = driver.give_up_before_the_answer()
     for _ in range(3):
         driver.handle(ClaimDeletionFinished(deletion.claim, "503"))
-        assert driver.holds
+        assert driver.holds()
         assert driver.engine.next_deadline() == driver.now + 30.0
         assert of_type(DeleteClaim, driver.advance(29.0)) == []
         assert of_type(DeleteClaim, driver.advance(1.0)) == [deletion]
         assert of_type(DeleteClaim, driver.advance(31.0)) == []
     driver.handle(ClaimDeletionFinished(deletion.claim))
-    assert not driver.holds
+    assert not driver.holds()
     assert driver.engine.next_deadline() is None
 
 
@@ -192,7 +191,7 @@ def test_the_deletion_of_another_claim_frees_no_devices() -> None:
     deletion = driver.fail()
     for other in (replace(deletion.claim, uid="uid-other"), replace(deletion.claim, name="other")):
         driver.handle(ClaimDeletionFinished(other))
-    assert driver.holds
+    assert driver.holds()
 
 
 def test_a_pod_that_is_tried_again_gets_other_devices_while_its_first_claim_exists() -> None:
