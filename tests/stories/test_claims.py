@@ -305,58 +305,6 @@ def test_a_deallocated_claim_is_not_used_before_the_watch_shows_it() -> None:
     assert bound_to(answer) == []
 
 
-def extended_pod(driver: ClaimDriver) -> BindClaims:
-    requests = {"example.com/gpu": "1"}
-    return writes_in(driver.schedule_pod("p", requests=requests))
-
-
-def test_a_pod_with_an_extended_resource_waits_until_the_watch_shows_its_claim() -> None:
-    driver = ClaimDriver()
-    writes = extended_pod(driver)
-    assert writes.extended is not None
-    created = claim_writes.extended_claim(writes.pod, writes.extended)
-    meta = replace(created.metadata, name="p-x", uid="uid-p-x", resource_version="3")
-    bare = replace(created, metadata=replace(meta, resource_version="2"))
-    created = replace(created, metadata=meta)
-    status = replace(created.status, allocation=writes.extended.allocation)
-    created = replace(created, status=status)
-    answer = driver.handle(ClaimsWritten("uid-p", writes.number, (), created))
-    assert bound_to(answer) == []
-    # A version without the devices is not enough: they would seem to be free.
-    assert bound_to(driver.show(bare)) == []
-    assert len(driver.in_flight) == 1
-    assert bound_to(driver.show(created)) == ["n0"]
-    assert driver.in_flight == set()
-
-
-def created_claim(writes: BindClaims) -> ResourceClaim:
-    assert writes.extended is not None
-    created = claim_writes.extended_claim(writes.pod, writes.extended)
-    meta = replace(created.metadata, name="p-x", uid="uid-p-x", resource_version="3")
-    return replace(created, metadata=meta)
-
-
-def test_a_created_claim_is_deleted_if_the_pod_cannot_be_bound() -> None:
-    driver = ClaimDriver()
-    writes = extended_pod(driver)
-    created = created_claim(writes)
-    answer = driver.handle(ClaimsWritten("uid-p", writes.number, (), created, "no"))
-    (deletion,) = of_type(DeleteClaim, answer)
-    assert deletion.claim.name == "p-x"
-    assert driver.in_flight == set()
-
-
-def test_a_claim_that_is_created_after_the_end_of_the_attempt_is_deleted() -> None:
-    driver = ClaimDriver()
-    writes = extended_pod(driver)
-    assert not of_type(DeleteClaim, driver.handle(PendingPodGone("default", "p", "uid-p")))
-    created = created_claim(writes)
-    answer = driver.handle(ClaimsWritten("uid-p", writes.number, (), created, "the pod is gone"))
-    (deletion,) = of_type(DeleteClaim, answer)
-    assert deletion.claim.name == "p-x"
-    assert driver.in_flight == set()
-
-
 def test_a_pod_is_tried_again_when_its_claim_of_an_earlier_process_is_deleted() -> None:
     driver = ClaimDriver()
     owner = OwnerReference("Pod", "p", "uid-p", "v1", controller=True)

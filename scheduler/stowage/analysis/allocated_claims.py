@@ -11,7 +11,13 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from stowage.analysis.cluster_objects import ClusterObjects
-from stowage.api.events import ClaimsWritten, DeviceObjectGone, DeviceObjectSeen, Event
+from stowage.api.events import (
+    ClaimDeletionFinished,
+    ClaimsWritten,
+    DeviceObjectGone,
+    DeviceObjectSeen,
+    Event,
+)
 from stowage.api.instructions import (
     BindClaims,
     ClaimReference,
@@ -64,9 +70,11 @@ def deallocate_claim(key: str, objects: ClusterObjects) -> list[Event]:
 def delete_claim(reference: ClaimReference, objects: ClusterObjects) -> list[Event]:
     """Delete a claim."""
     claims = objects.by_kind.get(ResourceClaim.__name__, {})
+    finished = ClaimDeletionFinished(reference)
     if claims.pop(reference.key, None) is None:
-        return []
-    return [DeviceObjectGone(ResourceClaim.__name__, reference.namespace, reference.name)]
+        return [finished]
+    gone = DeviceObjectGone(ResourceClaim.__name__, reference.namespace, reference.name)
+    return [finished, gone]
 
 
 def free_claims(pod: Pod, objects: ClusterObjects) -> list[Event]:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from stowage.api.instructions import PodReference, VictimsOnNode
+from stowage.api.instructions import ClaimReference, PodReference, VictimsOnNode
 from stowage.api.objects.device import DeviceObject, ResourceClaim
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
@@ -327,6 +327,18 @@ class VictimsReviewed(msgspec.Struct, frozen=True, tag=True):
     error: str = ""
 
 
+class ClaimDeletionFinished(msgspec.Struct, frozen=True, tag=True):
+    """The operator executed a ``DeleteClaim``, or failed to.
+
+    Attributes:
+        claim: The claim.
+        error: Why the claim may still exist; empty if it does not.
+    """
+
+    claim: ClaimReference
+    error: str = ""
+
+
 class EvictionFinished(msgspec.Struct, frozen=True, tag=True):
     """A victim is terminating, was deleted before, or could not be evicted.
 
@@ -382,6 +394,7 @@ Event: TypeAlias = (
     | PreBindFinished
     | VolumesWritten
     | ClaimsWritten
+    | ClaimDeletionFinished
     | BindSucceeded
     | BindFailed
     | WaitingPodAllowed

@@ -12,6 +12,7 @@ from stowage.api.events import DeviceObjectGone, DeviceObjectSeen
 from stowage.api.objects.device import DeviceClass, DeviceObject, ResourceClaim, ResourceSlice
 from stowage.api.objects.meta import controller_of
 from stowage.api.values.claim_writes import EXTENDED_RESOURCE_CLAIM
+from stowage.engine.binding.created_claims import created_claim_gone, created_claim_seen
 from stowage.engine.binding.event_handlers import object_changed
 from stowage.engine.binding.freed_devices import CLAIM_UPDATE
 from stowage.engine.state.engine_state import EngineState
@@ -40,6 +41,8 @@ def device_object_seen(state: EngineState, event: DeviceObjectSeen, now: float) 
         return
     if change.ignored:
         return
+    if isinstance(found, ResourceClaim):
+        created_claim_seen(state, metadata.namespaced_name, now)
     resource = RESOURCES[type(found)]
     object_changed(state, resource, metadata.namespaced_name, now)
     if isinstance(found, ResourceClaim) and before is not None:
@@ -56,6 +59,8 @@ def device_object_gone(state: EngineState, event: DeviceObjectGone, now: float) 
     kind = device_kind(event.kind)
     key = f"{event.namespace}/{event.name}" if event.namespace else event.name
     old = state.cache.remove_device_object(kind, key)
+    if kind is ResourceClaim:
+        created_claim_gone(state, key, now)
     if old is None:
         return
     resource, gone = RESOURCES[kind], ClusterEvent(RESOURCES[kind], ActionType.DELETE)

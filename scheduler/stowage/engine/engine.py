@@ -21,6 +21,7 @@ from stowage.engine import (
     storage_event_handlers,
 )
 from stowage.engine.binding import event_handlers as binding
+from stowage.engine.binding.created_claims import claim_deletion_finished
 from stowage.engine.binding.steps import run_pre_bind
 from stowage.engine.dump import dump_state
 from stowage.engine.extenders.consulting import extenders_answered, victims_reviewed
@@ -69,6 +70,7 @@ _HANDLERS: Mapping[type[Any], Handler] = {
     events.ObjectInvalid: event_handlers.object_invalid,
     events.VolumesWritten: binding.instruction_finished,
     events.ClaimsWritten: binding.claims_written,
+    events.ClaimDeletionFinished: claim_deletion_finished,
     events.PreBindFinished: binding.instruction_finished,
     events.BindSucceeded: binding.instruction_finished,
     events.BindFailed: binding.instruction_finished,

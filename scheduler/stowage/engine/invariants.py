@@ -76,12 +76,16 @@ def _check_nominations(state: EngineState) -> None:
 
 
 def _check_devices_in_flight(state: EngineState) -> None:
-    """Devices are in flight for pods that are being bound, or whose claims are being written."""
+    """Devices are in flight for pods being bound, claims being written, and created claims."""
     cycles = (*state.bindings, *state.bindings.abandoned_writes.values())
-    expected = {uid for cycle in cycles for uid in cycle.allocated_claims}
-    found = state.cache.snapshot().devices.in_flight.keys()
-    if not found <= expected:
+    created, devices = state.bindings.created_claims, state.cache.snapshot().devices
+    expected = {uid for cycle in cycles for uid in cycle.allocated_claims} | created.uids
+    found = devices.in_flight.keys()
+    if not created.uids <= found <= expected:
         raise InvariantViolation("claims in flight", sorted(expected), sorted(found))
+    for key, each in created.by_key.items():
+        if devices.shows(each.claim):
+            raise InvariantViolation(f"claim {key} created", "not shown yet", "shown")
 
 
 def _check_assumed_storage(state: EngineState) -> None:

@@ -14,7 +14,13 @@ import msgspec
 import structlog
 from cachetools import TTLCache
 
-from stowage.api.events import BindFailed, ClaimsWritten, EvictionFinished, VolumesWritten
+from stowage.api.events import (
+    BindFailed,
+    ClaimDeletionFinished,
+    ClaimsWritten,
+    EvictionFinished,
+    VolumesWritten,
+)
 from stowage.api.instructions import (
     AttemptResult,
     BindByExtender,
@@ -141,7 +147,10 @@ class Dispatcher:
             "claim writes", MAX_CLAIM_WRITES_IN_FLIGHT, self._bind_claims, self._answer_not_bound
         )
         self._claim_releases: WorkerPool[Release] = WorkerPool(
-            "claim releases", MAX_CLAIM_RELEASES_IN_FLIGHT, writers.claim_releaser.release
+            "claim releases",
+            MAX_CLAIM_RELEASES_IN_FLIGHT,
+            self._release,
+            self._answer_not_released,
         )
         self._reads: WorkerPool[PodReference] = WorkerPool("reads", MAX_READS_IN_FLIGHT, self._read)
         self._evictions: WorkerPool[EvictPod] = WorkerPool(
@@ -333,6 +342,15 @@ class Dispatcher:
     def _release_claims(self, instruction: Release) -> None:
         self._writers.claim_releaser.announce(instruction)
         self._claim_releases.add(instruction)
+
+    async def _release(self, instruction: Release) -> None:
+        outcome = await self._writers.claim_releaser.release(instruction)
+        if outcome is not None:
+            self._inbox.put(outcome)
+
+    async def _answer_not_released(self, instruction: Release, fault: Exception) -> None:
+        if isinstance(instruction, DeleteClaim):
+            self._inbox.put(ClaimDeletionFinished(instruction.claim, repr(fault)))
 
     async def _bind_claims(self, instruction: BindClaims) -> None:
         # A reservation that an earlier attempt gives back must not go after it is made again.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodSeen
+from stowage.api.objects.device import ResourceClaim
 from stowage.engine import Engine
 from stowage.engine.state.bindings import BindingCycle, BindingPhase
 from stowage.engine.state.preemptions import OngoingPreemption
@@ -80,6 +81,22 @@ def _reserve_a_device(engine: Engine) -> None:
     engine.state.cache.snapshot().devices.begin(reserved, "uid-large")
 
 
+def _create_a_claim(engine: Engine) -> ResourceClaim:
+    claim = allocated(make_claim("created"), "n0", "gpu-0", version="3")
+    pod = _cycle(engine).reference
+    engine.state.bindings.created_claims.add(claim, pod)
+    return claim
+
+
+def _create_a_claim_that_is_shown(engine: Engine) -> None:
+    claim = _create_a_claim(engine)
+    assert claim.status.allocation is not None
+    held = ClaimAllocation(claim.metadata.uid, "default/created", claim.status.allocation)
+    engine.state.cache.begin_allocations((held,), "uid-placed")
+    engine.validate()
+    engine.state.cache.update_device_object(claim)
+
+
 def _reject_otherwise(engine: Engine) -> None:
     (large,) = engine.state.queue.contents()[QueueState.UNSCHEDULABLE]
     large.unschedulable_plugins = {"NodeName"}
@@ -121,6 +138,11 @@ BROKEN: dict[str, tuple[Break, str]] = {
     "a pod in flight that nobody decides about": (_pop, "pods in flight"),
     "a volume assumed for a pod that is not being bound": (_assume_a_volume, "v assumed"),
     "a device in flight for nobody": (_reserve_a_device, "claims in flight"),
+    "a created claim whose devices are free": (_create_a_claim, "claims in flight: .*uid-created"),
+    "a created claim that the watch has shown": (
+        _create_a_claim_that_is_shown,
+        "claim default/created created: .*shown",
+    ),
 }
 
 

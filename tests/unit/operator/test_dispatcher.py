@@ -13,6 +13,7 @@ from stowage.api.events import (
     AssignedPodGone,
     BindFailed,
     BindSucceeded,
+    ClaimDeletionFinished,
     ClaimsWritten,
     Event,
     EvictionFinished,
@@ -29,6 +30,7 @@ from stowage.api.instructions import (
     BindVolumes,
     ClaimReference,
     ClaimToBind,
+    DeleteClaim,
     EvictPod,
     Instruction,
     PatchPodStatus,
@@ -57,6 +59,7 @@ from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
 from tests.unit.operator.tasks import let_tasks_run
 
 POD = PodReference("default", "p", "uid-p")
+CLAIM_REFERENCE = ClaimReference("default", "c", "uid-c", "3")
 SELECT = SetSelectedNode("default", "data", "uid-data", "7")
 CLAIM = make_claim("c", version="3")
 ALLOCATION = allocated(CLAIM, "n", "gpu-0").status.allocation
@@ -163,6 +166,11 @@ async def test_claims_are_written_only_after_those_of_the_attempt_before_are_rel
             BindClaims(POD, "n", (ClaimToBind(CLAIM, ALLOCATION),), number=7),
             {"event": "claims not written", "pod": "default/p"},
             ClaimsWritten("uid-p", 7, error="add finalizer to claim default/c: no right"),
+        ),
+        (
+            DeleteClaim(POD, CLAIM_REFERENCE),
+            {"event": "claim not released", "pod": "default/p", "instruction": "DeleteClaim"},
+            ClaimDeletionFinished(CLAIM_REFERENCE, REFUSED),
         ),
         (
             EvictPod(VICTIM, POD, "s", 1),

@@ -72,9 +72,9 @@ class DeallocateClaim(msgspec.Struct, frozen=True, tag=True):
 
 
 class DeleteClaim(msgspec.Struct, frozen=True, tag=True):
-    """Delete the claim for the extended resources of a pod, its finalizer first.
+    """Delete the claim for extended resources of a pod, its finalizer first.
 
-    Nothing is reported.
+    Then report ``ClaimDeletionFinished``.
     """
 
     pod: PodReference

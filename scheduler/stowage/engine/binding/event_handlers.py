@@ -20,6 +20,7 @@ from stowage.api.instructions import DeleteClaim, ReadPod
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.status import unschedulable
 from stowage.api.values.claim_writes import reference_to
+from stowage.engine.binding.created_claims import hold_created_claim
 from stowage.engine.binding.freed_devices import (
     CLAIM_UPDATE,
     end_reservations,
@@ -71,17 +72,19 @@ def claims_written(state: EngineState, event: ClaimsWritten, now: float) -> None
     for claim in event.claims:
         _assume_claim(state, claim, now)
     abandoned = state.bindings.abandoned_writes.pop(event.number, None)
-    if abandoned is not None:
-        state.cache.end_allocations([claim.metadata.uid for claim in event.claims])
-        end_reservations(state, abandoned)
-        move_pods_to_freed_devices(state, abandoned, now)
-        if event.extended is not None:
-            state.outbox.emit(DeleteClaim(abandoned.info.reference, reference_to(event.extended)))
+    cycle = abandoned or state.bindings.get(event.uid)
+    if cycle is None or cycle.claims_number != event.number:
         return
-    cycle = state.bindings.get(event.uid)
-    if cycle is not None and cycle.claims_number == event.number:
-        state.cache.end_allocations([claim.metadata.uid for claim in event.claims])
+    state.cache.end_allocations([claim.metadata.uid for claim in event.claims])
+    if event.extended is not None:
+        hold_created_claim(state, cycle, event.extended)
+    if abandoned is None:
         advance_binding(state, event.uid, BindingEvent.WRITTEN, now, event)
+        return
+    end_reservations(state, abandoned)
+    move_pods_to_freed_devices(state, abandoned, now)
+    if event.extended is not None:
+        state.outbox.emit(DeleteClaim(abandoned.reference, reference_to(event.extended)))
 
 
 def _assume_claim(state: EngineState, claim: ResourceClaim, now: float) -> None:
@@ -102,7 +105,7 @@ def object_changed(state: EngineState, resource: EventResource, key: str, now: f
 
 
 def expire_binding_timeouts(state: EngineState, now: float) -> None:
-    """Take back the pods whose waits have timed out; read back the pods that stay unconfirmed."""
+    """Take back the pods whose waits have timed out; repeat what has had no effect for long."""
     bindings = state.bindings
     for uid, status in bindings.permit_waits.expire(now):
         advance_binding(state, uid, BindingEvent.REJECTED, now, status)
@@ -110,6 +113,8 @@ def expire_binding_timeouts(state: EngineState, now: float) -> None:
         advance_binding(state, uid, BindingEvent.WAIT_TIMED_OUT, now)
     for pod in bindings.unconfirmed.take_overdue(now, state.cache.is_assumed):
         state.outbox.emit(ReadPod(pod))
+    for deletion in bindings.created_claims.take_overdue(now):
+        state.outbox.emit(deletion)
 
 
 def waiting_pods(state: EngineState) -> list[WaitingPod]:

@@ -28,6 +28,8 @@ def move_pods_to_freed_devices(state: EngineState, cycle: BindingCycle, now: flo
     claims = state.cache.snapshot().devices.claims
     for plan in cycle.reserve_plans.values():
         for each in plan.allocations:
+            if each.is_new and cycle.has_created_claim:
+                continue  # its devices are free when that claim is gone
             # The claim for extended resources may not exist.
             claim = claims.get(each.claim) or _NO_CLAIM
             if claim.status.allocation is None:

@@ -11,6 +11,7 @@ import msgspec
 from stowage.api.config.extenders import BindingExtender
 from stowage.api.instructions import PodReference
 from stowage.api.status import SUCCESS, Status
+from stowage.engine.state.created_claims import CreatedClaims
 from stowage.engine.state.object_waits import ObjectWaits
 from stowage.engine.state.permit_waits import PermitWaits
 from stowage.engine.state.unconfirmed_bindings import UnconfirmedBindings
@@ -70,6 +71,7 @@ class BindingCycle(msgspec.Struct):
         written: Names of the volumes and claims that the shell has written.
         staged_pre_bind: The PreBind of volumes or claims in progress; None if none is.
         claims_number: The number of the instruction that writes claims; 0 if there is none.
+        has_created_claim: Whether a claim was created for it that has its devices.
     """
 
     queued: QueuedPod
@@ -90,6 +92,7 @@ class BindingCycle(msgspec.Struct):
     written: frozenset[str] = frozenset()
     staged_pre_bind: StagedPreBind | None = None
     claims_number: int = 0
+    has_created_claim: bool = False
 
     @property
     def allocations(self) -> Iterator[ClaimAllocation]:
@@ -120,6 +123,8 @@ class Bindings:
         object_waits: Pods that wait until their volumes are bound or their devices are ready.
         abandoned_writes: Ended cycles whose claims are still being written, by the number of the
             instruction. Their devices stay in flight until the shell reports.
+        created_claims: Claims that were created and that the watch has not shown yet. Their devices
+            are in flight, whether the cycle has ended or not.
         unconfirmed: Pods whose cycle has ended well and that the watch has not shown as bound.
     """
 
@@ -128,6 +133,7 @@ class Bindings:
         self.permit_waits = PermitWaits()
         self.object_waits = ObjectWaits()
         self.abandoned_writes: dict[int, BindingCycle] = {}
+        self.created_claims = CreatedClaims()
         self._numbers = count(1)
         self.unconfirmed = UnconfirmedBindings()
 
@@ -168,15 +174,10 @@ class Bindings:
         return self.permit_waits.end(uid)
 
     def next_deadline(self) -> float | None:
-        """When the first wait times out, or the first unconfirmed binding is due."""
-        to_confirm = self.unconfirmed.next_deadline()
-        if not self._cycles:
-            return to_confirm  # only pods that are being bound wait
-        deadlines = (
-            to_confirm,
-            self.permit_waits.next_deadline(),
-            self.object_waits.next_deadline(),
-        )
+        """When a wait times out, a deletion is tried again, or a binding is to be confirmed."""
+        deadlines = [self.unconfirmed.next_deadline(), self.created_claims.next_deadline()]
+        if self._cycles:  # only pods that are being bound wait
+            deadlines += (self.permit_waits.next_deadline(), self.object_waits.next_deadline())
         return min((each for each in deadlines if each is not None), default=None)
 
     def inconsistencies(self) -> Iterator[str]:

@@ -383,7 +383,7 @@ class DynamicResources:
                 snapshot.node_names[row],
                 partial(_share_id, f"{uid}/{version}"),
             )
-            yield ClaimAllocation(uid, key, allocation)
+            yield ClaimAllocation(uid, key, allocation, is_new=claim is None)
 
 
 def _start_no_limit() -> Callable[[], bool]:

@@ -26,7 +26,6 @@ from stowage.plugins.dynamic_resources.conditions import (
     seconds_left,
 )
 from stowage.plugins.dynamic_resources.pod_devices import PodDevices
-from stowage.state.changes import is_older
 from stowage.state.devices.devices import Devices
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
@@ -83,7 +82,8 @@ def progress(
     """Whether the watch shows the created claim, and all devices are ready."""
     found = state.read(PodDevices)
     awaited: set[tuple[EventResource, str]] = set()
-    if found.special is not None and not _is_shown(found.special, snapshot.devices):
+    if found.special is not None and not snapshot.devices.shows(found.special):
+        # In an earlier version it has no allocation, so its devices would seem to be free.
         awaited.add((_CLAIM, found.special.metadata.namespaced_name))
     limits: list[float] = []
     timeout_s = wait.timeout_s
@@ -153,17 +153,6 @@ def _all(found: PodDevices, devices: Devices) -> Iterator[ResourceClaim]:
     yield from latest(found, devices)
     if found.special is not None:
         yield devices.claims.get(found.special.metadata.namespaced_name) or found.special
-
-
-def _is_shown(claim: ResourceClaim, devices: Devices) -> bool:
-    """Whether the watch has shown a claim as it was written, or later.
-
-    An earlier version has no allocation, so its devices would seem to be free.
-    """
-    known = devices.claims.get(claim.metadata.namespaced_name)
-    if known is None or known.metadata.uid != claim.metadata.uid:
-        return False
-    return not is_older(known.metadata.resource_version, claim.metadata.resource_version)
 
 
 def _pending_event(pod: PodInfo, node_name: str) -> EmitEvent:

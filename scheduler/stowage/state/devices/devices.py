@@ -42,11 +42,13 @@ class ClaimAllocation(msgspec.Struct, frozen=True):
         claim_uid: The UID of the claim; one made up for a claim that does not exist yet.
         claim: ``namespace/name``, for messages.
         allocation: The devices.
+        is_new: Whether the claim is to be created.
     """
 
     claim_uid: str
     claim: str
     allocation: AllocationResult
+    is_new: bool = False
 
 
 class Devices:
@@ -136,6 +138,13 @@ class Devices:
             return
         if not is_older(claim.metadata.resource_version, known.metadata.resource_version):
             self.claims.assume(claim, "")
+
+    def shows(self, claim: ResourceClaim) -> bool:
+        """Whether a claim is known in this version or a later one."""
+        known = self.claims.get(claim.metadata.namespaced_name)
+        if known is None or known.metadata.uid != claim.metadata.uid:
+            return False
+        return not is_older(known.metadata.resource_version, claim.metadata.resource_version)
 
     def special_claim(self, pod_uid: str, pod_name: str) -> ResourceClaim | None:
         """The claim that exists for the extended resources of a pod."""

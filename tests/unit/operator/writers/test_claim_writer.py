@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from stowage.api.events import ClaimsWritten
+from stowage.api.events import ClaimDeletionFinished, ClaimsWritten
 from stowage.api.instructions import (
     BindClaims,
     ClaimReference,
@@ -21,7 +21,7 @@ from stowage.api.instructions import (
 )
 from stowage.api.values.claim_writes import FINALIZER, with_finalizer, with_reservation
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.writers.claim_releaser import ClaimReleaser, Release
+from stowage.operator.writers.claim_releaser import MAX_ATTEMPTS, ClaimReleaser, Release
 from stowage.operator.writers.claim_writer import (
     MAX_ANSWERED_ERRORS,
     MAX_CONFLICTS,
@@ -258,13 +258,13 @@ async def test_stopped_writes_are_reported() -> None:
 REFERENCE = ClaimReference("default", "c", "uid-c", "8")
 
 
-async def release(client: FakeApiClient, instruction: Release) -> None:
-    await ClaimReleaser(client, FakeTime().clock).release(instruction)
+async def release(client: FakeApiClient, instruction: Release) -> ClaimDeletionFinished | None:
+    return await ClaimReleaser(client, FakeTime().clock).release(instruction)
 
 
 async def test_a_consumer_is_removed_by_its_uid() -> None:
     client = FakeApiClient(patch=[{}])
-    await release(client, ReleaseClaims(POD, (REFERENCE,)))
+    assert await release(client, ReleaseClaims(POD, (REFERENCE,))) is None
     (patch,) = client.requests
     assert (patch.path, patch.body) == (
         f"{PATH}/status",
@@ -301,6 +301,41 @@ async def test_a_claim_is_deleted_without_its_finalizer() -> None:
         "kind": "DeleteOptions",
         "preconditions": {"uid": "uid-c"},
     }
+
+
+DELETED = ClaimDeletionFinished(REFERENCE)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"patch": [{}], "delete": [{"kind": "Status", "status": "Success"}]},
+        {"patch": [{}], "delete": [{"metadata": {"name": "c", "uid": "uid-c"}}]},
+        {"patch": [{}], "delete": [ApiError(503), GONE]},
+        {"patch": [GONE], "delete": [GONE]},
+        # Another claim has the name.
+        {"patch": [CONFLICT], "delete": [CONFLICT]},
+    ],
+    ids=["status", "the deleted claim", "no answer and gone", "gone before", "another claim"],
+)
+async def test_a_claim_that_does_not_exist_any_more_is_reported_as_deleted(
+    answers: dict[str, list[Any]],
+) -> None:
+    assert await release(FakeApiClient(**answers), DeleteClaim(POD, REFERENCE)) == DELETED
+
+
+async def test_a_claim_that_may_still_exist_is_not_reported_as_deleted() -> None:
+    marked = {"metadata": {"name": "c", "uid": "uid-c", "finalizers": ["a/b", "c/d"]}}
+    kept = await release(FakeApiClient(patch=[{}], delete=[marked]), DeleteClaim(POD, REFERENCE))
+    assert kept == ClaimDeletionFinished(REFERENCE, "the claim has the finalizers a/b, c/d")
+    lost = FakeApiClient(patch=[{}], delete=[TimeoutError("no answer")] * MAX_ATTEMPTS)
+    unknown = await release(lost, DeleteClaim(POD, REFERENCE))
+    assert unknown is not None
+    assert unknown.error
+    odd = FakeApiClient(patch=[{}], delete=[{"metadata": 1}])
+    unreadable = await release(odd, DeleteClaim(POD, REFERENCE))
+    assert unreadable is not None
+    assert "metadata" in unreadable.error
 
 
 async def test_a_claim_that_cannot_be_released_is_logged() -> None:

@@ -12,6 +12,7 @@ from stowage.api.config.types import Extender
 from stowage.api.events import (
     BindFailed,
     BindSucceeded,
+    ClaimDeletionFinished,
     ClaimsWritten,
     EvictionFinished,
     ExtendersAnswered,
@@ -24,9 +25,11 @@ from stowage.api.instructions import (
     BindPod,
     BindVolumes,
     BindVolumeToClaim,
+    ClaimReference,
     ClaimToBind,
     ConsultExtenders,
     ConsultOnVictims,
+    DeleteClaim,
     EvictPod,
     Instruction,
     PodReference,
@@ -91,6 +94,12 @@ async def test_claim_writes_are_reported_as_failed() -> None:
     write = BindClaims(POD, "n", (ClaimToBind(claim, allocation),), number=7)
     outcome = await _outcome(write, FakeApiClient(patch=[FAULT]))
     assert outcome == ClaimsWritten("uid-p", 7, error="RuntimeError('unforeseen')")
+
+
+async def test_the_deletion_of_a_claim_is_reported_as_failed() -> None:
+    claim = ClaimReference("default", "c", "uid-c", "3")
+    outcome = await _outcome(DeleteClaim(POD, claim), FakeApiClient(patch=[FAULT]))
+    assert outcome == ClaimDeletionFinished(claim, "RuntimeError('unforeseen')")
 
 
 class _FailingClient(ExtenderClient):
