@@ -1,13 +1,55 @@
-"""What the simulation expects of pods that wait once everything has settled."""
+"""What the simulation expects of waiting pods and of engines once everything has settled."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.simulation.end_state import cluster_violations
+from stowage.api.reflected_kinds import POD_GROUP_SOURCES, REFLECTED_KINDS
+from tests.simulation import server as paths
+from tests.simulation.device_objects import make_device_claim, make_device_classes, make_slices
+from tests.simulation.end_state import cluster_violations, engine_violations
 from tests.simulation.gang_objects import make_group, make_member
-from tests.simulation.objects import HOSTNAME, SCHEDULER_NAME, make_node, make_pod
+from tests.simulation.objects import (
+    HOSTNAME,
+    SCHEDULER_NAME,
+    make_attachment,
+    make_budget,
+    make_claim,
+    make_classes,
+    make_csi_node,
+    make_namespace,
+    make_node,
+    make_pod,
+    make_volume,
+)
 from tests.simulation.server import GROUPS, NODES, PODS, Json, ModelServer
+from tests.support.engines import default_engine
+
+SIMULATED: dict[str, Json] = {
+    PODS: make_pod("p", "1", nodeName="n"),
+    NODES: make_node("n"),
+    paths.NAMESPACES: make_namespace("a", "red"),
+    paths.CLAIMS: make_claim("c", "fast"),
+    paths.VOLUMES: make_volume("v", "fast"),
+    paths.CLASSES: make_classes()[0],
+    paths.CSI_NODES: make_csi_node("n"),
+    paths.ATTACHMENTS: make_attachment("v", "n"),
+    paths.DEVICE_CLAIMS: make_device_claim("c", "whole"),
+    paths.DEVICE_CLASSES: make_device_classes()[0],
+    paths.SLICES: make_slices("n", 1, 2)[0],
+    paths.BUDGETS: make_budget("b", "web", 1),
+    GROUPS: make_group(GROUPS, "g", 2),
+    paths.LABEL_GROUPS: make_group(paths.LABEL_GROUPS, "g", 2),
+}
+"""An object of each kind that simulated users, kubelets and controllers make."""
+NOT_SIMULATED = {
+    "/api/v1/services",
+    "/api/v1/replicationcontrollers",
+    "/apis/apps/v1/replicasets",
+    "/apis/apps/v1/statefulsets",
+    "/apis/storage.k8s.io/v1/csidrivers",
+    "/apis/storage.k8s.io/v1/csistoragecapacities",
+}
 
 
 @pytest.mark.parametrize(("selector", "num_violations"), [({HOSTNAME: "b"}, 0), ({}, 2)])
@@ -27,6 +69,22 @@ def test_a_gang_that_fits_only_if_a_tie_falls_well_may_wait(
     found = list(cluster_violations(server, [SCHEDULER_NAME], []))
 
     assert len([each for each in found if "could take the place of" in each]) == num_violations
+
+
+def test_every_kind_that_the_scheduler_follows_is_simulated_or_known_not_to_be() -> None:
+    followed = {kind.path for kind in (*REFLECTED_KINDS, *POD_GROUP_SOURCES)}
+    assert {*SIMULATED, *NOT_SIMULATED} == followed
+    assert not NOT_SIMULATED & {each for each in vars(paths).values() if isinstance(each, str)}
+
+
+@pytest.mark.parametrize("path", SIMULATED)
+def test_an_object_that_the_engine_has_not_seen_is_a_violation(path: str) -> None:
+    server = ModelServer(lambda: 0.0)
+    engine = default_engine()
+    assert list(engine_violations(server, engine, [SCHEDULER_NAME])) == []
+    stored = server.create(path, SIMULATED[path])
+    found = list(engine_violations(server, engine, [SCHEDULER_NAME]))
+    assert [each for each in found if stored["metadata"]["name"] in each]
 
 
 def _member(name: str, **spec: object) -> Json:

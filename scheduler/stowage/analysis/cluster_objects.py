@@ -10,7 +10,7 @@ import msgspec
 from stowage.analysis.pods_by_node import PodsByNode, is_finished
 from stowage.api.decoding.decode import KINDS, convert_object
 from stowage.api.decoding.errors import InvalidObject
-from stowage.api.events import AssignedPodSeen, Event, PendingPodSeen
+from stowage.api.events import AssignedPodSeen, Event, PendingPodSeen, PodGroupsServed
 from stowage.api.objects.meta import ApiStruct
 from stowage.api.objects.pod import Pod
 from stowage.api.objects.pod_groups import (
@@ -47,10 +47,13 @@ class ClusterObjects(msgspec.Struct):
     Attributes:
         by_kind: Kind -> ``namespace/name``, or the name -> object; changed by `add` and `remove`.
         invalid: The objects that could not be decoded; they are left out.
+        unserved_groups: The sources of pod groups that the API server is known not to serve: pods
+            that name a group of theirs are ordinary pods.
     """
 
     by_kind: dict[str, dict[str, ApiStruct]] = msgspec.field(default_factory=dict)
     invalid: list[InvalidObject] = msgspec.field(default_factory=list)
+    unserved_groups: set[str] = msgspec.field(default_factory=set)
     _pods_by_node: PodsByNode | None = None
 
     @classmethod
@@ -113,6 +116,8 @@ class ClusterObjects(msgspec.Struct):
 
     def events(self) -> Iterator[Event]:
         """The events of a first list: everything that pods depend on, then the pods."""
+        for source in sorted(self.unserved_groups):
+            yield PodGroupsServed(source, is_served=False)
         for kind, seen in _SEEN.items():
             for obj in self.by_kind.get(kind, {}).values():
                 yield seen(obj)  # type: ignore[arg-type]  # as `add` keeps it

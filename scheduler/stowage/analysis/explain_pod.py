@@ -63,7 +63,7 @@ def explain_pod(cluster: LoadedCluster, key: str) -> PodExplanation:
 
 def _group_of(state: EngineState, pod: PodInfo) -> DescribedGroup | None:
     """The group of a member, if the scheduler tries its members together."""
-    if not pod.group or not is_tried_as_group(state):
+    if not state.cache.pod_groups.honours(pod) or not is_tried_as_group(state):
         return None
     return describe_group(state, pod.group_key)
 

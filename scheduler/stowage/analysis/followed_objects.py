@@ -15,6 +15,7 @@ from stowage.api.events import (
     AssignedPodSeen,
     CustomObjectGone,
     CustomObjectSeen,
+    CustomResourceGone,
     DeviceObjectGone,
     DeviceObjectSeen,
     DisruptionBudgetGone,
@@ -28,6 +29,7 @@ from stowage.api.events import (
     PendingPodSeen,
     PodGroupGone,
     PodGroupSeen,
+    PodGroupsServed,
     StorageGone,
     StorageSeen,
     WorkloadGone,
@@ -103,6 +105,8 @@ class FollowedObjects:
             ),
             CustomObjectSeen: self._custom_object_seen,
             CustomObjectGone: self._custom_object_gone,
+            CustomResourceGone: self._custom_resource_gone,
+            PodGroupsServed: self._pod_groups_served,
         }
 
     def follow(self, event: Event) -> None:
@@ -138,6 +142,18 @@ class FollowedObjects:
         kind = READ_BY_ADMISSION.get(event.resource)
         if kind is not None:
             self.objects.remove(kind.__name__, _key(event))
+
+    def _custom_resource_gone(self, event: CustomResourceGone) -> None:
+        kind = READ_BY_ADMISSION.get(event.resource)
+        if kind is not None:
+            self.objects.by_kind.pop(kind.__name__, None)
+
+    def _pod_groups_served(self, event: PodGroupsServed) -> None:
+        unserved = self.objects.unserved_groups
+        if event.is_served:
+            unserved.discard(event.source)
+        else:
+            unserved.add(event.source)
 
 
 def _workload(event: WorkloadSeen) -> _Workload:

@@ -26,7 +26,6 @@ from stowage.analysis.loaded_cluster import LoadedCluster
 from stowage.analysis.pods_by_node import is_finished
 from stowage.analysis.virtual_cluster import Preempted, VirtualCluster
 from stowage.api.objects.pod import Pod
-from stowage.api.objects.pod_groups import member_of
 from stowage.state.snapshot import Snapshot
 
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
@@ -244,8 +243,10 @@ def _groups(cluster: VirtualCluster, keys: Collection[str]) -> tuple[GroupExplan
     state = cluster.engine.state
     if not is_tried_as_group(state):
         return ()
-    pods = [pod for key in keys if (pod := cluster.objects.pod(key)) is not None]
-    groups = {f"{pod.metadata.namespace}/{name}" for pod in pods if (name := member_of(pod)[0])}
+    uids = [pod.metadata.uid for key in keys if (pod := cluster.objects.pod(key)) is not None]
+    infos = [state.cache.get_pod(uid) or state.queue.latest(uid) for uid in uids]
+    honours = state.cache.pod_groups.honours
+    groups = {info.group_key for info in infos if info is not None and honours(info)}
     return tuple(
         replace(describe_group(state, key).explanation, basis=AFTER_THE_CHANGES)
         for key in sorted(groups)

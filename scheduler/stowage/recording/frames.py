@@ -132,11 +132,15 @@ class FrameDecoder:
             return None
         length, checksum = _PREFIX.unpack(prefix)
         if length > _MAX_LENGTH:
-            raise UnreadableRecording(f"frame {number} is damaged: {length} bytes are too many")
+            raise UnreadableRecording(f"{_name(number)} is damaged: {length} bytes are too many")
         payload = self._file.read(length)
         if len(payload) < length:
             self.num_cut = len(prefix) + len(payload)
             return None
         if zlib.crc32(payload) != checksum:
-            raise UnreadableRecording(f"frame {number} is damaged: its checksum differs")
+            raise UnreadableRecording(f"{_name(number)} is damaged: its checksum differs")
         return payload
+
+
+def _name(number: int) -> str:
+    return f"frame {number}" if number else "the header"

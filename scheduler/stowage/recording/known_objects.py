@@ -1,4 +1,7 @@
-"""The objects that the recorded events have shown: what a checkpoint holds."""
+"""The objects that the recorded events have shown: what a checkpoint holds.
+
+Whether the API server serves a source of pod groups is known like an object of that name.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ from stowage.api.events import (
     PendingPodSeen,
     PodGroupGone,
     PodGroupSeen,
+    PodGroupsServed,
     StorageGone,
     StorageSeen,
     WorkloadGone,
@@ -118,6 +122,7 @@ _SEEN: Mapping[type[Any], Callable[[Any], _Key]] = {
     DisruptionBudgetSeen: lambda event: _of(event.budget),
     WorkloadSeen: _named,
     PodGroupSeen: lambda event: (event.source, event.group.metadata.namespaced_name),
+    PodGroupsServed: lambda event: (PodGroupsServed.__name__, event.source),
     CustomObjectSeen: _custom,
 }
 _GONE: Mapping[type[Any], Callable[[Any], _Key]] = {

@@ -38,9 +38,15 @@ class Segment:
         self.end = ""
         try:
             self.header = msgspec.json.decode(self._frames.header(), type=Header)
-        except (UnreadableRecording, msgspec.DecodeError) as error:
+        except UnreadableRecording as error:
             self._file.close()
             raise UnreadableRecording(f"{path}: {error}") from error
+        except msgspec.DecodeError as error:
+            self._file.close()
+            expected = "expected the JSON with which Stowage begins a recording"
+            raise UnreadableRecording(
+                f"{path}: the header is damaged: {error} ({expected})"
+            ) from error
 
     def close(self) -> None:
         """Close the file."""

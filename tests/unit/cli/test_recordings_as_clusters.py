@@ -24,6 +24,7 @@ from stowage.api.events import (
     WorkloadGone,
     WorkloadSeen,
 )
+from stowage.cli.ask.what_if import MAX_ADDED_NODES
 from stowage.cli.main import app
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import make_engine
@@ -160,6 +161,13 @@ def test_bad_input_is_named(
     found, out, err = run("explain", "pod", "big", *given)
     assert (found, out) == (status, "")
     assert message in err
+
+
+def test_more_nodes_than_memory_may_hold_are_refused_by_the_flag(recording: Path) -> None:
+    added = ("what-if", "--from", recording, "--like", "n", "--add-nodes")
+    status, out, err = run(*added, MAX_ADDED_NODES + 1)
+    assert (status, out) == (2, "")
+    assert "'--add-nodes': Input should be less than or equal to 100000" in err
 
 
 def test_followed_objects_show_an_engine_what_the_events_showed() -> None:

@@ -146,6 +146,11 @@ def test_a_missing_event_is_a_difference(tmp_path: Path) -> None:
         pytest.param(b"kind: List\n", "not a recording", id="foreign"),
         pytest.param(b"stowage recording 9\n", "recorded in version 9", id="newer"),
         pytest.param(b"stowage recording 1\n\x05", "ends before the first call", id="truncated"),
+        pytest.param(
+            b"stowage recording 1\n" + bytes(4096),
+            "the header is damaged: Input data was truncated (expected the JSON",
+            id="zeroed",
+        ),
     ],
 )
 def test_an_unreadable_recording_is_named(tmp_path: Path, data: bytes, message: str) -> None:

@@ -67,6 +67,9 @@ def test_a_changed_byte_is_never_read_as_content(
         pytest.param(MAGIC[:-4], "ends before the first call", id="cut in the magic line"),
         pytest.param(MAGIC, "ends before the first call", id="no header"),
         pytest.param(
+            MAGIC + b"\x02" + bytes(60), "the header is damaged: its checksum", id="zeroed header"
+        ),
+        pytest.param(
             FrameEncoder().header(b"header")[:-1], "ends before the first call", id="cut header"
         ),
     ],

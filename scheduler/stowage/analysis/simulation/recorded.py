@@ -23,6 +23,9 @@ from stowage.analysis.simulation.timeline import (
 )
 from stowage.api.events import (
     AssignedPodSeen,
+    CustomObjectGone,
+    CustomObjectSeen,
+    CustomResourceGone,
     DeviceObjectGone,
     DeviceObjectSeen,
     DisruptionBudgetGone,
@@ -35,6 +38,7 @@ from stowage.api.events import (
     PendingPodSeen,
     PodGroupGone,
     PodGroupSeen,
+    PodGroupsServed,
     StorageGone,
     StorageSeen,
     WorkloadGone,
@@ -56,6 +60,10 @@ _SHOWN = (
     DisruptionBudgetGone,
     PodGroupSeen,
     PodGroupGone,
+    PodGroupsServed,
+    CustomObjectSeen,
+    CustomObjectGone,
+    CustomResourceGone,
 )
 
 

@@ -3,6 +3,7 @@
 An unknown field is an error here, unlike in objects of the API server (`decode`).
 """
 
+import math
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -83,10 +84,15 @@ def _decode(value: object, wanted: Any, path: str, errors: list[ConfigError]) ->
     if get_origin(wanted) is tuple:
         return _decode_items(value, get_args(wanted)[0], path, errors)
     try:
-        return msgspec.convert(value, wanted, dec_hook=_decode_duration)
+        read = msgspec.convert(value, wanted, dec_hook=_decode_duration)
     except (msgspec.ValidationError, ValueError) as refusal:
         errors.append(ConfigError(path, value, _expectation(wanted, refusal)))
         return None
+    if isinstance(read, float) and not math.isfinite(read):
+        # YAML has them, JSON does not: the configuration could not be shown or recorded.
+        errors.append(ConfigError(path, str(value), "a finite number"))
+        return None
+    return read
 
 
 def _expectation(wanted: Any, refusal: Exception) -> str:

@@ -13,6 +13,8 @@ from stowage.cli.imports import fast_imports
 from stowage.cli.lazy_commands import single_command_app
 
 _CHANGES = Panel("The changes")
+MAX_ADDED_NODES = 100_000
+"""So many take a second and 120 MB; a thousand times as many would fill the memory."""
 
 
 class ChangeFlags(FlagGroup, frozen=True):
@@ -37,7 +39,9 @@ class ChangeFlags(FlagGroup, frozen=True):
             help="Cordon these nodes and evict their pods, as disruption budgets allow.",
         ),
     ] = None
-    add_nodes: Annotated[int, _CHANGES.option(min=0, help="Add this many nodes.")] = 0
+    add_nodes: Annotated[
+        int, _CHANGES.option(min=0, max=MAX_ADDED_NODES, help="Add this many nodes.")
+    ] = 0
     like: Annotated[str, _CHANGES.option(metavar="NODE", help="The model of added nodes.")] = ""
     remove_nodes: Annotated[
         list[str] | None,

@@ -106,6 +106,7 @@ class ConsoleServer:
             web.get("/api/nodes/{name}", ask(self._node)),
             web.get("/api/pods", ask(self._pods)),
             web.get("/api/pods/{namespace}/{name}", ask(self._pod)),
+            web.get("/api/pods/{key:.*}", ask(self._misnamed_pod)),
             web.get("/api/pending", ask(self._pending)),
             web.get("/api/decisions", ask(self._decisions)),
             web.get("/api/decisions/stats", ask(self._statistics)),
@@ -180,6 +181,10 @@ class ConsoleServer:
         given = Parameters(request.query, ("at",))
         key = f"{request.match_info['namespace']}/{request.match_info['name']}"
         return await self._questions.pod(given.time(), key)
+
+    async def _misnamed_pod(self, request: web.Request) -> Encoded:
+        given = request.match_info["key"][:80]
+        raise InvalidQuestion("pod", f"expected NAMESPACE/NAME, got {given!r}")
 
     async def _pending(self, request: web.Request) -> Encoded:
         given = Parameters(request.query, ("at", "q", "limit", "offset", "sort"))

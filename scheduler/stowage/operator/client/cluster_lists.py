@@ -26,7 +26,8 @@ _REQUIRED = frozenset({"Pod", "Node"})
 _NOT_SERVED = 404
 _REFUSED = frozenset({403, _NOT_SERVED})
 
-_RARELY_SERVED = frozenset(kind.kind for kind in POD_GROUP_SOURCES)
+_GROUP_SOURCES = {kind.kind: kind.path.split("/")[2] for kind in POD_GROUP_SOURCES}
+"""Kind -> the API group, by which events name the source; few API servers serve one."""
 
 _PATHS: Mapping[str, tuple[type[ApiStruct], str]] = (
     {
@@ -89,6 +90,7 @@ async def _read_kind(client: ApiClient, kind: str, objects: ClusterObjects) -> s
     except ApiError as refusal:
         if kind in _REQUIRED or refusal.status not in _REFUSED:
             raise
-        if refusal.status == _NOT_SERVED and kind in _RARELY_SERVED:
+        if refusal.status == _NOT_SERVED and kind in _GROUP_SOURCES:
+            objects.unserved_groups.add(_GROUP_SOURCES[kind])
             return ""
         return f"{kind} is left out: {refusal}"

@@ -17,6 +17,7 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
 from stowage.operator.client.direct_writes import KEEPALIVE_S, DirectWrites
+from stowage.operator.client.kube_context import misshapen_part
 from stowage.operator.client.outage_log import OutageLog, SilentOutages, plain_message
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.client.tls import without_strict_x509
@@ -105,7 +106,8 @@ class Connection:
             raise kubernetes_config.ConfigException(self._explanation(str(error))) from error
         except Exception as error:
             # The library raises any exception about a kubeconfig that is malformed.
-            text = self._explanation(" ".join(f"{type(error).__name__}: {error}".split()))
+            raised = " ".join(f"{type(error).__name__}: {error}".split())
+            text = self._explanation(self._misshapen_part() or raised)
             raise kubernetes_config.ConfigException(text) from error
         self._connector = Connector(limit=0, ssl=tls, keepalive_timeout=KEEPALIVE_S)
         self._session = self.new_session()
@@ -262,6 +264,11 @@ class Connection:
         if _is_in_cluster():
             return f"{nothing}the service account of this pod cannot be used: {problem}"
         return f"{nothing}this is not a pod of a cluster"
+
+    def _misshapen_part(self) -> str:
+        """What is no kubeconfig in the files; empty if there is none or they are kubeconfigs."""
+        default = str(kubernetes_config.KUBE_CONFIG_DEFAULT_LOCATION)
+        return misshapen_part(self._kubeconfig or default)
 
     async def _load(self) -> None:
         if self._kubeconfig or _default_kubeconfig_exists():

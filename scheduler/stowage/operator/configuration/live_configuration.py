@@ -14,6 +14,7 @@ after the other, so a long text does not block the event loop.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -93,7 +94,7 @@ class LiveConfiguration:
         self._options: ConfigMapOptions | None = None
         self._events: ObjectEventRecorder | None = None
         self._read: Read = read_at_once
-        self._pending: dict[str, LoadedConfiguration] = {}
+        self._pending: deque[LoadedConfiguration] = deque()
         self._uid = ""
         self._latest = start.hash
         self._last_version: str | None = None
@@ -143,7 +144,7 @@ class LiveConfiguration:
 
     def handle_applied(self, instruction: ConfigurationApplied) -> None:
         """Note that the engine has applied a configuration."""
-        loaded = self._pending.pop(instruction.hash, None)
+        loaded = self._take_pending(instruction.hash)
         if loaded is None:
             return
         self.active = loaded
@@ -195,7 +196,7 @@ class LiveConfiguration:
         self.refusal = None
         if loaded.hash != self._latest:
             self._latest = loaded.hash
-            self._pending[loaded.hash] = loaded
+            self._pending.append(loaded)
             self._post(ConfigurationChanged(loaded.hash, loaded.engine_part))
         elif was_refused:
             log.info("configuration valid again", configuration=loaded.hash)
@@ -214,6 +215,20 @@ class LiveConfiguration:
         )
         note = f"{self._latest} stays in force; {'; '.join(errors)}"
         self._record_event(is_warning=True, reason="InvalidConfiguration", note=note)
+
+    def _take_pending(self, applied: str) -> LoadedConfiguration | None:
+        """Take the first posted configuration with this hash, and those posted before it.
+
+        The engine handles them in the order in which they were posted. It reports none that it
+        cannot apply, e.g. because a plugin raises, so those before the applied one have failed.
+        The same hash may be posted several times: one edit may undo another.
+        """
+        for number, loaded in enumerate(self._pending, start=1):
+            if loaded.hash == applied:
+                for _ in range(number):
+                    self._pending.popleft()
+                return loaded
+        return None
 
     def _record_event(self, *, is_warning: bool, reason: str, note: str) -> None:
         if self._events is not None:

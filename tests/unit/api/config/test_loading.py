@@ -1,5 +1,6 @@
 """A KubeSchedulerConfiguration is decoded strictly, and all errors are reported at once."""
 
+import math
 from typing import Any
 
 import msgspec
@@ -161,6 +162,14 @@ def test_only_several_profiles_need_names() -> None:
             ),
         ),
         ({"clientConnection": {"burst": -1}}, "clientConnection.burst: -1 (expected 0 or more)"),
+        (
+            {"clientConnection": {"qps": math.inf}},
+            'clientConnection.qps: "inf" (expected a finite number)',
+        ),
+        (
+            {"clientConnection": {"qps": math.nan}},
+            'clientConnection.qps: "nan" (expected a finite number)',
+        ),
         (
             {"leaderElection": {"leaseDuration": 15}},
             "leaderElection.leaseDuration: 15 (expected a duration such as 15s or 1m30s)",

@@ -63,6 +63,35 @@ async def test_the_kubeconfig_of_the_option_is_named_and_not_the_default(tmp_pat
     assert (await _problem(str(own))).startswith(f"the kubeconfig {own} cannot be used: ")
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "it is empty (expected a mapping with clusters, contexts, users and current-context)"),
+        ("# nothing\n", "it is empty (expected a mapping with"),
+        ("[]", "it is of type list (expected a mapping with"),
+        ("current-context: a\ncontexts: 5\n", "contexts is of type int (expected a list)"),
+    ],
+)
+@pytest.mark.usefixtures("default")
+async def test_a_file_that_is_no_kubeconfig_is_named_with_what_was_expected(
+    text: str, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "own"
+    path.write_text(text)
+    assert (await _problem(str(path))).startswith(
+        f"the kubeconfig {path} cannot be used: {problem}"
+    )
+
+
+@pytest.mark.usefixtures("default")
+async def test_of_several_kubeconfigs_the_empty_one_is_named(tmp_path: Path) -> None:
+    whole, empty = tmp_path / "whole", tmp_path / "empty"
+    whole.write_text(KUBECONFIG)
+    empty.write_text("")
+    paths = f"{whole}:{empty}"
+    assert f"{paths} cannot be used: {empty}: it is empty" in await _problem(paths)
+
+
 KUBECONFIG = """
 apiVersion: v1
 kind: Config

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
@@ -56,10 +58,21 @@ class Recorder(ObjectEventRecorder):
 
     def apply(self) -> None:
         """Let the engine apply the posted configurations."""
-        for event in self.posted:
+        for _ in self.handle_in_engine(len(self.posted)):
+            pass
+
+    def handle_in_engine(self, number: int, failing: frozenset[int] = frozenset()) -> Iterator[str]:
+        """Let the engine handle the oldest posted configurations, and apply all but some of them.
+
+        Yields:
+            The hash of each applied configuration.
+        """
+        for place, event in enumerate(self.posted[:number]):
             assert isinstance(event, ConfigurationChanged)
-            self.live.handle_applied(ConfigurationApplied(event.hash, ("stowage",)))
-        self.posted.clear()
+            if place not in failing:
+                self.live.handle_applied(ConfigurationApplied(event.hash, ("stowage",)))
+                yield event.hash
+        del self.posted[:number]
 
     def metrics(self) -> dict[tuple[str, ...], float]:
         families = ConfigurationMetrics(self.live).collect()
@@ -172,6 +185,49 @@ def test_two_quick_edits_are_applied_in_order(recorder: Recorder) -> None:
     recorder.apply()
     assert recorder.live.active.hash == "old"
     assert recorder.live.num_applied == 2
+
+
+def test_an_edit_reverted_and_made_again_before_any_is_applied_is_active(
+    recorder: Recorder,
+) -> None:
+    for text in ("new", "other", "new"):
+        recorder.edit(text)
+    recorder.apply()
+    assert recorder.live.active.hash == "new"
+    assert recorder.live.num_applied == len(recorder.selected) == 3
+
+
+def test_a_configuration_that_the_engine_cannot_apply_keeps_no_later_one_out(
+    recorder: Recorder,
+) -> None:
+    for text in ("raises", "new"):
+        recorder.edit(text)
+    assert list(recorder.handle_in_engine(2, frozenset([0]))) == ["new"]
+    assert recorder.live.active.hash == "new"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from(["old", "new", "other", "wrong"]), max_size=4),
+            st.integers(0, 4),
+            st.frozensets(st.integers(0, 3)),
+        ),
+        max_size=8,
+    )
+)
+def test_the_active_configuration_is_always_the_one_applied_last(
+    rounds: list[tuple[list[str], int, frozenset[int]]],
+) -> None:
+    recorder = Recorder()
+    last, num_applied = "old", 0
+    for edits, num_handled, failing in rounds:
+        for text in edits:
+            recorder.edit(text)
+        for applied in recorder.handle_in_engine(num_handled, failing):
+            last, num_applied = applied, num_applied + 1
+        assert recorder.live.active.hash == last
+        assert recorder.live.num_applied == len(recorder.selected) == num_applied
 
 
 def test_a_deleted_config_map_is_reported_once(recorder: Recorder) -> None:
