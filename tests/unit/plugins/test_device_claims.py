@@ -214,6 +214,27 @@ def test_every_share_of_a_device_without_capacities_consumes_its_counters(
     assert isinstance(outcome, Scheduled) is fits
 
 
+@pytest.mark.parametrize(("wanted", "fits"), [("6Gi", True), ("7Gi", False)])
+def test_shares_of_a_device_that_is_dedicated_since_still_use_up_its_capacity(
+    wanted: str, fits: bool
+) -> None:
+    capacity = {"memory": {"value": "10Gi", "requestPolicy": {"default": "1Gi"}}}
+    shared = device("gpu-0", allowMultipleAllocations=True, capacity=capacity)
+    share = {"share_id": "a-share", "consumed_capacity": {"memory": "4Gi"}}
+    needs = request("r", capacity={"requests": {"memory": wanted}})
+    cache = cluster_of(
+        make_node("n"),
+        make_class(),
+        make_slice("n", [shared], version="1"),
+        allocated(make_claim("held"), "n", "gpu-0", **share),
+        make_claim("new", needs),
+    )
+    cache.update_device_object(make_slice("n", [device("gpu-0", capacity=capacity)], version="2"))
+    cache.validate()
+    outcome = schedule(cache, pod_with_claims("p", "new"))
+    assert isinstance(outcome, Scheduled if fits else Unschedulable)
+
+
 @pytest.mark.parametrize("kind", ["matchAttribute", "distinctAttribute"])
 def test_two_attributes_of_an_unknown_type_are_neither_equal_nor_different(kind: str) -> None:
     """As with kube-scheduler: lists, for example, while ``DRAListTypeAttributes`` is off."""

@@ -122,8 +122,10 @@ def _select(request: Request, devices: Devices) -> _Selected:
     is_selected = is_free & (verdict == YES)
     fits = _fitting_signatures(request, columns)[columns.signature]
     fits &= _tolerated_taints(request, columns)[columns.taints]
-    odd = (is_selected & ~columns.is_plain) | (is_free & (verdict == FAILS))
-    return _Selected(is_selected & columns.is_plain & fits, odd)
+    # The shares of a device that has been declared dedicated since still use up its capacity.
+    is_plain = columns.is_plain & ~columns.has_shares
+    odd = (is_selected & ~is_plain) | (is_free & (verdict == FAILS))
+    return _Selected(is_selected & is_plain & fits, odd)
 
 
 def _fitting_signatures(request: Request, columns: DeviceColumns) -> BoolArray:

@@ -15,7 +15,8 @@ class AllocatedDevices:
     An allocation with admin access counts nothing. One with a share ID consumes capacity only.
 
     Args:
-        on_change: Called with a device whose use changed, and whether it is allocated as a whole.
+        on_change: Called with a device whose use changed, whether it is allocated as a whole, and
+            whether somebody has a share of it.
         may_share: Whether share IDs count; otherwise every device is allocated as a whole.
 
     Attributes:
@@ -29,7 +30,7 @@ class AllocatedDevices:
     __slots__ = ("_on_change", "consumed", "may_share", "shares", "whole")
 
     def __init__(
-        self, on_change: Callable[[DeviceId, bool], None], *, may_share: bool = True
+        self, on_change: Callable[[DeviceId, bool, bool], None], *, may_share: bool = True
     ) -> None:
         self.may_share = may_share
         self._on_change = on_change
@@ -64,7 +65,7 @@ class AllocatedDevices:
                 consumed[name] = consumed.get(name, 0) + sign * amount(text).nano
             if device not in self.shares:
                 del self.consumed[device]
-        self._on_change(device, device in self.whole)
+        self._on_change(device, device in self.whole, device in self.shares)
 
 
 def _count(counts: dict[DeviceId, int], device: DeviceId, sign: int) -> None:

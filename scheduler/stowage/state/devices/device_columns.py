@@ -24,6 +24,7 @@ class DeviceColumns:
         signature: ``int32[rows]``: code in `signatures`.
         taints: ``int32[rows]``: code in `taint_sets`.
         in_use: ``bool[rows]``: whether the device is allocated as a whole.
+        has_shares: ``bool[rows]``: whether somebody has a share of the device.
         is_plain: ``bool[rows]``: see `DeviceInfo.is_plain`.
         signatures: Code -> signature.
         taint_sets: Code -> taints.
@@ -35,6 +36,7 @@ class DeviceColumns:
         self.signature: Int32Array = np.zeros(rows, dtype=np.int32)
         self.taints: Int32Array = np.zeros(rows, dtype=np.int32)
         self.in_use: BoolArray = np.zeros(rows, dtype=np.bool_)
+        self.has_shares: BoolArray = np.zeros(rows, dtype=np.bool_)
         self.is_plain: BoolArray = np.zeros(rows, dtype=np.bool_)
         self.signatures: Interner[Signature] = Interner()
         self.taint_sets: Interner[tuple[Taint, ...]] = Interner()
@@ -60,7 +62,7 @@ class DeviceColumns:
             self.taints[row] = self.taint_sets.acquire(device.taints)
             self.is_plain[row] = device.is_plain
             self.node_row[row] = info.holds_row
-            self.in_use[row] = False
+            self.in_use[row] = self.has_shares[row] = False
 
     def remove(self, devices: Sequence[DeviceInfo]) -> None:
         """Free the rows of the devices of a slice."""
@@ -71,7 +73,7 @@ class DeviceColumns:
             self.signatures.release(int(self.signature[row]))
             self.taint_sets.release(int(self.taints[row]))
             self.node_row[row] = _NO_NODE
-            self.in_use[row] = self.is_plain[row] = False
+            self.in_use[row] = self.has_shares[row] = self.is_plain[row] = False
             self.signature[row] = self.taints[row] = 0
         self._free.setdefault(size, []).append(start)
 
@@ -92,4 +94,5 @@ class DeviceColumns:
         self.signature = extended(self.signature, rows)
         self.taints = extended(self.taints, rows)
         self.in_use = extended(self.in_use, rows, False)
+        self.has_shares = extended(self.has_shares, rows, False)
         self.is_plain = extended(self.is_plain, rows, False)

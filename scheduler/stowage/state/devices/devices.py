@@ -189,8 +189,9 @@ class Devices:
         info = self.slices.get(obj.metadata.name) if is_news else None
         if info is not None:
             for device in info.devices:
-                if device.id in self.allocated.whole:
-                    self.slices.columns.in_use[device.row] = True
+                columns = self.slices.columns
+                columns.in_use[device.row] = device.id in self.allocated.whole
+                columns.has_shares[device.row] = device.id in self.allocated.shares
         return old, is_news
 
     def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:

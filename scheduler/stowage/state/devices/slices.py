@@ -125,13 +125,14 @@ class DeviceSlices:
         pool = self._pools.get(PoolId(device.driver, device.pool))
         return () if pool is None else pool.by_device.get(device.device, ())
 
-    def use_changed(self, device: DeviceId, is_in_use: bool) -> None:
-        """Note that a device was allocated or freed."""
+    def use_changed(self, device: DeviceId, is_in_use: bool, has_shares: bool) -> None:
+        """Note that a device, or a share of it, was allocated or freed."""
         pool = self._pools.get(PoolId(device.driver, device.pool))
         if pool is None:
             return
         for found in pool.by_device.get(device.device, ()):
             self.columns.in_use[found.row] = is_in_use
+            self.columns.has_shares[found.row] = has_shares
         self._note(pool)
 
     def pools_of(self, row: int) -> tuple[Pool, ...]:

@@ -30,7 +30,7 @@ def device_validation_steps(devices: Devices, nodes: NodeColumns) -> Iterator[No
 
 def _check_allocations(devices: Devices) -> None:
     recounted = AllocatedDevices(
-        lambda _device, _in_use: None, may_share=devices.allocated.may_share
+        lambda _device, _in_use, _has_shares: None, may_share=devices.allocated.may_share
     )
     shown = {}
     for claim in devices.claims:
@@ -55,6 +55,8 @@ def _check_slice(info: SliceInfo, devices: Devices, nodes: NodeColumns) -> None:
         expect(f"node of {where}", row, int(columns.node_row[device.row]))
         in_use = device.id in devices.allocated.whole
         expect(f"in_use of {where}", in_use, bool(columns.in_use[device.row]))
+        has_shares = device.id in devices.allocated.shares
+        expect(f"has_shares of {where}", has_shares, bool(columns.has_shares[device.row]))
         code = int(columns.signature[device.row])
         expect(f"signature of {where}", device.signature, columns.signatures.values[code])
         taints = columns.taint_sets.values[int(columns.taints[device.row])]
