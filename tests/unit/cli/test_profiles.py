@@ -90,14 +90,18 @@ def _sorting(name: str, seconds: float | None = None) -> dict[str, Any]:
         (
             _sorting("a"),
             {"schedulerName": "b"},
-            'profiles[1].plugins.queueSort: "PrioritySort" '
-            "(expected AgedPrioritySort as in profiles[0]: there is one queue)",
+            (
+                'profiles[1].plugins.queueSort: "PrioritySort" '
+                "(expected AgedPrioritySort as in profiles[0]: there is one queue)"
+            ),
         ),
         (
             _sorting("a"),
             _sorting("b", 3),
-            'profiles[1].pluginConfig: {"secondsPerPriorityPoint":3} '
-            "(expected the args AgedPrioritySort has in profiles[0]: there is one queue)",
+            (
+                'profiles[1].pluginConfig: {"secondsPerPriorityPoint":3} '
+                "(expected the args AgedPrioritySort has in profiles[0]: there is one queue)"
+            ),
         ),
     ],
     ids=["the same", "the same arguments", "different plugins", "different arguments"],
