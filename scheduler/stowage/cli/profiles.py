@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -16,7 +16,7 @@ from stowage.api.config.loading import (
     PluginConfig,
 )
 from stowage.api.config.validation import MAX_PROFILES
-from stowage.framework import Framework, Registry, build_profile
+from stowage.framework import ExtensionPoint, Framework, Registry, build_profile
 from stowage.plugins import in_tree_registry
 
 _FIT = "NodeResourcesFit"
@@ -84,8 +84,8 @@ def make_frameworks(
         registry: The plugins; None for the in-tree plugins.
 
     Raises:
-        InvalidConfiguration: plugins are unknown or their arguments invalid; with all errors of
-            all profiles.
+        InvalidConfiguration: plugins are unknown or their arguments invalid, or the profiles sort
+            the one queue differently; with all errors of all profiles.
     """
     plugins = in_tree_registry() if registry is None else registry
     frameworks = []
@@ -102,6 +102,26 @@ def make_frameworks(
             errors += invalid.errors
         else:
             frameworks.append(Framework(resolved))
+    if not errors:
+        errors += _queue_sort_errors(frameworks, configuration.profiles)
     if errors:
         raise InvalidConfiguration(errors)
     return frameworks
+
+
+def _queue_sort_errors(
+    frameworks: Sequence[Framework], profiles: Sequence[KubeSchedulerProfile]
+) -> Iterator[ConfigError]:
+    """Profiles that sort the queue differently, through ``multiPoint`` too (``profile.NewMap``)."""
+    names = [each.profile.plugins[ExtensionPoint.QUEUE_SORT][0].name for each in frameworks]
+    args = [
+        next((entry.args for entry in profile.plugin_config if entry.name == name), None)
+        for name, profile in zip(names, profiles, strict=True)
+    ]
+    for index in range(1, len(names)):
+        if names[index] != names[0]:
+            expectation = f"{names[0]} as in profiles[0]: there is one queue"
+            yield ConfigError(f"profiles[{index}].plugins.queueSort", names[index], expectation)
+        elif (args[index] or {}) != (args[0] or {}):
+            expectation = f"the args {names[0]} has in profiles[0]: there is one queue"
+            yield ConfigError(f"profiles[{index}].pluginConfig", args[index], expectation)

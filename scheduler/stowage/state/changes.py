@@ -104,7 +104,10 @@ def pod_update_actions(old: PodInfo, new: PodInfo) -> ActionType:
     `ActionType.UPDATE_POD_OTHER` if the update has no kind of its own.
     """
     actions = 0
-    if old.resource_claim_statuses != new.resource_claim_statuses:
+    if (
+        old.resource_claim_statuses != new.resource_claim_statuses
+        or old.extended_claim_status != new.extended_claim_status
+    ):
         actions |= ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM.value
     before, after = old.pod_class, new.pod_class
     if before is not after:

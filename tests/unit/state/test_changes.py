@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stowage.api.cluster_events import ActionType
 from stowage.api.objects.meta import Condition
 from stowage.api.objects.node import Taint
-from stowage.api.objects.pod import Toleration
+from stowage.api.objects.pod import (
+    ContainerExtendedResourceRequest,
+    PodExtendedResourceClaimStatus,
+    PodResourceClaimStatus,
+    PodStatus,
+    Toleration,
+)
 from stowage.state import PodClasses, make_pod_info
 from stowage.state.changes import is_older, node_update_actions, pod_update_actions
 from tests.support.builders import make_node, make_pod
@@ -65,6 +72,41 @@ def test_node_updates(before: dict[str, Any], after: dict[str, Any], want: Actio
 def test_pod_updates(before: dict[str, Any], after: dict[str, Any], want: ActionType) -> None:
     classes = PodClasses()
     old, new = (make_pod_info(make_pod("p", **each), classes) for each in (before, after))
+    assert pod_update_actions(old, new) == want
+
+
+def _extended(claim: str, container: str = "c") -> PodStatus:
+    request = ContainerExtendedResourceRequest(container, "example.com/gpu", "request-0")
+    claim_status = PodExtendedResourceClaimStatus((request,), claim)
+    return PodStatus(extended_resource_claim_status=claim_status)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "want"),
+    [
+        (
+            PodStatus(),
+            PodStatus(resource_claim_statuses=(PodResourceClaimStatus("a", "p-a"),)),
+            ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
+        ),
+        (PodStatus(), _extended("p-x"), ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM),
+        (_extended("p-x"), _extended("p-y"), ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM),
+        (_extended("p-x"), _extended("p-x", "d"), ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM),
+        (_extended("p-x"), _extended("p-x"), ActionType.UPDATE_POD_OTHER),
+    ],
+    ids=[
+        "made from a template",
+        "made for extended resources",
+        "another for extended resources",
+        "for another container",
+        "the same",
+    ],
+)
+def test_claims_in_the_status_of_a_pod_are_an_update_of_their_own(
+    before: PodStatus, after: PodStatus, want: ActionType
+) -> None:
+    classes, pod = PodClasses(), make_pod("p")
+    old, new = (make_pod_info(replace(pod, status=each), classes) for each in (before, after))
     assert pod_update_actions(old, new) == want
 
 

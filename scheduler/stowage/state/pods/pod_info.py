@@ -11,7 +11,12 @@ from msgspec.structs import astuple
 from stowage.api.decoding.errors import require_identity
 from stowage.api.instructions import PodReference
 from stowage.api.objects.meta import Condition
-from stowage.api.objects.pod import Pod, PodResourceClaimStatus, PodSpec
+from stowage.api.objects.pod import (
+    Pod,
+    PodExtendedResourceClaimStatus,
+    PodResourceClaimStatus,
+    PodSpec,
+)
 from stowage.api.objects.pod_groups import member_of
 from stowage.api.objects.volume import Volume
 from stowage.api.values.reserved_annotations import ReservedAnnotations, reserved_annotations
@@ -52,6 +57,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
         group_source: The API group by which it names that group.
         reserved: The annotations with the prefix ``reserved.stowage/``, by which Reserve plugins
             note what the pod takes of its node.
+        extended_claim_status: The claim made for its extended resources.
     """
 
     uid: str
@@ -72,6 +78,7 @@ class PodInfo(msgspec.Struct, frozen=True, gc=False):
     group: str = ""
     group_source: str = ""
     reserved: ReservedAnnotations = ()
+    extended_claim_status: PodExtendedResourceClaimStatus | None = None
 
     @property
     def group_key(self) -> str:
@@ -149,6 +156,7 @@ def make_pod_info(pod: Pod, classes: PodClasses) -> PodInfo:
         intern(group),
         group_source if group else "",
         reserved_annotations(metadata.annotations) if metadata.annotations else (),
+        status.extended_resource_claim_status,
     )
 
 
