@@ -78,7 +78,7 @@ class Expressions:
     def _evaluate(self, selector: Selector, signature: Signature) -> bool | str:
         device = self._devices.get(signature.id)
         if device is None:
-            device = self._devices[signature.id] = _cel_device(signature)
+            device = self._devices[signature.id] = cel_device(signature)
         try:
             return selector.matches(device)
         except CelRuntimeError as error:
@@ -92,7 +92,8 @@ def _compile(text: str, undeclared: frozenset[str]) -> Expression:
         return Expression(None, str(error))
 
 
-def _cel_device(signature: Signature) -> Device:
+def cel_device(signature: Signature) -> Device:
+    """A device as expressions see it."""
     published = signature.device
     return Device(
         signature.driver,
