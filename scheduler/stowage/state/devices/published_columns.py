@@ -93,7 +93,8 @@ class PublishedColumns:
 
     def codes(self) -> Int64Array:
         """``int64[]``: the codes of signatures that devices have, ascending."""
-        return (self._base[: len(self._signatures)] != ABSENT).nonzero()[0]
+        found: Int64Array = (self._base[: len(self._signatures)] != ABSENT).nonzero()[0]
+        return found
 
     def group(self, among: Int64Array, reads: Sequence[Read] = ()) -> Groups:
         """Group signatures by what they publish.

@@ -94,12 +94,13 @@ def _verdicts(
 ) -> NDArray[np.int8]:
     """``int8[]``: the verdict of one expression on some signatures, by groups that agree."""
     reads = selectors.reads(text)
-    if reads is None:
-        members, firsts = slice(None), codes
-    else:
-        members, firsts = columns.published.group(codes, reads)
-    found = [_verdict(selectors, text, columns.signatures.values[code]) for code in firsts.tolist()]
-    return np.array(found, dtype=np.int8)[members]
+    groups = None if reads is None else columns.published.group(codes, reads)
+    asked = codes if groups is None else groups.firsts
+    found = np.array(
+        [_verdict(selectors, text, columns.signatures.values[code]) for code in asked.tolist()],
+        dtype=np.int8,
+    )
+    return found if groups is None else found[groups.members]
 
 
 def _verdict(selectors: Selectors, text: str, signature: Signature | None) -> int:
