@@ -55,7 +55,7 @@ class Expressions:
 
     def result(self, text: str, signature: Signature) -> bool | str:
         """Whether an expression is true for devices of a signature, or why that is unknown."""
-        known = self._compiled(text)
+        known = self._expressions.get(text) or self._compiled(text)
         if known.selector is None:
             return f"CEL compile error: {known.problem}"
         result = known.results.get(signature.id)

@@ -58,7 +58,7 @@ class Selectors:
         return self._known().reads(text)
 
     def _matches(self, index: int, text: str, signature: Signature) -> bool:
-        result = self._known().result(text, signature)
+        result = (self._expressions or self._known()).result(text, signature)
         if isinstance(result, str):
             raise SelectionError(index, result)
         return result
