@@ -35,9 +35,11 @@ package. RE2 is the one dependency (google-re2: by the authors of RE2, wheels fo
 
 from stowage.cel.device import AttributeValue, Device, Version
 from stowage.cel.errors import CelCompileError, CelRuntimeError
+from stowage.cel.reads import AttributeRead
 from stowage.cel.selector import Selector, compile_selector
 
 __all__ = [
+    "AttributeRead",
     "AttributeValue",
     "CelCompileError",
     "CelRuntimeError",

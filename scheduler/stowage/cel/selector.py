@@ -11,6 +11,7 @@ from stowage.cel.errors import CelCompileError, CelRuntimeError
 from stowage.cel.evaluation.frame import COST_LIMIT, Frame, cost_limit_exceeded
 from stowage.cel.evaluation.planner import Program, plan_program
 from stowage.cel.functions.conversions import type_name
+from stowage.cel.reads import AttributeRead, attribute_reads
 from stowage.cel.signatures.types import ANY, BOOL
 from stowage.cel.syntax.parser import parse
 from stowage.cel.values.semver import Semver
@@ -21,12 +22,16 @@ class Selector:
 
     Attributes:
         expression: the text.
+        reads: the attributes that it can read, see `attribute_reads`.
     """
 
-    __slots__ = ("_program", "expression")
+    __slots__ = ("_program", "expression", "reads")
 
-    def __init__(self, expression: str, program: Program) -> None:
+    def __init__(
+        self, expression: str, program: Program, reads: tuple[AttributeRead, ...] | None
+    ) -> None:
         self.expression = expression
+        self.reads = reads
         self._program = program
 
     def matches(self, device: Device) -> bool:
@@ -86,6 +91,6 @@ def compile_selector(expression: str, undeclared: frozenset[str] = frozenset()) 
         validate(tree, expression)
         if found not in (BOOL, ANY):
             raise CelCompileError(f"must evaluate to bool or the unknown type, not {found}")
-        return Selector(expression, plan_program(tree))
+        return Selector(expression, plan_program(tree), attribute_reads(tree))
     except RecursionError:
         raise CelCompileError("compilation failed: expression is nested too deeply") from None

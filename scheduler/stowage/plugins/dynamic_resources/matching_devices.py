@@ -14,7 +14,9 @@ from stowage.plugins.dynamic_resources.requests import Request
 from stowage.plugins.dynamic_resources.templates import Template
 from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.devices.device_columns import DeviceColumns
-from stowage.state.devices.device_info import UNKNOWN_VALUE, AttributeValue, Signature
+from stowage.state.devices.device_info import UNKNOWN_VALUE
+from stowage.state.devices.published_columns import dense
+from stowage.state.interning import ABSENT
 
 #: Up to so many pairs of node and values, each pair has a counter; from there on only those in use.
 _MAX_PAIRS = 4_000_000
@@ -61,15 +63,19 @@ class MatchingDevices:
 
     def __init__(self, columns: DeviceColumns, attributes: tuple[str, ...]) -> None:
         self._node_row = columns.node_row.astype(np.int64)
-        known: dict[tuple[AttributeValue, ...], int] = {}
-        table = np.full(len(columns.signatures), _LACKS_ONE, dtype=np.int64)
-        odd = np.zeros(len(columns.signatures), dtype=np.bool_)
-        for code, signature in enumerate(columns.signatures.values):
-            values = None if signature is None else _values(signature, attributes)
-            if values is not None:
-                odd[code] = UNKNOWN_VALUE in values
-                table[code] = known.setdefault(values, len(known))
-        self._num_values = len(known)
+        published = columns.published
+        table = np.zeros(len(columns.signatures), dtype=np.int64)
+        lacks_one = np.zeros(len(table), dtype=np.bool_)
+        odd = np.zeros(len(table), dtype=np.bool_)
+        self._num_values = 1
+        for attribute in attributes:
+            codes = published.attribute(attribute).astype(np.int64) - ABSENT
+            lacks_one |= codes == 0
+            odd |= codes == published.code_of(UNKNOWN_VALUE) - ABSENT
+            codes, width = dense(codes, published.num_values + 1)
+            table, self._num_values = dense(table * width + codes, self._num_values * width)
+        table[lacks_one] = _LACKS_ONE
+        odd &= ~lacks_one
         if len(table):
             self._values: Int64Array = table[columns.signature]
             self._odd: BoolArray = odd[columns.signature]
@@ -114,14 +120,3 @@ class MatchingDevices:
             rows = self._node_row[selected & self._odd]
             found[rows[rows >= 0]] = True
         return found
-
-
-def _values(signature: Signature, attributes: tuple[str, ...]) -> tuple[AttributeValue, ...] | None:
-    """The values of a device; None if it lacks an attribute."""
-    values = []
-    for attribute in attributes:
-        value = signature.attribute(attribute)
-        if value is None:
-            return None
-        values.append(value)
-    return tuple(values)

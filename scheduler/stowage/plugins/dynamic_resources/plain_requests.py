@@ -24,7 +24,7 @@ from stowage.plugins.dynamic_resources.templates import Template
 from stowage.state.arrays import BoolArray
 from stowage.state.devices.device_columns import DeviceColumns
 from stowage.state.devices.devices import Devices
-from stowage.state.devices.selection import FAILS, YES, SelectionTable
+from stowage.state.devices.selection import FAILS, YES, select_signatures
 
 #: Class, selectors, tolerations and capacity: requests that select the same devices.
 _Key: TypeAlias = tuple[object, ...]
@@ -112,8 +112,8 @@ def _select(request: Request, devices: Devices) -> _Selected:
     device_class = devices.classes.get(request.class_name)
     selectors = () if device_class is None else device_class.spec.selectors
     own = tuple(each for each in request.selectors if each is not None)
-    table = SelectionTable(devices.selectors, (*expressions_of(selectors), *own))
-    verdict = table.verdicts(columns)
+    expressions = (*expressions_of(selectors), *own)
+    verdict = select_signatures(devices.selectors, expressions, columns)
     if not len(verdict):
         nothing = np.zeros(columns.num_rows, dtype=np.bool_)
         return _Selected(nothing, nothing)
@@ -130,12 +130,17 @@ def _select(request: Request, devices: Devices) -> _Selected:
 
 def _fitting_signatures(request: Request, columns: DeviceColumns) -> BoolArray:
     """``bool[signatures]``: whether the capacity suffices."""
-    return _table(
+    codes = columns.published.codes()
+    members, firsts = columns.published.group(codes)
+    signatures = [columns.signatures.values[code] for code in firsts.tolist()]
+    fits = np.zeros(len(columns.signatures), dtype=np.bool_)
+    fits[codes] = _table(
         [
             each is not None and consumed_capacity(each.capacity, request.capacity, {}) is not None
-            for each in columns.signatures.values
+            for each in signatures
         ]
-    )
+    )[members]
+    return fits
 
 
 def _tolerated_taints(request: Request, columns: DeviceColumns) -> BoolArray:

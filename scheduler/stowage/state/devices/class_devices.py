@@ -9,7 +9,7 @@ from stowage.api.objects.device import DeviceClass
 from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.devices.allocations import AllocatedDevices
 from stowage.state.devices.device_info import DeviceInfo, SliceInfo
-from stowage.state.devices.selection import FAILS, YES, SelectionTable, Selectors
+from stowage.state.devices.selection import FAILS, YES, Selectors, select_signatures
 from stowage.state.devices.slices import DeviceSlices
 
 
@@ -40,7 +40,7 @@ def count_devices(
     expressions = [
         "" if each.cel is None else each.cel.expression for each in device_class.spec.selectors
     ]
-    table = SelectionTable(selectors, expressions).verdicts(columns)
+    table = select_signatures(selectors, expressions, columns)
     if not len(table):
         nothing = np.zeros(num_rows, dtype=np.int64)
         return ClassDevices(nothing, nothing)

@@ -9,6 +9,7 @@ import numpy as np
 from stowage.api.objects.node import Taint
 from stowage.state.arrays import BoolArray, Int32Array, extended, grown_capacity
 from stowage.state.devices.device_info import DeviceInfo, Signature, SliceInfo
+from stowage.state.devices.published_columns import PublishedColumns
 from stowage.state.interning import Interner
 
 _NO_NODE = -1
@@ -27,6 +28,7 @@ class DeviceColumns:
         has_shares: ``bool[rows]``: whether somebody has a share of the device.
         is_plain: ``bool[rows]``: see `DeviceInfo.is_plain`.
         signatures: Code -> signature.
+        published: What signatures publish, as columns over their codes.
         taint_sets: Code -> taints.
     """
 
@@ -39,6 +41,7 @@ class DeviceColumns:
         self.has_shares: BoolArray = np.zeros(rows, dtype=np.bool_)
         self.is_plain: BoolArray = np.zeros(rows, dtype=np.bool_)
         self.signatures: Interner[Signature] = Interner()
+        self.published = PublishedColumns(self.signatures)
         self.taint_sets: Interner[tuple[Taint, ...]] = Interner()
         self._end = 0
         # Blocks of rows that a slice has left, by size.
@@ -53,7 +56,10 @@ class DeviceColumns:
         """Give the devices of a slice rows, and share their signatures and taints."""
         start = self._take(len(info.devices))
         for row, device in enumerate(info.devices, start):
+            version = self.signatures.version
             code = self.signatures.acquire(device.signature)
+            if self.signatures.version != version:
+                self.published.add(code)
             shared = self.signatures.values[code]
             assert shared is not None  # noqa: S101 - the code was acquired
             device.signature = shared
@@ -70,7 +76,10 @@ class DeviceColumns:
             return
         start, size = devices[0].row, len(devices)
         for row in range(start, start + size):
-            self.signatures.release(int(self.signature[row]))
+            code, version = int(self.signature[row]), self.signatures.version
+            self.signatures.release(code)
+            if self.signatures.version != version:
+                self.published.remove(code)
             self.taint_sets.release(int(self.taints[row]))
             self.node_row[row] = _NO_NODE
             self.in_use[row] = self.has_shares[row] = self.is_plain[row] = False

@@ -62,12 +62,16 @@ AttributeValue: TypeAlias = tuple[str, str | int | bool]
 UNKNOWN_VALUE: AttributeValue = ("unknown", "")
 """The value of an attribute of a type that this version does not know, such as a list."""
 
+_CONVERTED = ("version", UNKNOWN_VALUE[0])
+
 
 class Signature:
     """What CEL expressions and capacity requests read of a device.
 
     Attributes:
         id: Unique and never reused.
+        base: What every expression is taken to read: the driver, whether claims share the device,
+            the attributes whose conversion may fail, and the capacities.
         driver: The driver.
         device: The attributes and capacities as published.
         attributes: Name -> (type, value).
@@ -75,7 +79,16 @@ class Signature:
         allows_multiple: Whether several claims may share the device.
     """
 
-    __slots__ = ("_key", "allows_multiple", "attributes", "capacity", "device", "driver", "id")
+    __slots__ = (
+        "_key",
+        "allows_multiple",
+        "attributes",
+        "base",
+        "capacity",
+        "device",
+        "driver",
+        "id",
+    )
 
     def __init__(self, driver: str, device: Device) -> None:
         self.id = next(_ids)
@@ -86,7 +99,15 @@ class Signature:
             name: capacity_rule(each) for name, each in device.capacity.items()
         }
         self.allows_multiple = bool(device.allow_multiple_allocations)
-        self._key = _signature_key(driver, device)
+        self._key = _ENCODER.encode([driver, device])
+        # Lists, for their order counts: it says which conversion fails first.
+        delicate = [
+            (name, device.attributes[name])
+            for name, (kind, _) in self.attributes.items()
+            if kind in _CONVERTED
+        ]
+        capacity = list(device.capacity.items())
+        self.base = _ENCODER.encode([driver, self.allows_multiple, delicate, capacity])
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -351,7 +372,3 @@ def _value(attribute: DeviceAttribute) -> AttributeValue:
     if attribute.version_value is not None:
         return "version", attribute.version_value
     return UNKNOWN_VALUE
-
-
-def _signature_key(driver: str, device: Device) -> bytes:
-    return _ENCODER.encode([driver, device])

@@ -5,13 +5,15 @@ The one module that imports `stowage.cel`: a cluster without such selectors does
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from cachetools import LRUCache
 
 from stowage.api.objects.device import DeviceAttribute
 from stowage.api.values.quantity import parse_quantity
-from stowage.cel import AttributeValue as CelValue
 from stowage.cel import (
+    AttributeRead,
     CelCompileError,
     CelRuntimeError,
     Device,
@@ -19,7 +21,9 @@ from stowage.cel import (
     Version,
     compile_selector,
 )
+from stowage.cel import AttributeValue as CelValue
 from stowage.state.devices.device_info import Signature
+from stowage.state.devices.published_columns import MAX_READS
 
 
 class Expression(msgspec.Struct):
@@ -51,9 +55,7 @@ class Expressions:
 
     def result(self, text: str, signature: Signature) -> bool | str:
         """Whether an expression is true for devices of a signature, or why that is unknown."""
-        known = self._expressions.get(text)
-        if known is None:
-            known = self._expressions[text] = _compile(text, self._undeclared)
+        known = self._expressions.get(text) or self._compiled(text)
         if known.selector is None:
             return f"CEL compile error: {known.problem}"
         result = known.results.get(signature.id)
@@ -61,10 +63,22 @@ class Expressions:
             result = known.results[signature.id] = self._evaluate(known.selector, signature)
         return result
 
+    def reads(self, text: str) -> Sequence[AttributeRead] | None:
+        """The attributes that an expression reads; None if it reads devices as a whole."""
+        selector = self._compiled(text).selector
+        reads = () if selector is None else selector.reads
+        return None if reads is None or len(reads) > MAX_READS else reads
+
+    def _compiled(self, text: str) -> Expression:
+        known = self._expressions.get(text)
+        if known is None:
+            known = self._expressions[text] = _compile(text, self._undeclared)
+        return known
+
     def _evaluate(self, selector: Selector, signature: Signature) -> bool | str:
         device = self._devices.get(signature.id)
         if device is None:
-            device = self._devices[signature.id] = _cel_device(signature)
+            device = self._devices[signature.id] = cel_device(signature)
         try:
             return selector.matches(device)
         except CelRuntimeError as error:
@@ -78,7 +92,8 @@ def _compile(text: str, undeclared: frozenset[str]) -> Expression:
         return Expression(None, str(error))
 
 
-def _cel_device(signature: Signature) -> Device:
+def cel_device(signature: Signature) -> Device:
+    """A device as expressions see it."""
     published = signature.device
     return Device(
         signature.driver,

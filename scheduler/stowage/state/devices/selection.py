@@ -1,4 +1,4 @@
-"""CEL selectors of classes and requests, evaluated once per signature of devices."""
+"""CEL selectors of classes and requests, once for all devices that agree in what they read."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from stowage.state.arrays import Int64Array
 from stowage.state.devices.device_columns import DeviceColumns
 from stowage.state.devices.device_info import Signature
+from stowage.state.devices.published_columns import Read
 
 if TYPE_CHECKING:
     from stowage.state.devices.expressions import Expressions
 
 _MAX_EXPRESSIONS = 4096
 
-#: Verdicts of `SelectionTable`.
+#: Verdicts of `select_signatures`.
 NO, YES, FAILS = 0, 1, 2
 
 
@@ -51,47 +53,62 @@ class Selectors:
         """
         return all(self._matches(index, text, signature) for index, text in enumerate(expressions))
 
+    def reads(self, text: str) -> Sequence[Read] | None:
+        """The attributes that an expression reads; None if it reads devices as a whole."""
+        return self._known().reads(text)
+
     def _matches(self, index: int, text: str, signature: Signature) -> bool:
-        if self._expressions is None:
-            self._expressions = _no_expressions(self._undeclared)
-        result = self._expressions.result(text, signature)
+        result = (self._expressions or self._known()).result(text, signature)
         if isinstance(result, str):
             raise SelectionError(index, result)
         return result
 
+    def _known(self) -> Expressions:
+        if self._expressions is None:
+            self._expressions = _no_expressions(self._undeclared)
+        return self._expressions
 
-class SelectionTable:
-    """Which devices some selectors select, as a table over the codes of signatures.
+
+def select_signatures(
+    selectors: Selectors, expressions: Sequence[str], columns: DeviceColumns
+) -> NDArray[np.int8]:
+    """``int8[signatures]``: `NO`, `YES` or `FAILS` by the code of a signature.
 
     Args:
         selectors: Evaluates expressions.
         expressions: The expressions that have to be true, those of the class first.
+        columns: The devices.
     """
+    table = np.full(len(columns.signatures), NO, dtype=np.int8)
+    undecided = columns.published.codes()
+    table[undecided] = YES
+    for text in expressions:
+        verdicts = _verdicts(selectors, text, columns, undecided)
+        table[undecided] = verdicts
+        undecided = undecided[verdicts == YES]
+    return table
 
-    def __init__(self, selectors: Selectors, expressions: Sequence[str]) -> None:
-        self._selectors = selectors
-        self._expressions = tuple(expressions)
-        self._version = -1
-        self._verdicts: dict[int, int] = {}
-        self._table: NDArray[np.int8] = np.zeros(0, dtype=np.int8)
 
-    def verdicts(self, columns: DeviceColumns) -> NDArray[np.int8]:
-        """``int8[signatures]``: `NO`, `YES` or `FAILS` by the code of a signature."""
-        if self._version != columns.signatures.version:
-            found = [0 if it is None else self._verdict(it) for it in columns.signatures.values]
-            self._table = np.array(found, dtype=np.int8)
-            self._version = columns.signatures.version
-        return self._table
+def _verdicts(
+    selectors: Selectors, text: str, columns: DeviceColumns, codes: Int64Array
+) -> NDArray[np.int8]:
+    """``int8[]``: the verdict of one expression on some signatures, by groups that agree."""
+    reads = selectors.reads(text)
+    groups = None if reads is None else columns.published.group(codes, reads)
+    asked = codes if groups is None else groups.firsts
+    found = np.array(
+        [_verdict(selectors, text, columns.signatures.values[code]) for code in asked.tolist()],
+        dtype=np.int8,
+    )
+    return found if groups is None else found[groups.members]
 
-    def _verdict(self, signature: Signature) -> int:
-        known = self._verdicts.get(signature.id)
-        if known is None:
-            try:
-                known = YES if self._selectors.matches(self._expressions, signature) else NO
-            except SelectionError:
-                known = FAILS
-            self._verdicts[signature.id] = known
-        return known
+
+def _verdict(selectors: Selectors, text: str, signature: Signature | None) -> int:
+    assert signature is not None  # noqa: S101 - a device has it
+    try:
+        return YES if selectors.matches((text,), signature) else NO
+    except SelectionError:
+        return FAILS
 
 
 def _no_expressions(undeclared: frozenset[str]) -> Expressions:

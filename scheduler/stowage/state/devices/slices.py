@@ -25,6 +25,8 @@ from stowage.state.devices.features import ALL_FEATURES, DeviceFeatures
 from stowage.state.devices.pool import Pool, in_order, make_pool
 from stowage.state.nodes.node_columns import NodeColumns
 
+_FEW_SLICES = 8
+
 
 class PoolSlices(msgspec.Struct, eq=False):
     """All slices of a pool.
@@ -72,6 +74,9 @@ class DeviceSlices:
         # Pools with counters that are incomplete or invalid, as nodes see them that only get
         # their counters. Every node gets the counters of every pool.
         self._odd: dict[PoolId, Pool] = {}
+        # The rows of pools that are not simple, see `are_simple`, and the pools to look at.
+        self._odd_rows: dict[PoolId, list[int]] = {}
+        self._unseen: dict[PoolId, None] = {}
 
     def __iter__(self) -> Iterator[SliceInfo]:
         return iter(self._by_name.values())
@@ -166,22 +171,49 @@ class DeviceSlices:
         if self._odd:
             return np.zeros(self._nodes.num_rows, dtype=np.bool_)
         simple = np.ones(self._nodes.num_rows, dtype=np.bool_)
-        for row in self._rows_of_odd_pools():
-            simple[row] = False
+        for key in self._unseen:
+            self._see(key)
+        self._unseen.clear()
+        simple[[row for rows in self._odd_rows.values() for row in rows]] = False
         for each in self._shared.values():
             for row in self._rows_using(each):
                 simple[row] = False
         return simple
 
-    def _rows_of_odd_pools(self) -> Iterator[int]:
-        for pool in self._pools.values():
-            slices = list(pool.slices.values())
-            if not pool.num_shared:
-                rows = {each.holds_row for each in slices}
-                seen = None if len(rows) > 1 else self._pool(slices[0].pool, _current(slices))
-                if seen is not None and seen.is_usable and len(seen.slices) == len(slices):
-                    continue
-            yield from (each.holds_row for each in slices if each.holds_row >= 0)
+    def _changed(self, key: PoolId) -> None:
+        """Note that a pool changed: small ones are looked at now, large ones when asked."""
+        pool = self._pools.get(key)
+        self._odd_rows.pop(key, None)
+        if pool is None:
+            self._unseen.pop(key, None)
+        elif len(pool.slices) <= _FEW_SLICES:
+            self._see(key)
+        else:
+            self._unseen[key] = None
+
+    def _see(self, key: PoolId) -> None:
+        """Note the nodes with slices of a pool, unless it is their own, complete and valid."""
+        slices = list(self._pools[key].slices.values())
+        if not self._is_simple(key, slices):
+            self._odd_rows[key] = [each.holds_row for each in slices if each.holds_row >= 0]
+
+    def _is_simple(self, key: PoolId, slices: list[SliceInfo]) -> bool:
+        pool, first = self._pools[key], slices[0]
+        if pool.num_shared or len(slices) != first.num_slices:
+            return False
+        if any(
+            each.holds_row != first.holds_row or each.generation != first.generation
+            for each in slices
+        ):
+            return False
+        if sum(len(each.devices) for each in slices) > len(pool.by_device):
+            return False
+        if pool.num_with_counters or any(
+            device.counters for each in slices for device in each.devices
+        ):
+            seen = self._pool(key, slices)
+            return seen is not None and seen.is_usable
+        return True
 
     def _rows_using(self, info: SliceInfo) -> Iterator[int]:
         """All rows if a node selector is invalid: `pools_of` then says so for each node."""
@@ -243,6 +275,7 @@ class DeviceSlices:
             pool.by_device.setdefault(device.id.device, []).append(device)
         self._count_counters(info, 1)
         self._watch_counters(info.pool)
+        self._changed(info.pool)
         self._note(pool)
 
     def _remove(self, info: SliceInfo) -> None:
@@ -270,6 +303,7 @@ class DeviceSlices:
         self.columns.remove(info.devices)
         self._count_counters(info, -1)
         self._watch_counters(info.pool)
+        self._changed(info.pool)
 
     def _release(self, info: SliceInfo) -> None:
         if info.holds_row >= 0:
