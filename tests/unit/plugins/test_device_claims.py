@@ -220,13 +220,13 @@ def test_shares_of_a_device_that_is_dedicated_since_still_use_up_its_capacity(
 ) -> None:
     capacity = {"memory": {"value": "10Gi", "requestPolicy": {"default": "1Gi"}}}
     shared = device("gpu-0", allowMultipleAllocations=True, capacity=capacity)
-    share = {"share_id": "a-share", "consumed_capacity": {"memory": "4Gi"}}
+    used = {"memory": "4Gi"}
     needs = request("r", capacity={"requests": {"memory": wanted}})
     cache = cluster_of(
         make_node("n"),
         make_class(),
         make_slice("n", [shared], version="1"),
-        allocated(make_claim("held"), "n", "gpu-0", **share),
+        allocated(make_claim("held"), "n", "gpu-0", share_id="a-share", consumed_capacity=used),
         make_claim("new", needs),
     )
     cache.update_device_object(make_slice("n", [device("gpu-0", capacity=capacity)], version="2"))
