@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stowage.api.events import BindSucceeded, PendingPodGone, PreBindFinished
+from stowage.api.events import BindFailed, BindSucceeded, PendingPodGone, PreBindFinished
 from stowage.api.instructions import (
     BindPod,
     ClearNomination,
@@ -456,3 +456,42 @@ def test_a_victim_without_a_binding_is_requeued_instead_of_evicted(name: str) ->
         driver.engine.pending_counts()["unschedulable"] + driver.engine.pending_counts()["backoff"]
         == 1
     )
+
+
+def _preemptor_of_last(driver: PreemptionDriver) -> EvictPod:
+    """A preemptor that NodePorts rejects; its last victim is ``last``, which has no host port."""
+    driver.show_running("with the port", "n0", cpu="1", host_ports=[80], priority=LOW + 1)
+    driver.show_pending("p", cpu="2", host_ports=[80])
+    answer = driver.schedule_next()
+    assert "free ports" in of_type(PatchPodStatus, answer)[0].message
+    (first,) = of_type(EvictPod, answer)
+    assert first.victim.name == "with the port"
+    driver.remove(first.victim.name)
+    return first
+
+
+def _bound_after(driver: PreemptionDriver) -> list[str]:
+    return [each.pod.name for each in of_type(BindPod, driver.schedule_next(after_s=20))]
+
+
+def test_the_failed_binding_of_the_last_victim_requeues_the_preemptor_after_any_rejection(
+    driver: PreemptionDriver,
+) -> None:
+    driver.add_nodes("n0")
+    victim = driver.show_pending("binds", cpu="1", priority=LOW)
+    assert of_type(BindPod, driver.schedule_next())
+    (last,) = of_type(EvictPod, driver.finish_eviction(_preemptor_of_last(driver)))
+    assert last.victim.name == "binds"
+    driver.finish_eviction(last)
+    assert _bound_after(driver) == []
+    driver.handle(BindFailed(victim.metadata.uid, "n0", "refused"))
+    assert _bound_after(driver) == ["p"]
+
+
+def test_the_last_victim_that_waited_at_permit_requeues_the_preemptor_after_any_rejection() -> None:
+    driver = PreemptionDriver(plugins=[HoldsBeforeBinding()])
+    driver.add_nodes("n0")
+    driver.show_pending("waits", cpu="1", priority=LOW)
+    assert of_type(BindPod, driver.schedule_next()) == []
+    driver.finish_eviction(_preemptor_of_last(driver))
+    assert _bound_after(driver) == ["p"]
