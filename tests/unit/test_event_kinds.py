@@ -17,6 +17,7 @@ from stowage.api.events import (
     AssignedPodSeen,
     BindFailed,
     BindSucceeded,
+    ClaimDeletionFinished,
     ClaimsWritten,
     CustomObjectGone,
     CustomObjectSeen,
@@ -49,7 +50,7 @@ from stowage.api.events import (
     WorkloadGone,
     WorkloadSeen,
 )
-from stowage.api.instructions import PodReference, ReportProblem
+from stowage.api.instructions import ClaimReference, PodReference, ReportProblem
 from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.pod_groups import CORE_GROUPS, PodGroup
@@ -98,6 +99,7 @@ WITHOUT_OBJECT: tuple[Event, ...] = (
     PreBindFinished("u", Code.SUCCESS),
     VolumesWritten("u"),
     ClaimsWritten("u"),
+    ClaimDeletionFinished(ClaimReference("d", "c", "u", "1")),
     BindSucceeded("u", "n"),
     BindFailed("u", "n", "no"),
     WaitingPodAllowed("u", "Plugin"),
