@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.events import DisruptionBudgetSeen, EvictionFinished
@@ -28,10 +30,31 @@ from tests.support.builders import HOSTNAME, label_selector, make_pod
 ON = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"])
 
 
-def _driver(cpu: str) -> GangDriver:
-    driver = GangDriver(gates=ON)
+NAME = {"schedulerName": "default-scheduler"}
+RESPECTFUL = {
+    **NAME,
+    "pluginConfig": [{"name": "DefaultPreemption", "args": {"disruptionBudgets": "Respect"}}],
+}
+PROTECTED = {"app": "db"}
+
+
+def _driver(cpu: str, **options: Any) -> GangDriver:
+    driver = GangDriver(gates=ON, **options)
     driver.add_nodes("a", cpu=cpu)
     return driver
+
+
+def _set_budget(driver: GangDriver, allowed: int) -> None:
+    """Show the disruption budget of the `PROTECTED` pods."""
+    driver.handle(
+        DisruptionBudgetSeen(
+            PodDisruptionBudget(
+                ObjectMeta(name="db", namespace="default", uid="u"),
+                PodDisruptionBudgetSpec(label_selector(PROTECTED)),
+                PodDisruptionBudgetStatus(allowed),
+            )
+        )
+    )
 
 
 def _low(driver: GangDriver, *names: str, priority: int = 1, **fields: Any) -> None:
@@ -86,19 +109,72 @@ def test_of_equal_pods_the_later_started_is_evicted() -> None:
 def test_a_pod_whose_budget_allows_no_disruption_is_spared_first() -> None:
     driver = _driver("2")
     _low(driver, "old")
-    _low(driver, "young", labels={"app": "db"})
-    driver.handle(
-        DisruptionBudgetSeen(
-            PodDisruptionBudget(
-                ObjectMeta(name="db", namespace="default", uid="u"),
-                PodDisruptionBudgetSpec(label_selector({"app": "db"})),
-                PodDisruptionBudgetStatus(0),
-            )
-        )
-    )
+    _low(driver, "young", labels=PROTECTED)
+    _set_budget(driver, 0)
     _gang(driver, 1, 1)
     driver.run(15)
     assert driver.evicted == ["old"]
+
+
+def test_a_budget_without_an_alternative_is_violated_unless_it_is_to_be_respected() -> None:
+    for profile, evicted in ((NAME, ["low"]), (RESPECTFUL, [])):
+        driver = _driver("1", profile=profile)
+        _low(driver, "low", labels=PROTECTED)
+        _set_budget(driver, 0)
+        _gang(driver, 1, 1)
+        driver.run(15)
+        assert driver.evicted == evicted
+
+
+def test_a_group_that_respects_a_budget_says_so_and_preempts_once_the_budget_allows_it() -> None:
+    driver = _driver("2", profile=RESPECTFUL)
+    _low(driver, "low-0", "low-1", labels=PROTECTED)
+    _set_budget(driver, 1)
+    _gang(driver, 2, 2)
+    driver.run(60)
+    assert driver.evicted == []
+    reason = "Preemption would violate a PodDisruptionBudget"
+    assert driver.condition()[2] == f"pod group is unschedulable, {reason}"
+    _set_budget(driver, 2)
+    driver.run(30)
+    assert sorted(driver.evicted) == ["low-0", "low-1"]
+    assert driver.bound() == ["p-0", "p-1"]
+    driver.check_replay()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.booleans(), min_size=1, max_size=5), st.integers(0, 3), st.integers(1, 4), st.data()
+)
+def test_a_group_evicts_no_more_protected_pods_than_a_respected_budget_allows(
+    protected: list[bool], allowed: int, num_members: int, data: st.DataObject
+) -> None:
+    driver = _driver("5", profile=RESPECTFUL)
+    for row, is_protected in enumerate(protected):
+        labels = PROTECTED if is_protected else {}
+        priority = data.draw(st.integers(1, 3))
+        _low(driver, f"low-{row}", labels=labels, priority=priority)
+    _set_budget(driver, allowed)
+    _gang(driver, num_members, num_members)
+    driver.run(30)
+    rows = [int(name.removeprefix("low-")) for name in driver.evicted]
+    assert sum(protected[row] for row in rows) <= allowed
+    num_free = 5 - len(protected)
+    spared = max(sum(protected) - allowed, 0)
+    fits = num_members <= num_free + len(protected) - spared
+    assert bool(driver.bound("p-0")) == fits
+
+
+@pytest.mark.parametrize("point", ["multiPoint", "postFilter"])
+def test_a_profile_without_default_preemption_evicts_for_no_group(point: str) -> None:
+    disabled = {point: {"disabled": [{"name": "DefaultPreemption"}]}}
+    driver = _driver("1", profile={**NAME, "plugins": disabled})
+    _low(driver, "low-0")
+    _gang(driver, 1, 1)
+    driver.run(15)
+    assert driver.evicted == []
+    reason = "default preemption plugin is not registered, workload aware preemption is disabled"
+    assert driver.condition()[2] == f"pod group is unschedulable, {reason}"
 
 
 @pytest.mark.parametrize(("mode", "num_evicted"), [("PodGroup", 3), ("Pod", 1)])

@@ -143,17 +143,17 @@ def _try(
     known = state.cache.pod_groups.group(key)
     domains = _try_domains(state, key, attempts, how)
     shown = _shown(outcome, domains) if domains else DomainTry("", how, outcome)
-    victims: list[PodInfo] | str = []
+    found: list[PodInfo] | Status = []
     if as_group and known is not None and outcome.result is GroupResult.UNSCHEDULABLE:
-        victims = group_preemption.victims_of_group(state, known, attempts)
-    refusal = victims if isinstance(victims, str) else ""
+        found = group_preemption.victims_of_group(state, known, attempts)
+    victims, refusal = ([], found.message) if isinstance(found, Status) else (found, "")
     return GroupTrial(
         attempts,
         held,
         outcome,
         shown if shown.outcome.members else None,
         domains,
-        () if isinstance(victims, str) else tuple(victims),
+        tuple(victims),
         refusal,
     )
 

@@ -173,6 +173,15 @@ class PostFilterPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
+class PodGroupPostFilterPlugin(PostFilterPlugin, Protocol):
+    """A PostFilter plugin that lets a whole pod group evict; the engine chooses the victims."""
+
+    def pod_group_post_filter(self, victims: Sequence[PodInfo], snapshot: Snapshot) -> Status:
+        """Success lets the group evict these pods; with a rejection it evicts none."""
+        ...
+
+
+@runtime_checkable
 class PreScorePlugin(Plugin, Protocol):
     """Runs once per pod with the feasible nodes, before Score."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -25,19 +26,21 @@ from stowage.cli.profiles import make_frameworks
 from tests.stories.gang_driver import make_group, make_member
 from tests.support.builders import ZONE, make_node, make_pod
 from tests.support.clusters import loaded_cluster
+from tests.support.engines import configuration_of
 
 GROUP = "default/g"
 
 
-def with_gates(*gates: str) -> Any:
+def with_gates(*gates: str, profile: Mapping[str, Any] | None = None) -> Any:
     """As `loaded_cluster`, with feature gates."""
 
     def load(*objects: ApiStruct) -> LoadedCluster:
         known = ClusterObjects()
         for obj in objects:
             known.add(obj)
+        written = None if profile is None else configuration_of(profile)
         plugins = discover_plugins(gates=parse_feature_gates(gates))
-        return load_cluster(known, make_frameworks(load_configuration(), plugins))
+        return load_cluster(known, make_frameworks(load_configuration(written), plugins))
 
     return load
 
@@ -192,6 +195,19 @@ def test_workload_aware_preemption_is_by_the_priority_of_the_group() -> None:
     keeps = ask(load(*nodes(2), *low, make_group(min_count=2), *members(2, priority=9)))
     assert keeps.outcome == "Unschedulable"
     assert keeps.preemption == "No preemption victims found for incoming preemptor"
+
+
+def test_a_group_that_may_not_preempt_is_told_why() -> None:
+    gates = ("GenericWorkload=true", "GangScheduling=true", "WorkloadAwarePreemption=true")
+    profile = {
+        "schedulerName": "default-scheduler",
+        "plugins": {"postFilter": {"disabled": [{"name": "DefaultPreemption"}]}},
+    }
+    load = with_gates(*gates, profile=profile)
+    low = make_pod("low", cpu="1", node="n0", priority=1)
+    about = ask(load(*nodes(1), low, make_group(min_count=1, priority=9), *members(1)))
+    assert about.outcome == "Unschedulable"
+    assert about.preemption.startswith("default preemption plugin is not registered")
 
 
 def test_members_are_ordinary_pods_if_the_gate_is_off() -> None:

@@ -5,7 +5,8 @@ WorkloadAwarePreemption. Members then do not preempt for themselves.
 
 All pods that the group may evict are taken out of the cluster, and the group is tried. If it fits,
 the victims are brought back one unit after the other, the most important first, and those stay
-without which the group still fits. The rest is evicted; the group waits for their end.
+without which the group still fits. The rest is evicted, unless a PostFilter plugin rejects that;
+the group waits for their end.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 
 from stowage.api.events import EvictionFinished
 from stowage.api.instructions import POD_GROUP, EmitEvent, EvictPod, PodReference
+from stowage.api.status import Status, unschedulable
 from stowage.engine.binding.state_machine import BindingEvent, advance_binding
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
 from stowage.engine.pod_groups.placements import try_group
@@ -25,6 +27,7 @@ from stowage.engine.scheduling import TieBreaker
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.engine_state import EngineState
 from stowage.engine.state.group_evictions import GroupEviction
+from stowage.framework import Framework
 from stowage.queue.queue_events import FORCE_ACTIVATE
 from stowage.state.pods.pod_groups import KnownGroup
 from stowage.state.pods.pod_info import PodInfo
@@ -32,6 +35,9 @@ from stowage.state.pods.pod_info import PodInfo
 BARRED = "not eligible due to workload aware preemption enabled"
 HAS_CONSTRAINTS = (
     "workload aware preemption is not supported for pod groups with scheduling constraints"
+)
+NOT_REGISTERED = (
+    "default preemption plugin is not registered, workload aware preemption is disabled"
 )
 NEVER = "not eligible due to preemptionPolicy=Never."
 NO_VICTIMS = "No preemption victims found for incoming preemptor"
@@ -59,8 +65,10 @@ def preempt_for_group(
     if known is None:
         return
     found = victims_of_group(state, known, attempts)
-    if isinstance(found, str):
-        outcome.message += f", {found}"
+    if isinstance(found, Status):
+        outcome.message += f", {found.message}"
+        if found.plugin:
+            outcome.rejected_elsewhere |= {found.plugin}
         return
     outcome.result = GroupResult.WAITING_ON_PREEMPTION
     for victim in found:
@@ -69,17 +77,25 @@ def preempt_for_group(
 
 def victims_of_group(
     state: EngineState, known: KnownGroup, attempts: Sequence[Attempt]
-) -> list[PodInfo] | str:
+) -> list[PodInfo] | Status:
     """The pods that the group would evict; the cluster stays as it is.
 
     Returns:
-        Why the group may not preempt, or does not fit even without all that it may evict.
+        Why the group may not preempt, or does not fit even without all that it may evict. The
+        status names the plugin that rejects the victims, if one does.
     """
-    refusal = _refusal(known, attempts)
-    units = [] if refusal else victim_units(state, known.group.priority)
-    if not refusal and not units:
-        refusal = NO_VICTIMS
-    return refusal or _find_victims(state, attempts, units)
+    framework = state.frameworks[attempts[0].info.scheduler_name]
+    refusal = _refusal(framework, known, attempts)
+    if refusal:
+        return unschedulable(refusal)
+    units = victim_units(state, known.group.priority)
+    if not units:
+        return unschedulable(NO_VICTIMS)
+    victims = _find_victims(state, attempts, units)
+    if isinstance(victims, str):
+        return unschedulable(victims)
+    status = framework.run_pod_group_post_filter(victims, state.cache.snapshot())
+    return victims if status.is_success else status
 
 
 def eviction_finished(state: EngineState, event: EvictionFinished, now: float) -> None:
@@ -98,8 +114,10 @@ def eviction_finished(state: EngineState, event: EvictionFinished, now: float) -
         _emit_preempted_event(state, eviction, event.victim)
 
 
-def _refusal(known: KnownGroup, attempts: Sequence[Attempt]) -> str:
+def _refusal(framework: Framework, known: KnownGroup, attempts: Sequence[Attempt]) -> str:
     """Why the group may not preempt; empty if it may."""
+    if not framework.lets_groups_preempt:
+        return NOT_REGISTERED
     if known.group.topology_key:
         return HAS_CONSTRAINTS
     if any(each.info.pod_class.preemption_policy == "Never" for each in attempts):

@@ -68,7 +68,8 @@ class GroupOutcome(msgspec.Struct):
         result: The result.
         message: Why the group is not scheduled; empty if it is.
         members: The members that were tried, in order; after an error the others are missing.
-        rejected_elsewhere: The plugins that rejected members in other placements.
+        rejected_elsewhere: The plugins that rejected members in other placements, or the victims of
+            the group.
         is_placed: Whether the members with a `cycle` are on their nodes in the cache.
     """
 

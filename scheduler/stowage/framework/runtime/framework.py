@@ -40,7 +40,11 @@ from stowage.framework.runtime.gating import Gating
 from stowage.framework.runtime.nominated_filter import overrule_nominated
 from stowage.framework.runtime.nominated_pods import NO_NOMINATIONS, NominatedPods, Nominations
 from stowage.framework.runtime.point_plugins import PointPlugins
-from stowage.framework.runtime.post_filter_run import PostFilterOutcome, run_post_filter_plugins
+from stowage.framework.runtime.post_filter_run import (
+    PostFilterOutcome,
+    run_pod_group_post_filter_plugins,
+    run_post_filter_plugins,
+)
 from stowage.framework.runtime.pre_filter_run import PASSED, run_pre_filter_plugins
 from stowage.framework.runtime.pre_score_run import run_pre_score_plugins
 from stowage.framework.runtime.row_filter import RowFilter
@@ -237,6 +241,17 @@ class Framework:
         """Run PostFilter for a pod without a feasible node."""
         run = self._timed(state, "PostFilter", run_post_filter_plugins)
         return run(self._plugins.post_filter, state, pod, snapshot, diagnosis)
+
+    @property
+    def lets_groups_preempt(self) -> bool:
+        """Whether a pod group may evict as a whole: one of the PostFilter plugins is for groups."""
+        return bool(self._plugins.pod_group_post_filter)
+
+    def run_pod_group_post_filter(self, victims: Sequence[PodInfo], snapshot: Snapshot) -> Status:
+        """Whether a pod group may evict these pods; a rejection names its plugin."""
+        return run_pod_group_post_filter_plugins(
+            self._plugins.pod_group_post_filter, victims, snapshot
+        )
 
     def refuses_like_its_class(self, pod: PodInfo, snapshot: Snapshot) -> bool:
         """Whether the rejection of one pod of a class holds for this pod too.

@@ -8,6 +8,7 @@ from stowage.framework.extension_points import (
     BindPlugin,
     FilterPlugin,
     PermitPlugin,
+    PodGroupPostFilterPlugin,
     PostBindPlugin,
     PostFilterPlugin,
     PreBindPlugin,
@@ -18,6 +19,7 @@ from stowage.framework.extension_points import (
     ScorePlugin,
     StagedPreBindPlugin,
 )
+from stowage.framework.implements import implements
 from stowage.framework.profile.profile import ExtensionPoint, Profile
 
 
@@ -28,6 +30,7 @@ class PointPlugins(NamedTuple):
     pre_filter: tuple[PreFilterPlugin, ...]
     filter: tuple[FilterPlugin, ...]
     post_filter: tuple[PostFilterPlugin, ...]
+    pod_group_post_filter: tuple[PodGroupPostFilterPlugin, ...]
     pre_score: tuple[PreScorePlugin, ...]
     score: tuple[ScorePlugin, ...]
     reserve: tuple[ReservePlugin, ...]
@@ -45,6 +48,11 @@ class PointPlugins(NamedTuple):
             cast("tuple[PreFilterPlugin, ...]", at[ExtensionPoint.PRE_FILTER]),
             cast("tuple[FilterPlugin, ...]", at[ExtensionPoint.FILTER]),
             cast("tuple[PostFilterPlugin, ...]", at[ExtensionPoint.POST_FILTER]),
+            tuple(
+                each
+                for each in at[ExtensionPoint.POST_FILTER]
+                if implements(each, PodGroupPostFilterPlugin)
+            ),
             cast("tuple[PreScorePlugin, ...]", at[ExtensionPoint.PRE_SCORE]),
             cast("tuple[ScorePlugin, ...]", at[ExtensionPoint.SCORE]),
             cast("tuple[ReservePlugin, ...]", at[ExtensionPoint.RESERVE]),

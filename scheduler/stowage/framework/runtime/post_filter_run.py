@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from stowage.api.status import Code, Status
+from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.diagnosis import Diagnosis
-from stowage.framework.extension_points import PostFilterPlugin
+from stowage.framework.extension_points import PodGroupPostFilterPlugin, PostFilterPlugin
 from stowage.framework.failure import failed
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
@@ -56,3 +56,18 @@ def run_post_filter_plugins(
         reasons += status.reasons
         rejector = rejector or plugin.name
     return PostFilterOutcome(Status(Code.UNSCHEDULABLE, tuple(reasons), rejector), nominated)
+
+
+def run_pod_group_post_filter_plugins(
+    plugins: Sequence[PodGroupPostFilterPlugin], victims: Sequence[PodInfo], snapshot: Snapshot
+) -> Status:
+    """Ask all plugins whether a pod group may evict these pods; the first that refuses is named."""
+    for plugin in plugins:
+        try:
+            status = plugin.pod_group_post_filter(victims, snapshot)
+        except Exception as problem:
+            doing = f'running PodGroupPostFilter plugin "{plugin.name}"'
+            return failed(doing, plugin.name, problem).status
+        if not status.is_success:
+            return status.by(plugin.name)
+    return SUCCESS

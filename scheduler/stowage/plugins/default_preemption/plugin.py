@@ -122,6 +122,12 @@ class DefaultPreemption:
         preemption = choose_candidate(search, dry_run)
         return _nominate(state, preemption)
 
+    def pod_group_post_filter(self, victims: Sequence[PodInfo], snapshot: Snapshot) -> Status:
+        """Reject victims of a pod group that violate a budget, if budgets are respected."""
+        if self._args.respects_budgets and is_beyond_budgets(victims, snapshot.budgets):
+            return unschedulable(PROTECTED)
+        return SUCCESS
+
     def _take_review(self, state: CycleState, snapshot: Snapshot, review: VictimReview) -> Outcome:
         """Nominate from the candidates that the extenders left; clear the nomination if none.
 
