@@ -27,7 +27,8 @@ from stowage.framework import (
 )
 from stowage.plugins.dynamic_resources import DynamicResources
 from stowage.plugins.dynamic_resources.plugin import variant_at
-from stowage.plugins.dynamic_resources.pod_devices import SPECIAL_CLAIM, PodDevices
+from stowage.plugins.dynamic_resources.pod_claims import SPECIAL_CLAIM
+from stowage.plugins.dynamic_resources.pod_devices import PodDevices
 from stowage.state import PodInfo, Snapshot
 from stowage.state.devices.devices import ClaimAllocation
 from tests.conformance.claim_api import ClaimApi, claim_record

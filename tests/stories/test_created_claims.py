@@ -14,7 +14,7 @@ from stowage.api.events import (
 from stowage.api.instructions import BindClaims, DeleteClaim, Instruction
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.values import claim_writes
-from tests.stories.claim_driver import ClaimDriver, bound_to, writes_in
+from tests.stories.claim_driver import ClaimDriver, bound_to, failures, writes_in
 from tests.support.device_builders import with_version
 from tests.support.engines import of_type
 
@@ -199,3 +199,23 @@ def test_a_pod_that_is_tried_again_gets_other_devices_while_its_first_claim_exis
     driver.fail()
     driver.now += 10.0
     assert writes_in(driver.schedule()).node_name == "n1"
+
+
+@pytest.mark.parametrize("is_created", [True, False])
+def test_a_pod_that_comes_back_waits_until_the_writes_for_it_have_ended(is_created: bool) -> None:
+    """Else the devices of its first attempt would be free while its claim is being created."""
+    driver = CreatedClaimDriver()
+    driver.handle(PendingPodGone("default", "p", "uid-p"))
+    (text,) = failures(driver.schedule_pod("p", requests=WHOLE_NODE))
+    assert "is in the process of being created" in text
+    assert driver.nodes_for_others() == ["n1"]
+    if is_created:
+        (deletion,) = of_type(DeleteClaim, driver.report("the pod is gone"))
+        assert driver.holds()
+        driver.handle(ClaimDeletionFinished(deletion.claim))
+    else:
+        driver.handle(ClaimsWritten("uid-p", driver.writes.number, (), None, "the pod is gone"))
+    assert driver.in_flight == {"uid-q/<extended-resources>"}
+    driver.now += 10.0
+    assert [each.node_name for each in of_type(BindClaims, driver.schedule())] == ["n0"]
+    driver.check_replay()

@@ -17,7 +17,8 @@ from stowage.framework import CycleState
 from stowage.plugins.dynamic_resources import DynamicResources
 from stowage.plugins.dynamic_resources.answers import FITS
 from stowage.plugins.dynamic_resources.plugin import variant_at
-from stowage.plugins.dynamic_resources.pod_devices import SPECIAL_CLAIM, PodDevices, Variant
+from stowage.plugins.dynamic_resources.pod_claims import SPECIAL_CLAIM
+from stowage.plugins.dynamic_resources.pod_devices import PodDevices, Variant
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 

@@ -46,12 +46,19 @@ from stowage.plugins.dynamic_resources.answers import (
 )
 from stowage.plugins.dynamic_resources.args import DynamicResourcesArgs, check_limits
 from stowage.plugins.dynamic_resources.companions import are_in_flight, with_companions
-from stowage.plugins.dynamic_resources.pod_claims import ClaimProblem, pod_claims
-from stowage.plugins.dynamic_resources.pod_devices import SPECIAL_CLAIM, PodDevices, Variant
+from stowage.plugins.dynamic_resources.pod_claims import (
+    SPECIAL_CLAIM,
+    ClaimProblem,
+    check_no_creation,
+    check_requests,
+    pod_claims,
+    special_claim_uid,
+)
+from stowage.plugins.dynamic_resources.pod_devices import PodDevices, Variant
 from stowage.plugins.dynamic_resources.releases import Releases
 from stowage.plugins.dynamic_resources.templates import Templates
 from stowage.state.devices.devices import ClaimAllocation, Devices
-from stowage.state.devices.features import DeviceFeatures, device_features
+from stowage.state.devices.features import device_features
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 
@@ -118,12 +125,14 @@ class DynamicResources:
             found.extended = node_filter.extended_resources(pod)
             found.stale = devices.special_claim(pod.uid, pod.name)
         try:
+            if found.extended:
+                check_no_creation(pod, devices)
             companions = state.get(CompanionClaims)
             found.claims = pod_claims(pod, devices)
             if companions is not None:
                 found.claims, found.shared = with_companions(found.claims, companions)
             for claim in found.unallocated:
-                _check_requests(claim, devices, self._features)
+                check_requests(claim, devices, self._features)
         except ClaimProblem as problem:
             return PreFilterResult(unresolvable(str(problem)))
         if not found.claims and not found.extended:
@@ -370,7 +379,7 @@ class DynamicResources:
         parts = zip(claims, variant.template.claims, solution.taken, solution.chosen, strict=True)
         for claim, requests, taken, chosen in parts:
             if claim is None:
-                uid = version = f"{pod.uid}/{SPECIAL_CLAIM}"
+                uid = version = special_claim_uid(pod)
                 key = f"{pod.namespace}/{SPECIAL_CLAIM}"
             else:
                 uid, key = claim.metadata.uid, claim.metadata.namespaced_name
@@ -436,33 +445,3 @@ def _score_of_allocated(claim: ResourceClaim) -> int:
                 score += MAX_ALTERNATIVES - index
                 break
     return score
-
-
-def _check_requests(claim: ResourceClaim, devices: Devices, features: DeviceFeatures) -> None:
-    """Check that a claim that is to be allocated is not in flight and its classes exist.
-
-    Raises:
-        ClaimProblem: It is in flight, a class does not exist, or it has alternatives while they
-            are switched off.
-        ValueError: A request is of an unknown kind.
-    """
-    key = claim.metadata.namespaced_name
-    if claim.metadata.uid in devices.in_flight:
-        raise ClaimProblem(f"resource claim {key} is in the process of being allocated")
-    for request in claim.spec.devices.requests:
-        if request.exactly is not None:
-            _check_class(request.name, request.exactly.device_class_name, devices)
-        elif not request.first_available:
-            raise ValueError(f"resource claim {key}, request {request.name}: unknown request type")
-        elif not features.prioritized_list:
-            text = "has subrequests, but the DRAPrioritizedList feature is disabled"
-            raise ClaimProblem(f"resource claim {key}, request {request.name}: {text}")
-        for each in request.first_available:
-            _check_class(f"{request.name}/{each.name}", each.device_class_name, devices)
-
-
-def _check_class(request: str, class_name: str, devices: Devices) -> None:
-    if not class_name:
-        raise ValueError(f"request {request}: unsupported request type")
-    if devices.classes.get(class_name) is None:
-        raise ClaimProblem(f"request {request}: device class {class_name} does not exist")

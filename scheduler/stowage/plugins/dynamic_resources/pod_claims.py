@@ -8,7 +8,11 @@ from stowage.api.objects.device import ResourceClaim
 from stowage.api.objects.meta import controller_of
 from stowage.api.objects.pod import PodResourceClaim
 from stowage.state.devices.devices import Devices
+from stowage.state.devices.features import DeviceFeatures
 from stowage.state.pods.pod_info import PodInfo
+
+#: The name of the claim for extended resources in texts, as long as it does not exist.
+SPECIAL_CLAIM = "<extended-resources>"
 
 
 class ClaimProblem(ValueError):  # noqa: N818 - it names the finding
@@ -55,6 +59,55 @@ def claim_name(pod: PodInfo, entry: PodResourceClaim) -> str | None:
         if status.name == entry.name:
             return status.resource_claim_name
     raise ClaimProblem(f'pod "{pod.key}": ResourceClaim not created yet')
+
+
+def special_claim_uid(pod: PodInfo) -> str:
+    """The UID under which the claim for extended resources is in flight until it exists."""
+    return f"{pod.uid}/{SPECIAL_CLAIM}"
+
+
+def check_no_creation(pod: PodInfo, devices: Devices) -> None:
+    """Check that an earlier attempt of the pod is not about to create a claim.
+
+    A second allocation under the same UID would free the devices of the first one, whose claim may
+    come to exist all the same.
+
+    Raises:
+        ClaimProblem: One is in flight.
+    """
+    if special_claim_uid(pod) in devices.in_flight:
+        text = "resource claim for extended resources is in the process of being created"
+        raise ClaimProblem(text)
+
+
+def check_requests(claim: ResourceClaim, devices: Devices, features: DeviceFeatures) -> None:
+    """Check that a claim that is to be allocated is not in flight and its classes exist.
+
+    Raises:
+        ClaimProblem: It is in flight, a class does not exist, or it has alternatives while they
+            are switched off.
+        ValueError: A request is of an unknown kind.
+    """
+    key = claim.metadata.namespaced_name
+    if claim.metadata.uid in devices.in_flight:
+        raise ClaimProblem(f"resource claim {key} is in the process of being allocated")
+    for request in claim.spec.devices.requests:
+        if request.exactly is not None:
+            _check_class(request.name, request.exactly.device_class_name, devices)
+        elif not request.first_available:
+            raise ValueError(f"resource claim {key}, request {request.name}: unknown request type")
+        elif not features.prioritized_list:
+            text = "has subrequests, but the DRAPrioritizedList feature is disabled"
+            raise ClaimProblem(f"resource claim {key}, request {request.name}: {text}")
+        for each in request.first_available:
+            _check_class(f"{request.name}/{each.name}", each.device_class_name, devices)
+
+
+def _check_class(request: str, class_name: str, devices: Devices) -> None:
+    if not class_name:
+        raise ValueError(f"request {request}: unsupported request type")
+    if devices.classes.get(class_name) is None:
+        raise ClaimProblem(f"request {request}: device class {class_name} does not exist")
 
 
 def _is_owner(pod: PodInfo, claim: ResourceClaim) -> bool:

@@ -14,9 +14,6 @@ from stowage.plugins.dynamic_resources.extended import ExtendedRequests
 from stowage.plugins.dynamic_resources.templates import Template
 from stowage.state.devices.devices import ClaimAllocation
 
-#: The name of the claim for extended resources in texts, as long as it does not exist.
-SPECIAL_CLAIM = "<extended-resources>"
-
 
 class Variant(msgspec.Struct, frozen=True, eq=False):
     """What is to be allocated on nodes that provide the same extended resources themselves.
