@@ -8,7 +8,7 @@ from stowage.api.events import ClaimsWritten, PendingPodGone, PendingPodSeen, Po
 from stowage.api.instructions import BindClaims, Instruction
 from stowage.api.objects.device import ResourceClaim
 from stowage.api.objects.pod import PodSchedulingGroup
-from stowage.api.values.claim_writes import with_finalizer, with_reservation
+from stowage.api.values.claim_writes import deallocated, with_finalizer, with_reservation
 from tests.stories.claim_driver import WRITTEN_AT, ClaimDriver, bound_to, failures
 from tests.stories.gang_driver import make_group
 from tests.support.device_builders import make_claim, pod_with_claims, request, with_version
@@ -76,25 +76,48 @@ def test_members_with_claims_of_their_own_share_one_more() -> None:
     assert driver.in_flight == {"uid-c", "uid-own0"}
 
 
+def pools_for_others(driver: ClaimDriver) -> list[str]:
+    """The pools of the devices that two further pods get, each of them all devices of a node."""
+    driver.show(make_claim("d", request("r", count=2)), make_claim("e", request("r", count=2)))
+    answers = [driver.schedule_pod("q", "d"), driver.schedule_pod("r", "e")]
+    return [
+        result.pool
+        for answer in answers
+        for each in of_type(BindClaims, answer)
+        for claim in each.claims
+        if claim.allocation is not None
+        for result in claim.allocation.devices.results
+    ]
+
+
 def test_the_devices_stay_in_flight_while_a_companion_writes_them() -> None:
     driver, answer = shared_by(2)
     first, second = of_type(BindClaims, answer)
     driver.handle(PendingPodGone("default", first.pod.name, first.pod.uid))
     driver.handle(ClaimsWritten(first.pod.uid, first.number, error="the pod is gone"))
     assert driver.in_flight == {"uid-c"}
-    driver.handle(PendingPodSeen(pod_with_claims("q", "d")))
-    driver.show(make_claim("d", request("r", count=2)), make_claim("e", request("r", count=2)))
-    driver.handle(PendingPodSeen(pod_with_claims("r", "e")))
-    taken = [
-        result.pool
-        for each in of_type(BindClaims, driver.schedule())
-        for claim in each.claims
-        if claim.allocation is not None
-        for result in claim.allocation.devices.results
-    ]
-    assert taken == ["n1", "n1"]
+    assert pools_for_others(driver) == ["n1", "n1"]
     assert bound_to(driver.handle(written_by_server({}, second))) == ["n0"]
     driver.engine.validate()
+
+
+def test_a_claim_that_is_taken_back_before_a_companion_has_reserved_it_keeps_its_devices() -> None:
+    """The first member has written it and is gone; the second one writes the allocation again."""
+    driver, answer = shared_by(2)
+    first, second = of_type(BindClaims, answer)
+    known: dict[str, ResourceClaim] = {}
+    driver.handle(written_by_server(known, first))
+    driver.handle(PendingPodGone("default", first.pod.name, first.pod.uid))
+    known["c"] = with_version(deallocated(known["c"]), "7")
+    driver.show(known["c"])
+    assert driver.in_flight == {"uid-c"}
+    assert pools_for_others(driver) == ["n1", "n1"]
+    assert bound_to(driver.handle(written_by_server(known, second))) == ["n0"]
+    driver.show(known["c"])
+    assert "uid-c" not in driver.in_flight
+    assert set(driver.engine.state.cache.snapshot().devices.allocated.whole.values()) == {1}
+    driver.engine.validate()
+    driver.check_replay()
 
 
 def test_devices_are_free_when_no_member_can_use_them() -> None:

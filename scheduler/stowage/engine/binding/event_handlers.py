@@ -75,7 +75,9 @@ def claims_written(state: EngineState, event: ClaimsWritten, now: float) -> None
     cycle = abandoned or state.bindings.get(event.uid)
     if cycle is None or cycle.claims_number != event.number:
         return
-    state.cache.end_allocations([claim.metadata.uid for claim in event.claims])
+    written = [claim.metadata.uid for claim in event.claims]
+    # Companions that share a claim still hold its devices until they have reserved it, too.
+    state.cache.give_up_allocations(written, event.uid)
     if event.extended is not None:
         hold_created_claim(state, cycle, event.extended)
     if abandoned is None:
