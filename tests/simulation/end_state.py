@@ -63,8 +63,12 @@ _DEVICE_KINDS: tuple[tuple[type[DeviceObject], str], ...] = (
     (ResourceClaim, DEVICE_CLAIMS),
 )
 
-MAX_EVENTS_OF_A_KIND = 25
-"""Limit of Events of one process with one reason about one pod."""
+MAX_EVENTS_OF_A_KIND = 50
+"""Limit of Events of one process with one reason about one pod.
+
+A pod that waits for devices is tried more than once a second: whenever a claim changes, if nothing
+else is active, because the queue then takes pods out of their backoff.
+"""
 
 
 def is_ours(pod: Pod, scheduler_names: Collection[str]) -> bool:

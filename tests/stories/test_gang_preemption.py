@@ -97,6 +97,20 @@ def test_a_gang_whose_group_is_deleted_gives_back_the_room_that_evictions_made()
     driver.check_replay()
 
 
+def test_pods_that_counted_on_a_nomination_are_tried_when_an_attempt_of_its_gang_clears_it() -> (
+    None
+):
+    """No event shows it: the nomination was not shown, and another scheduler filled the room."""
+    driver = _nominated_gang()
+    driver.show(make_pod("heir", cpu="1", priority=100))
+    driver.schedule(1)
+    assert driver.bound() == []
+    driver.show(make_pod("squatter", cpu="1", node="a", priority=100))
+    driver.run(15)
+    assert driver.bound() == ["heir", "squatter"]
+    driver.check_replay()
+
+
 def test_a_nomination_that_is_shown_after_its_gang_became_too_small_is_given_back() -> None:
     """As a standby sees it: the leader's nomination arrives after the change of the group."""
     driver = GangDriver()

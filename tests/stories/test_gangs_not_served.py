@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.events import BindFailed, NodeSeen, PodGroupSeen, PodGroupsServed
@@ -106,6 +107,26 @@ def test_a_pod_that_must_wait_for_its_group_now_gives_back_the_room_that_it_got(
     driver.show(make_pod("heir", cpu="1"))
     driver.run()
     assert driver.bound() == ["heir"]
+    driver.check_replay()
+
+
+@SOURCES
+def test_a_preemptor_keeps_its_room_while_its_victim_is_being_evicted(source: str) -> None:
+    """Its own gate holds it then, which is not the hold of a group."""
+    driver = _driver(cpu="1")
+    driver.evict = lambda _eviction: None
+    driver.handle(PodGroupsServed(source, is_served=False))
+    driver.show(make_pod("low", cpu="1", node="a", priority=1))
+    preemptor = _pod("p", source, priority=100)
+    driver.show(preemptor)
+    driver.schedule(1)
+    status = replace(preemptor.status, nominated_node_name="a")
+    driver.show(replace(preemptor, status=status))
+    assert driver.take(ClearNomination) == []
+    driver.delete("low")
+    driver.show(make_pod("heir", cpu="1", priority=1))
+    driver.run(15)
+    assert driver.bound() == ["p"]
     driver.check_replay()
 
 

@@ -20,24 +20,32 @@ def release_nomination(state: EngineState, info: PodInfo, node_name: str, now: f
 def release_unseen_nomination(
     state: EngineState, info: PodInfo, node_name: str, now: float
 ) -> None:
-    """`release_nomination` of a waiting pod whose nomination ended here; the pod itself stays.
+    """`release_nomination` of a waiting pod whose nomination ended here; it and its group stay.
 
     If the watch has shown the nomination, it will show its end too, and that releases it. Two
     patches of a nomination that it has not shown may arrive as one change, or as none.
     """
     if info.nominated_node_name == node_name:
         return
-    _retry_others(state, info, node_name, now, staying=info.uid)
+    _retry_others(state, info, node_name, now, stays=True)
 
 
 def _retry_others(
-    state: EngineState, info: PodInfo, node_name: str, now: float, staying: str = ""
+    state: EngineState, info: PodInfo, node_name: str, now: float, *, stays: bool = False
 ) -> None:
     gone, priority = info.on_node(node_name), info.priority
+
+    def is_retried(pod: PodInfo) -> bool:
+        if pod.priority > priority:
+            return False
+        return not (
+            stays and (pod.uid == info.uid or (pod.group and pod.group_key == info.group_key))
+        )
+
     state.queue.move_on_event(
         ASSIGNED_POD_DELETE,
         gone,
         None,
         now,
-        lambda pod: pod.priority <= priority and pod.uid != staying,
+        is_retried,
     )

@@ -69,7 +69,7 @@ def handle_scheduling_failure(
         node_name = state.statuses.nomination(info.uid)
     state.queue.nominator.nominate(info, node_name)
     if nominated_before is not None:
-        if nominated_before != node_name and not info.group:
+        if nominated_before != node_name:
             release_unseen_nomination(state, info, nominated_before, now)
         # The nomination is at the API server or on its way, even if the watch has not shown it.
         info = replace(info, nominated_node_name=nominated_before)

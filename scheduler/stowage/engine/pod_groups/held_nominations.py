@@ -23,7 +23,7 @@ def clear_nominations_if_held(state: EngineState, key: str, now: float) -> None:
 
 
 def _is_held(state: EngineState, info: PodInfo) -> bool:
-    return not state.frameworks[info.scheduler_name].run_pre_enqueue(info).is_success
+    return state.frameworks[info.scheduler_name].gating.holds(info)
 
 
 def _clear(state: EngineState, info: PodInfo, node_name: str, now: float) -> None:

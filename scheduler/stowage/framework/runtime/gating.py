@@ -28,6 +28,9 @@ class Gating:
         self._plugins_per_pod = tuple(
             each for each in self._plugins if not each.traits.pre_enqueue_per_class
         )
+        self._plugins_that_hold = tuple(
+            each for each in self._plugins if not implements(each, PreemptionGate)
+        )
         self._has_gates_per_pod = not all(
             implements(each, PreemptionGate) for each in self._plugins_per_pod
         )
@@ -37,6 +40,10 @@ class Gating:
     def run(self, pod: PodInfo) -> Status:
         """Whether the pod may enter the queue; a rejection names its plugin."""
         return run_pre_enqueue_plugins(self._plugins, pod)
+
+    def holds(self, pod: PodInfo) -> bool:
+        """Whether the pod may not enter the queue even when its victims are gone."""
+        return not run_pre_enqueue_plugins(self._plugins_that_hold, pod).is_success
 
     def run_again(self, pod: PodInfo) -> Status:
         """`run` for a pod after another pod of its class was just accepted."""
