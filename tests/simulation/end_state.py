@@ -43,7 +43,7 @@ from tests.simulation.feasible_nodes import (
 )
 from tests.simulation.fresh_engine import FreshEngine, for_fresh_engine, stored_pod
 from tests.simulation.gang_audit import group_differences, group_events
-from tests.simulation.gang_objects import group_of, is_held
+from tests.simulation.gang_objects import group_of, is_held, members_of
 from tests.simulation.known_objects import object_differences
 from tests.simulation.server import (
     BUDGETS,
@@ -62,6 +62,9 @@ _DEVICE_KINDS: tuple[tuple[type[DeviceObject], str], ...] = (
     (ResourceSlice, SLICES),
     (ResourceClaim, DEVICE_CLAIMS),
 )
+
+_COMPANIONS_DO_NOT_FIT = "pod group is unschedulable, waiting for minCount pods"
+"""What a member is told that fits, in an attempt in which too few others fit."""
 
 MAX_EVENTS_OF_A_KIND = 50
 """Limit of Events of one process with one reason about one pod.
@@ -252,11 +255,31 @@ def _overlooked_pods(
             victim, preemptor = instruction.victim, instruction.preemptor
             if victim.uid in holding:
                 continue  # it takes no room from a preemptor of higher priority
-            if _may_fail_by_extenders(server, extenders, preemptor, victim) or _depends_on_a_tie(
-                server, extenders, seen, len(waiting), preemptor
+            if (
+                _may_fail_by_extenders(server, extenders, preemptor, victim)
+                or _followed_a_companion(server, preemptor)
+                or _depends_on_a_tie(server, extenders, seen, len(waiting), preemptor)
             ):
                 continue
             yield f"pod {preemptor.key} is pending and could take the place of {victim.key}"
+
+
+def _followed_a_companion(server: ModelServer, preemptor: PodReference) -> bool:
+    """Whether a companion fitted in the last attempt, where the preemptor could not follow it.
+
+    Members that share a claim go where the first one of them has room. Once another pod has taken
+    that room, the first member would evict somewhere else, where all may fit; but a pod that comes
+    to a node moves no waiting pod, in kube-scheduler either.
+    """
+    pod = stored_pod(server, preemptor.namespace, preemptor.name)
+    group = group_of(pod)
+    if group is None or "resourceClaims" not in pod["spec"]:
+        return False
+    return any(
+        condition.get("message", "").startswith(_COMPANIONS_DO_NOT_FIT)
+        for member in members_of(server, *group)
+        for condition in member["status"].get("conditions", ())
+    )
 
 
 def _depends_on_a_tie(
