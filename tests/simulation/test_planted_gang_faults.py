@@ -30,9 +30,9 @@ def _overlooks_some_groups(usual: Any) -> Any:
 def _forgets_one(usual: Any) -> Any:
     """A take-back that leaves the first member on its node."""
 
-    def take_back(state: Any, outcome: Any) -> None:
+    def take_back(state: Any, outcome: Any) -> Any:
         outcome.members = outcome.members[1:]
-        usual(state, outcome)
+        return usual(state, outcome)
 
     return take_back
 

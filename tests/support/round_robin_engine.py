@@ -27,6 +27,7 @@ from stowage.api.instructions import (
     PodReference,
 )
 from stowage.engine import Engine
+from stowage.engine.interruptible import Interruptible
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -95,6 +96,12 @@ class RoundRobinEngine(Engine):
             if is_over():
                 break
         return instructions
+
+    def scheduling_steps(
+        self, now: float, budget: int, is_over: Callable[[], bool] = lambda: False
+    ) -> Interruptible[list[Instruction]]:
+        yield from ()
+        return self.schedule(now, budget, is_over)
 
     def _place(self, pod: PodReference) -> list[Instruction]:
         node = next(iter(self.nodes))

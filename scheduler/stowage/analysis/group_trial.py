@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from stowage.analysis.explained_decision import Circumstances, explain_decision
 from stowage.analysis.explanation import SchedulingExplanation
 from stowage.api.status import Status
+from stowage.engine.interruptible import finish
 from stowage.engine.pod_groups import group_preemption
 from stowage.engine.pod_groups.members import several_schedulers
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
@@ -94,7 +95,7 @@ def decision_in_try(
     beside = GroupOutcome(GroupResult.UNSCHEDULABLE, "", before)
     info = next(each.info for each in trial.attempts if each.info.uid == uid)
     with _left_as_it_was(state, trial.attempts):
-        place_again(state, beside)
+        finish(place_again(state, beside))
         framework = state.frameworks[info.scheduler_name]
         circumstances = replace(
             Circumstances.of(state, framework),
@@ -102,7 +103,7 @@ def decision_in_try(
             barred=shown.how.barred,
         )
         decision = explain_decision(framework, state.cache.snapshot(), info, circumstances)
-        take_back(state, beside)
+        finish(take_back(state, beside))
     return decision
 
 
@@ -138,14 +139,14 @@ def _try(
 ) -> GroupTrial:
     as_group = group_preemption.preempts_as_group(state)
     how = Try(barred=group_preemption.BARRED if as_group else "")
-    outcome = try_group(state, attempts, how)
-    take_back(state, outcome)
+    outcome = finish(try_group(state, attempts, how))
+    finish(take_back(state, outcome))
     known = state.cache.pod_groups.group(key)
     domains = _try_domains(state, key, attempts, how)
     shown = _shown(outcome, domains) if domains else DomainTry("", how, outcome)
     found: list[PodInfo] | Status = []
     if as_group and known is not None and outcome.result is GroupResult.UNSCHEDULABLE:
-        found = group_preemption.victims_of_group(state, known, attempts)
+        found = finish(group_preemption.victims_of_group(state, known, attempts))
     victims, refusal = ([], found.message) if isinstance(found, Status) else (found, "")
     return GroupTrial(
         attempts,
@@ -171,8 +172,8 @@ def _try_domains(
     tries = []
     for value, node_names in domains.items():
         limited = replace(how, node_names=node_names, barred=how.barred or BARRED)
-        outcome = try_members(state, attempts, limited)
-        take_back(state, outcome)
+        outcome = finish(try_members(state, attempts, limited))
+        finish(take_back(state, outcome))
         tries.append(DomainTry(value, limited, outcome))
     return tuple(tries)
 

@@ -25,6 +25,7 @@ from stowage.engine.binding.created_claims import claim_deletion_finished
 from stowage.engine.binding.steps import run_pre_bind
 from stowage.engine.dump import dump_state
 from stowage.engine.extenders.consulting import extenders_answered, victims_reviewed
+from stowage.engine.interruptible import Interruptible, finish
 from stowage.engine.invariants import invariant_steps
 from stowage.engine.journal import CallRecorder, HandleCall, ScheduleCall
 from stowage.engine.pod_groups.group_preemption import eviction_finished
@@ -89,7 +90,8 @@ class Engine:
 
     The caller passes the time (seconds of one monotonic clock), carries out the instructions, and
     reports their outcomes as events. Only `handle` and `schedule` change the state, so it is
-    consistent between two calls.
+    consistent between two calls. A pod group may take `schedule` seconds; `scheduling_steps` does
+    the same in short steps, between which the state is not consistent.
 
     Args:
         frameworks: One per profile, by scheduler name.
@@ -104,7 +106,10 @@ class Engine:
     Attributes:
         state: What the engine knows; tests read it.
         journal: The journal, if there is one.
+        is_scheduling: Whether `scheduling_steps` has begun and has not ended.
     """
+
+    is_scheduling = False
 
     def __init__(
         self,
@@ -148,6 +153,7 @@ class Engine:
         may end early: each event is taken from it when the one before has been handled.
         """
         handled: list[Event] = []
+        self._refuse_if_scheduling()
         self.state.wall_clock.clear()
         self._advance_time(now)
         for event in arrived:
@@ -169,13 +175,29 @@ class Engine:
             budget: The greatest number of pods.
             is_over: Asked after each pod; whether to attempt no further one.
         """
+        return finish(self.scheduling_steps(now, budget, is_over))
+
+    def scheduling_steps(
+        self, now: float, budget: int, is_over: Callable[[], bool] = lambda: False
+    ) -> Interruptible[list[Instruction]]:
+        """`schedule` in short steps: one for each member of a pod group, and for each other pod.
+
+        All see the cluster as it is at the begin. `handle` and `schedule` must not be called until
+        the last step; if that is never taken, nothing has been decided, and the engine is of no
+        more use.
+
+        Raises:
+            RuntimeError: An earlier call has not ended.
+        """
+        self._refuse_if_scheduling()
+        self.is_scheduling = True
         self.state.ties.clear()
         self.state.limits.clear()
         self.state.wall_clock.clear()
         self._advance_time(now)
         report_gated_pods(self.state)
         for number in range(1, budget + 1):
-            if not schedule_one(self.state, now):
+            if not (yield from schedule_one(self.state, now)):
                 break
             if is_over():
                 budget = number  # so that a replay attempts as many
@@ -186,6 +208,7 @@ class Engine:
             readings = tuple(self.state.wall_clock.readings)
             limits = tuple(self.state.limits.passed)
             self.journal.record(ScheduleCall(now, budget, choices, tuple(answer), readings, limits))
+        self.is_scheduling = False
         return answer
 
     def repeat_time_limits(self, passed: Sequence[int]) -> None:
@@ -336,6 +359,10 @@ class Engine:
             duration_s = timings.timer() - started
             for each in cluster_events:
                 timings.observer.observe_event(event_label(each), duration_s)
+
+    def _refuse_if_scheduling(self) -> None:
+        if self.is_scheduling:
+            raise RuntimeError("the engine was called before the last of its scheduling steps")
 
     def _advance_time(self, now: float) -> None:
         self.state.queue.flush(now)

@@ -27,6 +27,7 @@ to the shell (pre-bind, write volumes, bind) is answered by an event.
 from __future__ import annotations
 
 from stowage.engine.binding.state_machine import binding_cycle
+from stowage.engine.interruptible import Interruptible
 from stowage.engine.pod_groups.group_cycle import is_scheduled_as_group, schedule_pod_group
 from stowage.engine.scheduling_cycle import scheduling_cycle, skip_pod_schedule
 from stowage.engine.state.attempt import Attempt
@@ -36,14 +37,14 @@ SLOW_CYCLE_S = 0.1
 """A slower cycle is reported with its steps; upstream: ``utiltrace`` in ``schedulePod``."""
 
 
-def schedule_one(state: EngineState, now: float) -> bool:
+def schedule_one(state: EngineState, now: float) -> Interruptible[bool]:
     """Attempt the next pod; False if no pod is ready. ``ScheduleOne`` of v1.36."""
     # 1. Take the next pod.
     attempt = next_pod(state, now)
     if attempt is None:
         return False
     if attempt.info.group and is_scheduled_as_group(state, attempt):
-        schedule_pod_group(state, attempt, now)
+        yield from schedule_pod_group(state, attempt, now)
         return True
     # 2. Skip it if it needs no node.
     if skip_pod_schedule(state, attempt.info):
@@ -52,7 +53,7 @@ def schedule_one(state: EngineState, now: float) -> bool:
     cycle = scheduling_cycle(state, attempt, now)
     # 4. Bind it; all waiting is left to the state machine of the binding cycle.
     if cycle is not None:
-        binding_cycle(state, cycle, now)
+        yield from binding_cycle(state, cycle, now)
     return True
 
 

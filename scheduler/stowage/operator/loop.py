@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from stowage.api.instructions import Instruction
 from stowage.engine import Engine
 from stowage.operator.dispatcher import Dispatcher
 from stowage.operator.inbox import Inbox
@@ -26,13 +27,16 @@ CONFIRMATION_S = 0.05
 Each decision is made after all events that have arrived.
 """
 
+INSTRUCTIONS_PER_STEP = 16
+"""A pod group may bring 10,000 at once; dispatching one takes some 0.02 ms, with its log line."""
+
 
 class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of the scheduling loop.
 
     Attributes:
         slice_s: Time for scheduling before the loop yields to I/O. Handling events that takes
-            longer is a turn of its own.
+            longer is a turn of its own, and the attempt of a pod group goes on in the next turn.
         events_slice_s: Time for handling events before the loop yields to I/O.
         pods_per_call: Maximum number of pods per call of the engine.
         max_unfinished_bindings: Scheduling pauses while this many bindings are unfinished, so that
@@ -74,6 +78,7 @@ class SchedulingLoop:
         self._options = options
         self._is_stopping = False
         self._owes_scheduling = False
+        self._unfinished: Iterator[None] | None = None
 
     async def run(self) -> None:
         """Run until `stop`."""
@@ -87,8 +92,7 @@ class SchedulingLoop:
                 if now - turned_at < RUSH_S:
                     await asyncio.sleep(GATHER_S)
                 turned_at = now
-        # The confirmations that waited: their pods' Events are written before the process ends.
-        self._handle_events(lambda: False)
+        await self._finish()
 
     async def _wait(self) -> None:
         """Wait for an event or the engine's next deadline.
@@ -107,27 +111,69 @@ class SchedulingLoop:
         self._is_stopping = True
         self._inbox.wake()
 
+    async def _finish(self) -> None:
+        """Carry out what has been decided, and handle the confirmations that waited.
+
+        So their pods' Events are written before the process ends. The attempt of a pod group that
+        has not ended is dropped: nothing of it has left the engine.
+        """
+        if self._engine.is_scheduling:
+            return
+        for _ in self._unfinished or ():
+            await asyncio.sleep(0)
+        for _ in self._handle_events(lambda: False):
+            pass
+
     def turn(self) -> bool:
         """Handle events and schedule for one slice; returns whether more work is waiting.
 
-        If the events took long, I/O comes first, and the next turn only schedules.
+        If the events took long, I/O comes first, and the next turn only schedules. What the slice
+        before left unfinished comes first: events wait for it.
         """
+        is_over = self._ends_after(self._options.slice_s)
+        if not self._go_on(is_over):
+            return True
         if not self._owes_scheduling:
-            is_slice_over = self._ends_after(self._options.slice_s)
-            self._handle_events(self._ends_after(self._options.events_slice_s))
-            if is_slice_over():
+            events = self._handle_events(self._ends_after(self._options.events_slice_s))
+            if not self._start(events, is_over) or is_over():
                 self._owes_scheduling = True
                 return True
         self._owes_scheduling = False
         is_unfinished = self._can_schedule() and self._schedule()
         return len(self._inbox) > 0 or is_unfinished
 
-    def _handle_events(self, is_over: Callable[[], bool]) -> None:
+    def _start(self, work: Iterator[None], is_over: Callable[[], bool]) -> bool:
+        """Begin work in steps; returns whether it has ended before the time was over."""
+        self._unfinished = work
+        return self._go_on(is_over)
+
+    def _go_on(self, is_over: Callable[[], bool]) -> bool:
+        """Take steps of the work that is unfinished; returns whether none is left."""
+        if self._unfinished is not None:
+            for _ in self._unfinished:
+                if is_over():
+                    return False
+            self._unfinished = None
+        return True
+
+    def _handle_events(self, is_over: Callable[[], bool]) -> Iterator[None]:
         """Handle the events that are here, or as many of them as there is time for."""
         now = self._monotonic()
         if len(self._inbox) > 0 or self._is_due(now):
             events = self._inbox.take(MAX_EVENTS_AT_ONCE, is_over)
-            self._dispatcher.dispatch(self._engine.handle(events, now))
+            yield from self._dispatch(self._engine.handle(events, now))
+
+    def _attempt_pods(self, is_over: Callable[[], bool]) -> Iterator[None]:
+        """Call the engine once to schedule; it sees no event until its last step."""
+        now, budget = self._monotonic(), self._options.pods_per_call
+        instructions = yield from self._engine.scheduling_steps(now, budget, is_over)
+        yield from self._dispatch(instructions)
+
+    def _dispatch(self, instructions: Sequence[Instruction]) -> Iterator[None]:
+        for first in range(0, len(instructions), INSTRUCTIONS_PER_STEP):
+            if first > 0:
+                yield
+            self._dispatcher.dispatch(instructions[first : first + INSTRUCTIONS_PER_STEP])
 
     def _ends_after(self, seconds: float) -> Callable[[], bool]:
         """A function that returns whether so much time has passed since."""
@@ -141,14 +187,12 @@ class SchedulingLoop:
     def _schedule(self) -> bool:
         """Schedule for one slice; returns whether more can be scheduled."""
         is_over = self._ends_after(self._options.slice_s)
-        while True:
-            now = self._monotonic()
-            instructions = self._engine.schedule(now, self._options.pods_per_call, is_over)
-            self._dispatcher.dispatch(instructions)
+        while self._start(self._attempt_pods(is_over), is_over):
             if not self._can_schedule():
                 return False
             if is_over():
                 return True
+        return True
 
     def _can_schedule(self) -> bool:
         return (

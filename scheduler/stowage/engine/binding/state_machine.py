@@ -48,6 +48,7 @@ from stowage.engine.binding.steps import (
     run_pre_bind_pre_flight,
     run_step,
 )
+from stowage.engine.interruptible import Interruptible
 from stowage.engine.released_nominations import release_nomination
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
@@ -74,7 +75,7 @@ class BindingEvent(Enum):
 Transition: TypeAlias = Callable[[EngineState, BindingCycle, Any, float], None]
 
 
-def binding_cycle(state: EngineState, cycle: BindingCycle, now: float) -> None:
+def binding_cycle(state: EngineState, cycle: BindingCycle, now: float) -> Interruptible[None]:
     """Start the binding cycle of a pod that is reserved and permitted; ``bindingCycle`` of v1.36.
 
     A pod that waits, for Permit or for PreBind, is nominated to its node in its status, unless the
@@ -84,7 +85,7 @@ def binding_cycle(state: EngineState, cycle: BindingCycle, now: float) -> None:
         release_nomination(state, cycle.info, cycle.left_node, now)
     activate_pods(state, cycle, now)
     if cycle.cycle_state.group_to_allow is not None:
-        _allow_group(state, *cycle.cycle_state.group_to_allow, now)
+        yield from _allow_group(state, *cycle.cycle_state.group_to_allow, now)
     if not run_step(state, cycle, run_pre_bind_pre_flight, now):
         return
     waits = cycle.permit_timeouts or cycle.pre_binds
@@ -121,12 +122,15 @@ def allow_waiting_pod(state: EngineState, uid: str, plugin: str, now: float) -> 
         advance_binding(state, uid, BindingEvent.ALLOWED, now)
 
 
-def _allow_group(state: EngineState, group_key: str, plugin: str, now: float) -> None:
+def _allow_group(
+    state: EngineState, group_key: str, plugin: str, now: float
+) -> Interruptible[None]:
     """Allow the pods of a group that wait at Permit, on behalf of a plugin."""
     for uid in list(state.bindings.permit_waits.uids()):
         waiting = state.bindings.get(uid)
         if waiting is not None and waiting.info.group_key == group_key:
             allow_waiting_pod(state, uid, plugin, now)
+            yield
 
 
 def activate_pods(state: EngineState, cycle: BindingCycle, now: float) -> None:

@@ -11,6 +11,7 @@ from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.instructions import AttemptResult
 from stowage.engine.binding.state_machine import binding_cycle
 from stowage.engine.binding.steps import run_permit, run_step
+from stowage.engine.interruptible import Interruptible
 from stowage.engine.pod_groups.outcome import (
     UNSCHEDULABLE_TEXT,
     GroupOutcome,
@@ -31,7 +32,7 @@ SURPLUS_AGAIN = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "PodGroupSc
 
 def bind_members(
     state: EngineState, outcome: GroupOutcome, now: float, *, retries_rest: bool
-) -> None:
+) -> Interruptible[None]:
     """Start the binding cycles of the members that fit, and put the others back.
 
     All of them are assumed, so Permit lets the first one pass. A Permit plugin may still reject a
@@ -45,8 +46,9 @@ def bind_members(
             alone they may preempt, which they could not beside members that fit.
     """
     for member in outcome.members:
+        yield
         if member.cycle is not None:
-            _bind(state, member, member.cycle, now)
+            yield from _bind(state, member, member.cycle, now)
             continue
         _fail(state, member, own_failure(member), now)
         if retries_rest:
@@ -55,18 +57,20 @@ def bind_members(
 
 def put_back(
     state: EngineState, outcome: GroupOutcome, attempts: Sequence[Attempt], now: float
-) -> None:
+) -> Interruptible[None]:
     """Put all members back into the queue, after the try was taken back.
 
     If the group fits after evictions, these begin now.
     """
     is_waiting = outcome.result is GroupResult.WAITING_ON_PREEMPTION
-    _start_preemptions(state, outcome.members, is_waiting, now)
+    yield from _start_preemptions(state, outcome.members, is_waiting, now)
     rejected_by = outcome.rejecting_plugins
     for member in outcome.members:
+        yield
         failure = _failure_in_group(member, outcome, rejected_by)
         _fail(state, member, failure, now)
     for attempt in attempts[len(outcome.members) :]:
+        yield
         is_error = outcome.result is GroupResult.ERROR
         untried = Failure(outcome.message, is_error=is_error, rejected_by=rejected_by)
         result = AttemptResult(
@@ -126,17 +130,19 @@ def _failure_in_group(
     return replace(failure, rejected_by=failure.rejected_by | rejected_by)
 
 
-def _bind(state: EngineState, member: MemberResult, cycle: BindingCycle, now: float) -> None:
+def _bind(
+    state: EngineState, member: MemberResult, cycle: BindingCycle, now: float
+) -> Interruptible[None]:
     result = replace(member.attempt_result, decision=state.next_decision())
     state.outbox.emit(result)
     cycle.decision = result.decision
     if run_step(state, cycle, run_permit, now):
-        binding_cycle(state, cycle, now)
+        yield from binding_cycle(state, cycle, now)
 
 
 def _start_preemptions(
     state: EngineState, members: Sequence[MemberResult], is_waiting: bool, now: float
-) -> None:
+) -> Interruptible[None]:
     """Evict the victims of each member once, if the group fits without them.
 
     kube-scheduler v1.36 evicts them before it knows that.
@@ -149,10 +155,12 @@ def _start_preemptions(
         preemption = outcome.preemption
         if preemption.chosen is None:
             start_preemption(state, member.attempt.info, preemption, now)
+            yield
         elif is_waiting and member.cycle is not None:
             own = _without(preemption, evicted)
             start_preemption(state, member.attempt.info, own, now)
             evicted.update(victim.uid for victim in preemption.chosen.victims)
+            yield
 
 
 def _without(preemption: Preemption, evicted: set[str]) -> Preemption:

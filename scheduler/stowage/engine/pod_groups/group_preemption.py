@@ -17,9 +17,10 @@ from stowage.api.events import EvictionFinished
 from stowage.api.instructions import POD_GROUP, EmitEvent, EvictPod, PodReference
 from stowage.api.status import Status, unschedulable
 from stowage.engine.binding.state_machine import BindingEvent, advance_binding
+from stowage.engine.interruptible import Interruptible
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
 from stowage.engine.pod_groups.placements import try_group
-from stowage.engine.pod_groups.placing import Try, take_back
+from stowage.engine.pod_groups.placing import Try, free_members, take_back
 from stowage.engine.pod_groups.quorum import release_members
 from stowage.engine.pod_groups.victims import VictimUnit, pods_of, victim_units
 from stowage.engine.preemption import evictions
@@ -52,7 +53,7 @@ def preempts_as_group(state: EngineState) -> bool:
 
 def preempt_for_group(
     state: EngineState, outcome: GroupOutcome, attempts: Sequence[Attempt], now: float
-) -> None:
+) -> Interruptible[None]:
     """Evict pods of lower priority if the group fits then; else say in the outcome why not.
 
     Args:
@@ -64,7 +65,7 @@ def preempt_for_group(
     known = state.cache.pod_groups.group(attempts[0].info.group_key)
     if known is None:
         return
-    found = victims_of_group(state, known, attempts)
+    found = yield from victims_of_group(state, known, attempts)
     if isinstance(found, Status):
         outcome.message += f", {found.message}"
         if found.plugin:
@@ -73,11 +74,12 @@ def preempt_for_group(
     outcome.result = GroupResult.WAITING_ON_PREEMPTION
     for victim in found:
         _evict(state, known, attempts[0].info, victim, now)
+        yield
 
 
 def victims_of_group(
     state: EngineState, known: KnownGroup, attempts: Sequence[Attempt]
-) -> list[PodInfo] | Status:
+) -> Interruptible[list[PodInfo] | Status]:
     """The pods that the group would evict; the cluster stays as it is.
 
     Returns:
@@ -91,7 +93,7 @@ def victims_of_group(
     units = victim_units(state, known.group.priority)
     if not units:
         return unschedulable(NO_VICTIMS)
-    victims = _find_victims(state, attempts, units)
+    victims = yield from _find_victims(state, attempts, units)
     if isinstance(victims, str):
         return unschedulable(victims)
     status = framework.run_pod_group_post_filter(victims, state.cache.snapshot())
@@ -127,24 +129,26 @@ def _refusal(framework: Framework, known: KnownGroup, attempts: Sequence[Attempt
 
 def _find_victims(
     state: EngineState, attempts: Sequence[Attempt], units: Sequence[VictimUnit]
-) -> list[PodInfo] | str:
+) -> Interruptible[list[PodInfo] | str]:
     """The pods without which the group fits, as few as the order of the units allows.
 
     Returns:
         Why the group does not fit even without all of them.
     """
-    candidates = pods_of(units)
-    for pod in candidates:
-        state.cache.take_out(pod)
-    out = {pod.uid: pod for pod in candidates}
+    out: dict[str, PodInfo] = {}
     try:
-        alone = _try_without(state, attempts)
+        for pod in pods_of(units):
+            state.cache.take_out(pod)
+            out[pod.uid] = pod
+            yield
+        alone = yield from _try_without(state, attempts)
         if alone.result is not GroupResult.SCHEDULED:
             return alone.message
         for unit in units:
             for pod in unit.pods:
                 state.cache.bring_back(out.pop(pod.uid))
-            if _try_without(state, attempts).result is not GroupResult.SCHEDULED:
+            fitting = yield from _try_without(state, attempts)
+            if fitting.result is not GroupResult.SCHEDULED:
                 for pod in unit.pods:
                     state.cache.take_out(pod)
                     out[pod.uid] = pod
@@ -154,12 +158,13 @@ def _find_victims(
             state.cache.bring_back(pod)
 
 
-def _try_without(state: EngineState, attempts: Sequence[Attempt]) -> GroupOutcome:
+def _try_without(state: EngineState, attempts: Sequence[Attempt]) -> Interruptible[GroupOutcome]:
     """Try the group and take it back; the first of equally good nodes is taken."""
     ties, state.ties = state.ties, TieBreaker(lambda _num_ties: 0)
     try:
-        outcome = try_group(state, attempts, _HOW)
-        take_back(state, outcome)
+        outcome = yield from try_group(state, attempts, _HOW)
+        yield from take_back(state, outcome)
+        yield from free_members(outcome)
     finally:
         state.ties = ties
     return outcome

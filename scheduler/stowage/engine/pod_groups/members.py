@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from stowage.api.instructions import AttemptResult
 from stowage.engine.extenders.consulting import extender_answers
+from stowage.engine.interruptible import Interruptible
 from stowage.engine.scheduling_cycle import skip_pod_schedule
 from stowage.engine.scheduling_failure import Failure, handle_scheduling_failure
 from stowage.engine.state.attempt import Attempt
@@ -29,7 +30,7 @@ def is_scheduled_as_group(state: EngineState, attempt: Attempt) -> bool:
     )
 
 
-def pop_members(state: EngineState, popped: Attempt, now: float) -> list[Attempt]:
+def pop_members(state: EngineState, popped: Attempt, now: float) -> Interruptible[list[Attempt]]:
     """Take the group's other unscheduled pods from the queue, and order all of them.
 
     Pods that PreEnqueue holds stay in the queue. Pods of higher priority come first, then those
@@ -41,6 +42,7 @@ def pop_members(state: EngineState, popped: Attempt, now: float) -> list[Attempt
         queued = None if uid == popped.queued.uid else state.queue.pop_companion(uid, now)
         if queued is not None:
             attempts.append(Attempt(queued, queued.info, popped.started))
+        yield
     attempts.sort(key=lambda each: (-each.info.priority, each.queued.initial_attempt_at or 0.0))
     return attempts
 
@@ -56,7 +58,9 @@ def several_schedulers(names: Sequence[str]) -> str:
     )
 
 
-def keep_schedulable(state: EngineState, attempts: list[Attempt], now: float) -> list[Attempt]:
+def keep_schedulable(
+    state: EngineState, attempts: list[Attempt], now: float
+) -> Interruptible[list[Attempt]]:
     """Drop members that are being deleted or placed; fail all if they name several schedulers."""
     text = several_schedulers([each.info.scheduler_name for each in attempts])
     if not text:
@@ -75,4 +79,5 @@ def keep_schedulable(state: EngineState, attempts: list[Attempt], now: float) ->
         )
         failure = Failure(text, is_error=True)
         handle_scheduling_failure(state, each.queued, each.info, failure, now)
+        yield
     return []

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from stowage.engine.interruptible import Interruptible
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
-from stowage.engine.pod_groups.placing import Try, place_again, take_back, try_members
+from stowage.engine.pod_groups.placing import Try, free_members, place_again, take_back, try_members
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import PlacedMembers, PluginFailed
@@ -30,7 +31,9 @@ def topology_key(state: EngineState, known: KnownGroup | None) -> str:
     return known.group.topology_key
 
 
-def try_group(state: EngineState, attempts: Sequence[Attempt], how: Try) -> GroupOutcome:
+def try_group(
+    state: EngineState, attempts: Sequence[Attempt], how: Try
+) -> Interruptible[GroupOutcome]:
     """Try the group, in each placement if it has a topology key.
 
     ``podGroupSchedulingPlacementAlgorithm`` of v1.36, which also words the result of groups without
@@ -39,7 +42,7 @@ def try_group(state: EngineState, attempts: Sequence[Attempt], how: Try) -> Grou
     known = state.cache.pod_groups.group(attempts[0].info.group_key)
     key = topology_key(state, known)
     if not key:
-        outcome = try_members(state, attempts, how)
+        outcome = yield from try_members(state, attempts, how)
         return _worded(outcome, 1) if state.gates.set_to(_GATE) else outcome
     try:
         domains = topology_domains(state, attempts[0].info.group_key, key)
@@ -49,7 +52,7 @@ def try_group(state: EngineState, attempts: Sequence[Attempt], how: Try) -> Grou
     if not domains:
         return GroupOutcome(GroupResult.UNSCHEDULABLE, NO_PLACEMENTS, [])
     how = replace(how, barred=how.barred or BARRED)
-    return _try_placements(state, attempts, list(domains.values()), how)
+    return (yield from _try_placements(state, attempts, list(domains.values()), how))
 
 
 def _try_placements(
@@ -57,12 +60,12 @@ def _try_placements(
     attempts: Sequence[Attempt],
     placements: Sequence[frozenset[str]],
     how: Try,
-) -> GroupOutcome:
+) -> Interruptible[GroupOutcome]:
     first: GroupOutcome | None = None
     feasible: list[tuple[frozenset[str], GroupOutcome]] = []
     rejected_by: frozenset[str] = frozenset()
     for names in placements:
-        outcome = try_members(state, attempts, replace(how, node_names=names))
+        outcome = yield from try_members(state, attempts, replace(how, node_names=names))
         if outcome.result is GroupResult.ERROR:
             return outcome
         if outcome.is_feasible:
@@ -70,18 +73,20 @@ def _try_placements(
             if len(placements) == 1:
                 return outcome
         rejected_by |= outcome.rejecting_plugins
+        yield from take_back(state, outcome)
         first = first or outcome
-        take_back(state, outcome)
+        if outcome is not first and not outcome.is_feasible:
+            yield from free_members(outcome)
     if not feasible:
         assert first is not None  # noqa: S101 - there is at least one placement
         first.rejected_elsewhere = rejected_by
         return _worded(first, len(placements))
-    return _best(state, feasible)
+    return (yield from _best(state, feasible))
 
 
 def _best(
     state: EngineState, feasible: Sequence[tuple[frozenset[str], GroupOutcome]]
-) -> GroupOutcome:
+) -> Interruptible[GroupOutcome]:
     """Place the members again in the best placement."""
     chosen = 0
     if len(feasible) > 1:
@@ -98,7 +103,7 @@ def _best(
             return GroupOutcome(GroupResult.ERROR, failure.status.message, [])
         chosen = best[state.ties(len(best)) if len(best) > 1 else 0]
     outcome = feasible[chosen][1]
-    place_again(state, outcome)
+    yield from place_again(state, outcome)
     return outcome
 
 

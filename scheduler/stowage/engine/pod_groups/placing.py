@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from stowage.api.status import Status, error
 from stowage.engine.binding.failure import unreserve
 from stowage.engine.binding.steps import run_permit, run_reserve, status_of_step
+from stowage.engine.interruptible import Interruptible
 from stowage.engine.pod_groups.outcome import (
     UNSCHEDULABLE_TEXT,
     WAITING_TEXT,
@@ -60,7 +61,9 @@ class Try(msgspec.Struct, frozen=True):
     barred: str = ""
 
 
-def try_members(state: EngineState, attempts: Sequence[Attempt], how: Try) -> GroupOutcome:
+def try_members(
+    state: EngineState, attempts: Sequence[Attempt], how: Try
+) -> Interruptible[GroupOutcome]:
     """Assume and reserve the members where each fits after those before it.
 
     ``podGroupSchedulingDefaultAlgorithm`` of v1.36: the group is feasible as soon as Permit lets a
@@ -71,6 +74,7 @@ def try_members(state: EngineState, attempts: Sequence[Attempt], how: Try) -> Gr
     reserved: dict[str, ClaimAllocation] = {}
     before: MemberResult | None = None
     for attempt in attempts:
+        yield
         known = None if before is None else _prepared(before, attempt)
         member = before = _try_member(state, attempt, how, reserved, known)
         outcome.members.append(member)
@@ -91,20 +95,29 @@ def try_members(state: EngineState, attempts: Sequence[Attempt], how: Try) -> Gr
     return outcome
 
 
-def take_back(state: EngineState, outcome: GroupOutcome) -> None:
+def take_back(state: EngineState, outcome: GroupOutcome) -> Interruptible[None]:
     """Unreserve and forget the members of a try in reverse order; nothing of it is left."""
     for member in reversed(outcome.members if outcome.is_placed else ()):
         if member.cycle is not None:
             _take_back(state, member.cycle)
+            yield
     outcome.is_placed = False
 
 
-def place_again(state: EngineState, outcome: GroupOutcome) -> None:
+def free_members(outcome: GroupOutcome) -> Interruptible[None]:
+    """Drop what a try found out about its members; to free thousands at once takes long."""
+    while outcome.members:
+        del outcome.members[-1]
+        yield
+
+
+def place_again(state: EngineState, outcome: GroupOutcome) -> Interruptible[None]:
     """Assume and reserve the members of a try as before, after it was taken back."""
     for member in outcome.members:
         cycle, member.cycle = member.cycle, None
         if cycle is not None:
             _assume(state, member, cycle.node_name, cycle.cycle_state)
+            yield
     outcome.is_placed = True
 
 

@@ -24,6 +24,9 @@ PODS = "/api/v1/pods"
 ASSIGNED = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 PAGE_SIZE = 500
 
+PAUSE_S = 0.05
+"""Between two looks at whether the engine still tries a pod group."""
+
 log = structlog.get_logger("stowage.operator.watch.cache_comparer")
 
 
@@ -85,9 +88,11 @@ class CacheComparer:
         Raises:
             ApiError: the API server refuses the list.
         """
+        await self._until_consistent()
         nodes_before, pods_before = set(self._engine.node_names()), self._placed()
         nodes = {item.metadata.name async for item in self._list(NODES, "")}
         pods = {item.metadata.uid: item async for item in self._list(PODS, ASSIGNED)}
+        await self._until_consistent()
         nodes_after, pods_after = set(self._engine.node_names()), self._placed()
         binding = set(self._engine.dump().get("bindings", ()))
         missing_nodes = sorted(nodes - nodes_after)
@@ -101,6 +106,11 @@ class CacheComparer:
         if missing or redundant:
             log.info("Cache mismatch", missingPods=sorted(missing), redundantPods=sorted(redundant))
         log.info("cache compared", nodes=len(nodes), pods=len(pods))
+
+    async def _until_consistent(self) -> None:
+        """Wait while the engine tries the members of a pod group, perhaps without other pods."""
+        while self._engine.is_scheduling:
+            await self._clock.sleep(PAUSE_S)
 
     def _placed(self) -> dict[str, str]:
         """UID -> namespace/name of the pods that have a node."""
