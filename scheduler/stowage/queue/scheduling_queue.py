@@ -324,11 +324,12 @@ class SchedulingQueue:
 
         PreEnqueue still runs. A pod in flight does not become unschedulable when it returns.
         """
+        label = event_label(event)
         for uid in uids:
             self._record_force_activate(uid)
             queued = self._waiting.unschedulable.get(uid)
             if queued is not None:
-                self._waiting.requeue(queued, Requeue.AFTER_BACKOFF, event_label(event), now)
+                self._waiting.requeue(queued, Requeue.AFTER_BACKOFF, label, now)
 
     def activate(self, uids: Iterable[str], now: float) -> None:
         """Make these waiting pods active without backoff and without running hints.

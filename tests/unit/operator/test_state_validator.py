@@ -31,6 +31,7 @@ class _State:
     def __init__(self, *steps: Step) -> None:
         self.steps = steps
         self.num_validations = 0
+        self.is_scheduling = False
 
     def validation_steps(self) -> Iterator[None]:
         self.num_validations += 1
@@ -85,6 +86,20 @@ async def test_the_event_loop_gets_its_turn_after_each_slice() -> None:
     run = _Run()
     run.state.steps = (run.takes(SLICE_S / 2),) * 6
     await run.validate()
+    assert run.time.slept == [PAUSE_S] * 3
+
+
+async def test_no_step_is_taken_while_the_engine_tries_a_pod_group() -> None:
+    run, seen = _Run(), list[bool]()
+    run.state.is_scheduling = True
+    run.state.steps = (lambda: seen.append(run.state.is_scheduling),)
+
+    def end_attempt() -> None:
+        run.state.is_scheduling = len(run.time.slept) < 3
+
+    run.time.on_sleep = end_attempt
+    assert await run.validate() == {"consistent": 1}
+    assert seen == [False]
     assert run.time.slept == [PAUSE_S] * 3
 
 

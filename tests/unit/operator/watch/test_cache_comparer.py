@@ -83,6 +83,22 @@ async def test_missing_and_redundant_objects_are_named() -> None:
     ]
 
 
+async def test_the_comparison_waits_while_the_engine_tries_a_pod_group() -> None:
+    pods, time = list[PodInfo](), FakeTime()
+    state = _State(["n1"], pods, [])
+    state.is_scheduling = True
+
+    def end_attempt() -> None:
+        state.is_scheduling = False
+        pods.append(_pod("p"))
+
+    time.on_sleep = end_attempt
+    with capture_logs() as lines:
+        await CacheComparer(FakeApiClient(get=[_list("n1"), _list("p")]), state, time.clock).run()
+    assert _mismatches([dict(line) for line in lines]) == []
+    assert len(time.slept) == 1
+
+
 async def test_a_pod_being_bound_is_not_redundant() -> None:
     state = _State(["n1"], [_pod("p")], ["default/p"])
     assert _mismatches(await _compared(state, _list("n1"), _list())) == []
