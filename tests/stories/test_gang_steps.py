@@ -92,13 +92,11 @@ def test_the_engine_refuses_other_calls_before_the_last_step() -> None:
     driver = _gang()
     steps = driver.engine.scheduling_steps(0.0, 1)
     next(steps)
-    assert driver.engine.is_scheduling
     with pytest.raises(RuntimeError, match="before the last of its scheduling steps"):
         driver.engine.handle([NodeSeen(make_node("c"))], 0.0)
     with pytest.raises(RuntimeError, match="before the last of its scheduling steps"):
         driver.engine.schedule(0.0, 1)
     finish(steps)
-    assert not driver.engine.is_scheduling
     driver.engine.handle([NodeSeen(make_node("c"))], 0.0)
     driver.engine.validate()
 
