@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from typing import Any
 
@@ -66,3 +67,25 @@ async def test_the_certificate_must_have_the_name_of_the_host_or_the_configured_
         await client.send("filter", b"{}")
     await client.close()
     assert expected == [name]
+
+
+async def test_an_extender_that_closes_the_connection_may_have_acted() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    client = ExtenderClient(Extender(url_prefix=f"http://127.0.0.1:{port}"))
+    async with server:
+        with pytest.raises(ExtenderError) as error:
+            await client.send("bind", b"{}")
+        await client.close()
+    assert error.value.may_have_acted is True
+
+
+def test_a_failure_may_have_acted_unless_it_is_known_not_to_have() -> None:
+    client = ExtenderClient(Extender(url_prefix="http://x"))
+    assert client.failure("no answer").may_have_acted
+    assert not client.failure("no connection", may_have_acted=False).may_have_acted
+    assert client.num_failures == 2
