@@ -15,4 +15,5 @@ def test_every_node_gets_one_point_of_ten() -> None:
     cluster = MirroredCluster([make_node("a"), make_node("b", cpu="64")], [crowded])
     nodes = existing_nodes(cluster.snapshot())
     scores = EqualPriority(NoArgs()).score(CycleState(), cluster.info(make_pod("p")), nodes)
-    assert (scores.tolist(), scores.dtype) == ([10, 10], np.int64)
+    assert scores.tolist() == [10, 10]
+    assert scores.dtype == np.dtype(np.int64)
