@@ -131,3 +131,17 @@ class WaitsForTheEnd:
         assert new is None
         self.deleted.append(old["metadata"]["name"])
         return QueueingHint.QUEUE
+
+
+def test_the_deletion_of_an_object_moves_the_pods_that_wait_for_it_but_only_once() -> None:
+    waits = WaitsForTheEnd()
+    driver = PluginDriver(waits)
+    driver.add_nodes("n")
+    driver.handle(_seen("north", is_open=False, version=1))
+    driver.create_pods("p")
+    assert of_type(BindPod, driver.schedule()) == []
+    driver.handle(CustomObjectGone(HARBOURS, "default", "unknown"))
+    assert waits.deleted == []
+    for _ in range(2):
+        driver.handle(CustomObjectGone(HARBOURS, "default", "north"))
+    assert waits.deleted == ["north"]

@@ -210,3 +210,27 @@ def test_members_that_are_placed_again_in_the_best_domain_take_different_devices
     allocations = [claim.allocation for each in driver.take(BindClaims) for claim in each.claims]
     taken = [(r.pool, r.device) for each in allocations if each for r in each.devices.results]
     assert taken == [("r2", "gpu-0"), ("r2", "gpu-1")]
+
+
+def test_a_bound_member_on_a_node_without_the_label_is_an_error_that_names_it() -> None:
+    driver = _driver(("r1", 2))
+    driver.add_nodes("bare", cpu="2")
+    driver.show_group(make_group(min_count=1, topology="rack"))
+    driver.create_members("p-0", node="bare")
+    driver.create_members("p-1")
+    driver.run()
+    text = (
+        "cannot determine domain for already scheduled pods: "
+        "no topology domain found for pod default/p-0"
+    )
+    assert driver.condition() == ("False", "SchedulerError", text)
+    assert driver.bound("p-1") == []
+
+
+def test_a_bound_member_on_an_unknown_node_is_an_error_that_names_it() -> None:
+    driver = _driver(("r1", 2))
+    driver.show_group(make_group(min_count=1, topology="rack"))
+    driver.create_members("p-0", node="unknown")
+    driver.create_members("p-1")
+    driver.run()
+    assert driver.condition()[2].endswith("no topology domain found for pod default/p-0")

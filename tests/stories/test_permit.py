@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.events import (
     BindSucceeded,
@@ -16,13 +17,15 @@ from stowage.api.events import (
     WaitingPodRejected,
 )
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind
-from stowage.api.status import SUCCESS, WAIT, error, unschedulable
+from stowage.api.status import SUCCESS, WAIT, Code, Status, error, unschedulable
 from stowage.framework import Handle
 from tests.stories.plugin_driver import PluginDriver, driver_of_pod, driver_with_refused_pod, full
 from tests.support.builders import make_node
 from tests.support.engines import default_engine
 from tests.support.models.engine_driver import EngineDriver, reference
 from tests.support.plugins.scripted_plugin import ScriptedBinder, ScriptedPlugin
+
+NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 
 
 def waits(seconds: float, name: str = "Scripted", **more: Any) -> ScriptedPlugin:
@@ -248,3 +251,14 @@ def test_a_pod_whose_binding_fails_once_it_is_allowed_is_tried_again_after_its_b
     assert driver.queue_of("p") == "backoff"
     driver.advance(20.0)
     assert driver.queue_of("p") == "active"
+
+
+@pytest.mark.parametrize(
+    ("status", "queue"), [(Code.PENDING, "active"), (Code.UNSCHEDULABLE, "backoff")]
+)
+def test_only_a_pod_that_permit_left_pending_skips_its_backoff(status: Code, queue: str) -> None:
+    answers = {"permit": (Status(status, ("later",)), 0.0)}
+    driver = driver_of_pod(ScriptedPlugin(answers=answers, registered=(NODE_ADD,)))
+    assert driver.queue_of("p") == "unschedulable"
+    driver.handle(NodeSeen(make_node("m")))
+    assert driver.queue_of("p") == queue

@@ -47,3 +47,11 @@ def test_a_what_if_has_no_changes() -> None:
     imagined = WhatIfSnapshot(cache.snapshot(), [], [], row=0)
     with pytest.raises(ValueError, match="what-if"):
         changed.since_last_call(imagined)
+
+
+def test_all_rows_if_nodes_changed_more_often_than_is_noted() -> None:
+    cache, changed = _cache("a", "b", "c"), ChangedRows()
+    _rows(changed, cache)
+    for number in range(9_000):
+        cache.update_node(make_node("a", labels={"x": str(number)}))
+    assert set(_rows(changed, cache)) >= {"a", "b", "c"}

@@ -11,7 +11,11 @@ from stowage.api.cluster_events import QueueingHint
 from stowage.api.instructions import BindPod
 from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework import FilterVerdict, PreFilterResult, Rejection
-from stowage.framework.authoring.checked_answers import checked, checked_registrations
+from stowage.framework.authoring.checked_answers import (
+    InterruptionRaisedError,
+    checked,
+    checked_registrations,
+)
 from stowage.framework.extension_points import EventRegistration, ReservePlan
 from stowage.state import ClusterCache, make_pod_info
 from tests.support.builders import make_pod
@@ -116,3 +120,21 @@ def test_the_answer_of_a_registered_hint_is_checked() -> None:
     assert checked_one.hint is not None
     with pytest.raises(TypeError, match="answered True, expected QueueingHint"):
         checked_one.hint(POD, None, None)
+
+
+@pytest.mark.parametrize(
+    ("interruption", "text"),
+    [
+        (SystemExit("enough"), r"^it raised SystemExit\(enough\)$"),
+        (KeyboardInterrupt("stop"), r"^it raised KeyboardInterrupt\(stop\)$"),
+    ],
+    ids=repr,
+)
+def test_a_plugin_that_would_end_the_process_is_an_error_that_names_what_it_raised(
+    interruption: BaseException, text: str
+) -> None:
+    def ends(*_args: Any) -> None:
+        raise interruption
+
+    with pytest.raises(InterruptionRaisedError, match=text):
+        checked("reserve", ends)(None, POD, "n0")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stowage.api.status import Code
 from stowage.framework import FilterVerdict, Rejection
 from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
+from stowage.framework.verdict import FilterErrors
 from tests.support.builders import make_node
 from tests.support.mirrored_cluster import MirroredCluster
 
@@ -77,3 +78,17 @@ def test_preemption_does_not_help_where_any_counted_plugin_says_so(
     status = verdicts.status(2)
     assert (status.reasons, status.code, status.plugin) == (reasons, code, "P0")
     assert bool(verdicts.resolvable()[2]) is not counts_all
+
+
+def _failing(plugin: str, *nodes: int) -> PluginVerdict:
+    mask = np.array([node in nodes for node in range(NUM_NODES)], dtype=np.bool_)
+    errors = FilterErrors(mask, lambda position: f"{plugin} fails on n{position}")
+    return PluginVerdict(plugin, FilterVerdict(errors=errors))
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["in order", "in reverse"])
+def test_of_the_plugins_that_fail_the_one_of_the_first_node_is_named(turned: bool) -> None:
+    view = _verdicts([], counts_all=False).view
+    failing = [_failing("P", 2, 3), _failing("Q", 1)]
+    verdicts = NodeVerdicts(view, failing[::-1] if turned else failing, False)
+    assert verdicts.first_error() == ("Q", "Q fails on n1")

@@ -104,3 +104,11 @@ async def test_a_missing_lease_is_created_at_once_on_a_host_that_has_just_starte
     client = FakeApiClient(get=[ApiError(404, "NotFound")], post=[LEASE])
     elector = LeaderElector(client, OPTIONS, FakeTime(now=0.0).clock)
     assert await elector.try_acquire_or_renew()
+
+
+async def test_a_released_lease_has_no_holder_and_the_time_of_its_release() -> None:
+    client = FakeApiClient(put=[LEASE])
+    await LeaseClient(client, OPTIONS).release(LEASE, "now")
+    spec = client.requests[0].body["spec"]
+    assert (spec["holderIdentity"], spec["renewTime"]) == ("", "now")
+    assert spec["leaseDurationSeconds"] == 1

@@ -63,6 +63,13 @@ WRONG: dict[str, Args] = {
     "scoringStrategy.resources[0].weight: 101 (expected 1 to 100)": NodeResourcesFitArgs(
         scoring_strategy=ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 101),))
     ),
+    'scoringStrategy.resources[1].name: "" (expected the name of a resource)': (
+        NodeResourcesFitArgs(
+            scoring_strategy=ScoringStrategy(
+                "LeastAllocated", (ResourceSpec("cpu", 1), ResourceSpec("", 1))
+            )
+        )
+    ),
     'scoringStrategy.type: "" (expected one of LeastAllocated, ': NodeResourcesFitArgs(
         scoring_strategy=ScoringStrategy(resources=(ResourceSpec("cpu", 1),))
     ),

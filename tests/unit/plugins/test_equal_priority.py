@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from stowage.framework import CycleState, NoArgs
 from stowage.plugins.equal_priority import EqualPriority
 from tests.support.builders import make_node, make_pod
@@ -14,3 +16,4 @@ def test_every_node_gets_one_point_of_ten() -> None:
     nodes = existing_nodes(cluster.snapshot())
     scores = EqualPriority(NoArgs()).score(CycleState(), cluster.info(make_pod("p")), nodes)
     assert scores.tolist() == [10, 10]
+    assert scores.dtype == np.dtype(np.int64)

@@ -42,6 +42,12 @@ POD_HINT_CASES: dict[str, tuple[Pod, Pod | None, Pod | None, QueueingHint]] = {
     ),
     "a placed pod came to match the affinity": (WANTS_WEB, OTHER, web("a1"), QueueingHint.QUEUE),
     "a placed pod no longer matches the affinity": (WANTS_WEB, web("a1"), OTHER, QueueingHint.SKIP),
+    "a placed pod goes on matching the affinity": (
+        WANTS_WEB,
+        web("a1"),
+        make_pod("web-0", labels={"app": "web", "version": "2"}, node="a1"),
+        QueueingHint.SKIP,
+    ),
     "a pod that matches the affinity was deleted": (WANTS_WEB, web("a1"), None, QueueingHint.SKIP),
     "a matching pod was deleted, and the pod matches its own affinity": (
         WEB_NEAR_WEB,

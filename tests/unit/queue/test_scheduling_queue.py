@@ -228,3 +228,12 @@ def test_validate_reports_a_pod_that_is_in_two_queues() -> None:
     queue.sub_queues.backoff.put(queued, (0, 0.0))
     with pytest.raises(QueueInconsistentError, match="uid-p waits in 2 sub-queues"):
         queue.validate()
+
+
+def test_each_pod_that_is_popped_before_its_backoff_ends_is_counted() -> None:
+    queue = make_queue()
+    for name in ("p", "q"):
+        reject(queue, pending(name))
+    queue.move_on_event(NODE_ADD, None, None, 0.1)
+    assert sorted(pop_names(queue, 0.3)) == ["p", "q"]
+    assert queue.incoming_counts["active", "PopFromBackoffQ"] == 2

@@ -22,6 +22,7 @@ from stowage.api.objects.device import (
 from stowage.api.objects.meta import OwnerReference
 from stowage.api.values.claim_writes import EXTENDED_RESOURCE_CLAIM
 from stowage.state import ClusterCache, InvariantViolation
+from stowage.state.devices.classes import DeviceClasses
 from stowage.state.devices.device_info import compile_slice
 from stowage.state.devices.devices import ClaimAllocation
 from stowage.state.devices.features import ALL_FEATURES
@@ -453,3 +454,26 @@ def test_answers_about_nodes_are_void_once_another_or_no_class_serves_a_resource
         before = [log.generation for log in logs]
         change()
         assert [log.since(each) for log, each in zip(logs, before, strict=True)] == [None] * 3
+
+
+def _version(given: DeviceClass, version: str) -> DeviceClass:
+    return replace(given, metadata=replace(given.metadata, resource_version=version))
+
+
+def test_only_a_change_of_a_served_resource_or_of_selectors_is_told() -> None:
+    told: list[str] = []
+    classes = DeviceClasses(lambda: told.append("served"))
+    classes.put(_version(OLD, "1"))
+    assert len(told) == 1
+    classes.put(_version(OLD, "2"))
+    assert len(told) == 1
+    other = "example.com/other"
+    renamed = replace(OLD, spec=replace(OLD.spec, extended_resource_name=other))
+    classes.put(_version(renamed, "3"))
+    assert len(told) == 2
+    assert (classes.serving(GPU), classes.serving(other)) == (None, classes.get("old"))
+    classes.put(_version(OLD, "2"))  # older than what is known
+    assert (len(told), classes.serving(GPU)) == (2, None)
+    classes.drop("old")
+    assert len(told) == 3
+    assert not classes.serves_any

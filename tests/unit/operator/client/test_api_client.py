@@ -8,7 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from stowage.operator.client.api_client import ApiClient
+from stowage.operator.client.api_client import (
+    NO_ANSWER,
+    ApiClient,
+    ObserveRequest,
+    SentRequest,
+)
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.outage_log import OutageLog
@@ -69,6 +74,9 @@ class _NoAnswer:
 
     @property
     def client(self) -> ApiClient:
+        return self.observed(None)
+
+    def observed(self, observe: ObserveRequest | None) -> ApiClient:
         connection = SimpleNamespace(
             session=self,
             timeouts=Timeouts(),
@@ -78,7 +86,7 @@ class _NoAnswer:
             generation=0,
             direct_writes=None,
         )
-        return ApiClient(cast("Connection", connection))
+        return ApiClient(cast("Connection", connection), observe)
 
 
 async def test_a_watch_may_be_silent_for_long_but_connects_soon() -> None:
@@ -143,3 +151,49 @@ async def test_without_direct_writes_the_session_says_what_kind_of_body_it_sends
         {"Content-Type": "application/json"},
         {"Content-Type": "application/strategic-merge-patch+json"},
     ]
+
+
+async def test_a_request_may_have_another_timeout_than_the_usual_one() -> None:
+    silent = _NoAnswer(TimeoutError())
+    client, longer = silent.client, Timeouts().list_timeout
+    requests = (
+        client.get("/x", timeout=longer),
+        client.post("/x", b"{}", timeout=longer),
+        client.put("/x", b"{}", timeout=longer),
+        client.delete("/x", b"{}"),
+    )
+    for request in requests:
+        with pytest.raises(TimeoutError):
+            await request
+    usual = Timeouts().request_timeout
+    assert [each["timeout"] for each in silent.options] == [longer, longer, longer, usual]
+
+
+async def test_the_options_of_a_deletion_are_sent() -> None:
+    silent = _NoAnswer(TimeoutError())
+    with pytest.raises(TimeoutError):
+        await silent.client.delete("/x", b'{"gracePeriodSeconds":0}')
+    assert silent.options[0]["data"] == b'{"gracePeriodSeconds":0}'
+
+
+def test_a_page_of_a_list_may_take_four_times_as_long_as_one_object() -> None:
+    assert Timeouts(request_s=10.0).list_timeout.total == 40.0
+    assert Timeouts(request_s=10.0).request_timeout.total == 10.0
+
+
+@pytest.mark.parametrize(
+    ("jitter", "watch_s"), [(0.0, 40), (1.0, 60)], ids=["at the least", "at the most"]
+)
+def test_the_server_ends_a_watch_before_it_counts_as_broken(jitter: float, watch_s: int) -> None:
+    assert Timeouts(watch_idle_s=80.0).watch_timeout_s(jitter) == watch_s
+
+
+async def test_the_duration_and_the_size_of_a_request_are_observed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = iter((10.0, 12.5))
+    monkeypatch.setattr("stowage.operator.client.api_client.clock.timer", lambda: next(times))
+    seen: list[SentRequest] = []
+    with pytest.raises(TimeoutError):
+        await _NoAnswer(TimeoutError()).observed(seen.append).post("/x", b"{}")
+    assert seen == [SentRequest("POST", NO_ANSWER, 2.5, 2, None)]

@@ -234,3 +234,28 @@ async def test_a_header_with_a_line_break_is_refused() -> None:
     with pytest.raises(ValueError, match="Authorization"):
         async with _writes(_Server(), headers={"Authorization": "Bearer a\nb"}):
             pass
+
+
+async def test_no_connection_stays_open_after_the_end() -> None:
+    server = _Server(CREATED)
+    async with _writes(server) as writes:
+        await writes.send(_post(), TIMEOUT)
+        writes.close()
+        async with asyncio.timeout(30):
+            await server.connections[0].wait()
+
+
+async def test_a_connection_that_takes_too_long_is_an_error_with_the_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def never(*_arguments: object) -> None:
+        raise TimeoutError
+
+    connector = aiohttp.TCPConnector()
+    monkeypatch.setattr(connector, "connect", never)
+    writes = DirectWrites(connector, "http://127.0.0.1:1", {}, 2**16)
+    with pytest.raises(
+        aiohttp.ConnectionTimeoutError, match=r"^Connection timeout to host http://127\.0\.0\.1:1"
+    ):
+        await writes.send(_post(), TIMEOUT)
+    await connector.close()

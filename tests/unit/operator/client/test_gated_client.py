@@ -127,3 +127,9 @@ async def test_not_even_headers_are_sent_if_the_lease_is_lost_while_connecting()
         with pytest.raises(aiohttp.ClientConnectionError, match="LeaseNotHeld"):
             await client.post("/x", b"second")
     assert arrived == ["first"]
+
+
+def test_a_write_without_the_lease_has_no_status_of_the_server() -> None:
+    error = LeaseNotHeldError()
+    assert (error.status, error.reason) == (0, "LeaseNotHeld")
+    assert "does not hold the lease any more" in str(error)

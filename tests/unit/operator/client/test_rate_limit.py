@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from stowage.operator.client.rate_limit import TokenBucket
+import pytest
+
+from stowage.operator.client.rate_limit import TokenBucket, token_bucket
 from stowage.operator.clock import Clock
 from tests.support.fake_api import FakeTime
 
@@ -40,3 +42,15 @@ async def test_concurrent_requests_share_the_rate() -> None:
     bucket = TokenBucket(10, 1, Clock(monotonic=time.monotonic, sleep=sleep))
     await asyncio.gather(*(bucket.wait() for _ in range(4)))
     assert waits == [0.1, 0.2, 0.3]
+
+
+async def test_a_limit_has_the_rate_and_the_burst_that_were_asked_for() -> None:
+    time = FakeTime()
+    bucket = token_bucket(5.0, 2, time.clock)
+    assert bucket is not None
+    assert await _times(bucket, time, 4) == [0.0, 0.0, 0.2, 0.4]
+
+
+@pytest.mark.parametrize("qps", [0.0, -1.0])
+def test_a_rate_of_zero_or_less_is_no_limit(qps: float) -> None:
+    assert token_bucket(qps, 10, FakeTime().clock) is None

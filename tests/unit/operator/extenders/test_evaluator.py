@@ -179,3 +179,12 @@ async def test_no_extender_is_called_for_a_deleted_pod() -> None:
     extender = FakeExtender(_filter())
     answer = await _consult(extender, gone=("p",))
     assert (answer.error, extender.questions) == ("pod default/p is gone", [])
+
+
+async def test_an_ignored_extender_is_logged_with_the_pod_and_the_error() -> None:
+    first = FakeExtender(_filter("a", ignorable=True), filter=ExtenderError("no answer"))
+    with capture_logs() as logs:
+        await _consult(first, FakeExtender(_filter("b"), filter=_passing("m")))
+    (line,) = logs
+    assert (line["event"], line["pod"]) == ("extender ignored", "default/p")
+    assert line["error"] == "no answer"

@@ -121,3 +121,19 @@ def test_only_objects_that_extenders_need_are_kept() -> None:
     objects = _objects(FakeApiClient(), NO_EXTENDERS)
     assert (objects.pods, objects.nodes) == (None, None)
     assert objects.existing_nodes(["n"]) == {}
+
+
+async def test_a_read_without_an_answer_is_repeated_after_a_tenth_of_a_second() -> None:
+    time = FakeTime()
+    objects = ExtenderObjects(FakeApiClient(get=[TimeoutError()]), time.clock, NEEDS_NODES)
+    with pytest.raises(ExtenderError) as error:
+        await objects.pod(POD)
+    assert time.slept[0] <= 0.1
+    assert not error.value.may_have_acted
+
+
+async def test_a_pod_that_is_gone_or_cannot_be_read_was_shown_to_no_extender() -> None:
+    for answer in (ApiError(404, "NotFound"), ApiError(403, "Forbidden")):
+        with pytest.raises(ExtenderError) as error:
+            await _objects(FakeApiClient(get=[answer])).pod(POD)
+        assert not error.value.may_have_acted

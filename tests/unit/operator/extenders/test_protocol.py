@@ -160,3 +160,23 @@ def test_a_binding_answer_has_an_error_or_is_empty() -> None:
     assert decode_binding_error(b'{"error":"no quota"}') == "no quota"
     with pytest.raises(InvalidAnswer, match="an ExtenderBindingResult"):
         decode_binding_error(b"ok")
+
+
+def test_weighted_scores_are_whole_numbers() -> None:
+    ((_, score),) = decode_scores(b'[{"Host":"m","Score":7}]', 1)
+    assert isinstance(score, int)
+
+
+@pytest.mark.parametrize("score", [2**53 // 10, -(2**53 // 10)])
+def test_the_largest_scores_whose_sums_are_exact_are_taken(score: int) -> None:
+    assert decode_scores(b'[{"Host":"m","Score":%d}]' % score, 1) == [("m", score * 10)]
+    larger = score + (1 if score > 0 else -1)
+    with pytest.raises(InvalidAnswer, match=rf"^Score of m: {larger} \(expected 0 to 10\)"):
+        decode_scores(b'[{"Host":"m","Score":%d}]' % larger, 1)
+
+
+@pytest.mark.parametrize(("length", "shown"), [(80, "x" * 80), (81, "x" * 80 + "...")])
+def test_an_error_quotes_eighty_characters_of_a_value(length: int, shown: str) -> None:
+    assert (
+        str(InvalidAnswer("Error", "x" * length, "a text")) == f"Error: {shown} (expected a text)"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from stowage.operator.serving.delegated_access import (
     TOKEN_REVIEWS,
     AccessOptions,
     DelegatedAccess,
+    status_response,
 )
 from tests.support.fake_api import FakeApiClient, FakeTime, Request
 
@@ -159,3 +161,19 @@ async def test_a_trailing_star_allows_all_paths_with_the_prefix() -> None:
 def test_an_invalid_path_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="begin with /"):
         AccessOptions(always_allow_paths=(path,))
+
+
+def test_a_refusal_is_a_status_of_the_api() -> None:
+    answer = status_response(HTTPStatus.FORBIDDEN, "not you", details={"kind": "pods"})
+    assert (answer.status, answer.content_type) == (403, "application/json")
+    assert isinstance(answer.body, bytes)
+    assert json.loads(answer.body) == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "not you",
+        "reason": "Forbidden",
+        "details": {"kind": "pods"},
+        "code": 403,
+    }

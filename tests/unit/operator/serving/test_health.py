@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from stowage.operator.serving.health import Checks, report
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from stowage.operator.serving.health import Checks, health_routes, report
 
 
 def test_the_report_is_ok_if_all_checks_pass() -> None:
@@ -38,3 +42,17 @@ def test_an_endpoint_without_checks_has_the_check_ping() -> None:
     checks = Checks(health={}, live={}, ready={"shutdown": lambda: True})
     by_endpoint = {name: list(named) for name, named in checks.by_endpoint().items()}
     assert by_endpoint == {"healthz": ["ping"], "livez": ["ping"], "readyz": ["shutdown"]}
+
+
+@pytest.mark.parametrize(("passes", "status"), [(True, 200), (False, 500)])
+async def test_the_answer_of_one_check_is_not_stored_and_is_taken_as_text(
+    passes: bool, status: int
+) -> None:
+    application = web.Application()
+    checks = Checks(health={}, live={}, ready={"shutdown": lambda: passes})
+    application.add_routes(health_routes(checks, lambda _name, _endpoint, is_ok: None))
+    async with TestClient(TestServer(application)) as client:
+        answer = await client.get("/readyz/shutdown")
+        assert answer.status == status
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Cache-Control"] == "no-cache, private"

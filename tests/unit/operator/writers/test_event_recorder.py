@@ -242,3 +242,11 @@ async def test_an_event_that_is_not_written_is_logged_with_the_reason(
         await let_tasks_run()
     line = {"event": "event not written", "pod": "default/p", "reason": "Scheduled"}
     assert logs == [line | {"error": text, "log_level": level}]
+
+
+async def test_every_dropped_event_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_recorder, "MAX_WAITING", 1)
+    recorder = _recorder(FakeApiClient())
+    for number in range(3):
+        recorder.emit(_failed(str(number)))
+    assert recorder.num_dropped == 2
