@@ -57,7 +57,7 @@ class ResourceMetrics(Collector):
 
 
 def _amounts(pod: PodInfo) -> tuple[Amounts, Amounts]:
-    """Requests and limits of a pod's spec, without a resize in effect, as kube-scheduler shows them.
+    """Requests and limits of a pod's spec: kube-scheduler leaves out a resize in effect, too.
 
     Empty if they are invalid, which the engine has reported.
     """
