@@ -253,7 +253,7 @@ def test_the_error_of_a_normalisation_has_the_name_of_its_plugin(
             raise ZeroDivisionError("no spread")
 
     with pytest.raises(
-        PluginFailed, match='^running Normalize on Score plugins: plugin "A" failed with: no spread'
+        PluginFailed, match=r'^running Normalize on Score plugins: plugin "A" failed with'
     ):
         _score(framework_of(Divides("A", {})), cluster)
 
