@@ -200,9 +200,14 @@ def test_a_score_out_of_range_is_an_error(
     cluster: MirroredCluster, reads: Reads, score: int
 ) -> None:
     framework = framework_of(Rates("Wild", {"n1": score}, PluginTraits(score_reads=reads)))
-    with pytest.raises(PluginFailed, match="plugin returned an invalid score") as caught:
+    with pytest.raises(PluginFailed) as caught:
         _score(framework, cluster)
-    assert (caught.value.status.code, caught.value.status.plugin) == (Code.ERROR, "Wild")
+    status = caught.value.status
+    assert (status.code, status.plugin) == (Code.ERROR, "Wild")
+    assert status.message == (
+        'applying score defaultWeights on Score plugins: plugin "Wild" returns an invalid score '
+        f"{score}, it should in the range of [0, 100] after normalizing"
+    )
 
 
 def test_an_out_of_range_score_of_an_infeasible_node_is_ignored() -> None:
@@ -218,7 +223,9 @@ def test_the_error_of_a_plugin_has_its_name_and_message(
 ) -> None:
     with pytest.raises(PluginFailed) as caught:
         _score(framework_of(Raises(traits=PluginTraits(score_reads=reads))), cluster)
-    assert caught.value.status.message == 'plugin "Raises" failed with: the disk is on fire'
+    assert caught.value.status.message == (
+        'running Score plugins: plugin "Raises" failed with: the disk is on fire'
+    )
 
 
 def test_the_scores_of_extenders_come_last_and_have_a_weight_of_one(
@@ -245,7 +252,9 @@ def test_the_error_of_a_normalisation_has_the_name_of_its_plugin(
         ) -> Int64Array:
             raise ZeroDivisionError("no spread")
 
-    with pytest.raises(PluginFailed, match='plugin "A" failed with: no spread'):
+    with pytest.raises(
+        PluginFailed, match=r'^running Normalize on Score plugins: plugin "A" failed with'
+    ):
         _score(framework_of(Divides("A", {})), cluster)
 
 

@@ -2,9 +2,10 @@
 
 The sums are those of ``resource.PodRequests`` and ``PodLimits`` of component-helpers (v1.36): the
 sum of containers, the peak of init containers, sidecars (restartable init containers) in both,
-pod-level resources instead of container sums, plus overhead. For a pod that is being resized in
-place it is the largest of the requested, allocated and actual resources. Amounts are added in nano
-units and rounded up once, at the end: cpu to thousandths, others to whole units.
+pod-level resources instead of container sums, plus overhead. For a container that is being resized
+in place it is the largest of the requested, allocated and actual resources (the sum of maxima, as
+in v1.36; later versions take the maximum of sums). Amounts are added in nano units and rounded up
+once, at the end: cpu to thousandths, others to whole units.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NON_ZERO_DEFAULTS = {
 
 _Amounts: TypeAlias = dict[str, int]
 """Resource name -> nano units."""
-_ResourcesOf: TypeAlias = Callable[[Container], Quantities]
+_AmountsOf: TypeAlias = Callable[[Container], _Amounts]
 
 
 class PodUsage(NamedTuple):
@@ -59,7 +60,7 @@ def pod_requests(pod: Pod) -> dict[str, int]:
 
 
 def pod_limits(pod: Pod) -> dict[str, int]:
-    """The limits of a pod, in the units of `pod_requests`.
+    """The limits of a pod's spec, in the units of `pod_requests`.
 
     Raises:
         InvalidObject: A quantity of the pod is invalid, or a sum exceeds an int64.
@@ -130,121 +131,87 @@ def _read(pod: Pod, compute: Callable[[Pod, _Amounts], _Amounts], defaults: _Amo
 
 
 def _requests(pod: Pod, defaults: _Amounts) -> _Amounts:
-    total = _container_requests(pod, defaults)
+    infeasible = _is_resize_infeasible(pod)
+    total = _container_requests(pod, defaults, infeasible)
     if _has_pod_level(pod, "requests") and pod.spec.resources is not None:
-        status = pod.status
-        effective = _nano(pod.spec.resources.requests)
-        if status.resources is not None or status.allocated_resources is not None:
-            in_effect = status.resources.requests if status.resources is not None else {}
-            effective = _resized(pod, effective, in_effect, status.allocated_resources or {})
-        _apply_pod_level(total, effective)
+        asked = _nano(pod.spec.resources.requests)
+        if pod.status.resources is not None:
+            in_effect = _nano(pod.status.resources.requests)
+            _raise_to(in_effect, _nano(pod.status.allocated_resources or {}))
+            asked = _resized(asked, in_effect, infeasible)
+        _apply_pod_level(total, asked)
     _add(total, _nano(pod.spec.overhead))
     return total
 
 
 def _limits(pod: Pod, _defaults: _Amounts) -> _Amounts:
-    total = _container_limits(pod)
-    if pod.spec.resources is not None and (
-        _has_pod_level(pod, "requests") or _has_pod_level(pod, "limits")
-    ):
-        effective = _nano(pod.spec.resources.limits)
-        if pod.status.resources is not None:
-            effective = _resized(pod, effective, pod.status.resources.limits)
-        _apply_pod_level(total, effective)
+    total = _aggregate(pod, _desired_limits, _desired_limits)
+    if pod.spec.resources is not None:
+        _apply_pod_level(total, _nano(pod.spec.resources.limits))
     for name, nano in _nano(pod.spec.overhead).items():
         if total.get(name):
             total[name] += nano
     return total
 
 
-def _container_requests(pod: Pod, defaults: _Amounts) -> _Amounts:
-    """The sum over containers; during a resize the largest of requested, allocated, actual."""
-    infeasible = _is_resize_infeasible(pod)
+def _container_requests(pod: Pod, defaults: _Amounts, infeasible: bool) -> _Amounts:
+    """The requests of all containers; of one being resized, the largest of the three amounts.
+
+    The status counts for containers and sidecars, and only if it has the resources in effect.
+    """
     statuses = _statuses_with_resources(pod)
-    status = pod.status
-    if status.allocated_resources and status.resources is not None and status.resources.requests:
-        given, used = _nano(status.allocated_resources), _nano(status.resources.requests)
-    elif statuses or infeasible:
 
-        def given_to(container: Container) -> Quantities:
-            found = statuses.get(container.name)
-            if found is not None and found.allocated_resources is not None:
-                return found.allocated_resources
-            return {} if infeasible else container.resources.requests
+    def desired(container: Container) -> _Amounts:
+        return {**defaults, **_nano(container.resources.requests)}
 
-        def used_by(container: Container) -> Quantities:
-            found = statuses.get(container.name)
-            if found is not None and found.resources is not None and found.resources.requests:
-                return found.resources.requests
-            return given_to(container)
+    def effective(container: Container) -> _Amounts:
+        status = statuses.get(container.name)
+        if status is None or status.resources is None:
+            return desired(container)
+        amounts = {} if infeasible else _nano(container.resources.requests)
+        _raise_to(amounts, _nano(status.resources.requests))
+        _raise_to(amounts, _nano(status.allocated_resources or {}))
+        return {**defaults, **amounts}
 
-        given, used = _aggregate(pod, given_to, defaults), _aggregate(pod, used_by, defaults)
-    else:
-        return _aggregate(pod, _desired_requests, defaults)
-    total = {} if infeasible else _aggregate(pod, _desired_requests, defaults)
-    _raise_to(total, used)
-    _raise_to(total, given)
-    return total
+    return _aggregate(pod, effective if statuses else desired, desired)
 
 
-def _container_limits(pod: Pod) -> _Amounts:
-    infeasible = _is_resize_infeasible(pod)
-    statuses = _statuses_with_resources(pod)
-    if pod.status.resources is not None and pod.status.resources.limits:
-        used = _nano(pod.status.resources.limits)
-    elif statuses or infeasible:
-
-        def used_by(container: Container) -> Quantities:
-            found = statuses.get(container.name)
-            if found is not None and found.resources is not None and found.resources.limits:
-                return found.resources.limits
-            return {} if infeasible else container.resources.limits
-
-        used = _aggregate(pod, used_by, {})
-    else:
-        return _aggregate(pod, _desired_limits, {})
-    total = {} if infeasible else _aggregate(pod, _desired_limits, {})
-    _raise_to(total, used)
-    return total
-
-
-def _aggregate(pod: Pod, resources_of: _ResourcesOf, defaults: _Amounts) -> _Amounts:
+def _aggregate(pod: Pod, amounts_of: _AmountsOf, amounts_of_init: _AmountsOf) -> _Amounts:
     """The sum of containers, or the peak while init containers run if that is larger."""
     total: _Amounts = {}
     for container in pod.spec.containers:
-        _add(total, {**defaults, **_nano(resources_of(container))})
+        _add(total, amounts_of(container))
     if not pod.spec.init_containers:
         return total
     sidecars: _Amounts = {}
     peak: _Amounts = {}
     for container in pod.spec.init_containers:
-        own = {**defaults, **_nano(resources_of(container))}
         if container.restart_policy == "Always":
+            own = amounts_of(container)
             _add(total, own)
             _add(sidecars, own)
             _raise_to(peak, sidecars)
         else:
+            own = amounts_of_init(container)
             _add(own, sidecars)
             _raise_to(peak, own)
     _raise_to(total, peak)
     return total
 
 
-def _desired_requests(container: Container) -> Quantities:
-    return container.resources.requests
-
-
-def _desired_limits(container: Container) -> Quantities:
-    return container.resources.limits
+def _desired_limits(container: Container) -> _Amounts:
+    return _nano(container.resources.limits)
 
 
 def _statuses_with_resources(pod: Pod) -> dict[str, ContainerStatus]:
-    """The container statuses with resources, by name; containers override init containers."""
-    found: dict[str, ContainerStatus] = {}
-    for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
-        if status.allocated_resources is not None or status.resources is not None:
-            found.setdefault(status.name, status)
-    return found
+    status = pod.status
+    if not status.container_statuses and not status.init_container_statuses:
+        return {}
+    return {
+        each.name: each
+        for each in (*status.container_statuses, *status.init_container_statuses)
+        if each.resources is not None
+    }
 
 
 def _is_resize_infeasible(pod: Pod) -> bool:
@@ -261,20 +228,11 @@ def _has_pod_level(pod: Pod, which: str) -> bool:
     return any(map(is_pod_level_resource, named))
 
 
-def _resized(pod: Pod, asked: _Amounts, *others: Quantities) -> _Amounts:
-    """The largest of the pod-level amounts; overhead is subtracted from those of the status."""
-    effective = {} if _is_resize_infeasible(pod) else dict(asked)
-    overhead = _nano(pod.spec.overhead)
-    for other in others:
-        amounts = _nano(other)
-        _raise_to(
-            effective,
-            {
-                name: max(nano - overhead[name], 0) if name in overhead else nano
-                for name, nano in amounts.items()
-            },
-        )
-    return effective
+def _resized(asked: _Amounts, in_effect: _Amounts, infeasible: bool) -> _Amounts:
+    """The pod-level amounts during a resize: of the resources of the spec, the largest amount."""
+    return {
+        name: max(0 if infeasible else nano, in_effect.get(name, 0)) for name, nano in asked.items()
+    }
 
 
 def _apply_pod_level(total: _Amounts, effective: _Amounts) -> None:

@@ -59,7 +59,7 @@ class WeightedPlugin:
         try:
             return ask(state, pod, nodes)
         except Exception as error:
-            raise self._failed(error) from error
+            raise self._failed("running Score plugins", error) from error
 
     def raw(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
         """The plugin's raw scores, ``int64[len(nodes)]``.
@@ -73,7 +73,7 @@ class WeightedPlugin:
         try:
             return ask(state, pod, nodes)
         except Exception as error:
-            raise self._failed(error) from error
+            raise self._failed("running Score plugins", error) from error
 
     def normalized(
         self, state: CycleState, pod: PodInfo, nodes: NodeView, raw: Int64Array
@@ -88,18 +88,22 @@ class WeightedPlugin:
             try:
                 scores = self._normalize(state, pod, nodes, raw)
             except Exception as error:
-                raise self._failed(error) from error
+                raise self._failed("running Normalize on Score plugins", error) from error
         if any_out_of_range(scores):
             raise self.invalid(int(scores[out_of_range(scores)][0]))
         return scores
 
     def invalid(self, score: int) -> PluginFailed:
-        """The failure for a score outside 0..100."""
-        text = f"plugin returned an invalid score {score}, it should be in [0, {MAX_NODE_SCORE}]"
-        return self._failed(ValueError(text))
+        """The failure for a score outside 0..100, in kube-scheduler's words."""
+        text = (
+            f'plugin "{self.name}" returns an invalid score {score}, it should in the range of '
+            f"[0, {MAX_NODE_SCORE}] after normalizing"
+        )
+        doing = "applying score defaultWeights on Score plugins"
+        return failed(doing, self.name, ValueError(text))
 
-    def _failed(self, error: Exception) -> PluginFailed:
-        return failed(f'plugin "{self.name}" failed with', self.name, error)
+    def _failed(self, doing: str, error: Exception) -> PluginFailed:
+        return failed(f'{doing}: plugin "{self.name}" failed with', self.name, error)
 
 
 def _shares_scores(plugin: ScorePlugin) -> TypeGuard[SharedScorePlugin]:

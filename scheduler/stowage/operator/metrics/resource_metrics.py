@@ -57,11 +57,13 @@ class ResourceMetrics(Collector):
 
 
 def _amounts(pod: PodInfo) -> tuple[Amounts, Amounts]:
-    """Requests and limits of a pod; empty if they are invalid, which the engine has reported."""
+    """Requests and limits of a pod's spec: kube-scheduler leaves out a resize in effect, too.
+
+    Empty if they are invalid, which the engine has reported.
+    """
     as_pod = Pod(spec=pod.spec)
     try:
-        # `pod.requests` includes a resize in effect; the spec also has resources that nodes lack.
-        return {**pod_requests(as_pod), **pod.requests}, pod_limits(as_pod)
+        return pod_requests(as_pod), pod_limits(as_pod)
     except InvalidObject:
         return {}, {}
 

@@ -73,9 +73,9 @@ def resize(reason: str, **status: Any) -> dict[str, Any]:
     return {"conditions": [{"type": "PodResizePending", "reason": reason}], **status}
 
 
-def in_status(allocated: str, used: str) -> list[dict[str, Any]]:
+def in_status(allocated: str, used: str, name: str = "c") -> list[dict[str, Any]]:
     resources = {"requests": {"cpu": used}, "limits": {"cpu": used}}
-    return [{"name": "c", "allocatedResources": {"cpu": allocated}, "resources": resources}]
+    return [{"name": name, "allocatedResources": {"cpu": allocated}, "resources": resources}]
 
 
 @pytest.mark.parametrize(
@@ -96,24 +96,71 @@ def test_an_infeasible_resize_does_not_count_the_requested_resources() -> None:
     assert pod_requests(pod(container(cpu="9"), status=deferred)) == {"cpu": 9000}
 
 
-def test_limits_in_effect_count_while_a_container_is_resized() -> None:
+def test_the_largest_amount_is_taken_for_each_container_before_they_are_added() -> None:
+    # up from 1 to 2 in one container, down from 2 to 1 in the other: 2 + 2
+    statuses = [*in_status("2", "2", "down"), *in_status("1", "1", "up")]
+    crossed = pod(
+        container("down", cpu="1"),
+        container("up", cpu="2"),
+        status={"containerStatuses": statuses},
+    )
+    assert pod_requests(crossed) == {"cpu": 4000}
+
+
+@pytest.mark.parametrize("reason", ["Infeasible", "Deferred"])
+def test_a_container_without_resources_in_effect_counts_as_its_spec_says(reason: str) -> None:
+    allocated = {"name": "c", "allocatedResources": {"cpu": "2"}}
+    status = resize(reason, containerStatuses=[allocated])
+    assert pod_requests(pod(container(cpu="1"), status=status)) == {"cpu": 1000}
+
+
+@pytest.mark.parametrize(("restart", "want"), [("", 1000), ("Always", 4000)])
+def test_of_init_containers_only_sidecars_are_resized(restart: str, want: int) -> None:
+    resized = pod(
+        container(cpu="1"),
+        initContainers=[container("i", restart, cpu="1")],
+        status={"initContainerStatuses": in_status("3", "3", "i")},
+    )
+    assert pod_requests(resized) == {"cpu": want}
+
+
+def test_resources_of_the_pod_in_the_status_change_no_sum_of_containers() -> None:
+    in_effect = {"allocatedResources": {"cpu": "5"}, "resources": {"requests": {"cpu": "5"}}}
+    assert pod_requests(pod(container(cpu="1"), status=in_effect)) == {"cpu": 1000}
+
+
+def test_a_resized_container_without_a_request_counts_with_the_non_zero_default() -> None:
+    status = {"containerStatuses": in_status("2", "2")}
+    usage = pod_usage(pod(container(), status=status))
+    assert (usage.nonzero_cpu_milli, usage.nonzero_memory_bytes) == (2000, 200 * 2**20)
+
+
+@pytest.mark.parametrize(
+    ("status", "want"),
+    [
+        ({}, 2100),
+        # without resources in effect the allocated ones do not count
+        ({"allocatedResources": {"cpu": "3"}}, 2100),
+        ({"allocatedResources": {"cpu": "3"}, "resources": {}}, 3100),
+        ({"resources": {"requests": {"cpu": "4"}}}, 4100),
+        (resize("Deferred", resources={"requests": {"cpu": "1"}}), 2100),
+        (resize("Infeasible", resources={"requests": {"cpu": "1"}}), 1100),
+        (resize("Infeasible", resources={}), 100),
+        # memory is not requested for the pod as a whole
+        ({"resources": {"requests": {"memory": "1Gi"}}}, 2100),
+    ],
+)
+def test_while_a_pod_is_resized_as_a_whole_overhead_is_added_to_the_largest_amount(
+    status: dict[str, Any], want: int
+) -> None:
+    whole = {"resources": {"requests": {"cpu": "2"}}, "overhead": {"cpu": "100m"}}
+    assert pod_requests(pod(container(cpu="1"), status=status, **whole)) == {"cpu": want}
+
+
+def test_limits_are_those_of_the_spec_also_during_a_resize() -> None:
     limited = {"name": "c", "resources": {"limits": {"cpu": "1"}}}
     status = {"containerStatuses": in_status("1", "4")}
-    assert pod_limits(pod(limited, status=status)) == {"cpu": 4000}
-
-
-def test_pod_level_amounts_in_the_status_include_overhead_that_is_not_counted_twice() -> None:
-    resized = pod(
-        container(),
-        resources={"requests": {"cpu": "1"}, "limits": {"cpu": "2"}},
-        overhead={"cpu": "100m"},
-        status={
-            "allocatedResources": {"cpu": "2100m"},
-            "resources": {"requests": {"cpu": "1100m"}, "limits": {"cpu": "3100m"}},
-        },
-    )
-    assert pod_requests(resized)["cpu"] == 2100
-    assert pod_limits(resized)["cpu"] == 3100
+    assert pod_limits(pod(limited, status=status)) == {"cpu": 1000}
 
 
 @pytest.mark.parametrize(

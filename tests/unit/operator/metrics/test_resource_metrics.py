@@ -44,6 +44,18 @@ def test_requests_and_limits_are_in_base_units() -> None:
     }
 
 
+def test_amounts_are_those_of_the_spec_also_while_a_pod_is_resized() -> None:
+    in_effect = '"phase": "Running", "containerStatuses": [{"name": "c", "resources": %s}]'
+    resources = '{"requests": {"cpu": "3"}, "limits": {"memory": "9Gi"}}'
+    text = (TEMPLATE % ("p", "u", "Running")).replace('"phase": "Running"', in_effect % resources)
+    pod = make_pod_info(decode_pod(text.encode()), CLASSES)
+    assert pod.requests["cpu"] == 3000
+    requests, limits = ResourceMetrics(lambda: [pod]).collect()
+    shown = {each.labels["resource"]: each.value for each in requests.samples}
+    assert shown["cpu"] == 0.25
+    assert [each.value for each in limits.samples] == [2**31]
+
+
 def test_the_help_texts_say_what_the_amounts_are() -> None:
     requested, limited = ResourceMetrics(list).collect()
     begin = "[STABLE] Resources {} by workloads on the cluster, broken down by pod. This shows "
