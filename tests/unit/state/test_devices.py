@@ -23,7 +23,7 @@ from stowage.api.objects.meta import OwnerReference
 from stowage.api.values.claim_writes import EXTENDED_RESOURCE_CLAIM
 from stowage.state import ClusterCache, InvariantViolation
 from stowage.state.devices.classes import DeviceClasses
-from stowage.state.devices.device_info import compile_slice
+from stowage.state.devices.device_info import PoolId, compile_slice
 from stowage.state.devices.devices import ClaimAllocation
 from stowage.state.devices.features import ALL_FEATURES
 from tests.support.builders import make_node
@@ -477,3 +477,58 @@ def test_only_a_change_of_a_served_resource_or_of_selectors_is_told() -> None:
     classes.drop("old")
     assert len(told) == 3
     assert not classes.serves_any
+
+
+def _attributes_column(cache: ClusterCache) -> Any:
+    published = cache.snapshot().devices.slices.columns.published
+    published.attribute("model")
+    return published
+
+
+def _noted_as_odd(cache: ClusterCache) -> None:
+    slices = cache.snapshot().devices.slices
+    (info,) = slices
+    slices._odd_rows[info.pool] = [info.holds_row]  # noqa: SLF001 - planted
+
+
+def _unknown_pool_noted(cache: ClusterCache) -> None:
+    cache.snapshot().devices.slices._unseen[PoolId("d", "gone")] = None  # noqa: SLF001 - planted
+
+
+def _another_value(cache: ClusterCache) -> None:
+    _attributes_column(cache)._columns["model"][0] = -1  # noqa: SLF001 - planted
+
+
+def _another_length(cache: ClusterCache) -> None:
+    _attributes_column(cache)._lengths[:] += 1  # noqa: SLF001 - planted
+
+
+def _another_base(cache: ClusterCache) -> None:
+    _attributes_column(cache)._base[0] = -1  # noqa: SLF001 - planted
+
+
+def _another_driver(cache: ClusterCache) -> None:
+    _attributes_column(cache)._driver[0] = -1  # noqa: SLF001 - planted
+
+
+@pytest.mark.parametrize(
+    ("break_", "subject"),
+    [
+        (_noted_as_odd, "rows of nodes that are not simple"),
+        (_unknown_pool_noted, "rows of nodes that are not simple"),
+        (_another_value, "columns of signature 0"),
+        (_another_length, "columns of signature 0"),
+        (_another_base, "columns of signature 0"),
+        (_another_driver, "columns of signature 0"),
+    ],
+)
+def test_validation_finds_what_is_derived_from_slices(
+    break_: Callable[[ClusterCache], None], subject: str
+) -> None:
+    cache, _ = _with_node()
+    cache.update_device_object(make_slice("n", [device("x", model="a")]))
+    _attributes_column(cache)
+    cache.validate()
+    break_(cache)
+    with pytest.raises(InvariantViolation, match=subject):
+        cache.validate()

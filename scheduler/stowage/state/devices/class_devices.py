@@ -8,7 +8,7 @@ import numpy as np
 from stowage.api.objects.device import DeviceClass
 from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.devices.allocations import AllocatedDevices
-from stowage.state.devices.device_info import DeviceInfo, SliceInfo
+from stowage.state.devices.device_info import DeviceInfo
 from stowage.state.devices.selection import FAILS, YES, Selectors, select_signatures
 from stowage.state.devices.slices import DeviceSlices
 
@@ -54,17 +54,21 @@ def count_devices(
     total = np.bincount(columns.node_row[selected], minlength=num_rows)
     used = np.bincount(columns.node_row[selected & is_used], minlength=num_rows)
     fails = np.bincount(columns.node_row[is_local & (verdicts == FAILS)], minlength=num_rows)
-    for info, rows in slices.shared():
-        for row in rows:
-            devices = [each.row for each in info.devices if _is_here(each, info, row, slices)]
-            fails[row] += int((verdicts[devices] == FAILS).sum())
-            total[row] += int((verdicts[devices] == YES).sum())
-            used[row] += int(((verdicts[devices] == YES) & is_used[devices]).sum())
+    for info, here in slices.shared():
+        rows = here.nonzero()[0]
+        # Only devices that say their nodes differ between the nodes of a slice.
+        for some in rows[:, np.newaxis] if info.is_per_device else [rows]:
+            devices = [
+                each.row
+                for each in info.devices
+                if not info.is_per_device or _is_here(each, int(some[0]), slices)
+            ]
+            fails[some] += int((verdicts[devices] == FAILS).sum())
+            total[some] += int((verdicts[devices] == YES).sum())
+            used[some] += int(((verdicts[devices] == YES) & is_used[devices]).sum())
     is_sound: BoolArray = fails == 0
     return ClassDevices(total * is_sound, used * is_sound)
 
 
-def _is_here(device: DeviceInfo, info: SliceInfo, row: int, slices: DeviceSlices) -> bool:
-    if not info.is_per_device:
-        return True
+def _is_here(device: DeviceInfo, row: int, slices: DeviceSlices) -> bool:
     return device.nodes is not None and device.nodes.matches(*slices.node_of(row))

@@ -53,6 +53,20 @@ class Groups(NamedTuple):
     firsts: Int64Array
 
 
+class Published(NamedTuple):
+    """What columns hold of a signature.
+
+    Attributes:
+        base: `Signature.base`; None for a free code.
+        driver: Its driver; None for a free code.
+        attributes: Name -> value and length (-1 unless it is a string), of those with a column.
+    """
+
+    base: bytes | None
+    driver: str | None
+    attributes: dict[str, tuple[AttributeValue, int]]
+
+
 class PublishedColumns:
     """Columns over the codes of signatures.
 
@@ -90,6 +104,33 @@ class PublishedColumns:
         for column in self._columns.values():
             self._release(int(column[code]), 1)
             column[code] = ABSENT
+
+    def stored(self, code: int) -> Published:
+        """What the columns hold of a code."""
+        attributes = {}
+        for name, column in self._columns.items():
+            number = int(column[code])
+            value = None if number == ABSENT else self._values.values[number]
+            if value is not None:
+                attributes[name] = value, int(self._lengths[number])
+        base, driver = int(self._base[code]), int(self._driver[code])
+        return Published(
+            None if base == ABSENT else self._bases.values[base],
+            None if driver == ABSENT else self._drivers.values[driver],
+            attributes,
+        )
+
+    def expected(self, code: int) -> Published:
+        """What the columns should hold of a code."""
+        signature = self._signatures.values[code]
+        if signature is None:
+            return Published(None, None, {})
+        attributes = {
+            name: (value, _length(value))
+            for name in self._columns
+            if (value := signature.attributes.get(name)) is not None
+        }
+        return Published(signature.base, signature.driver, attributes)
 
     def codes(self) -> Int64Array:
         """``int64[]``: the codes of signatures that devices have, ascending."""
@@ -202,8 +243,7 @@ class PublishedColumns:
                 self._lengths = extended(
                     self._lengths, grown_capacity(len(self._lengths), code + 1)
                 )
-            kind, content = value
-            self._lengths[code] = len(str(content)) if kind == "string" else _NO_TEXT
+            self._lengths[code] = _length(value)
         return code
 
     def _release(self, code: int, holders: int) -> None:
@@ -215,6 +255,11 @@ class PublishedColumns:
         self._driver = extended(self._driver, length, ABSENT)
         for name, column in self._columns.items():
             self._columns[name] = extended(column, length, ABSENT)
+
+
+def _length(value: AttributeValue) -> int:
+    kind, content = value
+    return len(str(content)) if kind == "string" else _NO_TEXT
 
 
 def dense(keys: Int64Array, width: int) -> tuple[Int64Array, int]:

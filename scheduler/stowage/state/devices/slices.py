@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from stowage.api.decoding.errors import SelectorError
 from stowage.api.objects.device import ResourceSlice
 from stowage.state.arrays import BoolArray
 from stowage.state.change_log import ChangeLog
@@ -23,6 +22,7 @@ from stowage.state.devices.device_info import (
 )
 from stowage.state.devices.features import ALL_FEATURES, DeviceFeatures
 from stowage.state.devices.pool import Pool, in_order, make_pool
+from stowage.state.devices.slice_rows import rows_using
 from stowage.state.nodes.node_columns import NodeColumns
 
 _FEW_SLICES = 8
@@ -161,10 +161,10 @@ class DeviceSlices:
         pools += [pool for key, pool in self._odd.items() if key not in by_pool]
         return in_order(pool for pool in pools if pool is not None)
 
-    def shared(self) -> Iterator[tuple[SliceInfo, Iterator[int]]]:
-        """The slices that are not for one node, with the rows of the nodes that can use them."""
+    def shared(self) -> Iterator[tuple[SliceInfo, BoolArray]]:
+        """The slices that are not for one node, with ``bool[rows]`` of nodes that can use them."""
         for each in self._shared.values():
-            yield each, self._rows_using(each)
+            yield each, rows_using(each, self._nodes)
 
     def are_simple(self) -> BoolArray:
         """``bool[rows]``: nodes whose pools are all their own, complete and valid."""
@@ -175,10 +175,22 @@ class DeviceSlices:
             self._see(key)
         self._unseen.clear()
         simple[[row for rows in self._odd_rows.values() for row in rows]] = False
-        for each in self._shared.values():
-            for row in self._rows_using(each):
-                simple[row] = False
+        for _, rows in self.shared():
+            simple &= ~rows
         return simple
+
+    def noted_pools(self) -> set[PoolId]:
+        """The pools, and those of which something is noted: the same ones."""
+        return {*self._pools, *self._odd_rows, *self._unseen}
+
+    def odd_rows(self, key: PoolId) -> tuple[list[int], list[int]]:
+        """Rows of a pool whose nodes are not simple because of it: (noted, recounted)."""
+        pool = self._pools.get(key)
+        if pool is None:
+            return [*self._odd_rows.get(key, ()), *([-1] if key in self._unseen else ())], []
+        if key in self._unseen:
+            return [], []
+        return self._odd_rows.get(key, []), self._recounted(key)
 
     def _changed(self, key: PoolId) -> None:
         """Note that a pool changed: small ones are looked at now, large ones when asked."""
@@ -193,9 +205,15 @@ class DeviceSlices:
 
     def _see(self, key: PoolId) -> None:
         """Note the nodes with slices of a pool, unless it is their own, complete and valid."""
+        rows = self._recounted(key)
+        if rows:
+            self._odd_rows[key] = rows
+
+    def _recounted(self, key: PoolId) -> list[int]:
         slices = list(self._pools[key].slices.values())
-        if not self._is_simple(key, slices):
-            self._odd_rows[key] = [each.holds_row for each in slices if each.holds_row >= 0]
+        if self._is_simple(key, slices):
+            return []
+        return [each.holds_row for each in slices if each.holds_row >= 0]
 
     def _is_simple(self, key: PoolId, slices: list[SliceInfo]) -> bool:
         pool, first = self._pools[key], slices[0]
@@ -214,18 +232,6 @@ class DeviceSlices:
             seen = self._pool(key, slices)
             return seen is not None and seen.is_usable
         return True
-
-    def _rows_using(self, info: SliceInfo) -> Iterator[int]:
-        """All rows if a node selector is invalid: `pools_of` then says so for each node."""
-        for row, node in enumerate(self._nodes.nodes):
-            try:
-                uses = node is not None and info.is_relevant(
-                    node.metadata.name, node.metadata.labels
-                )
-            except SelectorError:
-                uses = True
-            if uses:
-                yield row
 
     def _counters_elsewhere(self, key: PoolId, node_name: str) -> list[SliceInfo]:
         """The slices with counters of a pool that are for another node."""

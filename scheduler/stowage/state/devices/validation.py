@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stowage.state.devices.allocations import AllocatedDevices
+from stowage.state.devices.device_columns import DeviceColumns
 from stowage.state.devices.device_info import DeviceId, SliceInfo
 from stowage.state.devices.devices import Devices
 from stowage.state.nodes.node_columns import NodeColumns
 from stowage.state.violation import InvariantViolation, expect
 
+_CODES_AT_ONCE = 100
+
 
 def device_validation_steps(devices: Devices, nodes: NodeColumns) -> Iterator[None]:
-    """Recount everything and compare: the allocated devices at once, then slice by slice.
+    """Recount everything and compare, a slice, pool or few signatures a step.
 
     Raises:
         InvariantViolation: A column or count differs from the recount, or a device in flight is
@@ -25,6 +28,21 @@ def device_validation_steps(devices: Devices, nodes: NodeColumns) -> Iterator[No
         info = devices.slices.get(name)
         if info is not None:
             _check_slice(info, devices, nodes)
+        yield
+    for key in devices.slices.noted_pools():
+        noted, recounted = devices.slices.odd_rows(key)
+        expect(f"rows of nodes that are not simple by pool {key}", recounted, noted)
+        yield
+    yield from _published_steps(devices.slices.columns)
+
+
+def _published_steps(columns: DeviceColumns) -> Iterator[None]:
+    code = 0
+    while code < len(columns.signatures):
+        for each in range(code, min(code + _CODES_AT_ONCE, len(columns.signatures))):
+            expected, found = columns.published.expected(each), columns.published.stored(each)
+            expect(f"columns of signature {each}", expected, found)
+        code += _CODES_AT_ONCE
         yield
 
 
