@@ -98,12 +98,7 @@ def test_the_engine_names_the_resources_to_watch(driver: PluginDriver) -> None:
 
 
 def test_the_end_of_a_resource_is_the_deletion_of_each_of_its_objects() -> None:
-    waits = WaitsForTheEnd()
-    driver = PluginDriver(waits)
-    driver.add_nodes("n")
-    driver.handle(_seen("north", is_open=False, version=1))
-    driver.create_pods("p")
-    assert of_type(BindPod, driver.schedule()) == []
+    driver, waits = _waiting()
     waits.ended = True
     driver.handle(CustomResourceGone(HARBOURS))
     assert waits.deleted == ["north"]
@@ -133,13 +128,19 @@ class WaitsForTheEnd:
         return QueueingHint.QUEUE
 
 
-def test_the_deletion_of_an_object_moves_the_pods_that_wait_for_it_but_only_once() -> None:
+def _waiting() -> tuple[PluginDriver, WaitsForTheEnd]:
+    """A driver with a pod that waits for the deletion of the object ``north``, and its plugin."""
     waits = WaitsForTheEnd()
     driver = PluginDriver(waits)
     driver.add_nodes("n")
     driver.handle(_seen("north", is_open=False, version=1))
     driver.create_pods("p")
     assert of_type(BindPod, driver.schedule()) == []
+    return driver, waits
+
+
+def test_the_deletion_of_an_object_moves_the_pods_that_wait_for_it_but_only_once() -> None:
+    driver, waits = _waiting()
     driver.handle(CustomObjectGone(HARBOURS, "default", "unknown"))
     assert waits.deleted == []
     for _ in range(2):

@@ -4,34 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from stowage.api.events import DisruptionBudgetGone, DisruptionBudgetSeen, PendingPodGone
+from stowage.api.events import DisruptionBudgetGone, PendingPodGone
 from stowage.api.instructions import EvictPod, PatchPodStatus
-from stowage.api.objects.meta import LabelSelector, ObjectMeta
-from stowage.api.objects.policy import (
-    PodDisruptionBudget,
-    PodDisruptionBudgetSpec,
-    PodDisruptionBudgetStatus,
-)
 from tests.stories.preemption_driver import LOW, PreemptionDriver, names
 from tests.support.builders import HOSTNAME
+from tests.support.disruption_budgets import DB, RESPECTFUL, db_budget
 from tests.support.engines import of_type
-
-DB = {"app": "db"}
-RESPECTFUL = {
-    "schedulerName": "default-scheduler",
-    "pluginConfig": [{"name": "DefaultPreemption", "args": {"disruptionBudgets": "Respect"}}],
-}
-
-
-def _db_budget(allowed: int, version: str = "1", disrupted: str = "") -> DisruptionBudgetSeen:
-    """A budget of the pods with the label `DB`."""
-    return DisruptionBudgetSeen(
-        PodDisruptionBudget(
-            ObjectMeta(name="db", namespace="default", resource_version=version),
-            PodDisruptionBudgetSpec(LabelSelector(DB)),
-            PodDisruptionBudgetStatus(allowed, {disrupted: None} if disrupted else {}),
-        )
-    )
 
 
 def _respecting(*names: str) -> PreemptionDriver:
@@ -48,7 +26,7 @@ def test_pods_that_a_disruption_budget_protects_are_evicted_only_without_alterna
     driver.add_nodes("n0", "n1")
     driver.show_running("protected", "n0", cpu="2", labels=DB, priority=LOW)
     driver.show_running("unprotected", "n1", cpu="2", labels={"app": "web"}, priority=50)
-    driver.handle(_db_budget(0))
+    driver.handle(db_budget(0))
     driver.show_pending("p")
     assert names(of_type(EvictPod, driver.schedule_next())) == ["unprotected"]
 
@@ -62,7 +40,7 @@ def test_a_pod_that_a_budget_lists_as_disrupted_uses_up_none_of_it(
     for name in ("db-0", "db-1"):
         driver.show_running(name, "n0", labels=DB, priority=LOW)
     driver.show_running("web", "n1", cpu="2", priority=50)
-    driver.handle(_db_budget(1, disrupted=disrupted))
+    driver.handle(db_budget(1, disrupted=disrupted))
     driver.show_pending("p", cpu="2")
     (first,) = names(of_type(EvictPod, driver.schedule_next()))
     assert first.partition("-")[0] == want
@@ -70,7 +48,7 @@ def test_a_pod_that_a_budget_lists_as_disrupted_uses_up_none_of_it(
 
 def test_no_pod_is_evicted_against_a_respected_budget_until_the_budget_allows_it() -> None:
     driver = _respecting("protected")
-    driver.handle(_db_budget(0))
+    driver.handle(db_budget(0))
     driver.show_pending("p")
     answer = driver.schedule_next()
     assert of_type(EvictPod, answer) == []
@@ -79,14 +57,14 @@ def test_no_pod_is_evicted_against_a_respected_budget_until_the_budget_allows_it
         "preemption: 0/1 nodes are available: 1 Preemption would violate a PodDisruptionBudget."
     )
     assert driver.schedule_next(after_s=60) == []
-    driver.handle(_db_budget(1))
+    driver.handle(db_budget(1))
     assert names(of_type(EvictPod, driver.schedule_next(after_s=20))) == ["protected"]
     driver.check_replay()
 
 
 def test_a_deleted_budget_protects_no_pod() -> None:
     driver = _respecting("protected")
-    driver.handle(_db_budget(0))
+    driver.handle(db_budget(0))
     driver.show_pending("p")
     assert of_type(EvictPod, driver.schedule_next()) == []
     driver.handle(DisruptionBudgetGone("default", "db"))
@@ -95,13 +73,13 @@ def test_a_deleted_budget_protects_no_pod() -> None:
 
 def test_two_preemptors_do_not_use_the_same_allowed_disruption() -> None:
     driver = _respecting("a", "b")
-    driver.handle(_db_budget(1))
+    driver.handle(db_budget(1))
     driver.show_pending("p", cpu="2")
     (eviction,) = of_type(EvictPod, driver.schedule_next())
     driver.show_pending("q", cpu="2")
     assert of_type(EvictPod, driver.schedule_next()) == []
     # The list after a gap of the watch repeats the budget as it was.
-    driver.handle(_db_budget(1))
+    driver.handle(db_budget(1))
     assert of_type(EvictPod, driver.schedule_next(after_s=20)) == []
     driver.finish_eviction(eviction, error="forbidden")
     answer = driver.schedule_next(after_s=20) + driver.schedule_next(after_s=20)
@@ -110,17 +88,17 @@ def test_two_preemptors_do_not_use_the_same_allowed_disruption() -> None:
 
 def test_an_update_of_the_budget_counts_the_evictions_before_it() -> None:
     driver = _respecting("a", "b")
-    driver.handle(_db_budget(1))
+    driver.handle(db_budget(1))
     driver.show_pending("p", cpu="2")
     assert len(of_type(EvictPod, driver.schedule_next())) == 1
     driver.show_pending("q", cpu="2")
-    driver.handle(_db_budget(1, version="2"))
+    driver.handle(db_budget(1, version="2"))
     assert len(of_type(EvictPod, driver.schedule_next())) == 1
 
 
 def test_the_disruption_of_a_refused_eviction_is_left_for_another_preemptor() -> None:
     driver = _respecting("a", "b")
-    driver.handle(_db_budget(1))
+    driver.handle(db_budget(1))
     driver.show_pending("p", cpu="2", node_selector={HOSTNAME: "n0"})
     (eviction,) = of_type(EvictPod, driver.schedule_next())
     driver.finish_eviction(eviction, error="forbidden")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowage.api.config.feature_gates import parse_feature_gates
-from stowage.api.events import DisruptionBudgetSeen, EvictionFinished
+from stowage.api.events import EvictionFinished
 from stowage.api.instructions import (
     POD_GROUP,
     EmitEvent,
@@ -18,43 +18,19 @@ from stowage.api.instructions import (
     PodReference,
     ReportProblem,
 )
-from stowage.api.objects.meta import ObjectMeta
-from stowage.api.objects.policy import (
-    PodDisruptionBudget,
-    PodDisruptionBudgetSpec,
-    PodDisruptionBudgetStatus,
-)
 from tests.stories.gang_driver import GangDriver, make_group, make_member
-from tests.support.builders import HOSTNAME, label_selector, make_pod
+from tests.support.builders import HOSTNAME, make_pod
+from tests.support.disruption_budgets import DB, RESPECTFUL, db_budget
 
 ON = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"])
 
-
 NAME = {"schedulerName": "default-scheduler"}
-RESPECTFUL = {
-    **NAME,
-    "pluginConfig": [{"name": "DefaultPreemption", "args": {"disruptionBudgets": "Respect"}}],
-}
-PROTECTED = {"app": "db"}
 
 
 def _driver(cpu: str, **options: Any) -> GangDriver:
     driver = GangDriver(gates=ON, **options)
     driver.add_nodes("a", cpu=cpu)
     return driver
-
-
-def _set_budget(driver: GangDriver, allowed: int) -> None:
-    """Show the disruption budget of the `PROTECTED` pods."""
-    driver.handle(
-        DisruptionBudgetSeen(
-            PodDisruptionBudget(
-                ObjectMeta(name="db", namespace="default", uid="u"),
-                PodDisruptionBudgetSpec(label_selector(PROTECTED)),
-                PodDisruptionBudgetStatus(allowed),
-            )
-        )
-    )
 
 
 def _low(driver: GangDriver, *names: str, priority: int = 1, **fields: Any) -> None:
@@ -109,8 +85,8 @@ def test_of_equal_pods_the_later_started_is_evicted() -> None:
 def test_a_pod_whose_budget_allows_no_disruption_is_spared_first() -> None:
     driver = _driver("2")
     _low(driver, "old")
-    _low(driver, "young", labels=PROTECTED)
-    _set_budget(driver, 0)
+    _low(driver, "young", labels=DB)
+    driver.handle(db_budget(0))
     _gang(driver, 1, 1)
     driver.run(15)
     assert driver.evicted == ["old"]
@@ -119,8 +95,8 @@ def test_a_pod_whose_budget_allows_no_disruption_is_spared_first() -> None:
 def test_a_budget_without_an_alternative_is_violated_unless_it_is_to_be_respected() -> None:
     for profile, evicted in ((NAME, ["low"]), (RESPECTFUL, [])):
         driver = _driver("1", profile=profile)
-        _low(driver, "low", labels=PROTECTED)
-        _set_budget(driver, 0)
+        _low(driver, "low", labels=DB)
+        driver.handle(db_budget(0))
         _gang(driver, 1, 1)
         driver.run(15)
         assert driver.evicted == evicted
@@ -128,14 +104,14 @@ def test_a_budget_without_an_alternative_is_violated_unless_it_is_to_be_respecte
 
 def test_a_group_that_respects_a_budget_says_so_and_preempts_once_the_budget_allows_it() -> None:
     driver = _driver("2", profile=RESPECTFUL)
-    _low(driver, "low-0", "low-1", labels=PROTECTED)
-    _set_budget(driver, 1)
+    _low(driver, "low-0", "low-1", labels=DB)
+    driver.handle(db_budget(1))
     _gang(driver, 2, 2)
     driver.run(60)
     assert driver.evicted == []
     reason = "Preemption would violate a PodDisruptionBudget"
     assert driver.condition()[2] == f"pod group is unschedulable, {reason}"
-    _set_budget(driver, 2)
+    driver.handle(db_budget(2))
     driver.run(30)
     assert sorted(driver.evicted) == ["low-0", "low-1"]
     assert driver.bound() == ["p-0", "p-1"]
@@ -151,10 +127,10 @@ def test_a_group_evicts_no_more_protected_pods_than_a_respected_budget_allows(
 ) -> None:
     driver = _driver("5", profile=RESPECTFUL)
     for row, is_protected in enumerate(protected):
-        labels = PROTECTED if is_protected else {}
+        labels = DB if is_protected else {}
         priority = data.draw(st.integers(1, 3))
         _low(driver, f"low-{row}", labels=labels, priority=priority)
-    _set_budget(driver, allowed)
+    driver.handle(db_budget(allowed))
     _gang(driver, num_members, num_members)
     driver.run(30)
     rows = [int(name.removeprefix("low-")) for name in driver.evicted]

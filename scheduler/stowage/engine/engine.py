@@ -182,9 +182,9 @@ class Engine:
     ) -> Interruptible[list[Instruction]]:
         """`schedule` in short steps: one for each member of a pod group, and for each other pod.
 
-        All see the cluster as it is at the begin. `handle` and `schedule` must not be called until
-        the last step; if that is never taken, nothing has been decided, and the engine is of no
-        more use.
+        All pods are tried on the cluster as it was before the first step. The caller must not call
+        `handle` or `schedule` before the last step. If it never takes the last step, nothing has
+        been decided, and the engine cannot be used any more.
 
         Raises:
             RuntimeError: An earlier call has not ended.

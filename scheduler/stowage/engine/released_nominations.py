@@ -34,18 +34,15 @@ def _retry_others(
     state: EngineState, info: PodInfo, node_name: str, now: float, *, stays: bool = False
 ) -> None:
     gone, priority = info.on_node(node_name), info.priority
-
-    def is_retried(pod: PodInfo) -> bool:
-        if pod.priority > priority:
-            return False
-        return not (
-            stays and (pod.uid == info.uid or (pod.group and pod.group_key == info.group_key))
-        )
-
     state.queue.move_on_event(
         ASSIGNED_POD_DELETE,
         gone,
         None,
         now,
-        is_retried,
+        lambda pod: pod.priority <= priority and not (stays and _are_companions(pod, info)),
     )
+
+
+def _are_companions(pod: PodInfo, other: PodInfo) -> bool:
+    """Whether two pods are of one pod group, or the same pod."""
+    return pod.uid == other.uid or (bool(pod.group) and pod.group_key == other.group_key)

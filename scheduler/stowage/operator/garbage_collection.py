@@ -9,9 +9,9 @@ from __future__ import annotations
 import gc
 import sys
 
-#: Thresholds of `gc.set_threshold`; Python's defaults are 700, 10, 10. The second one bounds what
-#: one collection of the middle generation visits: 20,000 * 3 objects, some 0.03 s. Since Python
-#: 3.14 a collection visits a part of all old objects instead, the less the higher it is.
+#: Thresholds of `gc.set_threshold`; Python's defaults are 700, 10, 10. The second threshold bounds
+#: how many objects one collection of the middle generation visits: 3 times 20,000. Since 3.14 each
+#: collection visits a part of all old objects instead; a higher threshold makes that part smaller.
 THRESHOLDS = (20_000, 3, 333) if sys.version_info < (3, 14) else (20_000, 20, 50)
 
 

@@ -28,7 +28,7 @@ Each decision is made after all events that have arrived.
 """
 
 INSTRUCTIONS_PER_STEP = 16
-"""A pod group may bring 10,000 at once; dispatching one takes some 0.02 ms, with its log line."""
+"""Instructions that are dispatched in one step; a pod group may bring thousands at once."""
 
 
 class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
