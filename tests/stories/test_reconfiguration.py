@@ -12,6 +12,7 @@ from stowage.api.events import (
     AssignedPodSeen,
     BindFailed,
     BindSucceeded,
+    ClaimsWritten,
     DeviceObjectSeen,
     NodeSeen,
     PendingPodSeen,
@@ -25,12 +26,14 @@ from stowage.api.instructions import (
     ConfigurationApplied,
     Instruction,
     PodBound,
+    ReleaseClaims,
     ReportProblem,
     RunPreBind,
 )
 from stowage.api.status import Code
 from stowage.engine import Engine, Journal, replay
 from stowage.framework.authoring import SUCCESS, WAIT, CycleState, PodInfo, Status
+from tests.stories.claim_driver import written
 from tests.support.builders import make_node, make_pod
 from tests.support.device_builders import make_claim, make_class, make_slice, pod_with_claims
 from tests.support.engines import (
@@ -275,3 +278,19 @@ def test_the_plugins_of_a_new_configuration_read_the_claims_of_the_cluster() -> 
     engine.handle([PendingPodSeen(pod)], 0.0)
     (writes,) = of_type(BindClaims, engine.schedule(0.0, 1))
     assert writes.node_name == "small"
+
+
+def test_a_reservation_that_was_given_back_is_made_again_under_a_new_configuration() -> None:
+    engine = configurable_engine(SPREADING)
+    objects = (make_class(), make_slice("small", ["gpu-0"]), make_claim("c"))
+    engine.handle([*two_nodes(), *(DeviceObjectSeen(each) for each in objects)], 0.0)
+    engine.handle([PendingPodSeen(pod_with_claims("p", "c"))], 0.0)
+    (writes,) = of_type(BindClaims, engine.schedule(0.0, 1))
+    engine.handle([ClaimsWritten("uid-p", writes.number, tuple(written(writes)))], 0.0)
+    failed = engine.handle([BindFailed("uid-p", "small", "no")], 0.0)
+    assert len(of_type(ReleaseClaims, failed)) == 1
+    engine.handle([change_to(PACKING)], 1.0)
+    # The watch has not shown yet that the reservation is gone.
+    (again,) = of_type(BindClaims, engine.schedule(15.0, 1))
+    (wanted,) = again.claims
+    assert wanted.claim.status.reserved_for == ()

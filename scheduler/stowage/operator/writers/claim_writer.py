@@ -13,8 +13,9 @@
 The allocation and the reservation are one request, so a claim that is reserved for the pod has the
 allocation. Each PATCH has UID and resource version as preconditions. A failure reverts nothing: the
 engine releases what was reserved. So a PATCH that may have been applied is never reported as failed
-before a GET has shown the claim: its devices would be given to another pod. A claim whose POST has
-no answer may exist; the engine finds it by its owner and deletes it.
+before a GET has shown the claim: its devices would be given to another pod. An answer that is no
+claim counts as no answer. A claim whose POST has no answer may exist; the engine finds it by its
+owner and deletes it. An unexpected exception after the POST is reported with the created claim.
 
 upstream: ``bindClaim`` of pkg/scheduler/framework/plugins/dynamicresources.
 """
@@ -29,6 +30,7 @@ import msgspec
 import structlog
 
 from stowage.api.decoding.decode import decode_object
+from stowage.api.decoding.errors import InvalidObject
 from stowage.api.events import ClaimsWritten
 from stowage.api.instructions import BindClaims, ClaimToBind, ExtendedClaimToBind, PodReference
 from stowage.api.objects.device import ResourceClaim
@@ -45,6 +47,7 @@ MAX_CONFLICTS = 5
 """Tries of one claim that other clients keep changing, as in kube-scheduler."""
 MAX_ANSWERED_ERRORS = 5
 """5xx answers to the writes of one claim before they count as failed."""
+_UNKNOWN_OUTCOME = (InvalidObject, *LOST_ANSWER_ERRORS)
 _NOT_THE_LEADER = "this replica does not hold the lease any more"
 
 log = structlog.get_logger("stowage.operator.writers.claim_writer")
@@ -101,6 +104,12 @@ class ClaimWriter:
                 await self._bind_extended(instruction.extended, instruction, created)
         except (_WriteFailedError, ClaimUnusable) as failed:
             failure = str(failed)
+        except Exception as fault:
+            if not created:
+                raise
+            # Without the claim in the outcome its devices would be given to another pod.
+            log.exception("job failed", pod=pod.key)
+            failure = repr(fault)
         finally:
             self._forget(pod.uid, number)
         extended = created[-1] if created else None
@@ -160,7 +169,7 @@ class ClaimWriter:
                 is_final = not error.is_transient and error.status != 409
                 if is_final or conflicts == MAX_CONFLICTS:
                     raise _WriteFailedError(_doing(claim, wanted, error)) from error
-            except LOST_ANSWER_ERRORS as error:
+            except _UNKNOWN_OUTCOME as error:
                 failure = error
             name = claim.metadata.namespaced_name
             log.info("writing again", claim=name, error=plain_message(failure))
@@ -231,12 +240,13 @@ class ClaimWriter:
         body = msgspec.json.encode({**kind, "metadata": metadata, "spec": claim.spec})
         try:
             answer = await self._client.post(CLAIMS_PATH.format(namespace=pod.namespace), body)
-        except (ApiError, *LOST_ANSWER_ERRORS) as error:
+            created = _decoded(answer, claim)
+        except (ApiError, *_UNKNOWN_OUTCOME) as error:
             self._observe_creation("failure")
             text = f"create claim for extended resources of pod {pod.key}: {_text(error)}"
             raise _WriteFailedError(text) from error
         self._observe_creation("success")
-        return decode_object(ResourceClaim, answer)
+        return created
 
     async def _patch(
         self,
@@ -250,9 +260,7 @@ class ClaimWriter:
         preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         body = {**body, "metadata": {**preconditions, **body.get("metadata", {})}}
         path = f"{claim_path(meta.namespace, meta.name)}{subresource}"
-        return decode_object(
-            ResourceClaim, await self._client.patch(path, msgspec.json.encode(body))
-        )
+        return _decoded(await self._client.patch(path, msgspec.json.encode(body)), claim)
 
     async def _read(self, claim: ResourceClaim) -> ResourceClaim:
         """The claim as it is now, also if the pod is gone or the lease lost.
@@ -264,13 +272,13 @@ class ClaimWriter:
         backoff = Backoff(self._clock.jitter, initial_s=0.1, max_s=10.0)
         while True:
             try:
-                return decode_object(ResourceClaim, await self._client.get(path))
+                return _decoded(await self._client.get(path), claim)
             except ApiError as error:
                 if error.is_object_not_found:
                     name = f"claim {claim.metadata.namespaced_name}"
                     raise ClaimUnusable(f"{name} got deleted in the meantime") from error
                 await self._clock.sleep(backoff.next_delay(error))
-            except LOST_ANSWER_ERRORS as error:
+            except _UNKNOWN_OUTCOME as error:
                 await self._clock.sleep(backoff.next_delay(error))
 
     def _check_running(self, instruction: BindClaims) -> None:
@@ -283,6 +291,24 @@ class ClaimWriter:
 def claim_path(namespace: str, name: str) -> str:
     """The path of a claim."""
     return f"{CLAIMS_PATH.format(namespace=namespace)}/{name}"
+
+
+def _decoded(answer: bytes, claim: ResourceClaim) -> ResourceClaim:
+    """A claim as the API server answered.
+
+    Raises:
+        InvalidObject: The answer is not a claim with this name, or has no UID: a login page, say.
+    """
+    found, wanted = decode_object(ResourceClaim, answer), claim.metadata
+    is_same = found.metadata.namespace == wanted.namespace and found.metadata.name == (
+        wanted.name or found.metadata.name
+    )
+    if not is_same or not found.metadata.uid:
+        name, expected = found.metadata.namespaced_name, f"a claim in {wanted.namespace}"
+        if wanted.name:
+            expected = f"claim {wanted.namespaced_name}"
+        raise InvalidObject("ResourceClaim", name, "metadata", name, expected, found.metadata.uid)
+    return found
 
 
 def _doing(claim: ResourceClaim, wanted: ClaimToBind, error: Exception) -> str:

@@ -55,7 +55,6 @@ from stowage.plugins.dynamic_resources.pod_claims import (
     special_claim_uid,
 )
 from stowage.plugins.dynamic_resources.pod_devices import PodDevices, Variant
-from stowage.plugins.dynamic_resources.releases import Releases
 from stowage.plugins.dynamic_resources.templates import Templates
 from stowage.state.devices.devices import ClaimAllocation, Devices
 from stowage.state.devices.features import device_features
@@ -96,7 +95,6 @@ class DynamicResources:
         self._snapshot: Callable[[], Snapshot] | None = None
         self._templates = Templates(self._features)
         self._answers = AnswerCache()
-        self._releases = Releases()
 
     def read_snapshots(self, snapshot: Callable[[], Snapshot]) -> None:
         """Read claims from here in PreEnqueue and in hints."""
@@ -171,7 +169,6 @@ class DynamicResources:
 
         As upstream, an error if PreFilter did not run.
         """
-        del snapshot
         found = state.get(PodDevices)
         if found is None:
             return error("not found"), None
@@ -180,7 +177,7 @@ class DynamicResources:
         claim = next(iter(self.deallocation_candidates(state, pod, diagnosis)), None)
         if claim is not None:
             # Until the watch shows it, the claim still looks allocated and reserved for the pod.
-            self._releases.note(pod.uid, [claim])
+            snapshot.devices.releases.note(pod.uid, [claim])
             state.instruct(DeallocateClaim(pod.reference, reference_to(claim)))
             return unschedulable("deallocation of ResourceClaim completed"), None
         if found.stale is not None:
@@ -282,13 +279,14 @@ class DynamicResources:
         found = state.get(PodDevices)
         if found is None or self._snapshot is None:
             return
-        claims = pre_bind.latest(found, self._snapshot().devices)
+        devices = self._snapshot().devices
+        claims = pre_bind.latest(found, devices)
         reserved = [
             claim
             for claim in claims
             if claim.status.allocation is not None and is_reserved_for(claim, pod.uid)
         ]
-        self._releases.note(pod.uid, reserved)
+        devices.releases.note(pod.uid, reserved)
         if reserved:
             state.instruct(ReleaseClaims(pod.reference, tuple(map(reference_to, reserved))))
         if found.special is not None:
@@ -303,7 +301,7 @@ class DynamicResources:
     def pre_bind_writes(self, state: CycleState, pod: PodInfo, node_name: str) -> BindClaims:
         """The writes: allocations, reservations, and the claim for extended resources."""
         found, devices = state.read(PodDevices), self._devices()
-        claims = self._releases.applied(pod.uid, pre_bind.latest(found, devices))
+        claims = devices.releases.applied(pod.uid, pre_bind.latest(found, devices))
         written = pre_bind.writes(found, pod, node_name, claims)
         return replace(written, sets_time=self._features.binding_conditions)
 

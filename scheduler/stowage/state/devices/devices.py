@@ -26,6 +26,7 @@ from stowage.state.devices.class_devices import ClassDevices, count_devices
 from stowage.state.devices.classes import DeviceClasses
 from stowage.state.devices.device_info import SliceInfo
 from stowage.state.devices.features import ALL_FEATURES, DeviceFeatures
+from stowage.state.devices.releases import Releases
 from stowage.state.devices.selection import Selectors
 from stowage.state.devices.slices import DeviceSlices
 from stowage.state.nodes.node_columns import NodeColumns
@@ -63,6 +64,8 @@ class Devices:
         in_flight: Claim UID -> the allocation that is to be written. Members of a pod group may
             hold one together.
         selectors: CEL expressions.
+        releases: Reservations that were given back. They outlive a change of the configuration,
+            which makes new plugins.
     """
 
     def __init__(self, nodes: NodeColumns, features: DeviceFeatures = ALL_FEATURES) -> None:
@@ -77,6 +80,7 @@ class Devices:
         # Those of `in_flight` that `claims` show: they count once, or shares would seem used up.
         self._shown: set[str] = set()
         self.selectors = Selectors(frozenset() if may_share else _FIELDS_OF_SHARED_DEVICES)
+        self.releases = Releases()
         self._special: dict[str, dict[str, None]] = {}
 
     def put(self, obj: DeviceObject) -> tuple[object | None, bool]:

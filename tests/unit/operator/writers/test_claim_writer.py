@@ -130,6 +130,14 @@ async def test_a_lost_answer_is_a_success_if_the_pod_has_the_claim(lost: Excepti
     assert len(client.sent("PATCH")) == 2
 
 
+@pytest.mark.parametrize("page", [["log in"], {"kind": "Page"}, {"metadata": {"name": "d"}}])
+async def test_an_answer_that_is_not_the_claim_counts_as_no_answer(page: Any) -> None:
+    client = FakeApiClient(patch=[PROTECTED, page], get=[page, RESERVED])
+    written = await write(client)
+    assert (written.error, versions(written)) == ("", ["5"])
+    assert len(client.sent("GET")) == 2
+
+
 @pytest.mark.parametrize("lost", [TimeoutError(), ApiError(503), ApiError(429)], ids=repr)
 async def test_a_write_without_effect_is_repeated(lost: Exception) -> None:
     client = FakeApiClient(patch=[PROTECTED, lost, RESERVED], get=[PROTECTED])

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from stowage.api.events import ClaimsWritten
 from stowage.api.instructions import BindClaims, ExtendedClaimToBind
@@ -123,3 +124,21 @@ async def test_a_claim_that_cannot_be_created_is_counted_and_reported() -> None:
     written, statuses = await _written(FakeApiClient(post=[ApiError(422, "Invalid", "no class")]))
     text = "create claim for extended resources of pod default/p: no class"
     assert (written.error, written.extended, statuses) == (text, None, ["failure"])
+
+
+@pytest.mark.parametrize("page", [["log in"], {"kind": "Page"}])
+async def test_a_creation_whose_answer_is_no_claim_is_reported_as_failed(page: Any) -> None:
+    written, statuses = await _written(FakeApiClient(post=[page]))
+    assert "create claim for extended resources of pod default/p: " in written.error
+    assert (written.extended, statuses) == (None, ["failure"])
+
+
+async def test_a_created_claim_is_reported_after_an_unexpected_exception() -> None:
+    client = FakeApiClient(
+        post=[json_of(CLAIM, "4")], patch=[PROTECTED, RuntimeError("unforeseen")]
+    )
+    with capture_logs() as logs:
+        written, _ = await _written(client, MAPPING)
+    assert written.extended is not None
+    assert written.error == "RuntimeError('unforeseen')"
+    assert [(each["event"], each["log_level"]) for each in logs] == [("job failed", "error")]
