@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from tests.simulation.device_claims import USUAL_DELAY_S
 from tests.simulation.device_objects import (
     device_claim_keys,
     is_reserved_for,
@@ -132,7 +133,8 @@ def idle_allocations(server: ModelServer, scheduler_names: Collection[str]) -> I
     not be bound after PreBind: the next pod may use it. A claim for extended resources stays with
     its pod if another scheduler bound the pod, or no scheduler serves it any more, and the
     scheduler that made the claim stopped before it could delete it: the claim controller sees an
-    owner that lives.
+    owner that lives. The claim controller may not have seen yet what changed within its usual
+    delay.
 
     Args:
         server: The cluster.
@@ -145,8 +147,10 @@ def idle_allocations(server: ModelServer, scheduler_names: Collection[str]) -> I
         if pod["status"].get("phase") not in FINISHED
         for key in device_claim_keys(pod)
     }
+    ended = set(_ended_lately(server))
     for key, claim in server.collection(DEVICE_CLAIMS).items():
-        if not results_of(claim):
+        uids = {owner_uid(claim), *(each["uid"] for each in claim["status"].get("reservedFor", ()))}
+        if not results_of(claim) or uids & ended:
             continue
         for each in claim["status"].get("reservedFor", ()):
             if not _is_live(pods, (key[0], each["name"]), each["uid"]):
@@ -155,6 +159,17 @@ def idle_allocations(server: ModelServer, scheduler_names: Collection[str]) -> I
             continue
         if owner_uid(claim) or claim["status"].get("reservedFor"):
             yield f"claim {key[1]} is allocated, and no pod uses it"
+
+
+def _ended_lately(server: ModelServer) -> Iterator[str]:
+    """The UIDs of the pods that have ended within the usual delay of the claim controller."""
+    for change in reversed(server.history):
+        if change.at < server.now() - USUAL_DELAY_S[1]:
+            return
+        if change.path != PODS:
+            continue
+        if change.after is None or change.after["status"].get("phase") in FINISHED:
+            yield change.current["metadata"]["uid"]
 
 
 def _stays_with_its_owner(

@@ -66,6 +66,7 @@ class ModelServer:
     Attributes:
         history: Every change, in order; watches replay from it.
         compacted: Watches cannot start at or before this revision.
+        now: The time in seconds.
         binders: Which process bound a pod, by UID, in the order of the bindings.
         evicted: Pods that scheduler processes evicted, as they were at the eviction.
         events: How often an Event was written, by process, UID and reason.
@@ -83,7 +84,7 @@ class ModelServer:
         self.event_names: set[str] = set()
         self.served_groups: dict[str, float] = {}
         self.wall_clock_error_s = 0.0
-        self._now = now
+        self.now = now
         self._revision = 0
         self._num_uids = 0
         self._collections: dict[str, dict[Key, Json]] = {}
@@ -102,7 +103,7 @@ class ModelServer:
 
     def timestamp(self) -> str:
         """The server's wall-clock time."""
-        return wall_time(self._now() + self.wall_clock_error_s)
+        return wall_time(self.now() + self.wall_clock_error_s)
 
     @property
     def revision(self) -> int:
@@ -140,7 +141,7 @@ class ModelServer:
         if found is not None:
             self._revision += 1
             gone = _with_revision(found, self._revision)
-            self._record(Change(self._revision, path, self._now(), gone, None))
+            self._record(Change(self._revision, path, self.now(), gone, None))
 
     def terminate(self, key: Key) -> Json | None:
         """Begin the graceful deletion of a pod; delete it at once if it has no node."""
@@ -197,7 +198,7 @@ class ModelServer:
         self._revision += 1
         before, after = collection.get(key), _with_revision(obj, self._revision)
         collection[key] = after
-        self._record(Change(self._revision, path, self._now(), before, after))
+        self._record(Change(self._revision, path, self.now(), before, after))
         return after
 
     def _record(self, change: Change) -> None:

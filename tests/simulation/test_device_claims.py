@@ -69,6 +69,18 @@ def test_a_claim_that_its_waiting_pod_does_not_name_stays_only_if_the_profile_is
     assert len(list(idle_allocations(server, [served]))) == num_violations
 
 
+@pytest.mark.parametrize(("waited_s", "num_violations"), [(0.5, 0), (1.5, 2)])
+def test_the_claim_of_a_pod_that_has_ended_is_taken_back_within_the_usual_delay(
+    waited_s: float, num_violations: int
+) -> None:
+    times = [0.0]
+    server = ModelServer(lambda: times[0])
+    _create_claim(server, _create_pod(server))
+    server.delete(PODS, ("default", "p"))
+    times[0] += waited_s
+    assert len(list(idle_allocations(server, [SCHEDULER]))) == num_violations
+
+
 def _create_pod(server: ModelServer, **spec: object) -> Json:
     metadata = {"namespace": "default", "name": "p"}
     spec = {"schedulerName": SCHEDULER, **spec}
