@@ -81,6 +81,19 @@ def test_a_nomination_that_was_cleared_before_the_watch_showed_it_is_written_aga
     assert statuses.nominate(POD, "n") == PatchPodStatus(POD, nominated_node_name="n")
 
 
+def test_the_end_of_a_nomination_is_written_until_the_watch_shows_it() -> None:
+    """A replica without the lease may have cleared it, and written nothing."""
+    statuses = PodStatuses()
+    statuses.see(pod_with("False", TOO_LARGE, nominated="n"))
+    statuses.clear_nomination(POD)
+    for _ in range(2):
+        patch = statuses.unschedulable(POD, 0, TOO_LARGE, "")
+        assert patch is not None
+        assert patch.nominated_node_name == ""
+    statuses.see(pod_with("False", TOO_LARGE))
+    assert statuses.unschedulable(POD, 0, TOO_LARGE, "") is None
+
+
 def test_clearing_the_nomination_of_an_unknown_pod_keeps_no_status() -> None:
     statuses = PodStatuses()
     assert statuses.clear_nomination(POD) == ClearNomination(POD)
