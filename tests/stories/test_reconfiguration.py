@@ -24,6 +24,7 @@ from stowage.api.instructions import (
     BindClaims,
     BindPod,
     ConfigurationApplied,
+    ConfigurationFailed,
     Instruction,
     PodBound,
     ReleaseClaims,
@@ -194,7 +195,10 @@ def test_an_invalid_configuration_changes_nothing(wrong: Any) -> None:
     engine = configurable_engine(SPREADING)
     engine.handle([*two_nodes(), PendingPodSeen(make_pod("p", cpu="1"))], 0.0)
     before = engine.dump()
-    (problem,) = engine.handle([wrong], 1.0)
+    failed, problem = engine.handle([wrong], 1.0)
+    assert isinstance(failed, ConfigurationFailed)
+    assert failed.hash == wrong.hash
+    assert "expected" in failed.text
     assert isinstance(problem, ReportProblem)
     assert problem.subject == "ConfigurationChanged"
     assert engine.dump() == before

@@ -53,5 +53,6 @@ def make_dispatcher(
         extenders=ExtenderDispatcher(NO_EXTENDERS, inbox, objects, binder, lambda: True),
         decisions=DecisionRecorder(ids, time.clock.unix_nanoseconds, ()),
         configuration_applied=lambda _applied: None,
+        configuration_failed=lambda _failed: None,
     )
     return Dispatcher(inbox, writers, metrics or Metrics(real_time.monotonic), traces)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from stowage.api.config.loading import InvalidConfiguration
 from stowage.api.events import ConfigurationChanged
-from stowage.api.instructions import ConfigurationApplied
+from stowage.api.instructions import ConfigurationApplied, ConfigurationFailed
 from stowage.engine.extenders.consulting import drop_consultation
 from stowage.engine.preemption.gate import gate_preemptors
 from stowage.engine.queue_rules import queue_rules
@@ -20,11 +21,20 @@ from stowage.framework import Framework
 
 
 def configuration_changed(state: EngineState, event: ConfigurationChanged, now: float) -> None:
-    """Activate a configuration.
+    """Activate a configuration; `ConfigurationApplied` or `ConfigurationFailed` reports the end.
 
     Raises:
         InvalidConfiguration: The configuration is invalid; the state has not changed.
     """
+    try:
+        _activate(state, event, now)
+    except Exception as fault:
+        text = str(fault) if isinstance(fault, InvalidConfiguration) else repr(fault)
+        state.outbox.emit(ConfigurationFailed(event.hash, text))
+        raise
+
+
+def _activate(state: EngineState, event: ConfigurationChanged, now: float) -> None:
     settings = state.configure(event.configuration)
     frameworks = {framework.scheduler_name: framework for framework in settings.frameworks}
     for framework in settings.frameworks:

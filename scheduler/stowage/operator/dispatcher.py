@@ -30,6 +30,7 @@ from stowage.api.instructions import (
     BindVolumes,
     ClearNomination,
     ConfigurationApplied,
+    ConfigurationFailed,
     ConsultExtenders,
     ConsultOnVictims,
     DeallocateClaim,
@@ -106,6 +107,7 @@ class Writers(msgspec.Struct, frozen=True, kw_only=True):
     extenders: ExtenderDispatcher
     decisions: DecisionRecorder
     configuration_applied: Callable[[ConfigurationApplied], None]
+    configuration_failed: Callable[[ConfigurationFailed], None]
 
 
 class Dispatcher:
@@ -186,6 +188,7 @@ class Dispatcher:
             PodBound: self._record_bound,
             ReportProblem: self._record_problem,
             ConfigurationApplied: writers.configuration_applied,
+            ConfigurationFailed: writers.configuration_failed,
         }
 
     @property

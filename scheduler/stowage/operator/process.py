@@ -434,6 +434,7 @@ class Process:
                 events=self._events,
                 decisions=self._decisions.recorder,
                 configuration_applied=self._configuration_applied,
+                configuration_failed=self._configuration.handle_failed,
                 extenders=ExtenderDispatcher(
                     self._options.extenders,
                     self._inbox,

@@ -43,6 +43,7 @@ from stowage.api.instructions.reports import (
     AttemptResult,
     BindingConditionsAwaited,
     ConfigurationApplied,
+    ConfigurationFailed,
     PodBound,
     PodGroupAttemptResult,
     PreemptionAttempted,
@@ -74,6 +75,7 @@ __all__ = [
     "ClaimToBind",
     "ClearNomination",
     "ConfigurationApplied",
+    "ConfigurationFailed",
     "ConsultExtenders",
     "ConsultOnVictims",
     "DeallocateClaim",
@@ -125,4 +127,5 @@ Instruction: TypeAlias = (
     | PodBound
     | ReportProblem
     | ConfigurationApplied
+    | ConfigurationFailed
 )

@@ -156,3 +156,15 @@ class ConfigurationApplied(msgspec.Struct, frozen=True, tag=True):
     hash: str
     scheduler_names: tuple[str, ...]
     dropped: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+class ConfigurationFailed(msgspec.Struct, frozen=True, tag=True):
+    """The engine cannot apply a configuration, and keeps the one before; for log and an Event.
+
+    Attributes:
+        hash: The hash of the configuration.
+        text: The reason.
+    """
+
+    hash: str
+    text: str

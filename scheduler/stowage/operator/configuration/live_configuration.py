@@ -5,11 +5,11 @@
     ConfigMap --text--> load --valid--> ConfigurationChanged -> inbox -> engine
                          |                                                 |
                          +-----refused: the old one stays in force         v
-    log, metrics, Event, /readyz?verbose <---------------------- ConfigurationApplied
+    log, metrics, Event, /readyz?verbose <-- ConfigurationApplied or ConfigurationFailed
 
-A version is in force when the engine has applied it. A refused version changes nothing and is
-reported until a valid version replaces it. A running scheduler loads versions in a thread, one
-after the other, so a long text does not block the event loop.
+A version is in force when the engine has applied it. A refused version, and one that the engine
+cannot apply, changes nothing and is reported until a valid version replaces it. A running scheduler
+loads versions in a thread, one after the other, so a long text does not block the event loop.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import structlog
 
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.events import ConfigurationChanged, Event
-from stowage.api.instructions import ConfigurationApplied
+from stowage.api.instructions import ConfigurationApplied, ConfigurationFailed
 from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.configuration.config_map import ConfigMapReference, text_of
 from stowage.operator.configuration.reading import Read, read_at_once
@@ -160,6 +160,18 @@ class LiveConfiguration:
             is_warning=False, reason="ConfigurationApplied", note=_applied_note(instruction)
         )
 
+    def handle_failed(self, instruction: ConfigurationFailed) -> None:
+        """Note that the engine cannot apply a configuration."""
+        if self._take_pending(instruction.hash) is None:
+            return
+        # A later edit may post the same configuration once more.
+        self._latest = self._pending[-1].hash if self._pending else self.active.hash
+        error = ConfigError("the configuration", instruction.text, "one that can be applied")
+        refusal = Refusal(self._last_version or "", [error])
+        if not self._pending and self.refusal is None:
+            self.refusal = refusal
+        self._report_refusal(refusal)
+
     def configz(self) -> dict[str, object]:
         """The content of /configz: the effective configuration and its hash.
 
@@ -205,6 +217,9 @@ class LiveConfiguration:
 
     def _refuse(self, refusal: Refusal) -> None:
         self.refusal = refusal
+        self._report_refusal(refusal)
+
+    def _report_refusal(self, refusal: Refusal) -> None:
         self.num_refused += 1
         errors = [str(error) for error in refusal.errors]
         log.error(
@@ -216,19 +231,14 @@ class LiveConfiguration:
         note = f"{self._latest} stays in force; {'; '.join(errors)}"
         self._record_event(is_warning=True, reason="InvalidConfiguration", note=note)
 
-    def _take_pending(self, applied: str) -> LoadedConfiguration | None:
-        """Take the first posted configuration with this hash, and those posted before it.
+    def _take_pending(self, answered: str) -> LoadedConfiguration | None:
+        """Take the first posted configuration if the engine has answered it.
 
-        The engine handles them in the order in which they were posted. It reports none that it
-        cannot apply, e.g. because a plugin raises, so those before the applied one have failed.
-        The same hash may be posted several times: one edit may undo another.
+        The engine answers in the order in which they were posted.
         """
-        for number, loaded in enumerate(self._pending, start=1):
-            if loaded.hash == applied:
-                for _ in range(number):
-                    self._pending.popleft()
-                return loaded
-        return None
+        if not self._pending or self._pending[0].hash != answered:
+            return None
+        return self._pending.popleft()
 
     def _record_event(self, *, is_warning: bool, reason: str, note: str) -> None:
         if self._events is not None:

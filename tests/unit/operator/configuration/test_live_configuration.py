@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.api.events import ConfigurationChanged, Event
-from stowage.api.instructions import ConfigurationApplied
+from stowage.api.instructions import ConfigurationApplied, ConfigurationFailed
 from stowage.operator.configuration.config_map import ConfigMapReference, parse_reference, text_of
 from stowage.operator.configuration.live_configuration import (
     ConfigMapOptions,
@@ -62,14 +62,16 @@ class Recorder(ObjectEventRecorder):
             pass
 
     def handle_in_engine(self, number: int, failing: frozenset[int] = frozenset()) -> Iterator[str]:
-        """Let the engine handle the oldest posted configurations, and apply all but some of them.
+        """Let the engine handle the oldest posted configurations, and fail to apply some of them.
 
         Yields:
             The hash of each applied configuration.
         """
         for place, event in enumerate(self.posted[:number]):
             assert isinstance(event, ConfigurationChanged)
-            if place not in failing:
+            if place in failing:
+                self.live.handle_failed(ConfigurationFailed(event.hash, "a plugin raised"))
+            else:
                 self.live.handle_applied(ConfigurationApplied(event.hash, ("stowage",)))
                 yield event.hash
         del self.posted[:number]
@@ -127,6 +129,39 @@ def test_a_valid_edit_is_active_once_the_engine_has_applied_it(
     assert recorder.recorded == [("Normal", "ConfigurationApplied", note)]
     shown = {"componentconfig": {"text": "new"}}
     assert recorder.live.configz() == {**shown, "stowage": {"configurationHash": "new"}}
+
+
+def test_a_configuration_that_the_engine_cannot_apply_is_reported_as_refused(
+    recorder: Recorder,
+) -> None:
+    recorder.edit("new")
+    assert list(recorder.handle_in_engine(1, frozenset({0}))) == []
+    mistake = 'the configuration: "a plugin raised" (expected one that can be applied)'
+    assert recorder.recorded == [
+        ("Warning", "InvalidConfiguration", f"old stays in force; {mistake}")
+    ]
+    assert recorder.live.notes() == ["configuration refused, old stays in force:", f"  {mistake}"]
+    assert recorder.metrics()[("stowage_configuration_last_reload_successful",)] == 0
+    recorder.edit("new")
+    recorder.apply()
+    assert recorder.live.active.hash == "new"
+    assert recorder.live.notes() == []
+
+
+def test_a_failed_configuration_does_not_hide_what_is_wrong_with_a_later_one(
+    recorder: Recorder,
+) -> None:
+    recorder.edit("new")
+    recorder.edit("wrong")
+    list(recorder.handle_in_engine(1, frozenset({0})))
+    assert recorder.live.refusal is not None
+    assert recorder.live.refusal.resource_version == "2"
+    recorder.edit("third")
+    recorder.edit("fourth")
+    list(recorder.handle_in_engine(1, frozenset({0})))
+    assert recorder.live.refusal is None
+    recorder.apply()
+    assert recorder.live.active.hash == "fourth"
 
 
 def test_an_invalid_edit_is_refused_until_a_valid_one_is_applied(
