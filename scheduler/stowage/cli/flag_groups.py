@@ -29,7 +29,9 @@ class Panel(NamedTuple):
     title: str
 
     def option(self, *names: str, **settings: Any) -> Any:
-        """An option; the arguments are those of `typer.Option`."""
+        """An option; the arguments are those of `typer.Option`. Its parser may raise ValueError."""
+        if "parser" in settings:
+            settings["parser"] = _as_flag(settings["parser"])
         return typer.Option(*names, rich_help_panel=self.title, **settings)
 
     def boolean(self, *names: str, **settings: Any) -> Any:
@@ -43,6 +45,19 @@ class Panel(NamedTuple):
     def file(self, *names: str, **settings: Any) -> Any:
         """An option whose value is a file that exists."""
         return self.option(*names, exists=True, dir_okay=False, metavar="FILE", **settings)
+
+
+def _as_flag(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A parser that refuses a value with the text of the ValueError alone."""
+
+    @wraps(parse)
+    def parse_flag(text: str) -> Any:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+
+    return parse_flag
 
 
 class FlagGroup(msgspec.Struct, frozen=True):

@@ -89,9 +89,17 @@ class ServerOptions(AccessOptions):
         return host.strip("[]"), int(port)
 
     def tls(self) -> ssl.SSLContext | None:
-        """The context of the listening socket; ``None`` for plain HTTP."""
-        if self.cert_file is None:
+        """The context of the listening socket; ``None`` for plain HTTP.
+
+        Raises:
+            ValueError: a file is missing, or cannot be used.
+        """
+        if self.cert_file is None and self.key_file is None:
             return None
+        if self.cert_file is None or self.key_file is None:
+            raise ValueError(
+                "a TLS certificate and its private key belong together; one is missing"
+            )
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
             context.load_cert_chain(self.cert_file, self.key_file)

@@ -84,9 +84,11 @@ def test_an_invalid_file_ends_the_command_with_its_errors(
 
 @pytest.mark.parametrize("flag", ["--leader-elect=maybe", "--leader-elect-lease-duration=soon"])
 def test_an_invalid_flag_is_refused(started: list[RunOptions], flag: str) -> None:
-    exit_status, _ = run_command(flag)
+    exit_status, errors = run_command(flag)
     assert exit_status == 2
     assert started == []
+    assert f"Invalid value for '{flag.partition('=')[0]}': " in errors
+    assert "Value error" not in errors
 
 
 def test_metrics_are_disabled_by_lists_of_names(started: list[RunOptions]) -> None:

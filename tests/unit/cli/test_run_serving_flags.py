@@ -77,7 +77,7 @@ def test_another_bind_address_is_refused(started: list[RunOptions], text: str) -
     exit_code, errors = run_command(f"--bind-address={text}")
     assert exit_code == 1
     assert "--bind-address" in errors
-    assert "expected an IPv4 or IPv6 address" in errors
+    assert "(expected an IPv4 or IPv6 address)" in errors
     assert started == []
 
 

@@ -12,7 +12,7 @@ def parse_bind_address(text: str) -> str:
     """The IP address that a flag names, without the brackets of a URL; `ANY_ADDRESS` for none.
 
     Raises:
-        ValueError: it is no IP address.
+        ValueError: it is no IP address; the text is what was expected.
     """
     bare = text.strip()
     if bare.startswith("[") and bare.endswith("]"):
@@ -20,7 +20,7 @@ def parse_bind_address(text: str) -> str:
     try:
         return str(ipaddress.ip_address(bare or ANY_ADDRESS))
     except ValueError as error:
-        raise ValueError("expected an IPv4 or IPv6 address") from error
+        raise ValueError("an IPv4 or IPv6 address") from error
 
 
 def listening_socket(address: str, port: int, *, is_shared: bool = False) -> socket.socket:

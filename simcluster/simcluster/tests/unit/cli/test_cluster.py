@@ -70,6 +70,15 @@ def test_a_gate_without_the_version_that_it_needs_is_refused() -> None:
     assert "scheduling.k8s.io/v1alpha2=true" in errors
 
 
+@pytest.mark.parametrize("flag", ["--tls-cert-file", "--tls-private-key-file"])
+def test_a_certificate_and_its_key_belong_together(flag: str, tmp_path: Path) -> None:
+    path = tmp_path / "one.pem"
+    path.write_text("")
+    code, text = cluster(f"{flag}={path}", "--nodes=0")
+    assert code == 1
+    assert "a TLS certificate and its private key belong together" in text
+
+
 @pytest.mark.parametrize(
     "flag", ["--node-file", "--from", "--token-auth-file", "--tls-cert-file", "--write-kubeconfig"]
 )
