@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from stowage_benchmarks.result_files import check_file
+
 Minutes: TypeAlias = Annotated[
     float, typer.Option(min=0.1, help="How long things go wrong, before all has to be well again.")
 ]
@@ -21,6 +23,7 @@ PodsPerS: TypeAlias = Annotated[
 RecoveryLimit: TypeAlias = Annotated[
     float,
     typer.Option(
+        min=0.0,
         metavar="SECONDS",
         help="Time limit for the recovery after the last fault.",
     ),
@@ -43,12 +46,19 @@ Gangs: TypeAlias = Annotated[
 ]
 KeepLogs: TypeAlias = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Keep the history and the logs of all processes here."),
+    typer.Option(
+        metavar="DIR",
+        file_okay=False,
+        callback=check_file,
+        help="Keep the history and the logs of all processes here.",
+    ),
 ]
 Report: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
+        dir_okay=False,
+        callback=check_file,
         help="Write the report as JSON here: every 10 s as it is by then, and at the end. "
         "It stays if the run is interrupted.",
     ),

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from stowage_benchmarks.e2e.scenarios import SCENARIOS, Size
+from stowage_benchmarks.result_files import check_plot
 
 
 class ServerKind(StrEnum):
@@ -60,11 +61,17 @@ Workloads: TypeAlias = Annotated[
 NumRuns: TypeAlias = Annotated[int, typer.Option("--runs", min=1, help="How often each is run.")]
 SchedulerName: TypeAlias = Annotated[str, typer.Option(help="The pods' spec.schedulerName.")]
 TimeoutS: TypeAlias = Annotated[
-    float, typer.Option("--timeout", metavar="SECONDS", help="Give a run up after this long.")
+    float,
+    typer.Option("--timeout", min=0.0, metavar="SECONDS", help="Give a run up after this long."),
 ]
 PlotFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Draw the results too, as .svg, .png or .pdf."),
+    typer.Option(
+        metavar="FILE",
+        dir_okay=False,
+        callback=check_plot,
+        help="Draw the results too, as .svg, .png or .pdf.",
+    ),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 
