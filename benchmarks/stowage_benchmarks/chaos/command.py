@@ -49,7 +49,6 @@ KeepLogs: TypeAlias = Annotated[
     typer.Option(
         metavar="DIR",
         file_okay=False,
-        callback=check_file,
         help="Keep the history and the logs of all processes here.",
     ),
 ]
