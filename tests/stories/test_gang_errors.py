@@ -135,3 +135,27 @@ def test_members_that_an_error_leaves_untried_have_results_of_the_same_configura
         ("p-0", "p-1", "p-2"), "error"
     )
     assert {each.configuration for each in results} == {driver.engine.state.configuration}
+
+
+def test_what_helps_one_member_may_help_the_others() -> None:
+    driver = GangDriver(plugins=[Stops("reserve", unschedulable("not yet"), pod="p-0")])
+    driver.add_nodes("a", cpu="1")
+    driver.show_group(make_group(min_count=1))
+    driver.create_members("p-0", cpu="1")
+    driver.create_members("p-1", cpu="2")
+    driver.schedule(10)
+    rejected = {plugin: n for (_, plugin), n in driver.engine.unschedulable_counts().items()}
+    assert rejected == {"Stops": 2, "NodeResourcesFit": 2}
+
+
+def test_members_that_were_not_tried_because_of_an_error_back_off() -> None:
+    driver = GangDriver(plugins=[Stops("filter", pod="p-1")])
+    driver.add_nodes("a", cpu="1")
+    driver.show_group(make_group(min_count=1))
+    driver.create_members("p-0", cpu="2")
+    driver.create_members("p-1", "p-2", cpu="1")
+    driver.schedule(10)
+    assert {name: driver.queue_of(name) for name in ("p-1", "p-2")} == {
+        "p-1": "backoff",
+        "p-2": "backoff",
+    }

@@ -249,3 +249,20 @@ def test_two_attributes_of_an_unknown_type_are_neither_equal_nor_different(kind:
     )
     assert isinstance(schedule(cache, pod_with_claims("p", "pair")), Unschedulable)
     assert isinstance(schedule(cache, pod_with_claims("p", "one")), Scheduled)
+
+
+@pytest.mark.parametrize(("total", "fits"), [("12", True), ("11", False)])
+def test_the_devices_of_one_claim_consume_a_counter_together(total: str, fits: bool) -> None:
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 2}
+    sets = [{"name": "s", "counters": quantities({"memory": total})}]
+    uses = [{"counterSet": "s", "counters": quantities({"memory": "6"})}]
+    devices = [device(name, consumesCounters=uses) for name in ("gpu-0", "gpu-1")]
+    cache = cluster_of(
+        make_node("n"),
+        make_class(),
+        make_slice("n", [], name="a", pool=pool, sharedCounters=sets),
+        make_slice("n", devices, name="b", pool=pool),
+        make_claim("both", request(count=2)),
+    )
+    outcome = schedule(cache, pod_with_claims("p", "both"))
+    assert isinstance(outcome, Scheduled) is fits

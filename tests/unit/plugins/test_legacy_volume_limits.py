@@ -166,3 +166,16 @@ def test_the_resource_of_a_driver_with_a_long_name_ends_in_a_hash() -> None:
 def test_a_limit_must_be_positive() -> None:
     (error,) = MaxVolumeCountArgs(0).validate()
     assert str(error) == "maxVolumes: 0 (expected greater than 0)"
+
+
+def test_no_csi_driver_may_exceed_its_limit() -> None:
+    drivers = {"tape": "a.example.com", "disk": "b.example.com"}
+    pod = make_pod("p", volumes=tuple(claim_volume(name) for name in drivers))
+    for full in drivers.values():
+        cluster = MirroredCluster([make_node("n")])
+        for name, driver in drivers.items():
+            volume = make_volume(f"pv-{name}", driver=driver)
+            cluster.update_storage(make_claim(name, volume=f"pv-{name}"), volume)
+        limits = {driver: int(driver != full) for driver in drivers.values()}
+        cluster.update_storage(make_csi_node("n", **limits))
+        assert list(refused(MaxCSIVolumeCount(NoArgs()), cluster, pod)) == ["n"], full

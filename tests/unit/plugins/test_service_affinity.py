@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowage.api.cluster_events import QueueingHint
+from stowage.api.cluster_events import ActionType, EventResource, QueueingHint
 from stowage.api.objects.pod import Pod
 from stowage.api.status import Code
 from stowage.framework import CycleState
@@ -130,3 +130,12 @@ def test_only_changes_of_affinity_labels_and_of_pods_like_it_queue_a_pod() -> No
 
 def test_one_answer_serves_all_pods_of_a_class() -> None:
     assert [each.per_class for each in REGION.events_to_register()] == [True, True]
+
+
+def test_a_pod_is_tried_again_after_changes_of_nodes_and_of_pods() -> None:
+    registered = {each.event.resource: each.event.action for each in REGION.events_to_register()}
+    come_or_go = ActionType.ADD | ActionType.DELETE
+    assert registered == {
+        EventResource.NODE: come_or_go | ActionType.UPDATE_NODE_LABEL,
+        EventResource.POD: come_or_go | ActionType.UPDATE_POD_LABEL,
+    }

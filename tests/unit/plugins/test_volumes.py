@@ -423,3 +423,11 @@ def test_a_pod_that_waits_for_volumes_waits_for_its_objects_and_no_others() -> N
     progress = check_plan(plan, "n0", cluster.snapshot(), VolumeTopology())
     objects.add((EventResource.PERSISTENT_VOLUME, "provisioned"))
     assert progress == PreBindProgress(WAIT, frozenset(objects))
+
+
+def test_claims_that_wait_for_different_nodes_can_be_provisioned_on_none() -> None:
+    cluster = MirroredCluster([make_node("n0"), make_node("n1")])
+    cluster.update_storage(make_class(), *(make_claim(n, selected_node=n) for n in ("n0", "n1")))
+    for names, nodes in ((["n0"], ["n1"]), (["n1"], ["n0"]), (["n0", "n1"], ["n0", "n1"])):
+        pod = make_pod("p", volumes=tuple(claim_volume(name) for name in names))
+        assert list(refused(BINDING, cluster, pod)) == nodes
