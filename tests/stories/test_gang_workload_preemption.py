@@ -284,3 +284,13 @@ def test_a_gang_is_tried_on_the_first_of_equally_good_nodes() -> None:
     driver.create_members("p-1", priority=100, node_selector={HOSTNAME: "b"})
     driver.schedule(1)
     assert sorted(driver.evicted) == ["low-a", "low-b"]
+
+
+def test_a_pod_like_the_members_of_a_group_that_cannot_preempt_preempts_for_itself() -> None:
+    driver = _driver("1")
+    _low(driver, "low")
+    _gang(driver, 2, 2)
+    driver.show(make_pod("alone", cpu="1", priority=100))
+    driver.schedule(10)
+    (eviction,) = driver.take(EvictPod)
+    assert (eviction.preemptor.name, eviction.victim.name) == ("alone", "low")

@@ -76,7 +76,9 @@ async def test_a_replaced_certificate_authority_file_is_reread(tmp_path: Path) -
         cluster = {"server": f"https://{address}", "certificate-authority": str(old.file)}
         connection = await connect(_kubeconfig(tmp_path, cluster))
         try:
-            await connection.renew()
+            with capture_logs() as lines:
+                await connection.renew()
+            assert lines == []
             with pytest.raises(aiohttp.ClientConnectorCertificateError):
                 await connection.session.get(connection.server)
             old.file.write_bytes(b"a part of")

@@ -66,6 +66,20 @@ async def test_an_object_that_an_invalid_one_replaced_is_gone_when_that_is_delet
     assert sorted(gone) == ["u1", "u2"]
 
 
+async def test_the_deletion_of_an_invalid_object_names_its_namespace() -> None:
+    inbox = Inbox()
+    bad = pod_json("p", "u", version=12)
+    bad["spec"]["priority"] = "high"
+    client = FakeApiClient(
+        get=[list_json(pod_json("p", "u"))],
+        watch=[[watch_line("DELETED", bad)], [EndOfScript()]],
+    )
+    with pytest.raises(EndOfScript):
+        await Reflector(ASSIGNED_PODS, client, inbox, FakeTime().clock).run()
+    (gone,) = [event for event in inbox.drain(20) if isinstance(event, AssignedPodGone)]
+    assert (gone.namespace, gone.name, gone.uid) == ("d", "p", "u")
+
+
 async def test_a_listed_object_that_is_invalid_is_not_gone() -> None:
     run = ScriptedReflector(
         [list_json(node_json("a")), list_json(node_json("a", allocatable=7), version=50)],
