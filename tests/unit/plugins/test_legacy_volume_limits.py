@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -176,6 +177,6 @@ def test_no_csi_driver_may_exceed_its_limit() -> None:
         for name, driver in drivers.items():
             volume = make_volume(f"pv-{name}", driver=driver)
             cluster.update_storage(make_claim(name, volume=f"pv-{name}"), volume)
-        limits = {driver: int(driver != full) for driver in drivers.values()}
+        limits: dict[str, Any] = {driver: int(driver != full) for driver in drivers.values()}
         cluster.update_storage(make_csi_node("n", **limits))
         assert list(refused(MaxCSIVolumeCount(NoArgs()), cluster, pod)) == ["n"], full
