@@ -224,8 +224,9 @@ def test_a_fast_cycle_has_no_steps() -> None:
 
 
 def test_the_result_of_a_group_has_the_duration_of_its_algorithm() -> None:
-    engine, _ = _slow_engine(0.125)
+    engine, journal = _slow_engine(0.125)
     engine.handle([PodGroupSeen(make_group(min_count=1)), PendingPodSeen(make_member("m"))], 0.0)
     (result,) = of_type(PodGroupAttemptResult, engine.schedule(0.0, 1))
     assert result.result == "scheduled"
     assert 0.0 < result.algorithm_duration_s < result.duration_s < 5.0
+    replay(journal, default_engine)

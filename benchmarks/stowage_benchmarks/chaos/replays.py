@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 RECORDINGS = "recordings"
+_WITHOUT_CALLS = "the recording ends before its first call"
 _CALLED_S = 3600.0
 """A replay that takes longer hangs."""
 
@@ -60,6 +61,9 @@ def _replay(folder: Path) -> Replay:
         command, capture_output=True, text=True, check=False, timeout=_CALLED_S
     )
     if done.returncode:
-        return Replay(process, size, problem=done.stderr.strip() or f"status {done.returncode}")
+        problem = " ".join(done.stderr.split()) or f"status {done.returncode}"
+        if problem.endswith(_WITHOUT_CALLS):
+            return Replay(process, size, end="killed before the first call")
+        return Replay(process, size, problem=problem)
     report = msgspec.json.decode(done.stdout, type=_Report)
     return Replay(process, size, report.calls, report.events, report.instructions, report.end)

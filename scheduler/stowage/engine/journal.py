@@ -32,6 +32,7 @@ from stowage.api.instructions import (
     AttemptResult,
     BindingConditionsAwaited,
     Instruction,
+    PodGroupAttemptResult,
     PodReference,
 )
 
@@ -251,6 +252,8 @@ def _timeless(instructions: Iterable[Instruction]) -> list[Instruction]:
 def _without_durations(instruction: Instruction) -> Instruction:
     if isinstance(instruction, AttemptResult):
         return replace(instruction, duration_s=0.0, steps=())
+    if isinstance(instruction, PodGroupAttemptResult):
+        return replace(instruction, duration_s=0.0, algorithm_duration_s=0.0)
     if isinstance(instruction, BindingConditionsAwaited):
         return replace(instruction, duration_s=0.0)
     return instruction

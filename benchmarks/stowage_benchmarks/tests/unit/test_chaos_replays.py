@@ -6,6 +6,7 @@ from pathlib import Path
 
 from stowage_benchmarks.chaos.replays import RECORDINGS, Replay, replay_all
 from stowage_benchmarks.chaos.result import ChaosResult, this_machine
+from tests.support.recorded_cluster import write_recording
 
 
 def _result() -> ChaosResult:
@@ -38,3 +39,13 @@ def test_a_recording_that_cannot_be_replayed_is_named(tmp_path: Path) -> None:
     assert (replay.process, replay.size, replay.calls) == ("replica-b-0001", 20, 0)
     assert "version 9 of the format" in replay.problem
     assert said == [f"replay of replica-b-0001: {replay.problem}"]
+
+
+def test_a_recording_of_a_process_that_was_killed_before_its_first_call_is_no_problem(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / RECORDINGS / "replica-b-0001"
+    folder.mkdir(parents=True)
+    write_recording(folder / "x.recording", [])
+    (replay,) = replay_all(tmp_path, lambda _text: None)
+    assert (replay.problem, replay.end) == ("", "killed before the first call")
