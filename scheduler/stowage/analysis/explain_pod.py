@@ -75,10 +75,12 @@ def _without(
     state = cluster.engine.state
     away = make_pod_info(_as_it_waited(pod), state.cache.classes)
     state.cache.remove_pod(placed.uid)
+    state.cache.see_pending_member(away)
     try:
         circumstances = Circumstances.of(state, framework)
         return explain_decision(framework, state.cache.snapshot(), away, circumstances)
     finally:
+        state.cache.forget_pending_member(placed.uid)
         state.cache.update_pod(placed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -230,6 +230,12 @@ COSCHEDULING_POD_GROUPS = ReflectedKind(
 )
 POD_GROUP_SOURCES = (POD_GROUPS, COSCHEDULING_POD_GROUPS)
 """The sources of pod groups; many API servers serve neither."""
+
+
+def group_source(kind: ReflectedKind[Any]) -> str:
+    """The API group of a source of pod groups, as `PodGroupsServed` names it."""
+    return kind.path.split("/")[2]
+
 
 STORAGE = (
     _storage_kind(PersistentVolumeClaim, "/api/v1/persistentvolumeclaims"),

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack
 import msgspec
 
 from stowage.api.events import Event
+from stowage.api.reflected_kinds import POD_GROUP_SOURCES
 from stowage.engine.journal import HandleCall
 from stowage.operator.cancellation import cancel
 from stowage.operator.client.api_client import ApiClient
@@ -25,9 +26,10 @@ from stowage.operator.loop import GATHER_S, MAX_EVENTS_AT_ONCE
 from stowage.operator.recording import start_recording
 from stowage.operator.run_options import RecordingOptions
 from stowage.operator.watch.reflector import Reflector
-from stowage.operator.watch.visible_kinds import visible_kinds
+from stowage.operator.watch.visible_kinds import OBSERVED, shown_groups, visible_kinds
 from stowage.recording.recorder import Recorder
 
+_KINDS = (*OBSERVED, *POD_GROUP_SOURCES)
 INTERRUPTED = "the observer was interrupted"
 
 
@@ -80,14 +82,16 @@ async def observe(options: ObserverOptions, stop: asyncio.Event, clock: Clock) -
         connection = await connect(options.kubeconfig, context=options.context)
         cleanup.push_async_callback(connection.close)
         client = ApiClient(connection)
-        checking = asyncio.create_task(visible_kinds(client, options.say))
+        checking = asyncio.create_task(visible_kinds(client, options.say, _KINDS))
         stopping = asyncio.create_task(stop.wait())
         cleanup.push_async_callback(cancel, checking, stopping)
         await asyncio.wait({checking, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not checking.done():
             return None
-        inbox = Inbox()
-        reflectors = [Reflector(kind, client, inbox, clock) for kind in await checking]
+        inbox, kinds = Inbox(), await checking
+        for served in shown_groups(kinds):
+            inbox.put(served)
+        reflectors = [Reflector(kind, client, inbox, clock) for kind in kinds]
         tasks = [asyncio.create_task(reflector.run()) for reflector in reflectors]
         tasks.append(asyncio.create_task(connection.keep_fresh()))
         cleanup.push_async_callback(cancel, *tasks)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
+from simcluster.features import read_features
 from simcluster.tests.support.timeouts import wait_until
-from stowage.api.events import Event, NodeSeen, PendingPodSeen
+from stowage.api.events import Event, NodeSeen, PendingPodSeen, PodGroupSeen, PodGroupsServed
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.clock import Clock
 from stowage.operator.configuration.live_configuration import LoadedConfiguration
@@ -23,6 +25,7 @@ from tests.support.integration.audited_cluster import (
     audited_cluster,
 )
 
+EventT = TypeVar("EventT")
 RIGHTS = Path("docs/how-to/record.md")
 
 
@@ -54,6 +57,10 @@ class _Observer:
                     found += [each for call in read.calls() for each in getattr(call, "events", ())]
         return found
 
+    def of(self, kind: type[EventT]) -> list[EventT]:
+        """The events of a kind in the file."""
+        return [each for each in self.events() if isinstance(each, kind)]
+
     def pods(self) -> list[str]:
         """The names of the pending pods in the file."""
         return [
@@ -80,6 +87,24 @@ async def test_an_observer_records_until_it_is_stopped_and_reports_how_much(
     assert [each.node.metadata.name for each in events if isinstance(each, NodeSeen)] == ["savanna"]
     assert observer.said[-1] == f"recording to {path}; Ctrl-C ends it"
     assert watched.verbs == {"list", "watch"}
+
+
+async def test_an_observer_records_pod_groups_where_they_are_served(tmp_path: Path) -> None:
+    gates = read_features(["GenericWorkload=true"], ["scheduling.k8s.io/v1alpha2=true"])
+    async with audited_cluster(RIGHTS, tmp_path, gates) as watched:
+        watched.create_pod_group("g")
+        observer = _Observer(watched, watched.kubeconfig())
+        await wait_until(
+            lambda: [each.group.metadata.name for each in observer.of(PodGroupSeen)] == ["g"]
+        )
+        assert {each.source: each.is_served for each in observer.of(PodGroupsServed)} == {
+            "scheduling.k8s.io": True,
+            "scheduling.x-k8s.io": False,
+        }
+        assert not any("left out" in line for line in observer.said)
+        observer.stop.set()
+        await observer.task
+        assert watched.verbs == {"list", "watch"}
 
 
 async def test_an_observer_that_is_stopped_before_its_first_list_records_nothing(

@@ -13,9 +13,10 @@ from simcluster import ClusterOptions, SimulatedCluster, make_node, write_kubeco
 from simcluster.auth.rbac import Decision
 from simcluster.auth.request_attributes import Attributes
 from simcluster.auth.users import User
-from simcluster.kinds.resources import PODS
+from simcluster.kinds.resources import POD_GROUPS, PODS
 from simcluster.kinds.subresources.binding import bind
 from simcluster.tests.support.api_client import ApiClient
+from stowage.api.config.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 
 ADMIN, READER, UNAUTHORIZED = "admin-token", "reader-token", "unauthorized-token"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -56,6 +57,12 @@ class AuditedCluster:
         }
         self.cluster.registry.create(PODS, "default", pod)
 
+    def create_pod_group(self, name: str) -> None:
+        """Create a gang of two pods."""
+        metadata = {"name": name, "namespace": "default"}
+        spec = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+        self.cluster.registry.create(POD_GROUPS, "default", {"metadata": metadata, "spec": spec})
+
     def bind_pod(self, name: str, node: str) -> None:
         """Bind a pod, as another scheduler does."""
         target = {"target": {"kind": "Node", "name": node}}
@@ -68,15 +75,18 @@ class AuditedCluster:
 
 
 @asynccontextmanager
-async def audited_cluster(rights: Path, folder: Path) -> AsyncIterator[AuditedCluster]:
+async def audited_cluster(
+    rights: Path, folder: Path, gates: FeatureGates = DEFAULT_FEATURE_GATES
+) -> AsyncIterator[AuditedCluster]:
     """A running cluster in which ``jane`` has the rights of a page of the documents.
 
     Args:
         rights: The page; its first YAML block is a ClusterRole and a ClusterRoleBinding.
         folder: Takes kubeconfigs.
+        gates: The feature gates of the API server.
     """
     users = {READER: User("jane"), UNAUTHORIZED: User("unauthorized")}
-    options = ClusterOptions(token=ADMIN, users=users, rbac=True, with_kubelet=False)
+    options = ClusterOptions(token=ADMIN, users=users, rbac=True, with_kubelet=False, gates=gates)
     async with (
         SimulatedCluster([make_node("savanna", {"cpu": "4", "pods": "9"})], options) as cluster,
         ApiClient(cluster.url, ADMIN) as api,

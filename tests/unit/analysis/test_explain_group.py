@@ -53,6 +53,17 @@ def members(number: int, **fields: Any) -> list[ApiStruct]:
     return [make_member(f"p{index}", **fields) for index in range(number)]
 
 
+@pytest.mark.parametrize("name", ["p0", "p1"])
+def test_a_placed_member_counts_itself_in_its_group(name: str) -> None:
+    placed = [make_member(f"p{index}", node="n0") for index in range(2)]
+    cluster = loaded_cluster(*nodes(2, cpu="2"), make_group(min_count=2), *placed)
+    before = cluster.engine.dump()
+    explained = explain_pod(cluster, f"default/{name}")
+    assert explained.decision.outcome == "Scheduled"
+    assert cluster.engine.dump() == before
+    cluster.engine.validate()
+
+
 def ask(cluster: LoadedCluster) -> GroupExplanation:
     """The explanation; the question must leave the engine as it was."""
     before = cluster.engine.dump()

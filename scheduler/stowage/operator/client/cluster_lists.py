@@ -16,6 +16,7 @@ from stowage.api.reflected_kinds import (
     READ_BY_ADMISSION,
     REFLECTED_KINDS,
     custom_kind,
+    group_source,
 )
 from stowage.operator.client.api_client import LIST_TIMEOUT, ApiClient
 from stowage.operator.client.api_error import ApiError
@@ -26,7 +27,7 @@ _REQUIRED = frozenset({"Pod", "Node"})
 _NOT_SERVED = 404
 _REFUSED = frozenset({403, _NOT_SERVED})
 
-_GROUP_SOURCES = {kind.kind: kind.path.split("/")[2] for kind in POD_GROUP_SOURCES}
+_GROUP_SOURCES = {kind.kind: group_source(kind) for kind in POD_GROUP_SOURCES}
 """Kind -> the API group, by which events name the source; few API servers serve one."""
 
 _PATHS: Mapping[str, tuple[type[ApiStruct], str]] = (

@@ -20,7 +20,7 @@ import msgspec
 import structlog
 
 from stowage.api.events import PodGroupsServed
-from stowage.api.reflected_kinds import POD_GROUP_SOURCES, ReflectedKind
+from stowage.api.reflected_kinds import POD_GROUP_SOURCES, ReflectedKind, group_source
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.outage_log import plain_message
@@ -104,8 +104,7 @@ class PodGroupWatch:
             return
         if known is not bool(is_served):
             self._told[kind.path] = bool(is_served)
-            _, _, source, _ = kind.path.split("/", 3)
-            self._inbox.put(PodGroupsServed(source, bool(is_served)))
+            self._inbox.put(PodGroupsServed(group_source(kind), bool(is_served)))
 
     def _has_waited(self) -> bool:
         """Whether the engine has waited long enough for the first answers."""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import msgspec
 
 from stowage.api.decoding.decode import check_is_versioned, decode_list
-from stowage.api.events import PendingPodGone, PendingPodSeen
+from stowage.api.events import PendingPodGone, PendingPodSeen, PodGroupsServed
 from stowage.api.reflected_kinds import (
     ASSIGNED_PODS,
     NODES,
     POD_GROUP_SOURCES,
     REFLECTED_KINDS,
     ReflectedKind,
+    group_source,
 )
 from stowage.operator.client.api_client import LIST_TIMEOUT, ApiClient
 from stowage.operator.client.api_error import ApiError
@@ -59,6 +60,14 @@ async def visible_kinds(
         if refusal is not None and not (is_rare and refusal.status == _NOT_SERVED):
             say(f"{kind.kind} is left out: {refusal}")
     return [kind for kind, refusal in zip(kinds, refusals, strict=True) if refusal is None]
+
+
+def shown_groups(kinds: Collection[ReflectedKind[Any]]) -> list[PodGroupsServed]:
+    """Which sources of pod groups are among the kinds that the server shows.
+
+    Pods that name a group of another source are scheduled as ordinary pods.
+    """
+    return [PodGroupsServed(group_source(each), each in kinds) for each in POD_GROUP_SOURCES]
 
 
 async def _refusal(client: ApiClient, kind: ReflectedKind[Any]) -> ApiError | None:
