@@ -133,6 +133,18 @@ def test_a_reservation_that_was_given_back_is_made_again_before_the_watch_shows_
     assert wanted.claim.status.reserved_for == ()
 
 
+def test_a_reservation_that_was_given_back_is_made_again_although_others_write_the_claim() -> None:
+    driver = ClaimDriver(make_claim("c"))
+    driver.answer(writes_in(driver.schedule_pod("p", "c")))
+    # Another pod reserves the claim before the API server has taken the reservation back.
+    answer = driver.handle(BindFailed("uid-p", "n0", "no"))
+    assert len(of_type(ReleaseClaims, answer)) == 1
+    driver.answer(writes_in(driver.schedule_pod("q", "c")), version="6")
+    driver.now += 5.0
+    (wanted,) = writes_in(driver.schedule()).claims
+    assert [each.uid for each in wanted.claim.status.reserved_for] == ["uid-q"]
+
+
 def test_a_failed_attempt_requeues_the_pod_that_shares_its_claim() -> None:
     driver = ClaimDriver(make_claim("c"))
     writes = writes_in(driver.schedule_pod("p", "c"))

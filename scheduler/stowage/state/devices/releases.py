@@ -1,4 +1,4 @@
-"""Reservations given back by Unreserve and PostFilter, until the watch shows it."""
+"""Reservations given back by Unreserve and PostFilter."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ _MAX_RELEASES = 4096
 
 
 class Releases:
-    """The reservations that were given back, with the version that the claim had then.
+    """The reservations that were given back.
 
     A pod may be tried again before the watch shows that its claim is not reserved for it any more,
-    or not even allocated. PreBind then has to reserve the claim again, although it looks reserved;
-    the API server refuses that if the claim has changed.
+    or not even allocated. Other pods may have written the claim meanwhile, with the reservation
+    that was still there. So PreBind of the pod reserves such a claim again, although it may look
+    reserved. A reservation that is still there is none the worse for it, and the API server refuses
+    the write if the claim has changed.
     """
 
     def __init__(self) -> None:
-        self._versions: LRUCache[tuple[str, str], str] = LRUCache(_MAX_RELEASES)
+        self._given_back: LRUCache[tuple[str, str], None] = LRUCache(_MAX_RELEASES)
 
     def note(self, pod_uid: str, claims: Iterable[ResourceClaim]) -> None:
         """Remember that the reservations of these claims for a pod are given back."""
         for claim in claims:
-            metadata = claim.metadata
-            self._versions[pod_uid, metadata.uid] = metadata.resource_version
+            self._given_back[pod_uid, claim.metadata.uid] = None
 
     def applied(self, pod_uid: str, claims: Iterable[ResourceClaim]) -> Sequence[ResourceClaim]:
         """The claims without reservations for the pod that were given back."""
         return [
             without_consumer(claim, pod_uid)
-            if self._versions.get((pod_uid, claim.metadata.uid)) == claim.metadata.resource_version
+            if (pod_uid, claim.metadata.uid) in self._given_back
             else claim
             for claim in claims
         ]
