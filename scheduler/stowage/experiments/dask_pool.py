@@ -64,7 +64,7 @@ class DaskPool:
             if not self._running:
                 return
             future = next(ended)
-            yield _outcome(future, self._running.pop(future))
+            yield outcome_at_end(future, self._running.pop(future))
 
     def __enter__(self) -> Self:
         return self
@@ -116,10 +116,17 @@ class DaskPool:
         return max(_LEAST_AHEAD, _AHEAD * num_threads)
 
 
-def _outcome(future: Future[Outcome], experiment: Experiment) -> Outcome:
-    if future.status in ("cancelled", "lost"):
+def outcome_at_end(future: Future[Outcome], experiment: Experiment) -> Outcome:
+    """The outcome of an experiment whose future has ended.
+
+    Waits for another worker if the one that has the result has died since.
+
+    Raises:
+        ClusterVanished: The connection to the scheduler is lost.
+    """
+    error = None if future.status == "cancelled" else future.exception()
+    if future.status == "cancelled":
         raise ClusterVanished("the Dask scheduler is gone")
-    error = future.exception()
     if error is None:
         outcome: Outcome = future.result()
         return outcome

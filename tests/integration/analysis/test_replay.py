@@ -70,7 +70,8 @@ async def test_a_process_with_faults_replays_equal_and_is_explained(
     answer = await _json(folder)
     assert answer["end"] == "the scheduler stopped"
     assert answer["bound"] >= NUM_PODS // 2
-    assert answer["pending"]["unschedulable"] == 1
+    # The last events may have moved it to the backoff queue.
+    assert sum(answer["pending"].values()) == 1
     assert answer["nodes"] == len(full.auditor.nodes)
     pending = await _json(folder, "--until", "big")
     assert pending["decision"]["outcome"] == "Unschedulable"

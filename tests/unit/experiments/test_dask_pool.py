@@ -10,10 +10,10 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
-from stowage.experiments.dask_pool import DaskPool
-from stowage.experiments.experiment import Outcome
+from stowage.experiments.dask_pool import DaskPool, outcome_at_end
+from stowage.experiments.experiment import Outcome, outcome_of
 from stowage.experiments.extra import MissingExtra
-from stowage.experiments.pool import PoolOptions
+from stowage.experiments.pool import ClusterVanished, PoolOptions
 from stowage.experiments.sweep import SweepOptions, run_sweep
 from tests.unit.experiments.experiments import KillsItsWorker, Raising, Tiny
 
@@ -44,6 +44,28 @@ def test_killed_workers_lose_nothing_and_the_table_is_that_of_one_process(tmp_pa
     alone = run_sweep([Tiny(1), Tiny(2), Raising(3), Tiny(5)], HERE)
     assert ended.results == alone.results
     assert ended.failures[0] == alone.failures[0]
+
+
+class _LostOnce:
+    """A future whose result was on a worker that has died; another worker makes it again."""
+
+    def __init__(self, *, is_scheduler_gone: bool) -> None:
+        self.status = "lost"
+        self._end = "cancelled" if is_scheduler_gone else "finished"
+
+    def exception(self) -> None:
+        self.status = self._end
+
+    def result(self) -> Outcome:
+        return outcome_of(Tiny(1))
+
+
+def test_a_result_that_died_with_its_worker_is_waited_for() -> None:
+    future: Any = _LostOnce(is_scheduler_gone=False)
+    assert outcome_at_end(future, Tiny(1)) == outcome_of(Tiny(1))
+    future = _LostOnce(is_scheduler_gone=True)
+    with pytest.raises(ClusterVanished, match="the Dask scheduler is gone"):
+        outcome_at_end(future, Tiny(1))
 
 
 def _existing_cluster() -> Any:
