@@ -11,6 +11,7 @@ import msgspec
 
 RECORDINGS = "recordings"
 _WITHOUT_CALLS = "the recording ends before its first call"
+"""How `stowage replay` ends for a process that was killed at its start."""
 _CALLED_S = 3600.0
 """A replay that takes longer hangs."""
 

@@ -75,6 +75,7 @@ def _without(
     state = cluster.engine.state
     away = make_pod_info(_as_it_waited(pod), state.cache.classes)
     state.cache.remove_pod(placed.uid)
+    # A placed member counted in its group; while it is away, it counts as a pending one.
     state.cache.see_pending_member(away)
     try:
         circumstances = Circumstances.of(state, framework)

@@ -31,7 +31,7 @@ class Panel(NamedTuple):
     def option(self, *names: str, **settings: Any) -> Any:
         """An option; the arguments are those of `typer.Option`. Its parser may raise ValueError."""
         if "parser" in settings:
-            settings["parser"] = _as_flag(settings["parser"])
+            settings["parser"] = _refusing(settings["parser"])
         return typer.Option(*names, rich_help_panel=self.title, **settings)
 
     def boolean(self, *names: str, **settings: Any) -> Any:
@@ -47,8 +47,8 @@ class Panel(NamedTuple):
         return self.option(*names, exists=True, dir_okay=False, metavar="FILE", **settings)
 
 
-def _as_flag(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A parser that refuses a value with the text of the ValueError alone."""
+def _refusing(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """`parse`, whose ValueError becomes an error of the flag; Typer would add words of its own."""
 
     @wraps(parse)
     def parse_flag(text: str) -> Any:

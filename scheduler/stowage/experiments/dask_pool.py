@@ -124,7 +124,7 @@ def outcome_at_end(future: Future[Outcome], experiment: Experiment) -> Outcome:
     Raises:
         ClusterVanished: The connection to the scheduler is lost.
     """
-    error = None if future.status == "cancelled" else future.exception()
+    error = future.exception()  # waits while the status is "lost"
     if future.status == "cancelled":
         raise ClusterVanished("the Dask scheduler is gone")
     if error is None:

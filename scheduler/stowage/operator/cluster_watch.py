@@ -14,7 +14,7 @@ from stowage.operator.client.connection import connect
 from stowage.operator.clock import Clock
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.reflector import Reflector
-from stowage.operator.watch.visible_kinds import OBSERVED, shown_groups, visible_kinds
+from stowage.operator.watch.visible_kinds import OBSERVED, reflectors_of, visible_kinds
 
 
 class ClusterWatch:
@@ -63,9 +63,7 @@ async def watch_cluster(
         cleanup.push_async_callback(connection.close)
         client, inbox = ApiClient(connection), Inbox()
         kinds = await visible_kinds(client, say, (*OBSERVED, *FOR_NEW_PODS, *POD_GROUP_SOURCES))
-        for served in shown_groups(kinds):
-            inbox.put(served)
-        reflectors = [Reflector(kind, client, inbox, clock) for kind in kinds]
+        reflectors = reflectors_of(kinds, client, inbox, clock)
         tasks = [asyncio.create_task(reflector.run()) for reflector in reflectors]
         tasks.append(asyncio.create_task(connection.keep_fresh()))
         cleanup.push_async_callback(cancel, *tasks)

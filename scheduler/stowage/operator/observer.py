@@ -25,8 +25,7 @@ from stowage.operator.inbox import Inbox
 from stowage.operator.loop import GATHER_S, MAX_EVENTS_AT_ONCE
 from stowage.operator.recording import start_recording
 from stowage.operator.run_options import RecordingOptions
-from stowage.operator.watch.reflector import Reflector
-from stowage.operator.watch.visible_kinds import OBSERVED, shown_groups, visible_kinds
+from stowage.operator.watch.visible_kinds import OBSERVED, reflectors_of, visible_kinds
 from stowage.recording.recorder import Recorder
 
 _KINDS = (*OBSERVED, *POD_GROUP_SOURCES)
@@ -88,10 +87,8 @@ async def observe(options: ObserverOptions, stop: asyncio.Event, clock: Clock) -
         await asyncio.wait({checking, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not checking.done():
             return None
-        inbox, kinds = Inbox(), await checking
-        for served in shown_groups(kinds):
-            inbox.put(served)
-        reflectors = [Reflector(kind, client, inbox, clock) for kind in kinds]
+        inbox = Inbox()
+        reflectors = reflectors_of(await checking, client, inbox, clock)
         tasks = [asyncio.create_task(reflector.run()) for reflector in reflectors]
         tasks.append(asyncio.create_task(connection.keep_fresh()))
         cleanup.push_async_callback(cancel, *tasks)

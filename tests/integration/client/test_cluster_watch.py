@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from simcluster.tests.support.timeouts import wait_until
-from stowage.api.events import NodeSeen
+from stowage.api.events import NodeSeen, PodGroupsServed
 from stowage.operator.clock import Clock
 from stowage.operator.cluster_watch import watch_cluster
 from tests.support.integration.full_cluster import full_cluster
@@ -27,6 +27,9 @@ async def test_the_context_that_is_asked_for_is_watched_and_not_the_current_one(
         said: list[str] = []
         async with watch_cluster(str(full.kubeconfig), asked_for, said.append, Clock()) as watch:
             await wait_until(lambda: watch.has_synced)
-            seen = [each for each in watch.inbox.drain(1000) if isinstance(each, NodeSeen)]
+            events = watch.inbox.drain(1000)
             assert (watch.waiting_kinds, said) == ([], [])
+    seen = [each for each in events if isinstance(each, NodeSeen)]
     assert {each.node.metadata.name for each in seen} == {"n0", "n1"}
+    served = [each.is_served for each in events if isinstance(each, PodGroupsServed)]
+    assert served == [False, False]

@@ -26,8 +26,8 @@ class PodStatuses:
     """The PodScheduled condition and the nominated node of pending pods, by UID.
 
     The engine's own patch counts until the watch shows a change to another value; then another
-    client wrote it. Only a nomination that is cleared is written until the watch shows its end.
-    Pods without a condition and without a nomination are not kept.
+    client wrote it. The end of a nomination is different: each patch of a failed attempt repeats it
+    until the watch shows it. Pods without a condition and without a nomination are not kept.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,8 @@ class PodStatuses:
     def _new_nomination(known: _Status, nominated: str | None) -> str | None:
         if nominated is None:
             return None
-        # A replica without the lease clears nominations of held groups, too, and writes nothing.
+        # A replica without the lease notes that it clears the nominations of held groups, but its
+        # shell writes nothing.
         may_be_there = not nominated and known.seen_nomination
         if nominated == known.nomination and not may_be_there:
             return None

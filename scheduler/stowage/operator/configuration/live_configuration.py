@@ -168,6 +168,7 @@ class LiveConfiguration:
         self._latest = self._pending[-1].hash if self._pending else self.active.hash
         error = ConfigError("the configuration", instruction.text, "one that can be applied")
         refusal = Refusal(self._last_version or "", [error])
+        # The refusal tells about the latest version; a later one may be on its way, or refused.
         if not self._pending and self.refusal is None:
             self.refusal = refusal
         self._report_refusal(refusal)

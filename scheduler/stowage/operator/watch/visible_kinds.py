@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -20,6 +20,9 @@ from stowage.api.reflected_kinds import (
 )
 from stowage.operator.client.api_client import LIST_TIMEOUT, ApiClient
 from stowage.operator.client.api_error import ApiError
+from stowage.operator.clock import Clock
+from stowage.operator.inbox import Inbox
+from stowage.operator.watch.reflector import Reflector
 
 PENDING_PODS = msgspec.structs.replace(
     ASSIGNED_PODS,
@@ -62,12 +65,16 @@ async def visible_kinds(
     return [kind for kind, refusal in zip(kinds, refusals, strict=True) if refusal is None]
 
 
-def shown_groups(kinds: Collection[ReflectedKind[Any]]) -> list[PodGroupsServed]:
-    """Which sources of pod groups are among the kinds that the server shows.
+def reflectors_of(
+    kinds: Sequence[ReflectedKind[Any]], client: ApiClient, inbox: Inbox, clock: Clock
+) -> list[Reflector[Any]]:
+    """Reflectors of the visible kinds; the inbox gets first which pod groups are among them.
 
     Pods that name a group of another source are scheduled as ordinary pods.
     """
-    return [PodGroupsServed(group_source(each), each in kinds) for each in POD_GROUP_SOURCES]
+    for source in POD_GROUP_SOURCES:
+        inbox.put(PodGroupsServed(group_source(source), source in kinds))
+    return [Reflector(kind, client, inbox, clock) for kind in kinds]
 
 
 async def _refusal(client: ApiClient, kind: ReflectedKind[Any]) -> ApiError | None:

@@ -48,6 +48,7 @@ MAX_CONFLICTS = 5
 MAX_ANSWERED_ERRORS = 5
 """5xx answers to the writes of one claim before they count as failed."""
 _UNKNOWN_OUTCOME = (InvalidObject, *LOST_ANSWER_ERRORS)
+"""After one of these a write may have been applied."""
 _NOT_THE_LEADER = "this replica does not hold the lease any more"
 
 log = structlog.get_logger("stowage.operator.writers.claim_writer")
@@ -299,16 +300,16 @@ def _decoded(answer: bytes, claim: ResourceClaim) -> ResourceClaim:
     Raises:
         InvalidObject: The answer is not a claim with this name, or has no UID: a login page, say.
     """
-    found, wanted = decode_object(ResourceClaim, answer), claim.metadata
-    is_same = found.metadata.namespace == wanted.namespace and found.metadata.name == (
-        wanted.name or found.metadata.name
+    found = decode_object(ResourceClaim, answer)
+    meta, wanted = found.metadata, claim.metadata
+    # A claim that is to be created has no name yet.
+    if meta.uid and meta.namespace == wanted.namespace and wanted.name in ("", meta.name):
+        return found
+    expected = (
+        f"claim {wanted.namespaced_name}" if wanted.name else f"a claim in {wanted.namespace}"
     )
-    if not is_same or not found.metadata.uid:
-        name, expected = found.metadata.namespaced_name, f"a claim in {wanted.namespace}"
-        if wanted.name:
-            expected = f"claim {wanted.namespaced_name}"
-        raise InvalidObject("ResourceClaim", name, "metadata", name, expected, found.metadata.uid)
-    return found
+    name = meta.namespaced_name
+    raise InvalidObject("ResourceClaim", name, "metadata", name, expected, meta.uid)
 
 
 def _doing(claim: ResourceClaim, wanted: ClaimToBind, error: Exception) -> str:

@@ -18,8 +18,8 @@ class Releases:
     A pod may be tried again before the watch shows that its claim is not reserved for it any more,
     or not even allocated. Other pods may have written the claim meanwhile, with the reservation
     that was still there. So PreBind of the pod reserves such a claim again, although it may look
-    reserved. A reservation that is still there is none the worse for it, and the API server refuses
-    the write if the claim has changed.
+    reserved. The write changes nothing if the reservation is still there, and the API server
+    refuses it if the claim has changed.
     """
 
     def __init__(self) -> None:
