@@ -15,10 +15,12 @@ class ClaimToBind(msgspec.Struct, frozen=True):
     Attributes:
         claim: The claim as the engine knows it.
         allocation: The allocation to write first; None if the claim is allocated already.
+        known: Otherwise, the allocation that the pod's node was chosen for.
     """
 
     claim: ResourceClaim
     allocation: AllocationResult | None = None
+    known: AllocationResult | None = None
 
 
 class ExtendedClaimToBind(msgspec.Struct, frozen=True):

@@ -30,22 +30,22 @@ class ClaimUnusable(ValueError):  # noqa: N818 - it names the finding
 def check_usable(claim: ResourceClaim, wanted: ClaimToBind) -> None:
     """Check that a claim can still be allocated and reserved as planned.
 
-    It may have the planned allocation already: another member of the pod group has written it.
+    It may have the planned allocation already: another member of the pod group has written it. Its
+    devices must be those that the pod's node was chosen for: others may be out of the node's reach.
 
     Raises:
         ClaimUnusable: It was deleted, allocated or deallocated by another client.
     """
     name = f"claim {claim.metadata.namespaced_name}"
-    if claim.metadata.uid != wanted.claim.metadata.uid:
+    is_new = wanted.allocation is not None
+    is_deleted = is_new and claim.metadata.deletion_timestamp is not None
+    if is_deleted or claim.metadata.uid != wanted.claim.metadata.uid:
         raise ClaimUnusable(f"{name} got deleted in the meantime")
-    if wanted.allocation is None:
-        if claim.status.allocation is None:
-            raise ClaimUnusable(f"{name} got deallocated elsewhere in the meantime")
-        return
-    if claim.metadata.deletion_timestamp is not None:
-        raise ClaimUnusable(f"{name} got deleted in the meantime")
-    known = claim.status.allocation
-    if known is not None and _devices_in(known) != _devices_in(wanted.allocation):
+    current = claim.status.allocation
+    if current is None and not is_new:
+        raise ClaimUnusable(f"{name} got deallocated elsewhere in the meantime")
+    planned = wanted.allocation or wanted.known
+    if current and planned and _devices_in(current) != _devices_in(planned):
         raise ClaimUnusable(f"{name} got allocated elsewhere in the meantime")
 
 

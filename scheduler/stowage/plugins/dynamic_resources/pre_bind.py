@@ -54,8 +54,8 @@ def writes(
     """Those of the pod's claims that are not reserved for it, with the allocations of Reserve."""
     reserved = {each.claim_uid: each.allocation for each in found.reserved}
     wanted = tuple(
-        ClaimToBind(claim, reserved.get(claim.metadata.uid))
-        for claim in claims
+        ClaimToBind(claim, reserved.get(claim.metadata.uid), filtered.status.allocation)
+        for filtered, claim in zip(found.claims, claims, strict=True)
         if not is_reserved_for(claim, pod.uid)
     )
     extended = None
@@ -72,8 +72,8 @@ def note(found: PodDevices, outcome: ClaimsWritten) -> None:
 
 
 def latest(found: PodDevices, devices: Devices) -> list[ResourceClaim]:
-    """The claims that the pod names, as they are now; as they were if they are gone."""
-    return [devices.claims.get(each.metadata.namespaced_name) or each for each in found.claims]
+    """The claims that the pod was filtered with, as they are now; as they were if they are gone."""
+    return [_now(each, devices) for each in found.claims]
 
 
 def progress(
@@ -108,6 +108,11 @@ def progress(
         note_end(state, pod, snapshot.devices, SUCCEEDED)
         return PreBindProgress(SUCCESS)
     return PreBindProgress(WAIT, frozenset(awaited), min(limits, default=None))
+
+
+def _now(claim: ResourceClaim, devices: Devices) -> ResourceClaim:
+    now = devices.claims.get(claim.metadata.namespaced_name)
+    return now if now is not None and now.metadata.uid == claim.metadata.uid else claim
 
 
 def note_end(state: CycleState, pod: PodInfo, devices: Devices, status: str) -> None:
