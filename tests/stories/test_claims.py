@@ -349,6 +349,21 @@ def test_a_claim_that_is_gone_with_its_allocation_lets_others_have_the_devices()
     assert writes_in(driver.schedule()).node_name == "n1"
 
 
+def test_a_claim_that_is_gone_before_its_allocation_was_shown_frees_its_devices() -> None:
+    """After a longer gap, the watch has shown nothing of what the scheduler has written."""
+    used = [make_claim(f"used{index}") for index in range(4)]
+    driver = ClaimDriver(make_claim("c"), *used)
+    for each in used:
+        name = each.metadata.name
+        driver.answer(writes_in(driver.schedule_pod(f"user-of-{name}", name)))
+    assert of_type(BindClaims, driver.schedule_pod("p", "c")) == []
+    assert driver.queue_of("p") == "unschedulable"
+    driver.handle(DeviceObjectGone("ResourceClaim", "default", "used2"))
+    assert driver.queue_of("p") == "backoff"
+    driver.now += 10.0
+    assert len(writes_in(driver.schedule()).claims) == 1
+
+
 @pytest.mark.parametrize("what", ["claim", "class", "slice"])
 def test_deleted_objects_are_forgotten(what: str) -> None:
     driver = ClaimDriver(make_claim("c"))

@@ -58,6 +58,7 @@ def device_object_gone(state: EngineState, event: DeviceObjectGone, now: float) 
     """A claim, device class or slice was deleted."""
     kind = device_kind(event.kind)
     key = f"{event.namespace}/{event.name}" if event.namespace else event.name
+    claim = state.cache.snapshot().devices.claims.get(key) if kind is ResourceClaim else None
     old = state.cache.remove_device_object(kind, key)
     if kind is ResourceClaim:
         created_claim_gone(state, key, now)
@@ -65,10 +66,11 @@ def device_object_gone(state: EngineState, event: DeviceObjectGone, now: float) 
         return
     resource, gone = RESOURCES[kind], ClusterEvent(RESOURCES[kind], ActionType.DELETE)
     object_changed(state, resource, key, now)
-    if isinstance(old, ResourceClaim) and old.status.allocation is not None:
-        # A list after a gap shows the end of a claim without the deallocation before it.
-        free = replace(old, status=replace(old.status, allocation=None))
-        state.queue.move_on_event(CLAIM_UPDATE, old, free, now)
+    if claim is not None and claim.status.allocation is not None:
+        # A list after a gap shows the end of a claim without the deallocation before it, and
+        # perhaps without the allocation that the scheduler has written.
+        free = replace(claim, status=replace(claim.status, allocation=None))
+        state.queue.move_on_event(CLAIM_UPDATE, claim, free, now)
     state.queue.move_on_event(gone, old, None, now)
     if isinstance(old, ResourceClaim) and EXTENDED_RESOURCE_CLAIM in old.metadata.annotations:
         _retry_owner(state, old, gone, now)
