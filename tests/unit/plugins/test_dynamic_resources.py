@@ -318,6 +318,28 @@ def test_an_allocated_claim_brings_its_pod_to_its_node() -> None:
     assert getattr(schedule(cache, pod_with_claims("p", "c")), "node_name", "") == "b"
 
 
+def test_a_pod_is_bound_with_the_devices_that_its_node_was_chosen_for() -> None:
+    """While the pod waits at Permit, its claim may be freed, and allocated or created again."""
+    slices = [make_slice(name, ["gpu-0"]) for name in ("a", "b")]
+    claim = pinned(on_node(make_claim("c"), "a"), "a")
+    cache = cluster_of(make_node("a"), make_node("b"), make_class(), *slices, claim)
+    plugin, state = DynamicResources(DynamicResourcesArgs()), CycleState()
+    plugin.read_snapshots(cache.snapshot)
+    pod = make_pod_info(pod_with_claims("p", "c"), cache.classes)
+    plugin.pre_filter(state, pod, cache.snapshot())
+
+    moved = pinned(on_node(make_claim("c"), "b"), "b")
+    cache.update_device_object(with_version(moved, "8"))
+    (wanted,) = plugin.pre_bind_writes(state, pod, "a").claims
+    assert wanted.claim.metadata.resource_version == "8"
+    assert wanted.known == claim.status.allocation
+
+    again = replace(moved.metadata, uid="another", resource_version="9")
+    cache.update_device_object(replace(moved, metadata=again))
+    (wanted,) = plugin.pre_bind_writes(state, pod, "a").claims
+    assert wanted.claim == claim
+
+
 @pytest.mark.parametrize(
     ("consumers", "is_deallocated"), [((), True), (("p",), True), (("q",), False)]
 )
@@ -486,25 +508,3 @@ def searched_steps(cache: ClusterCache, claim: ResourceClaim) -> tuple[bool, boo
         return attempt.search(row, {}) is not None, True
     except OutOfTime:
         return False, False
-
-
-def test_a_pod_is_bound_with_the_devices_that_its_node_was_chosen_for() -> None:
-    """While the pod waits at Permit, its claim may be freed, and allocated or created again."""
-    slices = [make_slice(name, ["gpu-0"]) for name in ("a", "b")]
-    claim = pinned(on_node(make_claim("c"), "a"), "a")
-    cache = cluster_of(make_node("a"), make_node("b"), make_class(), *slices, claim)
-    plugin, state = DynamicResources(DynamicResourcesArgs()), CycleState()
-    plugin.read_snapshots(cache.snapshot)
-    pod = make_pod_info(pod_with_claims("p", "c"), cache.classes)
-    plugin.pre_filter(state, pod, cache.snapshot())
-
-    moved = pinned(on_node(make_claim("c"), "b"), "b")
-    cache.update_device_object(with_version(moved, "8"))
-    (wanted,) = plugin.pre_bind_writes(state, pod, "a").claims
-    assert wanted.claim.metadata.resource_version == "8"
-    assert wanted.known == claim.status.allocation
-
-    again = replace(moved.metadata, uid="another", resource_version="9")
-    cache.update_device_object(replace(moved, metadata=again))
-    (wanted,) = plugin.pre_bind_writes(state, pod, "a").claims
-    assert wanted.claim == claim

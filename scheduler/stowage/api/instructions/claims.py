@@ -15,7 +15,7 @@ class ClaimToBind(msgspec.Struct, frozen=True):
     Attributes:
         claim: The claim as the engine knows it.
         allocation: The allocation to write first; None if the claim is allocated already.
-        known: Otherwise, the allocation that the pod's node was chosen for.
+        known: The allocation that the claim had when the pod's node was chosen.
     """
 
     claim: ResourceClaim

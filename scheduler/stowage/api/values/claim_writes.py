@@ -30,8 +30,8 @@ class ClaimUnusable(ValueError):  # noqa: N818 - it names the finding
 def check_usable(claim: ResourceClaim, wanted: ClaimToBind) -> None:
     """Check that a claim can still be allocated and reserved as planned.
 
-    It may have the planned allocation already: another member of the pod group has written it. Its
-    devices must be those that the pod's node was chosen for: others may be out of the node's reach.
+    The planned allocation may be written already: by another member of the pod group. An allocated
+    claim must have the devices that the pod's node was chosen for: the node may not reach others.
 
     Raises:
         ClaimUnusable: It was deleted, allocated or deallocated by another client.

@@ -110,11 +110,6 @@ def progress(
     return PreBindProgress(WAIT, frozenset(awaited), min(limits, default=None))
 
 
-def _now(claim: ResourceClaim, devices: Devices) -> ResourceClaim:
-    now = devices.claims.get(claim.metadata.namespaced_name)
-    return now if now is not None and now.metadata.uid == claim.metadata.uid else claim
-
-
 def note_end(state: CycleState, pod: PodInfo, devices: Devices, status: str) -> None:
     """Report the end of the wait for binding conditions, if there was one."""
     found = state.read(PodDevices)
@@ -157,7 +152,12 @@ def _failure(claim: ResourceClaim, timeout_s: float, now: float) -> Status | Non
 def _all(found: PodDevices, devices: Devices) -> Iterator[ResourceClaim]:
     yield from latest(found, devices)
     if found.special is not None:
-        yield devices.claims.get(found.special.metadata.namespaced_name) or found.special
+        yield _now(found.special, devices)
+
+
+def _now(claim: ResourceClaim, devices: Devices) -> ResourceClaim:
+    now = devices.claims.get(claim.metadata.namespaced_name)
+    return now if now is not None and now.metadata.uid == claim.metadata.uid else claim
 
 
 def _pending_event(pod: PodInfo, node_name: str) -> EmitEvent:

@@ -199,6 +199,15 @@ async def test_a_shared_claim_that_was_deallocated_is_not_reserved() -> None:
     assert written.error == "claim default/c got deallocated elsewhere in the meantime"
 
 
+async def test_a_shared_claim_that_was_allocated_again_elsewhere_is_not_reserved() -> None:
+    """The node was chosen for the devices that the claim had: others may be out of its reach."""
+    client = FakeApiClient(patch=[CONFLICT], get=[json_of(allocated(CLAIM, "m", "gpu-0"), "9")])
+    claim = allocated(CLAIM, "n", "gpu-0")
+    written = await write(client, ClaimToBind(claim, known=claim.status.allocation))
+    assert written.error == "claim default/c got allocated elsewhere in the meantime"
+    assert len(client.sent("PATCH")) == 1
+
+
 @pytest.mark.parametrize("status", [403, 422])
 async def test_a_refusal_is_not_retried_and_what_was_written_is_reported(status: int) -> None:
     client = FakeApiClient(patch=[PROTECTED, RESERVED, ApiError(status, "No", "why not")])
@@ -372,12 +381,3 @@ async def test_a_pod_waits_until_its_releases_are_carried_out() -> None:
     await waiting
     await releaser.wait_for_releases(POD)
     assert len(client.requests) == 2
-
-
-async def test_a_shared_claim_that_was_allocated_again_elsewhere_is_not_reserved() -> None:
-    """The node was chosen for the devices that the claim had: others may be out of its reach."""
-    client = FakeApiClient(patch=[CONFLICT], get=[json_of(allocated(CLAIM, "m", "gpu-0"), "9")])
-    claim = allocated(CLAIM, "n", "gpu-0")
-    written = await write(client, ClaimToBind(claim, known=claim.status.allocation))
-    assert written.error == "claim default/c got allocated elsewhere in the meantime"
-    assert len(client.sent("PATCH")) == 1
