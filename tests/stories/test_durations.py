@@ -10,6 +10,7 @@ from stowage.api.config.types import Extender
 from stowage.api.events import (
     AssignedPodGone,
     AssignedPodSeen,
+    BindFailed,
     BindSucceeded,
     ExtendersAnswered,
     NodeGone,
@@ -17,8 +18,16 @@ from stowage.api.events import (
     PendingPodGone,
     PendingPodSeen,
     PodGroupSeen,
+    StorageSeen,
+    VolumesWritten,
 )
-from stowage.api.instructions import AttemptResult, BindPod, ConsultExtenders, PodGroupAttemptResult
+from stowage.api.instructions import (
+    AttemptResult,
+    BindPod,
+    BindVolumes,
+    ConsultExtenders,
+    PodGroupAttemptResult,
+)
 from stowage.engine import Engine, Journal, make_engine, replay
 from stowage.engine.journal import ScheduleCall
 from stowage.framework import Framework, Timings, build_profile
@@ -26,12 +35,14 @@ from stowage.plugins import in_tree_registry
 from tests.stories.gang_driver import make_group, make_member
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
+from tests.support.volume_builders import claim_volume, make_claim, make_class, make_volume
 
 
 class _RecordedDurations:
     def __init__(self) -> None:
         self.points: list[tuple[str, str, str]] = []
         self.plugins: set[tuple[str, str]] = set()
+        self.plugin_statuses: list[tuple[str, str, str]] = []
         self.events: list[str] = []
         self.hints: list[tuple[str, str, str]] = []
 
@@ -42,7 +53,14 @@ class _RecordedDurations:
         self.points.append((point, status, profile))
 
     def observe_plugin(self, plugin: str, point: str, status: str, duration_s: float) -> None:
+        assert duration_s > 0
         self.plugins.add((plugin, point))
+        self.plugin_statuses.append((plugin, point, status))
+
+    def of_point(self, point: str) -> list[tuple[str, str]]:
+        """The plugins and the point itself, as they ended there, with their statuses."""
+        plugins = [(name, status) for name, at, status in self.plugin_statuses if at == point]
+        return plugins + [(at, status) for at, status, _ in self.points if at == point]
 
     def observe_event(self, event: str, duration_s: float) -> None:
         assert duration_s > 0
@@ -76,10 +94,59 @@ def test_a_sampled_pod_is_timed_at_every_extension_point() -> None:
     _schedule(_timed_engine(observed, one_in=1), num_pods=1)
     points = ("PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit", "PostBind")
     expected = [(point, "Success", "default-scheduler") for point in points]
-    expected.insert(-1, ("PreBindPreFlight", "Skip", "default-scheduler"))
+    expected[-1:-1] = [
+        ("PreBindPreFlight", "Skip", "default-scheduler"),
+        ("PreBind", "Success", "default-scheduler"),
+    ]
     assert observed.points == expected
     assert {("NodeResourcesFit", "Filter"), ("NodeResourcesFit", "Score")} <= observed.plugins
     assert ("InterPodAffinity", "PreScore") in observed.plugins
+
+
+def test_plugins_are_timed_after_score_too() -> None:
+    observed = _RecordedDurations()
+    _schedule(_timed_engine(observed, one_in=1), num_pods=1)
+    expected = {
+        ("TaintToleration", "ScoreExtensionNormalize"),
+        ("VolumeBinding", "Reserve"),
+        ("GangScheduling", "Permit"),
+        ("VolumeBinding", "PreBindPreFlight"),
+        ("DefaultBinder", "Bind"),
+    }
+    assert expected <= observed.plugins
+    assert ("VolumeBinding", "PreBindPreFlight", "Skip") in observed.plugin_statuses
+
+
+def _waiting_for_its_volume(observed: _RecordedDurations) -> Engine:
+    """An engine with a pod whose claim waits for its provisioner."""
+    engine = _timed_engine(observed, one_in=1)
+    engine.handle([NodeSeen(make_node("n"))], 0.0)
+    engine.handle([StorageSeen(make_class()), StorageSeen(make_claim("c", version="1"))], 0.0)
+    engine.handle([PendingPodSeen(make_pod("p", volumes=(claim_volume("c"),)))], 0.0)
+    assert of_type(BindVolumes, engine.schedule(0.0, 1))
+    engine.handle([VolumesWritten("uid-p", {}, {"default/c": "2"})], 1.0)
+    return engine
+
+
+def test_pre_bind_is_timed_until_the_volumes_are_bound() -> None:
+    observed = _RecordedDurations()
+    engine = _waiting_for_its_volume(observed)
+    assert observed.of_point("PreBind") == []
+    made = make_volume("made", given_to="c", version="3")
+    bound = make_claim("c", volume="made", selected_node="n", version="4")
+    (bind,) = of_type(BindPod, engine.handle([StorageSeen(made), StorageSeen(bound)], 2.0))
+    assert observed.of_point("PreBind") == [("VolumeBinding", "Success"), ("PreBind", "Success")]
+    engine.handle([BindFailed(bind.pod.uid, bind.node_name, "refused")], 3.0)
+    assert observed.of_point("Bind") == [("DefaultBinder", "Error")]
+    assert observed.of_point("Unreserve")[-1] == ("Unreserve", "Success")
+    assert ("VolumeBinding", "Success") in observed.of_point("Unreserve")
+
+
+def test_a_pre_bind_that_fails_is_timed_with_its_status() -> None:
+    observed = _RecordedDurations()
+    engine = _waiting_for_its_volume(observed)
+    engine.handle([StorageSeen(make_claim("c", version="3"))], 2.0)
+    assert observed.of_point("PreBind") == [("VolumeBinding", "Error"), ("PreBind", "Error")]
 
 
 def test_one_pod_in_ten_is_timed() -> None:
@@ -100,6 +167,11 @@ def test_a_pod_that_fits_nowhere_is_timed_up_to_post_filter() -> None:
     engine.handle([PendingPodSeen(make_pod("p", cpu="8"))], 0.0)
     engine.schedule(0.0, 1)
     assert [point for point, _, _ in observed.points] == ["PreFilter", "Filter", "PostFilter"]
+    assert observed.of_point("PostFilter") == [
+        ("DynamicResources", "Unschedulable"),
+        ("DefaultPreemption", "Unschedulable"),
+        ("PostFilter", "Unschedulable"),
+    ]
 
 
 def test_every_watch_event_is_timed_under_its_name_in_kube_scheduler() -> None:

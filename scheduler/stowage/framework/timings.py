@@ -88,11 +88,7 @@ class Timings:
 
     def of_plugin(self, plugin: str, point: str, run: Callable[P, R]) -> Callable[P, R]:
         """`run`, a plugin's method, with its duration observed."""
-
-        def observe(status: str, duration_s: float) -> None:
-            self.observer.observe_plugin(plugin, point, status, duration_s)
-
-        return self._timed(observe, run, code_of)
+        return self._timed(self._plugin_observer(plugin, point), run, code_of)
 
     def of_point(
         self, point: str, profile: str, run: Callable[P, R], read_code: Callable[[Any], Code]
@@ -108,8 +104,18 @@ class Timings:
         return self._timed(self._point_observer(point, profile), run, read_code)
 
     def stopwatch(self, point: str, profile: str) -> Stopwatch:
-        """Takes the duration of an extension point that is a coroutine."""
+        """Takes the duration of an extension point that takes more than one call."""
         return Stopwatch(self.timer, self._point_observer(point, profile))
+
+    def plugin_stopwatch(self, plugin: str, point: str) -> Stopwatch:
+        """Takes the duration of a plugin that takes more than one call."""
+        return Stopwatch(self.timer, self._plugin_observer(plugin, point))
+
+    def _plugin_observer(self, plugin: str, point: str) -> Callable[[str, float], None]:
+        def observe(status: str, duration_s: float) -> None:
+            self.observer.observe_plugin(plugin, point, status, duration_s)
+
+        return observe
 
     def _point_observer(self, point: str, profile: str) -> Callable[[str, float], None]:
         def observe(status: str, duration_s: float) -> None:
@@ -132,8 +138,17 @@ class Timings:
         return timed
 
 
+def timed_plugin(
+    timings: Timings | None, plugin: str, point: str, run: Callable[P, R]
+) -> Callable[P, R]:
+    """`run`, a plugin's method; its duration is observed unless `timings` is None."""
+    return run if timings is None else timings.of_plugin(plugin, point, run)
+
+
 class Stopwatch:
     """Takes the duration of its ``with`` block and passes it on with a status.
+
+    Without a block, it is started and stopped.
 
     Args:
         timer: Seconds.
@@ -150,16 +165,29 @@ class Stopwatch:
         self._observe = observe
         self.code = Code.ERROR
 
-    def __enter__(self) -> Self:
+    def start(self) -> Self:
+        """Begin to take the duration."""
         self._started = self._timer()
         return self
 
-    def __exit__(self, *_raised: object) -> None:
+    def stop(self, code: Code) -> None:
+        """Pass the duration on."""
         duration_s = self._timer() - self._started
-        self._observe("Success" if self.code is _SUCCESS else self.code.title, duration_s)
+        self._observe("Success" if code is _SUCCESS else code.title, duration_s)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_raised: object) -> None:
+        self.stop(self.code)
 
 
 def code_of(answer: object) -> Code:
-    """The status in an answer of a plugin or an extension point; Success if it carries none."""
+    """The status in an answer of a plugin or an extension point; Success if it carries none.
+
+    A plugin that answers with more than a status, as at PostFilter and Permit, names it first.
+    """
+    if isinstance(answer, tuple):
+        answer = answer[0]
     status = answer if isinstance(answer, Status) else getattr(answer, "status", None)
     return status.code if isinstance(status, Status) else _SUCCESS

@@ -93,13 +93,13 @@ class SchedulingQueue:
         return [flight.queued.uid for flight in self._in_flight]
 
     def in_flight_event_counts(self) -> Counter[str]:
-        """Events kept for pods in flight by label, and pods in flight as ``PodPop``.
+        """Events kept for pods in flight by label, and pods in flight as ``PodPopped``.
 
         The values of ``scheduler_inflight_events``.
         """
         counts = Counter(event_label(event) for event in self._in_flight.events())
         if len(self._in_flight):
-            counts["PodPop"] = len(self._in_flight)
+            counts["PodPopped"] = len(self._in_flight)
         return counts
 
     @property

@@ -111,15 +111,15 @@ class PreBindWork:
         return unschedulable("no seal")
 
 
-def test_pre_bind_is_timed_with_its_status_although_it_is_a_coroutine() -> None:
+def test_a_pre_bind_plugin_is_timed_with_its_status_although_it_is_a_coroutine() -> None:
     observed = RecordedDurations()
     framework, state = framework_of(PreBindWork()), CycleState(_timings(observed))
     pod = make_pod_info(make_pod("p"), ClusterCache().classes)
     plan = framework.plan_pre_bind(state, pod, "n0")
     assert asyncio.run(framework.run_pre_bind(state, pod, "n0", plan.plugins)).is_rejected
-    assert observed.points == [
-        ("PreBindPreFlight", "Success", "test", 1.0),
-        ("PreBind", "Unschedulable", "test", 1.0),
+    assert observed.plugins == [
+        ("PreBindWork", "PreBindPreFlight", "Success", 1.0),
+        ("PreBindWork", "PreBind", "Unschedulable", 1.0),
     ]
 
 
@@ -142,4 +142,5 @@ def test_a_pre_flight_after_which_no_plugin_has_work_counts_as_skip() -> None:
     plugin.pre_flight = SKIP
     pod = make_pod_info(make_pod("p"), ClusterCache().classes)
     framework_of(plugin).plan_pre_bind(CycleState(_timings(observed)), pod, "n0")
-    assert observed.points == [("PreBindPreFlight", "Skip", "test", 1.0)]
+    assert observed.plugins == [("PreBindWork", "PreBindPreFlight", "Skip", 1.0)]
+    assert observed.points == [("PreBindPreFlight", "Skip", "test", 3.0)]

@@ -216,7 +216,7 @@ def test_a_done_pod_releases_the_events_kept_for_it() -> None:
     queue.add(pending("p"), 0.0)
     queued = pop(queue)
     queue.move_on_event(NODE_ADD, None, None, 0.1)
-    assert queue.in_flight_event_counts() == {"PodPop": 1, "NodeAdd": 1}
+    assert queue.in_flight_event_counts() == {"PodPopped": 1, "NodeAdd": 1}
     queue.done(queued.uid)
     assert not queue.in_flight_event_counts()
     queue.validate()

@@ -36,6 +36,9 @@ def fail_binding_cycle(
     """
     uid = cycle.info.uid
     waiting_since = state.bindings.remove(uid)
+    if cycle.durations is not None:
+        cycle.durations.end_plugin(status.code)
+        cycle.durations.end_pre_bind(status.code)
     volume_stage = "bind" if cycle.phase in _IN_STAGED_PRE_BIND else "assume"
     state.errors.count(status, cycle.framework, volume_stage)
     observe_permit_wait(state, waiting_since, status.code, now)

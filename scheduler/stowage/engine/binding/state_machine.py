@@ -50,6 +50,7 @@ from stowage.engine.binding.steps import (
 )
 from stowage.engine.interruptible import Interruptible
 from stowage.engine.released_nominations import release_nomination
+from stowage.engine.state.binding_durations import BindingDurations
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import PluginFailed
@@ -149,6 +150,9 @@ def _allow(state: EngineState, cycle: BindingCycle, _detail: Any, now: float) ->
 def _pre_bind(state: EngineState, cycle: BindingCycle, now: float) -> None:
     """Start PreBind. The pod leaves the in-flight pods: no plugin can reject it any more."""
     state.queue.done(cycle.info.uid)
+    timings = cycle.cycle_state.timings
+    if timings is not None:
+        cycle.durations = BindingDurations(timings, cycle.framework.scheduler_name)
     run_step(state, cycle, run_next_pre_bind, now)
 
 
@@ -205,6 +209,8 @@ def _wait_timed_out(state: EngineState, cycle: BindingCycle, _detail: Any, now: 
 
 def _finish_pre_bind(state: EngineState, cycle: BindingCycle, status: Status, now: float) -> None:
     if status.is_success:
+        if cycle.durations is not None:
+            cycle.durations.end_plugin(status.code)
         run_step(state, cycle, run_next_pre_bind, now)
     else:
         fail_binding_cycle(state, cycle, status, now)
@@ -215,6 +221,8 @@ def _bind_succeeded(
 ) -> None:
     """The API server has bound the pod; the cache keeps it assumed until the watch shows it."""
     queued, info = cycle.queued, cycle.info
+    if cycle.durations is not None:
+        cycle.durations.end_plugin(Code.SUCCESS)
     state.bindings.remove(info.uid)
     state.statuses.forget(info.uid)
     if state.cache.is_assumed(info.uid):

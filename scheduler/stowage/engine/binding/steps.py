@@ -18,6 +18,7 @@ from stowage.api.instructions import (
 )
 from stowage.api.status import SUCCESS, Code, Status, error
 from stowage.engine.binding.failure import fail_binding_cycle, tell_plugins
+from stowage.engine.state.binding_durations import BIND, PRE_BIND
 from stowage.engine.state.bindings import BindingCycle, BindingPhase
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import PluginFailed
@@ -104,9 +105,13 @@ def run_next_pre_bind(state: EngineState, cycle: BindingCycle) -> Status:
     cycle.phase = BindingPhase.PRE_BINDING
     cycle.staged_pre_bind = None
     if not cycle.pre_binds:
+        if cycle.durations is not None:
+            cycle.durations.end_pre_bind(_SUCCESS)
         return run_bind(state, cycle)
     staged_pre_bind = _staged_pre_bind(cycle, cycle.pre_binds[0])
     if staged_pre_bind is not None:
+        if cycle.durations is not None:
+            cycle.durations.begin_plugin(cycle.pre_binds[0], PRE_BIND)
         cycle.staged_pre_bind = staged_pre_bind
         cycle.pre_binds = cycle.pre_binds[1:]
         cycle.phase = BindingPhase.WRITING
@@ -141,6 +146,8 @@ def run_bind(state: EngineState, cycle: BindingCycle) -> Status:
         instruction = BindByExtender(
             cycle.reference, cycle.node_name, cycle.extender.index, fallback
         )
+    if cycle.durations is not None and cycle.extender is None:
+        cycle.durations.begin_plugin(cycle.bind_plugin, BIND)
     cycle.phase = BindingPhase.BINDING
     state.outbox.emit(instruction)
     return SUCCESS

@@ -11,6 +11,7 @@ import msgspec
 from stowage.api.config.extenders import BindingExtender
 from stowage.api.instructions import PodReference
 from stowage.api.status import SUCCESS, Status
+from stowage.engine.state.binding_durations import BindingDurations
 from stowage.engine.state.created_claims import CreatedClaims
 from stowage.engine.state.object_waits import ObjectWaits
 from stowage.engine.state.permit_waits import PermitWaits
@@ -72,6 +73,7 @@ class BindingCycle(msgspec.Struct):
         staged_pre_bind: The PreBind of volumes or claims in progress; None if none is.
         claims_number: The number of the instruction that writes claims; 0 if there is none.
         has_created_claim: Whether a claim was created for it that has its devices.
+        durations: Times PreBind and Bind; None before, and in a cycle that is not sampled.
     """
 
     queued: QueuedPod
@@ -93,6 +95,7 @@ class BindingCycle(msgspec.Struct):
     staged_pre_bind: StagedPreBind | None = None
     claims_number: int = 0
     has_created_claim: bool = False
+    durations: BindingDurations | None = None
 
     @property
     def allocations(self) -> Iterator[ClaimAllocation]:

@@ -21,6 +21,7 @@ from stowage.framework.extension_points import (
     StagedPreBindPlugin,
 )
 from stowage.framework.failure import PluginFailed, failed
+from stowage.framework.timings import timed_plugin
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
@@ -84,8 +85,9 @@ def run_unreserve_plugins(
     """
     failure: PluginFailed | None = None
     for plugin in reversed(plugins):
+        ask = timed_plugin(state.timings, plugin.name, "Unreserve", plugin.unreserve)
         try:
-            plugin.unreserve(state, pod, node_name)
+            ask(state, pod, node_name)
         except Exception as problem:
             failure = failed(f'running Unreserve plugin "{plugin.name}"', plugin.name, problem)
     if failure is not None:
@@ -100,8 +102,9 @@ def run_permit_plugins(
     reasons: list[str] = []
     for plugin in plugins:
         doing = f'running Permit plugin "{plugin.name}"'
+        ask = timed_plugin(state.timings, plugin.name, "Permit", plugin.permit)
         try:
-            status, timeout_s = plugin.permit(state, pod, node_name)
+            status, timeout_s = ask(state, pod, node_name)
         except Exception as problem:
             return PermitOutcome(failed(doing, plugin.name, problem).status)
         code = status.code
@@ -130,8 +133,11 @@ def plan_pre_bind(
     working = []
     for plugin in plugins:
         doing = f'running PreBindPreFlight "{plugin.name}"'
+        ask = timed_plugin(
+            state.timings, plugin.name, "PreBindPreFlight", plugin.pre_bind_pre_flight
+        )
         try:
-            status = plugin.pre_bind_pre_flight(state, pod, node_name)
+            status = ask(state, pod, node_name)
         except Exception as problem:
             return PreBindPlan(failed(doing, plugin.name, problem).status)
         if status.code is _SUCCESS:
@@ -154,7 +160,7 @@ async def run_pre_bind_plugins(
     for plugin in plugins:
         doing = f'running PreBind plugin "{plugin.name}"'
         try:
-            status = await plugin.pre_bind(state, pod, node_name)
+            status = await _pre_bind(plugin, state, pod, node_name)
         except Exception as problem:
             return failed(doing, plugin.name, problem).status
         if status.is_rejected:
@@ -256,8 +262,9 @@ def run_post_bind_plugins(
     """
     failure: PluginFailed | None = None
     for plugin in plugins:
+        ask = timed_plugin(state.timings, plugin.name, "PostBind", plugin.post_bind)
         try:
-            plugin.post_bind(state, pod, node_name)
+            ask(state, pod, node_name)
         except Exception as problem:
             failure = failed(f'running PostBind plugin "{plugin.name}"', plugin.name, problem)
     if failure is not None:
@@ -279,11 +286,23 @@ def _unreserve_after(
     return status
 
 
+async def _pre_bind(
+    plugin: PreBindPlugin, state: CycleState, pod: PodInfo, node_name: str
+) -> Status:
+    if state.timings is None:
+        return await plugin.pre_bind(state, pod, node_name)
+    with state.timings.plugin_stopwatch(plugin.name, "PreBind") as stopwatch:
+        status = await plugin.pre_bind(state, pod, node_name)
+        stopwatch.code = status.code
+        return status
+
+
 def _reserve(
     plugin: ReservePlugin, state: CycleState, pod: PodInfo, node_name: str
 ) -> ReservePlan | Status:
+    ask = timed_plugin(state.timings, plugin.name, "Reserve", plugin.reserve)
     try:
-        answer = plugin.reserve(state, pod, node_name)
+        answer = ask(state, pod, node_name)
     except Exception as problem:
         return reserve_failed(plugin.name, problem).status
     if answer is None:

@@ -388,12 +388,7 @@ class Framework:
             for plugin in self._plugins.pre_bind
             if plugin.name in plugins and implements(plugin, PreBindPlugin)
         ]
-        if state.timings is None:
-            return await binding_run.run_pre_bind_plugins(working, state, pod, node_name)
-        with state.timings.stopwatch("PreBind", self.scheduler_name) as stopwatch:
-            status = await binding_run.run_pre_bind_plugins(working, state, pod, node_name)
-            stopwatch.code = status.code
-            return status
+        return await binding_run.run_pre_bind_plugins(working, state, pod, node_name)
 
     def binds_volumes(self, plugin: str) -> bool:
         """Whether a plugin's PreBind binds volumes."""

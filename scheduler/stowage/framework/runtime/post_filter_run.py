@@ -11,6 +11,7 @@ from stowage.framework.cycle_state import CycleState
 from stowage.framework.diagnosis import Diagnosis
 from stowage.framework.extension_points import PodGroupPostFilterPlugin, PostFilterPlugin
 from stowage.framework.failure import failed
+from stowage.framework.timings import timed_plugin
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
@@ -44,8 +45,9 @@ def run_post_filter_plugins(
     nominated: str | None = None if plugins else ""
     for plugin in plugins:
         doing = f'running PostFilter plugin "{plugin.name}"'
+        ask = timed_plugin(state.timings, plugin.name, "PostFilter", plugin.post_filter)
         try:
-            status, node_name = plugin.post_filter(state, pod, snapshot, diagnosis)
+            status, node_name = ask(state, pod, snapshot, diagnosis)
         except Exception as problem:
             return PostFilterOutcome(failed(doing, plugin.name, problem).status)
         if status.is_success or status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:

@@ -11,6 +11,7 @@ from stowage.framework.failure import PluginFailed, failed
 from stowage.framework.implements import implements
 from stowage.framework.scores import MAX_NODE_SCORE, any_out_of_range, out_of_range
 from stowage.framework.shared_scores import SharedScorePlugin, SharedScores
+from stowage.framework.timings import timed_plugin
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView
@@ -85,8 +86,9 @@ class WeightedPlugin:
         """
         scores = raw
         if self._normalize is not None:
+            ask = timed_plugin(state.timings, self.name, "ScoreExtensionNormalize", self._normalize)
             try:
-                scores = self._normalize(state, pod, nodes, raw)
+                scores = ask(state, pod, nodes, raw)
             except Exception as error:
                 raise self._failed("running Normalize on Score plugins", error) from error
         if any_out_of_range(scores):

@@ -86,7 +86,10 @@ def test_a_bound_pod_has_a_trace_from_the_first_filter_to_the_binding() -> None:
     spans = traced.spans()
     root = spans["Scheduling"]
     assert traced.children_of("Scheduling") == ["SchedulingCycle", "BindingCycle"]
-    assert set(traced.children_of("SchedulingCycle")) == CYCLE_POINTS | {"PreBindPreFlight"}
+    assert set(traced.children_of("SchedulingCycle")) == CYCLE_POINTS | {
+        "PreBindPreFlight",
+        "PreBind",
+    }
     assert traced.children_of("BindingCycle") == ["PostBind"]
     assert root.attributes == {
         "k8s.namespace.name": "shop",
