@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stowage.api.objects.pod import Pod, ResourceRequirements
 from stowage.framework import NoArgs, PlacedMembers
 from stowage.plugins.node_resources import NodeResourcesFit, NodeResourcesFitArgs
 from stowage.plugins.node_resources.args import ResourceSpec, ScoringStrategy
@@ -75,17 +76,45 @@ def test_node_resources_fit_scores_how_full_a_placement_gets(
         assert score == (cpu + memory) // 2
 
 
-def test_members_that_do_not_request_a_resource_add_nothing_to_its_score() -> None:
-    gpu = "example.com/gpu"
+GPU = "example.com/gpu"
+
+
+def _fullness(members: list[Pod], *resources: ResourceSpec, running: Pod | None = None) -> int:
+    """The score of one node of 4 cores and 8 GPUs, on which the members would be placed."""
     cache = ClusterCache()
-    cache.update_node(make_node("n", allocatable={gpu: "8"}))
-    members = [make_pod("plain"), make_pod("gpu", requests={gpu: "2"})]
+    cache.update_node(make_node("n", cpu="4", allocatable={GPU: "8"}))
+    if running is not None:
+        cache.update_pod(make_pod_info(running, cache.classes))
     row = cache.snapshot().row_of("n") or 0
     placed = tuple((make_pod_info(pod, cache.classes), row) for pod in members)
-    strategy = ScoringStrategy("LeastAllocated", (ResourceSpec(gpu, 1),))
+    strategy = ScoringStrategy("LeastAllocated", resources)
     plugin = NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy))
     found = [PlacedMembers(np.array([row], dtype=np.int64), placed, 0)]
-    assert plugin.score_placements(cache.snapshot(), found).tolist() == [25]
+    (score,) = plugin.score_placements(cache.snapshot(), found).tolist()
+    return int(score)
+
+
+def test_members_that_do_not_request_a_resource_add_nothing_to_its_score() -> None:
+    members = [make_pod("plain"), make_pod("gpu", requests={GPU: "2"})]
+    assert _fullness(members, ResourceSpec(GPU, 1)) == 25
+
+
+def test_an_extended_resource_that_no_member_requests_does_not_count() -> None:
+    running = make_pod("r", requests={"cpu": "1", GPU: "8"}, node="n")
+    resources = (ResourceSpec("cpu", 1), ResourceSpec(GPU, 1))
+    assert _fullness([make_pod("m", cpu="1")], *resources, running=running) == 50
+    member = make_pod("m", requests={"cpu": "1", GPU: "0"})
+    assert _fullness([member], *resources, running=running) == 50
+
+
+def test_a_weight_of_0_is_1_for_placements_too() -> None:
+    member = make_pod("m", requests={"cpu": "1", GPU: "4"})
+    assert _fullness([member], ResourceSpec("cpu", 0), ResourceSpec(GPU, 1)) == 37
+
+
+def test_requests_for_a_whole_member_do_not_count_but_those_of_its_containers() -> None:
+    whole = ResourceRequirements(requests={"cpu": "4"})
+    assert _fullness([make_pod("m", cpu="1", resources=whole)], ResourceSpec("cpu", 1)) == 25
 
 
 @settings(max_examples=60, deadline=None)

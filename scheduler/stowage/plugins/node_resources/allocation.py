@@ -146,7 +146,7 @@ class ScoredResources:
             request = self._request_of(pod_class, resource.name)
             column = index.index_of(resource.name)
             serving = classes.serving(resource.name)
-            if (column is not None or serving is not None) and _counts(resource.name, request):
+            if (column is not None or serving is not None) and counts(resource.name, request):
                 if serving is not None:
                     served.append((len(columns), serving.metadata.name))
                 columns.append(_NO_COLUMN if column is None else column)
@@ -206,7 +206,8 @@ def plain_request(pod_class: PodClass, resource: str) -> int:
     return pod_class.requests.get(resource, 0)
 
 
-def _counts(resource: str, request: int) -> bool:
+def counts(resource: str, request: int) -> bool:
+    """Whether a resource is scored for pods that request so much of it."""
     if resource in (CPU, MEMORY, EPHEMERAL_STORAGE):
         return True
     return request > 0 and is_scalar_resource_name(resource)

@@ -9,9 +9,9 @@ import numpy as np
 from stowage.api.values.resource_names import CPU, MEMORY
 from stowage.framework import PlacedMembers
 from stowage.framework.verdict import Int64Array
+from stowage.plugins.node_resources.allocation import counts, request_with_defaults
 from stowage.plugins.node_resources.args import ResourceSpec
 from stowage.plugins.node_resources.most_allocated import most_allocated_score
-from stowage.state.pods.pod_class import PodClass
 from stowage.state.snapshot import Snapshot
 
 #: Columns of ``Snapshot.nonzero_requested``.
@@ -25,18 +25,22 @@ def most_allocated_placements(
 
     Per resource ``100 * (requests on the placement's nodes + requests of the placed members) //
     allocatable of its nodes``; per placement the weighted mean. Always MostAllocated, whatever the
-    strategy for nodes.
+    strategy for nodes. As for nodes, an extended resource that no placed member requests does not
+    count, and requests are those of the containers.
     """
     shape = (len(placements), len(resources))
     requested = np.zeros(shape, dtype=np.int64)
     allocatable = np.zeros(shape, dtype=np.int64)
     for index, placement in enumerate(placements):
         for column, resource in enumerate(resources):
-            members = sum(_request(pod.pod_class, resource.name) for pod, _ in placement.placed)
-            taken, have = _totals(snapshot, placement.rows, resource.name)
-            requested[index, column] = taken + members
-            allocatable[index, column] = have
-    weights = np.array([each.weight for each in resources], dtype=np.int64)
+            members = sum(
+                request_with_defaults(pod.pod_class, resource.name) for pod, _ in placement.placed
+            )
+            if counts(resource.name, members):
+                taken, have = _totals(snapshot, placement.rows, resource.name)
+                requested[index, column] = taken + members
+                allocatable[index, column] = have
+    weights = np.array([each.effective_weight for each in resources], dtype=np.int64)
     return most_allocated_score(requested, allocatable, weights)
 
 
@@ -52,11 +56,3 @@ def _totals(snapshot: Snapshot, rows: Int64Array, resource: str) -> tuple[int, i
         else snapshot.nonzero_requested[rows, nonzero]
     )
     return int(taken.sum()), int(snapshot.allocatable[rows, column].sum())
-
-
-def _request(pod_class: PodClass, resource: str) -> int:
-    if resource == CPU:
-        return pod_class.nonzero_cpu_milli
-    if resource == MEMORY:
-        return pod_class.nonzero_memory_bytes
-    return pod_class.requests.get(resource, 0)
