@@ -20,8 +20,8 @@ class RejectionCounts:
         self._counts: Counter[PluginKey] = Counter()
 
     def totals(self) -> dict[PluginKey, int]:
-        """By (scheduler name, plugin), without zeros."""
-        return {key: count for key, count in self._counts.items() if count}
+        """By (scheduler name, plugin); 0 for a plugin that rejected pods before."""
+        return dict(self._counts)
 
     def add(self, queued: QueuedPod) -> None:
         """Count a pod that starts to wait under the plugins that rejected it, if any."""
@@ -46,5 +46,6 @@ class RejectionCounts:
         recount = RejectionCounts()
         for queued in waiting:
             recount.add(queued)
-        if recount.totals() != self.totals():
-            yield f"{self.totals()} pods rejected by plugin, recounted as {recount.totals()}"
+        counted = {key: count for key, count in self._counts.items() if count}
+        if recount.totals() != counted:
+            yield f"{counted} pods rejected by plugin, recounted as {recount.totals()}"

@@ -70,6 +70,14 @@ def test_a_rejected_pod_is_not_popped() -> None:
     assert pop_names(queue) == []
 
 
+def test_a_plugin_that_rejects_no_pod_any_more_is_counted_with_0() -> None:
+    queue = make_queue()
+    reject(queue, pending("p"))
+    queue.delete("uid-p")
+    assert queue.unschedulable_counts() == {(PROFILE, "NodeResourcesFit"): 0}
+    queue.validate()
+
+
 def test_a_pod_that_failed_with_an_error_backs_off() -> None:
     queue = make_queue()
     queued = fail(queue, pending("p"))
