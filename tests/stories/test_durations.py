@@ -12,12 +12,15 @@ from stowage.api.events import (
     AssignedPodSeen,
     BindFailed,
     BindSucceeded,
+    DeviceObjectGone,
+    DeviceObjectSeen,
     ExtendersAnswered,
     NodeGone,
     NodeSeen,
     PendingPodGone,
     PendingPodSeen,
     PodGroupSeen,
+    StorageGone,
     StorageSeen,
     VolumesWritten,
 )
@@ -33,6 +36,7 @@ from stowage.engine.journal import ScheduleCall
 from stowage.framework import Framework, Timings, build_profile
 from stowage.plugins import in_tree_registry
 from tests.stories.gang_driver import make_group, make_member
+from tests.support import device_builders
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import default_engine, of_type
 from tests.support.volume_builders import claim_volume, make_claim, make_class, make_volume
@@ -182,17 +186,37 @@ def test_every_watch_event_is_timed_under_its_name_in_kube_scheduler() -> None:
     engine.handle([NodeSeen(changed), PendingPodSeen(make_pod("p", labels={"a": "b"}))], 1.0)
     engine.handle([PendingPodGone("default", "p", "uid-p"), NodeGone("n")], 2.0)
     running = make_pod("r", node="n")
-    engine.handle([AssignedPodSeen(running), AssignedPodGone("default", "r", "uid-r")], 3.0)
+    relabelled = make_pod("r", node="n", labels={"a": "b"})
+    updates = [AssignedPodSeen(running), AssignedPodSeen(relabelled)]
+    engine.handle([*updates, AssignedPodGone("default", "r", "uid-r")], 3.0)
     assert observed.events == [
         "NodeAdd",
         "UnschedulablePodAdd",
         "NodeUpdateNodeAllocatable",
         "NodeUpdateNodeLabel",
         "UnschedulablePodUpdate",
+        "UnschedulablePodUpdatePodLabel",
         "UnschedulablePodDelete",
         "NodeDelete",
         "AssignedPodAdd",
+        "AssignedPodUpdate",
+        "AssignedPodUpdatePodLabel",
         "AssignedPodDelete",
+    ]
+
+
+def test_events_of_volumes_and_devices_are_timed_if_a_plugin_registered_them() -> None:
+    observed = _RecordedDurations()
+    engine = _timed_engine(observed, one_in=10)
+    engine.handle([StorageSeen(make_claim("c", version="1"))], 0.0)
+    engine.handle([StorageSeen(make_claim("c", version="2", volume="v"))], 1.0)
+    engine.handle([StorageGone("PersistentVolumeClaim", "default", "c")], 2.0)
+    engine.handle([DeviceObjectSeen(device_builders.make_claim("devices"))], 3.0)
+    engine.handle([DeviceObjectGone("ResourceClaim", "default", "devices")], 4.0)
+    assert observed.events == [
+        "PersistentVolumeClaimAdd",
+        "PersistentVolumeClaimUpdate",
+        "resource.k8s.io/ResourceClaimAdd",
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.events import CustomObjectGone, CustomObjectSeen, CustomResourceGone
@@ -21,21 +21,29 @@ def custom_resources(frameworks: Iterable[Framework]) -> frozenset[str]:
     )
 
 
-def custom_object_seen(state: EngineState, event: CustomObjectSeen, now: float) -> None:
+def custom_object_seen(
+    state: EngineState, event: CustomObjectSeen, now: float
+) -> Sequence[ClusterEvent]:
     """An object was added or updated; a list that repeats it moves no pods."""
     is_news, old = state.cache.update_custom_object(event.resource, event.object)
-    if is_news:
-        action = ActionType.ADD if old is None else ActionType.UPDATE
-        state.queue.move_on_event(ClusterEvent(event.resource, action), old, event.object, now)
+    if not is_news:
+        return ()
+    seen = ClusterEvent(event.resource, ActionType.ADD if old is None else ActionType.UPDATE)
+    state.queue.move_on_event(seen, old, event.object, now)
+    return state.queue.registered(seen)
 
 
-def custom_object_gone(state: EngineState, event: CustomObjectGone, now: float) -> None:
+def custom_object_gone(
+    state: EngineState, event: CustomObjectGone, now: float
+) -> Sequence[ClusterEvent]:
     """An object was deleted."""
     key = f"{event.namespace}/{event.name}" if event.namespace else event.name
     old = state.cache.remove_custom_object(event.resource, key)
-    if old is not None:
-        deleted = ClusterEvent(event.resource, ActionType.DELETE)
-        state.queue.move_on_event(deleted, old, None, now)
+    if old is None:
+        return ()
+    deleted = ClusterEvent(event.resource, ActionType.DELETE)
+    state.queue.move_on_event(deleted, old, None, now)
+    return state.queue.registered(deleted)
 
 
 def custom_resource_gone(state: EngineState, event: CustomResourceGone, now: float) -> None:

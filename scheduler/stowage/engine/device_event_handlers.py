@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -25,22 +25,24 @@ RESOURCES: Mapping[type[DeviceObject], EventResource] = {
 }
 
 
-def device_object_seen(state: EngineState, event: DeviceObjectSeen, now: float) -> None:
+def device_object_seen(
+    state: EngineState, event: DeviceObjectSeen, now: float
+) -> Sequence[ClusterEvent]:
     """A claim, device class or slice was added or updated: go on with bindings, move pods."""
     found, metadata = event.object, event.object.metadata
     if not metadata.name:
         subject = f"{type(found).__name__} {metadata.namespace}"
         state.outbox.report(subject, 'metadata.name: "" (expected a name)')
-        return
+        return ()
     claims = state.cache.snapshot().devices.claims
     before = claims.get(metadata.namespaced_name) if isinstance(found, ResourceClaim) else None
     try:
         change = state.cache.update_device_object(found)
     except InvalidObject as invalid:
         state.outbox.report(f"{type(found).__name__} {metadata.name}", str(invalid))
-        return
+        return ()
     if change.ignored:
-        return
+        return ()
     if isinstance(found, ResourceClaim):
         created_claim_seen(state, metadata.namespaced_name, now)
     resource = RESOURCES[type(found)]
@@ -49,12 +51,16 @@ def device_object_seen(state: EngineState, event: DeviceObjectSeen, now: float) 
         # What the scheduler has written may be newer than what the watch shows.
         after = claims.get(metadata.namespaced_name)
         state.queue.move_on_event(CLAIM_UPDATE, before, after, now)
-        return
+        return state.queue.registered(CLAIM_UPDATE)
     action = ActionType.ADD if change.old is None else ActionType.UPDATE
-    state.queue.move_on_event(ClusterEvent(resource, action), change.old, found, now)
+    seen = ClusterEvent(resource, action)
+    state.queue.move_on_event(seen, change.old, found, now)
+    return state.queue.registered(seen)
 
 
-def device_object_gone(state: EngineState, event: DeviceObjectGone, now: float) -> None:
+def device_object_gone(
+    state: EngineState, event: DeviceObjectGone, now: float
+) -> Sequence[ClusterEvent]:
     """A claim, device class or slice was deleted."""
     kind = device_kind(event.kind)
     key = f"{event.namespace}/{event.name}" if event.namespace else event.name
@@ -63,7 +69,7 @@ def device_object_gone(state: EngineState, event: DeviceObjectGone, now: float) 
     if kind is ResourceClaim:
         created_claim_gone(state, key, now)
     if old is None:
-        return
+        return ()
     resource, gone = RESOURCES[kind], ClusterEvent(RESOURCES[kind], ActionType.DELETE)
     object_changed(state, resource, key, now)
     if claim is not None and claim.status.allocation is not None:
@@ -74,6 +80,7 @@ def device_object_gone(state: EngineState, event: DeviceObjectGone, now: float) 
     state.queue.move_on_event(gone, old, None, now)
     if isinstance(old, ResourceClaim) and EXTENDED_RESOURCE_CLAIM in old.metadata.annotations:
         _retry_owner(state, old, gone, now)
+    return state.queue.registered(gone)
 
 
 def _retry_owner(state: EngineState, claim: ResourceClaim, event: ClusterEvent, now: float) -> None:

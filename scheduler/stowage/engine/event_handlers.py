@@ -45,11 +45,12 @@ from stowage.queue.queue_events import (
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_DELETE,
     UNSCHEDULED_POD_UPDATE,
+    pod_update_events,
 )
 from stowage.state.changes import PodChange
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 
-#: The cluster events that a watch event causes.
+#: The cluster events that a watch event causes, under whose labels its handling is timed.
 ClusterEvents: TypeAlias = Sequence[ClusterEvent]
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
@@ -58,6 +59,7 @@ BUDGET_UPDATE = ClusterEvent(EventResource.POD_DISRUPTION_BUDGET, ActionType.UPD
 BUDGET_DELETE = ClusterEvent(EventResource.POD_DISRUPTION_BUDGET, ActionType.DELETE)
 NODE_DELETE = ClusterEvent(EventResource.NODE, ActionType.DELETE)
 ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
+ASSIGNED_POD_UPDATE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE)
 
 #: One event per kind of change, in the order kube-scheduler reports them.
 NODE_UPDATES = tuple(ClusterEvent(EventResource.NODE, action) for action in ActionType.UPDATE_NODE)
@@ -79,6 +81,7 @@ def pending_pod_seen(state: EngineState, event: PendingPodSeen, now: float) -> C
     if info.scheduler_name not in state.frameworks:
         return ()
     cycle = state.bindings.get(info.uid)
+    old = state.queue.latest(info.uid) if cycle is None else cycle.info
     if cycle is not None:
         cycle.info = info
         cycle.see(LastSeen.PENDING)
@@ -101,7 +104,14 @@ def pending_pod_seen(state: EngineState, event: PendingPodSeen, now: float) -> C
         consultation = state.consultations.get(info.uid)
         if consultation is not None:
             consultation.info = info
-    return (UNSCHEDULED_POD_UPDATE,)
+    return _pending_pod_updates(old, info)
+
+
+def _pending_pod_updates(old: PodInfo | None, new: PodInfo) -> ClusterEvents:
+    """The update, and its kinds: ``updatePodInSchedulingQueue`` of v1.36 times each of them."""
+    kinds = () if old is None else pod_update_events(old, new)
+    plain = ActionType.UPDATE_POD_OTHER
+    return (UNSCHEDULED_POD_UPDATE, *(each for each in kinds if each.action != plain))
 
 
 def pending_pod_gone(state: EngineState, event: PendingPodGone, now: float) -> ClusterEvents:
@@ -151,7 +161,7 @@ def assigned_pod_seen(state: EngineState, event: AssignedPodSeen, now: float) ->
             release_complete_gang(state, info, ASSIGNED_POD_ADD, now)
         state.queue.move_on_event(ASSIGNED_POD_ADD, None, info, now)
         return (ASSIGNED_POD_ADD,)
-    return _move_on_updates(state, change, now)
+    return (ASSIGNED_POD_UPDATE, *_move_on_updates(state, change, now))
 
 
 def assigned_pod_gone(state: EngineState, event: AssignedPodGone, now: float) -> ClusterEvents:

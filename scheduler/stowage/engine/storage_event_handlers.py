@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.events import StorageGone, StorageSeen
@@ -31,20 +31,22 @@ RESOURCES: Mapping[type[StorageObject], EventResource] = {
 _KINDS = {kind.__name__: kind for kind in RESOURCES}
 
 
-def storage_seen(state: EngineState, event: StorageSeen, now: float) -> None:
+def storage_seen(state: EngineState, event: StorageSeen, now: float) -> Sequence[ClusterEvent]:
     """A storage object was added or updated: continue bindings that wait for it, move pods."""
     metadata = event.object.metadata
     if missing := _missing_name(event.object):
         subject = f"{type(event.object).__name__} {metadata.name}"
         state.outbox.report(subject, f'{missing}: "" (expected a name)')
-        return
+        return ()
     change = state.cache.update_storage(event.object)
     if change.ignored:
-        return
+        return ()
     resource = RESOURCES[type(event.object)]
     object_changed(state, resource, metadata.namespaced_name, now)
     action = ActionType.ADD if change.old is None else ActionType.UPDATE
-    state.queue.move_on_event(ClusterEvent(resource, action), change.old, change.new, now)
+    seen = ClusterEvent(resource, action)
+    state.queue.move_on_event(seen, change.old, change.new, now)
+    return state.queue.registered(seen)
 
 
 def _missing_name(found: StorageObject) -> str:
@@ -56,13 +58,15 @@ def _missing_name(found: StorageObject) -> str:
     return ""
 
 
-def storage_gone(state: EngineState, event: StorageGone, now: float) -> None:
+def storage_gone(state: EngineState, event: StorageGone, now: float) -> Sequence[ClusterEvent]:
     """A storage object was deleted."""
     kind = _KINDS[event.kind]
     key = f"{event.namespace}/{event.name}" if event.namespace else event.name
     old = state.cache.remove_storage(kind, key)
     if old is None:
-        return
+        return ()
     resource = RESOURCES[kind]
     object_changed(state, resource, key, now)
-    state.queue.move_on_event(ClusterEvent(resource, ActionType.DELETE), old, None, now)
+    gone = ClusterEvent(resource, ActionType.DELETE)
+    state.queue.move_on_event(gone, old, None, now)
+    return state.queue.registered(gone)

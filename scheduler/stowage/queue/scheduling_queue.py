@@ -319,6 +319,10 @@ class SchedulingQueue:
         self._in_flight.record(object_event)
         return self._moves.move(object_event, now, pre_check)
 
+    def registered(self, event: ClusterEvent) -> tuple[ClusterEvent, ...]:
+        """The event, if a plugin registered it: kube-scheduler v1.36 watches for no others."""
+        return (event,) if self._registrations.registered_for(event) else ()
+
     def try_again(self, uids: Iterable[str], event: ClusterEvent, now: float) -> None:
         """Move these unschedulable pods to backoff or active without running hints.
 
