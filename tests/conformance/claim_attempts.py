@@ -262,7 +262,7 @@ def _post_filter(
 
 
 def comparable(value: Any, key: str = "") -> Any:
-    """A record whose quantities are numbers, and whose CEL errors are cut behind their prefix."""
+    """A record whose quantities are numbers."""
     if isinstance(value, dict):
         if key == "consumedCapacity":
             return {name: parse_quantity(each).nano_value() for name, each in value.items()}
@@ -275,9 +275,8 @@ def comparable(value: Any, key: str = "") -> Any:
 
 
 def _comparable_text(text: str) -> str:
-    for prefix in ("CEL compile error:", "CEL runtime error:"):
-        if prefix in text:
-            return text[: text.index(prefix) + len(prefix)]
+    if "CEL compile error:" in text or "CEL runtime error:" in text:
+        return text
     head, brace, amounts = text.partition(" {")
     if not brace or not amounts.endswith("}") or "=" not in amounts:
         return text

@@ -206,12 +206,12 @@ def _cel_answer(row: Row) -> dict[str, object]:
     case = row["case"]
     try:
         selector = compile_selector(case["expression"])
-    except CelCompileError:
-        return {"outcome": "compileError"}
+    except CelCompileError as error:
+        return {"outcome": "compileError", "error": str(error)}
     try:
         return {"outcome": "true" if selector.matches(cel_device(case["device"])) else "false"}
-    except CelRuntimeError:
-        return {"outcome": "runtimeError"}
+    except CelRuntimeError as error:
+        return {"outcome": "runtimeError", "error": str(error)}
 
 
 _SELECTOR_KINDS: Mapping[str, Callable[[Row], dict[str, object]]] = {

@@ -5,6 +5,14 @@ class CelCompileError(ValueError):
     """The expression is not a valid selector: syntax, types, or a constant that is invalid."""
 
 
+class CelMacroError(CelCompileError):
+    """The argument of a macro at `position` is not of the required form."""
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(message)
+        self.position = position
+
+
 class CelRuntimeError(ValueError):
     """The evaluation failed for this device, or its cost exceeded the limit."""
 

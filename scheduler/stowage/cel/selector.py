@@ -90,7 +90,8 @@ def compile_selector(expression: str, undeclared: frozenset[str] = frozenset()) 
         found = check(tree, expression, undeclared)
         validate(tree, expression)
         if found not in (BOOL, ANY):
-            raise CelCompileError(f"must evaluate to bool or the unknown type, not {found}")
+            message = f"must evaluate to bool or the unknown type, not {found.full_name}"
+            raise CelCompileError(message)
         return Selector(expression, plan_program(tree), attribute_reads(tree))
     except RecursionError:
         raise CelCompileError("compilation failed: expression is nested too deeply") from None

@@ -7,13 +7,13 @@ from itertools import count
 
 from stowage.cel.checking.environment import DEVICE_FIELDS, FUNCTIONS, VARIABLES
 from stowage.cel.checking.unification import Substitutions, most_general
-from stowage.cel.errors import CelCompileError
 from stowage.cel.signatures.functions import Overload
 from stowage.cel.signatures.types import (
     BOOL,
     BYTES,
     DOUBLE,
     DYN,
+    ERROR,
     INT,
     NULL,
     STRING,
@@ -29,7 +29,7 @@ from stowage.cel.signatures.types import (
     parameter,
     renamed,
 )
-from stowage.cel.syntax.lexer import located
+from stowage.cel.syntax.issues import Issues
 from stowage.cel.syntax.tree import (
     AND,
     OR,
@@ -68,6 +68,7 @@ def check(tree: Node, text: str, undeclared: frozenset[str] = frozenset()) -> Ty
     """
     checker = _Checker(text, undeclared)
     checker.check(tree)
+    checker.issues.raise_any()
     for node in checker.checked:
         node.type = checker.known.substitute(node.type, free_to_dyn=True)
     result: Type = tree.type
@@ -86,7 +87,7 @@ def qualified_name(node: Node) -> str | None:
 
 class _Checker:
     def __init__(self, text: str, undeclared: frozenset[str]) -> None:
-        self._text = text
+        self.issues = Issues(text)
         self._device_fields = DEVICE_FIELDS.keys() - undeclared
         self._scopes: list[dict[str, Type]] = []
         self._fresh = count()
@@ -109,8 +110,10 @@ class _Checker:
         found: Type = node.type
         return found
 
-    def _error(self, node: Node, message: str) -> CelCompileError:
-        return located(self._text, node.position, message)
+    def _error(self, node: Node, message: str) -> Type:
+        """Note an error; return the type of a node that has none, which fits everything."""
+        self.issues.report(node.position, message)
+        return ERROR
 
     def _declared(self, name: str) -> Type | None:
         name = name.removeprefix(".")
@@ -122,10 +125,10 @@ class _Checker:
     def _ident(self, node: Ident) -> Type:
         found = self._declared(node.name)
         if found is None:
-            raise self._undeclared(node, node.name)
+            return self._undeclared(node, node.name)
         return found
 
-    def _undeclared(self, node: Node, name: str) -> CelCompileError:
+    def _undeclared(self, node: Node, name: str) -> Type:
         return self._error(node, f"undeclared reference to '{name}' (in container '')")
 
     def _select(self, node: Select) -> Type:
@@ -145,15 +148,17 @@ class _Checker:
                 found = target.parameters[1]
             case Kind.STRUCT:
                 if name not in self._device_fields or target.name != "kubernetes.DRADevice":
-                    raise self._error(node, f"undefined field '{name}'")
-                found = DEVICE_FIELDS[name]
+                    found = self._error(node, f"undefined field '{name}'")
+                else:
+                    found = DEVICE_FIELDS[name]
             case Kind.PARAMETER:
                 self._unify(DYN, target)
                 found = DYN
             case _ if is_dyn_or_error(target):
                 found = DYN
             case _:
-                raise self._error(node, f"type '{target}' does not support field selection")
+                self._error(node, f"type '{target}' does not support field selection")
+                found = DYN
         found = self.known.substitute(found)
         return optional_of(found) if was_optional or node.optional else found
 
@@ -168,17 +173,18 @@ class _Checker:
         if node.target is not None:
             self.check(node.target)
         if node.function not in FUNCTIONS:
-            raise self._undeclared(node, node.function)
+            return self._undeclared(node, node.function)
         if node.function in (AND, OR):
             return self._logical(node)
         return self._resolve(node)
 
     def _logical(self, node: Call) -> Type:
+        result = BOOL
         for arg in node.args:
             if not self._unify(arg.type, BOOL):
                 found = self.known.substitute(arg.type)
-                raise self._error(arg, f"expected type 'bool' but found '{found}'")
-        return BOOL
+                result = self._error(arg, f"expected type 'bool' but found '{found}'")
+        return result
 
     def _resolve(self, node: Call) -> Type:
         """Find the overloads that fit; several make the result dyn unless they agree."""
@@ -196,9 +202,7 @@ class _Checker:
                 result = found
             elif not is_dyn(result) and found != result:
                 result = DYN
-        if result is None:
-            raise self._no_overload(node, types)
-        return result
+        return result or self._no_overload(node, types)
 
     def _fit(self, candidate: Overload, types: list[Type]) -> Type | None:
         fresh = {name: self._type_variable() for name in candidate.variables}
@@ -207,7 +211,7 @@ class _Checker:
             return None
         return self.known.substitute(renamed(candidate.result, fresh))
 
-    def _no_overload(self, node: Call, types: list[Type]) -> CelCompileError:
+    def _no_overload(self, node: Call, types: list[Type]) -> Type:
         shown = [str(self.known.substitute(each, free_to_dyn=True)) for each in types]
         applied = f"({', '.join(shown)})"
         if node.target is not None:
@@ -238,9 +242,7 @@ class _Checker:
             return found
         content, was_optional = optional_content(found)
         if not was_optional and not is_dyn(content):
-            raise self._error(
-                node, f"expected type 'optional_type({content})' but found '{content}'"
-            )
+            self._error(node, f"expected type 'optional_type({content})' but found '{content}'")
         return content
 
     def _join(self, previous: Type | None, current: Type) -> Type:
@@ -273,16 +275,17 @@ class _Checker:
             case Kind.DYN | Kind.ERROR | Kind.PARAMETER:
                 self._unify(DYN, ranged)
                 return [DYN, DYN] if two else [DYN]
-        raise self._error(
+        found = self._error(
             node.iter_range,
             f"expression of type '{ranged}' cannot be range of a comprehension "
             "(must be list, map, or dynamic)",
         )
+        return [found, found] if two else [found]
 
     def _assert_type(self, node: Node, expected: Type) -> None:
         if not self._unify(expected, node.type):
             found = self.known.substitute(node.type)
-            raise self._error(node, f"expected type '{expected}' but found '{found}'")
+            self._error(node, f"expected type '{expected}' but found '{found}'")
 
     def _unify(self, left: Type, right: Type) -> bool:
         return self.known.unify((left,), (right,))

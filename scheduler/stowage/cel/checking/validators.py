@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from stowage.cel.errors import CelRuntimeError
-from stowage.cel.functions.formatting import Clause, clauses_of
+from stowage.cel.functions.formatting import CLAUSE_ERRORS, Clause, clauses_of
 from stowage.cel.functions.regexes import ConstantPatterns
 from stowage.cel.signatures.types import Kind, Type, is_equivalent
-from stowage.cel.syntax.lexer import located
+from stowage.cel.syntax.issues import Issues
 from stowage.cel.syntax.tree import Call, ListLiteral, Literal, MapLiteral, Node, children
 from stowage.cel.values.times import parse_duration, parse_timestamp
 
@@ -51,21 +51,23 @@ def validate(tree: Node, text: str) -> None:
     Raises:
         CelCompileError: a node is not valid.
     """
+    issues = Issues(text)
     checks = {**_CONSTANT_CHECKS, "matches": ConstantPatterns().compiled}
     for node, in_format in _walk(tree):
         match node:
             case Call(function="format", target=Literal(value=str() as pattern)):
-                _validate_format(node, pattern, text)
+                _validate_format(node, pattern, issues)
             case Call(function=function, args=[Literal(value=str() as constant), *_]):
                 if function in checks:
-                    _validate_constant(node, checks[function], constant, text)
+                    _validate_constant(node, checks[function], constant, issues)
             case ListLiteral(elements=elements, optional=optional) if not in_format:
-                types = (_content(each, i in optional) for i, each in enumerate(elements))
-                _validate_one_type(node, types, text)
+                _validate_one_type(
+                    [(each, i in optional) for i, each in enumerate(elements)], issues
+                )
             case MapLiteral(entries=entries) if not in_format:
-                _validate_one_type(node, (entry.key.type for entry in entries), text)
-                values = (_content(entry.value, entry.optional) for entry in entries)
-                _validate_one_type(node, values, text)
+                _validate_one_type([(entry.key, False) for entry in entries], issues)
+                _validate_one_type([(entry.value, entry.optional) for entry in entries], issues)
+    issues.raise_any()
 
 
 def _walk(tree: Node) -> Iterator[tuple[Node, bool]]:
@@ -88,46 +90,53 @@ def _content(node: Node, optional: bool) -> Type:
     return found.parameters[0] if optional and found.parameters else found
 
 
-def _validate_one_type(node: Node, types: Iterable[Type], text: str) -> None:
+def _validate_one_type(nodes: Iterable[tuple[Node, bool]], issues: Issues) -> None:
     first: Type | None = None
-    for each in types:
-        first = first or each
-        if not is_equivalent(first, each):
-            raise located(text, node.position, f"expected type '{first}' but found '{each}'")
+    for node, optional in nodes:
+        found = _content(node, optional)
+        first = first or found
+        if not is_equivalent(first, found):
+            issues.report(node.position, f"expected type '{first}' but found '{found}'")
+            return
 
 
 def _validate_constant(
-    node: Call, check: Callable[[str], object], constant: str, text: str
+    node: Call, check: Callable[[str], object], constant: str, issues: Issues
 ) -> None:
     try:
         check(constant)
     except CelRuntimeError:
-        message = f"invalid {node.function} argument"
-        raise located(text, node.args[0].position, message) from None
+        issues.report(node.args[0].position, f"invalid {node.function} argument")
 
 
-def _validate_format(node: Call, pattern: str, text: str) -> None:
+def _validate_format(node: Call, pattern: str, issues: Issues) -> None:
     if len(node.args) != 1 or not isinstance(node.args[0], ListLiteral):
         return
     elements = node.args[0].elements
     try:
         clauses = [part for part in clauses_of(pattern) if isinstance(part, Clause)]
     except CelRuntimeError as error:
-        raise located(text, node.position, str(error)) from None
-    if len(clauses) != len(elements):
-        message = f"format takes {len(clauses)} arguments, got {len(elements)}"
-        raise located(text, node.position, message)
-    for clause, element in zip(clauses, elements, strict=True):
-        if not _accepts(clause, element):
-            message = f"clause %{clause.verb} cannot format {element.type}"
-            raise located(text, element.position, message)
+        issues.report(node.position, str(error))
+        return
+    for index, clause in enumerate(clauses):
+        if index >= len(elements):
+            issues.report(node.position, f"index {index} out of range")
+            return
+        refused = _refused(clause, elements[index])
+        if refused is not None:
+            message = f"{CLAUSE_ERRORS[clause.verb]}, was given {refused.type.name}"
+            issues.report(refused.position, f"error during formatting: {message}")
+            return
+    if len(elements) > len(clauses):
+        counts = f"(expected {len(clauses)}, got {len(elements)})"
+        issues.report(node.position, f"too many arguments supplied to string.format {counts}")
 
 
-def _accepts(clause: Clause, node: Node) -> bool:
+def _refused(clause: Clause, node: Node) -> Node | None:
+    """The node that `clause` cannot format: `node`, or one in this literal."""
     found: Type = node.type
-    if found.kind is Kind.DYN:
-        return True
-    if found.name not in _CLAUSE_TYPES[clause.verb]:
-        return False
-    literal = clause.verb == "s" and isinstance(node, ListLiteral | MapLiteral)
-    return not literal or all(_accepts(clause, child) for child in children(node))
+    if found.kind is not Kind.DYN and found.name not in _CLAUSE_TYPES[clause.verb]:
+        return node
+    if clause.verb != "s" or not isinstance(node, ListLiteral | MapLiteral):
+        return None
+    return next(filter(None, (_refused(clause, child) for child in children(node))), None)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from stowage.cel.errors import CelLimitError, CelRuntimeError
+from stowage.cel.functions.conversions import type_name
 from stowage.cel.values.containers import CelMap, TypeValue
 from stowage.cel.values.doubles import double_text
 from stowage.cel.values.numbers import Uint
@@ -23,6 +24,23 @@ _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _ESCAPES |= {"\v": r"\v", "\\": r"\\", '"': r"\""}
+
+
+_HEX = "only integers, byte buffers, and strings can be formatted as hex"
+CLAUSE_ERRORS: Mapping[str, str] = {
+    "s": (
+        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, "
+        "types, durations, and timestamps"
+    ),
+    "d": "decimal clause can only be used on integers",
+    "f": "fixed-point clause can only be used on doubles",
+    "e": "scientific clause can only be used on doubles",
+    "b": "only integers and bools can be formatted as binary",
+    "x": _HEX,
+    "X": _HEX,
+    "o": "octal clause can only be used on integers",
+}
+"""What is wrong with a value of another type, by the verb of the clause."""
 
 
 class Clause(NamedTuple):
@@ -43,13 +61,27 @@ def clauses_of(pattern: str) -> Iterator[str | Clause]:
         yield pattern[end:start]
         match = _CLAUSE.match(pattern, start)
         if match is None:
-            raise CelRuntimeError("could not parse formatting clause")
+            raise CelRuntimeError(_not_a_clause(pattern[start + 1 :]))
         if match["percent"]:
             yield "%"
         else:
             yield Clause(match["verb"], _precision(match["precision"]))
         end = match.end()
     yield pattern[end:]
+
+
+def _not_a_clause(text: str) -> str:
+    """Why cel-go does not take `text`, behind ``%``, for a clause."""
+    if not text:
+        return "unexpected end of string"
+    reason = f'unrecognized formatting clause "{text[0]}"'
+    if text[0] == ".":
+        digits = re.match(r"[0-9]*", text[1:], re.ASCII)
+        after = text[1 + (digits.end() if digits else 0) :]
+        reason = f'unrecognized formatting clause "{after[:1]}"'
+        if not after:
+            reason = "error while parsing precision: could not find end of precision specifier"
+    return f"could not parse formatting clause: {reason}"
 
 
 def _precision(text: str | None) -> int:
@@ -78,8 +110,10 @@ def format_string(pattern: str, args: list[Any]) -> str:
     return "".join(parts)
 
 
-def _clause_error(clause: str, value: Any) -> CelRuntimeError:
-    return CelRuntimeError(f"error during formatting: {clause}, was given {type(value).__name__}")
+def _clause_error(verb: str, value: Any) -> CelRuntimeError:
+    return CelRuntimeError(
+        f"error during formatting: {CLAUSE_ERRORS[verb]}, was given {type_name(value)}"
+    )
 
 
 def _text(value: Any, _precision: int = 0) -> str:
@@ -102,7 +136,7 @@ def _text(value: Any, _precision: int = 0) -> str:
             return str(value)
         case list() | CelMap():
             return _nested(value, _Budget())
-    raise _clause_error("string clause can only be used on simple values, maps and lists", value)
+    raise _clause_error("s", value)
 
 
 class _Budget:
@@ -159,15 +193,15 @@ def _code(character: str) -> str:
 def _decimal(value: Any, _precision: int) -> str:
     if type(value) in (int, Uint):
         return str(int(value))
-    raise _clause_error("decimal clause can only be used on integers", value)
+    raise _clause_error("d", value)
 
 
-def _double(value: Any, clause: str) -> float:
+def _double(value: Any, verb: str) -> float:
     if isinstance(value, str) and value in _SPECIAL:
         return _SPECIAL[value]
     if isinstance(value, float):
         return value
-    raise _clause_error(f"{clause} clause can only be used on doubles", value)
+    raise _clause_error(verb, value)
 
 
 def _special(value: float) -> str:
@@ -175,19 +209,19 @@ def _special(value: float) -> str:
 
 
 def _fixed(value: Any, precision: int) -> str:
-    number = _double(value, "fixed-point")
+    number = _double(value, "f")
     return f"{number:,.{precision}f}" if math.isfinite(number) else _special(number)
 
 
 def _scientific(value: Any, precision: int) -> str:
-    number = _double(value, "scientific")
+    number = _double(value, "e")
     if not math.isfinite(number):
         return _special(number)
     mantissa, _, exponent = f"{number:.{precision}e}".partition("e")
     return f"{mantissa}\u202f×\u202f10{exponent.lstrip('+').translate(_SUPERSCRIPTS)}"  # noqa: RUF001 - as cel-go writes it
 
 
-def _in_base(kind: str, clause: str) -> Callable[[Any, int], str]:
+def _in_base(kind: str) -> Callable[[Any, int], str]:
     def formatted(value: Any, _precision: int) -> str:
         if type(value) in (int, Uint):
             return format(int(value), kind)
@@ -196,7 +230,7 @@ def _in_base(kind: str, clause: str) -> Callable[[Any, int], str]:
         if kind in "xX" and isinstance(value, str | bytes):
             digits = (value.encode() if isinstance(value, str) else value).hex()
             return digits.upper() if kind == "X" else digits
-        raise _clause_error(clause, value)
+        raise _clause_error(kind, value)
 
     return formatted
 
@@ -206,8 +240,5 @@ _FORMATTERS: Mapping[str, Callable[[Any, int], str]] = {
     "d": _decimal,
     "f": _fixed,
     "e": _scientific,
-    "b": _in_base("b", "only integers and bools can be formatted as binary"),
-    "x": _in_base("x", "only integers, byte buffers, and strings can be formatted as hex"),
-    "X": _in_base("X", "only integers, byte buffers, and strings can be formatted as hex"),
-    "o": _in_base("o", "octal clause can only be used on integers"),
+    **{kind: _in_base(kind) for kind in "bxXo"},
 }

@@ -25,6 +25,14 @@ class Kind(Enum):
     FUNCTION = auto()
 
 
+_SHORT_NAMES = {
+    "google.protobuf.Any": "any",
+    "google.protobuf.Duration": "duration",
+    "google.protobuf.Timestamp": "timestamp",
+    "null_type": "null",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Type:
     """A type: its kind, its name and the types of its parts."""
@@ -34,11 +42,17 @@ class Type:
     parameters: tuple[Type, ...] = ()
 
     def __str__(self) -> str:
-        if self.kind is Kind.ANY:
-            return "any"
+        """The type as errors of the checker name it."""
+        if not self.parameters:
+            return _SHORT_NAMES.get(self.name, self.name)
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+    @property
+    def full_name(self) -> str:
+        """The type as the error about the type of a result names it."""
         if not self.parameters:
             return self.name
-        return f"{self.name}({', '.join(map(str, self.parameters))})"
+        return f"{self.name}({', '.join(each.full_name for each in self.parameters)})"
 
 
 DYN = Type(Kind.DYN, "dyn")

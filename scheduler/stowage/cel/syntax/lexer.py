@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from stowage.cel.errors import CelCompileError
+from stowage.cel.syntax.issues import Issues
 
 MAX_CODE_POINTS = 100_000
 """The longest expression that cel-go parses. The API server accepts 10 KiB."""
@@ -39,6 +40,15 @@ _TOKEN = re.compile(
 )
 
 
+_BROKEN = r"\\(?:[xXuU][0-9a-fA-F]*|[0-3][0-7]*)?"
+_NO_TOKEN = re.compile(
+    rf"(?s:\"(?:{_ESCAPE}|[^\\\"\n\r])*(?:{_BROKEN})?.?"
+    rf"|'(?:{_ESCAPE}|[^\\'\n\r])*(?:{_BROKEN})?.?"
+    r"|[=&|]?.)"
+)
+"""What cel-go's lexer skips where no token begins: up to the character that fits nothing."""
+
+
 class Token(NamedTuple):
     """A token; its kind is the name of a group of the pattern, or ``end``."""
 
@@ -47,8 +57,11 @@ class Token(NamedTuple):
     position: int
 
 
-def tokens_of(text: str) -> list[Token]:
-    """Split `text` into tokens, without white space and comments; the last one is the end."""
+def tokens_of(text: str, issues: Issues) -> list[Token]:
+    """Split `text` into tokens, without white space and comments; the last one is the end.
+
+    What is no token is reported to `issues`, and left out.
+    """
     if len(text) > MAX_CODE_POINTS:
         raise CelCompileError(
             "compilation failed: expression code point size exceeds limit: "
@@ -61,7 +74,10 @@ def tokens_of(text: str) -> list[Token]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None or match.lastgroup is None:
-            raise located(text, position, "Syntax error: token recognition error")
+            skipped = text[position : _end_of_no_token(text, position)]
+            issues.report(position, f"Syntax error: token recognition error at: '{skipped}'")
+            position += len(skipped)
+            continue
         if match.lastgroup != "skip":
             tokens.append(Token(match.lastgroup, match[0], position))
         position = match.end()
@@ -69,12 +85,6 @@ def tokens_of(text: str) -> list[Token]:
     return tokens
 
 
-def located(text: str, position: int, message: str) -> CelCompileError:
-    """Return the error `message` with line and column, as cel-go prints it."""
-    before = text[:position]
-    line, column = before.count("\n") + 1, position - (before.rfind("\n") + 1)
-    shown = text.split("\n")[line - 1]
-    return CelCompileError(
-        f"compilation failed: ERROR: <input>:{line}:{column + 1}: {message}\n"
-        f" | {shown}\n | {'.' * column}^"
-    )
+def _end_of_no_token(text: str, position: int) -> int:
+    match = _NO_TOKEN.match(text, position)
+    return match.end() if match else position + 1

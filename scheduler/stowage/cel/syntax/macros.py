@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stowage.cel.errors import CelCompileError
+from stowage.cel.errors import CelMacroError
 from stowage.cel.syntax.tree import (
     ACCUMULATOR,
     ADD,
@@ -33,13 +33,15 @@ from stowage.cel.syntax.tree import (
 
 _SORT_INPUT = "@__sortBy_input__"
 _ACCUMULATOR_NAMES = (ACCUMULATOR, "__result__")
+_NO_SIMPLE_NAME = "argument must be a simple name"
+_NO_IDENTIFIER = "argument is not an identifier"
 
 
 def expand_macro(call: Call) -> Node:
     """Return the expansion of `call`, or `call` itself if it is not a macro.
 
     Raises:
-        CelCompileError: it is a macro, but its arguments are not of the required form.
+        CelMacroError: it is a macro, but its arguments are not of the required form.
     """
     macro = _MACROS.get((call.function, len(call.args), call.target is not None))
     return call if macro is None else macro(call)
@@ -48,7 +50,7 @@ def expand_macro(call: Call) -> Node:
 def _has(call: Call) -> Node:
     (operand,) = call.args
     if not isinstance(operand, Select) or operand.optional:
-        raise CelCompileError("invalid argument to has() macro")
+        raise CelMacroError(operand.position, "invalid argument to has() macro")
     return Select(call.position, operand.operand, operand.field_name, test_only=True)
 
 
@@ -134,24 +136,28 @@ def _loop(
 
 def _target(call: Call) -> Node:
     if call.target is None:
-        raise CelCompileError(f"{call.function} needs a target")
+        raise CelMacroError(call.position, f"{call.function} needs a target")
     return call.target
 
 
 def _variables(call: Call) -> tuple[str, ...]:
     """The loop variables: the leading arguments, one or two by the name and count."""
-    count = 2 if (call.function, len(call.args)) in _TWO_VARIABLES else 1
-    names = tuple(_simple_name(arg) for arg in call.args[:count])
-    if len(set(names)) < count:
-        raise CelCompileError(f"duplicate variable name: {names[0]}")
-    if set(names) & set(_ACCUMULATOR_NAMES):
-        raise CelCompileError("iteration variable overwrites accumulator variable")
+    two = (call.function, len(call.args)) in _TWO_VARIABLES
+    variables = call.args[: 2 if two else 1]
+    message = _NO_IDENTIFIER if call.function in ("map", "filter") else _NO_SIMPLE_NAME
+    names = tuple(_simple_name(arg, message) for arg in variables)
+    if two and names[0] == names[1]:
+        raise CelMacroError(variables[1].position, f"duplicate variable name: {names[0]}")
+    for name, variable in zip(names, variables, strict=True):
+        if name in _ACCUMULATOR_NAMES:
+            message = "iteration variable overwrites accumulator variable"
+            raise CelMacroError(variable.position, message)
     return names
 
 
-def _simple_name(node: Node) -> str:
+def _simple_name(node: Node, message: str) -> str:
     if not isinstance(node, Ident) or node.name.startswith("."):
-        raise CelCompileError("argument must be a simple name")
+        raise CelMacroError(node.position, message)
     return node.name
 
 
@@ -159,7 +165,8 @@ def _bind(call: Call) -> Node:
     if not isinstance(call.target, Ident) or call.target.name != "cel":
         return call
     variable, value, result = call.args
-    return _bound(call.position, _simple_name(variable), value, result)
+    name = _simple_name(variable, "cel.bind() variable names must be simple identifiers")
+    return _bound(call.position, name, value, result)
 
 
 def _bound(at: int, variable: str, value: Node, result: Node) -> Node:
@@ -188,7 +195,8 @@ def _opt_flat_map(call: Call) -> Node:
 def _optional_value(call: Call) -> Node:
     at = call.position
     value = Call(at, "value", call.target, [])
-    return _bound(at, _simple_name(call.args[0]), value, call.args[1])
+    message = f"{call.function}() variable name must be a simple identifier"
+    return _bound(at, _simple_name(call.args[0], message), value, call.args[1])
 
 
 def _if_present(call: Call, mapped: Node) -> Node:
@@ -201,9 +209,10 @@ def _if_present(call: Call, mapped: Node) -> Node:
 def _sort_by(call: Call) -> Node:
     at = call.position
     if isinstance(call.target, Literal | MapLiteral) or call.target is None:
-        raise CelCompileError(
+        raise CelMacroError(
+            at if call.target is None else call.target.position,
             "sortBy can only be applied to a list, identifier, comprehension, call or select "
-            "expression"
+            "expression",
         )
     keys = _map(Call(at, "map", Ident(at, _SORT_INPUT), call.args))
     sorted_list = Call(at, "@sortByAssociatedKeys", Ident(at, _SORT_INPUT), [keys])

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stowage.cel.errors import CelCompileError
-from stowage.cel.syntax.lexer import Token, located, tokens_of
+from stowage.cel.errors import CelCompileError, CelMacroError
+from stowage.cel.syntax.issues import Issues
+from stowage.cel.syntax.lexer import Token, tokens_of
 from stowage.cel.syntax.literals import (
     bytes_value,
     double_value,
@@ -69,6 +70,12 @@ _NUMBERS: dict[str, Callable[[str], Any]] = {
     "bytes": bytes_value,
 }
 _CONSTANTS = {"true": True, "false": False, "null": None}
+_OPENING, _CLOSING = "[{(", "]})"
+_TERM = (
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', "
+    "NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
+"""What a term can begin with, as the parser of cel-go lists it."""
 
 
 def parse(text: str) -> Node:
@@ -87,15 +94,16 @@ def parse(text: str) -> Node:
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = tokens_of(text)
+        self._issues = Issues(text)
+        self._tokens = tokens_of(text, self._issues)
         self._next = 0
         self._depth = 0
 
     def parse(self) -> Node:
         node = self._expression()
         if self._token.kind != "end":
-            raise self._unexpected("<EOF>")
+            raise self._unexpected("<EOF>", self._tokens[self._next + 1].kind == "end")
+        self._issues.raise_any()
         return node
 
     @property
@@ -112,17 +120,30 @@ class _Parser:
         return found
 
     def _expect(self, text: str) -> None:
-        if not self._accept(text):
-            raise self._unexpected(f"'{text}'")
+        if self._accept(text):
+            return
+        token = self._token
+        if token.kind == "end" and text in _CLOSING and self._open_brackets() == 1:
+            raise self._error(f"Syntax error: missing '{text}' at '<EOF>'", token.position)
+        following = self._tokens[self._next + 1].text if token.kind != "end" else ""
+        raise self._unexpected(f"'{text}'", following == text)
 
-    def _unexpected(self, expected: str) -> CelCompileError:
-        found = self._token.text or "<EOF>"
+    def _open_brackets(self) -> int:
+        before = [each.text for each in self._tokens[: self._next] if each.kind == "operator"]
+        return sum((each in _OPENING) - (each in _CLOSING) for each in before)
+
+    def _unexpected(self, expected: str, extraneous: bool = False) -> CelCompileError:
+        """The error at this token; it is extraneous if all is well behind it."""
+        token = self._token
+        kind = "extraneous" if extraneous else "mismatched"
         return self._error(
-            f"Syntax error: mismatched input '{found}' expecting {expected}", self._token.position
+            f"Syntax error: {kind} input '{token.text or '<EOF>'}' expecting {expected}",
+            token.position,
         )
 
     def _error(self, message: str, position: int) -> CelCompileError:
-        return located(self._text, position, message)
+        self._issues.report(position, message)
+        return self._issues.error()
 
     def _deeper(self) -> None:
         self._depth += 1
@@ -233,8 +254,8 @@ class _Parser:
         call = Call(position, function, target, args)
         try:
             return expand_macro(call)
-        except CelCompileError as error:
-            raise self._error(str(error), position) from None
+        except CelMacroError as error:
+            raise self._error(str(error), error.position) from None
 
     def _primary(self) -> Node:
         token = self._token
@@ -266,6 +287,9 @@ class _Parser:
     def _named(self) -> Node:
         position = self._token.position
         dot = "." if self._accept(".") else ""
+        if not dot and self._token.kind in ("operator", "end"):
+            following = self._token.kind == "operator" and self._begins_term(self._next + 1)
+            raise self._unexpected(_TERM, following)
         token = self._name()
         if token.text in _RESERVED:
             raise self._error(f"reserved identifier: {token.text}", position)
@@ -273,6 +297,12 @@ class _Parser:
         if self._accept("("):
             return self._call(call, dot + token.text, None)
         return Ident(position, dot + token.text)
+
+    def _begins_term(self, index: int) -> bool:
+        token = self._tokens[index]
+        if token.kind == "operator":
+            return token.text in "[{(.-!"
+        return token.kind != "end" and token.text != "in"
 
     def _list(self, position: int) -> Node:
         elements: list[Node] = []
@@ -285,7 +315,7 @@ class _Parser:
                 optional.add(len(elements))
             elements.append(self._expression())
             if not self._separated("]"):
-                raise self._unexpected("']'")
+                raise self._unexpected("{']', ','}")
         return ListLiteral(position, elements, frozenset(optional))
 
     def _map(self, position: int) -> Node:
@@ -299,7 +329,7 @@ class _Parser:
             self._expect(":")
             entries.append(Entry(key, self._expression(), optional))
             if not self._separated("}"):
-                raise self._unexpected("'}'")
+                raise self._unexpected("{'}', ','}")
         return MapLiteral(position, entries)
 
     def _separated(self, end: str) -> bool:
