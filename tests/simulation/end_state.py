@@ -169,7 +169,9 @@ def _unfinished(engine: Engine) -> Iterator[str]:
         "being preempted for": sorted(state.preemptions.uids),
         "with extenders": sorted(state.consultations.uids),
         "in flight": sorted(state.queue.in_flight()),
-        "kept for pods in flight": sorted(engine.in_flight_event_counts()),
+        "kept for pods in flight": [
+            event for event, count in engine.in_flight_event_counts().items() if count
+        ],
     }
     for what, found in lasting.items():
         if found:

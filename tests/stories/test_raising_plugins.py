@@ -142,9 +142,9 @@ def test_no_events_are_kept_for_a_pod_that_has_passed_permit() -> None:
     driver = driver_with(ScriptedPlugin(answers={"pre_bind_pre_flight": SUCCESS}))
     driver.create_pods("p")
     driver.schedule()
-    assert driver.engine.in_flight_event_counts() == {}
+    assert not any(driver.engine.in_flight_event_counts().values())
     driver.add_nodes("o")
-    assert driver.engine.in_flight_event_counts() == {}
+    assert not any(driver.engine.in_flight_event_counts().values())
     assert driver.engine.in_flight() == 1
 
 

@@ -44,6 +44,9 @@ class InFlightPods:
     is in flight that was popped before the event. Each pod knows the number of its first event:
     replaying costs time in proportion to the events since its pop. Without pods in flight no event
     is kept.
+
+    Attributes:
+        has_started: Whether a pod was ever popped.
     """
 
     def __init__(self) -> None:
@@ -51,6 +54,8 @@ class InFlightPods:
         self._pods: OrderedDict[str, InFlightPod] = OrderedDict()
         self._events: list[ObjectEvent] = []
         self._first_kept = 0
+        self._recorded: set[ClusterEvent] = set()
+        self.has_started = False
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -71,6 +76,10 @@ class InFlightPods:
         unneeded = len(self._events) - self.num_events
         return (each.event for each in self._events[unneeded:])
 
+    def recorded(self) -> frozenset[ClusterEvent]:
+        """Every event that was kept for a pod in flight, now or before."""
+        return frozenset(self._recorded)
+
     @property
     def _next_event(self) -> int:
         return self._first_kept + len(self._events)
@@ -87,6 +96,7 @@ class InFlightPods:
     def start(self, queued: QueuedPod) -> None:
         """Add a pod that was popped."""
         self._pods[queued.uid] = InFlightPod(queued, self._next_event)
+        self.has_started = True
 
     def end(self, uid: str) -> InFlightPod | None:
         """Remove a pod whose attempt ended; None if it was not in flight."""
@@ -99,6 +109,7 @@ class InFlightPods:
         """Keep an event for the pods in flight, if there are any."""
         if self._pods:
             self._events.append(object_event)
+            self._recorded.add(object_event.event)
 
     def events_since_pop(self, flight: InFlightPod) -> Iterator[ObjectEvent]:
         """The events since the pod was popped, oldest first."""

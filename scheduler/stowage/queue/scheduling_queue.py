@@ -95,10 +95,11 @@ class SchedulingQueue:
     def in_flight_event_counts(self) -> Counter[str]:
         """Events kept for pods in flight by label, and pods in flight as ``PodPopped``.
 
-        The values of ``scheduler_inflight_events``.
+        The values of ``scheduler_inflight_events``; 0 for what was in flight before.
         """
-        counts = Counter(event_label(event) for event in self._in_flight.events())
-        if len(self._in_flight):
+        counts = Counter({event_label(event): 0 for event in self._in_flight.recorded()})
+        counts.update(event_label(event) for event in self._in_flight.events())
+        if self._in_flight.has_started:
             counts["PodPopped"] = len(self._in_flight)
         return counts
 
