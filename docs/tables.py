@@ -34,7 +34,8 @@ from stowage.api.config.legacy_algorithms import (
 from stowage.api.config.types import KubeSchedulerConfiguration
 from stowage.cli.main import app
 from stowage.cli.plain_help import argument_name, value_name
-from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, ExtensionPoint, takes_part
+from stowage.framework.profile.points import ExtensionPoint, takes_part
+from stowage.framework.profile.profile import DEFAULT_MULTI_POINT
 from stowage.operator.metrics import definitions, own_definitions
 from stowage.operator.metrics.definition import Definition
 from stowage.operator.metrics.resource_metrics import ResourceMetrics

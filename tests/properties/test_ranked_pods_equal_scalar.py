@@ -82,6 +82,9 @@ def test_the_arrays_equal_the_lists_of_the_rows_asked_for(
             rows = data.draw(st.lists(st.sampled_from(range(len(NODES))), unique=True))
             what_if = RowWhatIf(cache.snapshot(), np.array(rows, dtype=np.int64))
             _assert_equal(what_if, rows, placed)
+            for priority in range(-2, 4):
+                expected = any(pod.priority < priority for pod in placed.values())
+                assert cache.snapshot().has_pods_below(priority) is expected
 
 
 @given(st.lists(changes, max_size=20), st.data())

@@ -8,8 +8,10 @@ import random
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, TypeVar, cast
+from urllib.parse import unquote_plus
 
 import aiohttp
 import msgspec
@@ -121,6 +123,8 @@ class Network:
 
     def take_write_hook(self, method: str, path: str) -> WriteHook | None:
         """Remove and return the hook that waits for this write."""
+        if not self.write_hooks:
+            return None
         found = [each for each in self.write_hooks if method != "GET" and each.path_part in path]
         if not found:
             return None
@@ -140,7 +144,7 @@ class Network:
             return refusal(409, "Conflict", "Operation cannot be fulfilled")
         if method == "GET" and url.path in LIST_PATHS:
             age = self._rng.randint(1, 12) if rates.stale and self.injects("stale") else 0
-            answer = self.server.list(url.path, url.query, age)
+            answer = self.server.list(url.path, query_of(url), age)
             self.fault_rates.happened["list gone"] += answer.status == 410
             return answer
         answer = answer_request(self.server, process, method, url.path, body)
@@ -212,7 +216,7 @@ class _Response:
         self.headers = {"Retry-After": "1"} if is_too_many else {}
         self.content = stream
         self._is_torn = is_torn
-        self._body = msgspec.json.encode(answer.body)
+        self._answer = answer
 
     async def read(self) -> bytes:
         """The body.
@@ -222,7 +226,7 @@ class _Response:
         """
         if self._is_torn:
             raise aiohttp.ClientPayloadError("Response payload is not completed")
-        return self._body
+        return msgspec.json.encode(self._answer.body)
 
 
 class _Collecting:
@@ -341,7 +345,7 @@ class _Request:
 
     def _open_stream(self) -> _Response:
         silence_s = self._options["timeout"].sock_read
-        query = self._url.query
+        query = query_of(self._url)
         since = int(query["resourceVersion"])
         lasts_s = float(query.get("timeoutSeconds", "300"))
         self._stream = WatchStream(self._network, self._url.path, query, silence_s)
@@ -354,6 +358,20 @@ class _Request:
             self._stream.replay(since)
             self._network.loop.call_outside(lasts_s, self._stream.end)
         return _Response(_EMPTY, self._stream)
+
+
+def query_of(url: URL) -> dict[str, str]:
+    """The query of a request, whose parameters have different names.
+
+    Parsing it with yarl costs more than most answers: each watch has a resource version of its own.
+    """
+    parts = (part.partition("=") for part in url.raw_query_string.split("&"))
+    return {
+        name: _unquoted(text) if "%" in text or "+" in text else text for name, _, text in parts
+    }
+
+
+_unquoted = lru_cache(maxsize=256)(unquote_plus)
 
 
 async def written(payload: Any) -> bytes | None:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
@@ -242,6 +243,7 @@ def watch_events(change: Change, matches: Callable[[Json], bool]) -> Iterator[Js
         yield {"type": "DELETED", "object": _with_revision(change.before, change.revision)}
 
 
+@lru_cache(maxsize=64)
 def field_matcher(selector: str) -> Callable[[Json], bool]:
     """A predicate for one of the field selectors that the scheduler uses."""
     terms = [_term(text) for text in selector.split(",") if text]

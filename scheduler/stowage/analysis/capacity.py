@@ -23,7 +23,7 @@ from stowage.api.objects.pod import Pod
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import Diagnosis, Framework, Reads, fit_error_message
 from stowage.framework.extension_points import FilterPlugin
-from stowage.framework.profile.profile import ExtensionPoint
+from stowage.framework.profile.points import ExtensionPoint
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.node_name import NodeName
 from stowage.plugins.node_resources.fit import TOO_MANY_PODS, NodeResourcesFit

@@ -8,7 +8,7 @@ import msgspec
 
 from stowage.api.config.loading import ConfigError, InvalidConfiguration
 from stowage.framework import Framework
-from stowage.framework.profile.profile import ExtensionPoint
+from stowage.framework.profile.points import ExtensionPoint
 
 
 def with_weights(framework: Framework, weights: Mapping[str, int]) -> Framework:

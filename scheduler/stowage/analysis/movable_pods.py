@@ -13,7 +13,8 @@ from stowage.api.decoding.errors import InvalidObject
 from stowage.api.objects.pod import Pod
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import Framework
-from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, ExtensionPoint
+from stowage.framework.profile.points import ExtensionPoint
+from stowage.framework.profile.profile import DEFAULT_MULTI_POINT
 from stowage.state.pods.pod_class import PodClass
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 

@@ -18,7 +18,7 @@ from stowage.engine.scheduling.feasible_nodes import find_nodes_that_fit_pod
 from stowage.engine.scheduling.node_scoring import prioritize_nodes, select_host
 from stowage.framework import CycleState, Framework
 from stowage.framework.plugin_traits import Reads
-from stowage.framework.profile.profile import ExtensionPoint
+from stowage.framework.profile.points import ExtensionPoint
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot

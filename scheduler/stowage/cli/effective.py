@@ -19,7 +19,8 @@ from stowage.api.config.loading import (
 )
 from stowage.api.config.types import TieBreaking
 from stowage.framework import Framework, Registry
-from stowage.framework.profile.profile import ExtensionPoint, Profile, decode_args
+from stowage.framework.profile.points import ExtensionPoint
+from stowage.framework.profile.profile import Profile, decode_args
 
 _NONE_BY_DEFAULT = {"disabled": [{"name": "*"}]}
 

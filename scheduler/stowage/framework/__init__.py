@@ -58,12 +58,8 @@ from stowage.framework.preemption import (
     ReviewedVictims,
     VictimReview,
 )
-from stowage.framework.profile.profile import (
-    ExtensionPoint,
-    Profile,
-    build_profile,
-    default_plugins,
-)
+from stowage.framework.profile.points import ExtensionPoint
+from stowage.framework.profile.profile import Profile, build_profile, default_plugins
 from stowage.framework.profile.registry import NoArgs, PluginFactory, PluginUnusable, Registry
 from stowage.framework.runtime.binding_run import PermitOutcome, PreBindPlan
 from stowage.framework.runtime.class_repeats import is_plain

@@ -12,21 +12,22 @@ T = TypeVar("T")
 def implements(plugin: object, protocol: Callable[..., T]) -> TypeGuard[T]:
     """Whether a plugin has the methods of a protocol.
 
-    Same answer as ``isinstance``, which takes 50 µs on Python 3.11: a profile asks a thousand
+    Same answer as ``isinstance``, which takes 50 µs on Python 3.11: a profile asks some hundred
     times when it is built.
 
     Args:
         plugin: The plugin, which has a name and traits.
         protocol: One of the runtime-checkable protocols of plugins.
     """
-    for name in _methods(cast("type", protocol)):  # noqa: SIM110 - a generator costs more
+    for name in members_of(cast("type", protocol)):
         if getattr(plugin, name, None) is None:
             return False
     return True
 
 
 @cache
-def _methods(protocol: type) -> tuple[str, ...]:
+def members_of(protocol: type) -> tuple[str, ...]:
+    """The names of a protocol's methods and attributes, its own before inherited ones."""
     return tuple(
         name
         for base in protocol.__mro__

@@ -140,7 +140,7 @@ class NodeVerdicts(msgspec.Struct, frozen=True):
         for answer in self.answers:
             if not answer.verdict.accepts_all:
                 rejected = answer.verdict.rejected(len(asked)) & asked
-                if rejected.any():
+                if np.count_nonzero(rejected):
                     yield answer, rejected
 
     def _decided(self, asked: BoolArray) -> Iterator[tuple[PluginVerdict, BoolArray]]:
@@ -150,7 +150,7 @@ class NodeVerdicts(msgspec.Struct, frozen=True):
             if answer.verdict.accepts_all:
                 continue
             decided = answer.verdict.rejected(len(open_nodes)) & open_nodes
-            if decided.any():
+            if np.count_nonzero(decided):
                 yield answer, decided
                 open_nodes &= ~decided
 

@@ -306,6 +306,10 @@ class Snapshot:
         row = self._columns.row_of(node_name)
         return () if row is None else self._state.placed.on_row(row)
 
+    def has_pods_below(self, priority: int) -> bool:
+        """Whether any pod on a node has a lower priority; not for a what-if."""
+        return any(each < priority for each in self._state.placed.num_by_priority)
+
     def removed_pods(self, rows: Int64Array, answers: VariantValues) -> RemovedPods:
         """The pods on some rows, none of them removed yet; not for a what-if."""
         return RemovedPods(self._state, rows, answers)

@@ -88,6 +88,8 @@ def _check_usage(state: ClusterState, row: int, where: str) -> None:
     for pod in pods:
         expect(f"node of pod {pod.key}", name, pod.node_name)
         expect(f"pod {pod.key} by its UID", True, state.placed.get(pod.uid) is pod)
+        is_counted = pod.priority in state.placed.num_by_priority
+        expect(f"pod {pod.key} by its priority", True, is_counted)
         requested.update(pod.requests)
         ports.update(pod.pod_class.host_ports)
     wanted = {key: wrapped_int64(amount) for key, amount in requested.items() if amount}
@@ -125,6 +127,8 @@ def _column_steps(state: ClusterState) -> Iterator[None]:
     expect("number of nodes", num_nodes, columns.num_nodes)
     placed_by_row = sum(len(state.placed.on_row(row)) for row in range(columns.num_rows))
     expect("pods by row", len(state.placed), placed_by_row)
+    placed_by_priority = sum(state.placed.num_by_priority.values())
+    expect("pods by priority", len(state.placed), placed_by_priority)
     yield
     for key in tuple(columns.labels.built()):
         column = columns.labels.built().get(key)

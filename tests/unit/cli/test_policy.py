@@ -30,7 +30,8 @@ from stowage.cli.config_file import read_configuration
 from stowage.cli.main import app
 from stowage.cli.policy_file import policy_builtins, provider_configuration, read_policy
 from stowage.cli.profiles import make_extenders, make_frameworks
-from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, ExtensionPoint, Profile
+from stowage.framework.profile.points import ExtensionPoint
+from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, Profile
 from stowage.plugins import in_tree_registry
 
 HEADER: Mapping[str, Any] = {"kind": "Policy", "apiVersion": "v1"}

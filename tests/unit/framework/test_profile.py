@@ -10,14 +10,17 @@ from stowage.api.config.loading import ConfigError, InvalidConfiguration, KubeSc
 from stowage.api.decoding.strict_decoding import decode_struct
 from stowage.engine import make_engine
 from stowage.framework import (
+    ACCEPT_ALL,
     CycleState,
     ExtensionPoint,
     Framework,
+    PluginTraits,
     Profile,
     Registry,
     build_profile,
 )
-from stowage.framework.profile.profile import DEFAULT_MULTI_POINT, PROTOCOLS, takes_part
+from stowage.framework.profile.points import PROTOCOLS, points_of, takes_part
+from stowage.framework.profile.profile import DEFAULT_MULTI_POINT
 from stowage.plugins import in_tree_registry
 from tests.support.builders import make_node, make_pod
 from tests.support.mirrored_cluster import MirroredCluster, existing_nodes, verdicts_by_node
@@ -300,6 +303,18 @@ def test_a_plugin_runs_only_at_points_whose_protocol_it_implements() -> None:
         assert answer == isinstance(plugin, PROTOCOLS[point]), (plugin.name, point)
         seen[answer] += 1
     assert all(seen.values())
+
+
+def test_a_method_of_one_object_does_not_count_for_others_of_its_class() -> None:
+    class Varying:
+        name = "Varying"
+        traits = PluginTraits()
+
+    plain, filtering = Varying(), Varying()
+    filtering.filter = lambda *_arguments: ACCEPT_ALL  # type: ignore[attr-defined]
+    for _ in range(2):
+        assert points_of(plain) == frozenset()
+        assert points_of(filtering) == {ExtensionPoint.FILTER}
 
 
 def test_a_tie_breaking_plugin_need_not_be_in_the_profile() -> None:

@@ -38,6 +38,7 @@ from stowage.plugins.default_preemption import DefaultPreemptionArgs
 from stowage.plugins.default_preemption.budgets import rows_beyond_budgets
 from stowage.plugins.default_preemption.candidates import find_candidates
 from stowage.plugins.default_preemption.plugin import WAITING, DefaultPreemption
+from stowage.plugins.default_preemption.victims import NO_VICTIMS
 from stowage.queue.nominator import Nominator
 from stowage.state import ClusterCache, NodeView, PodInfo, Snapshot, make_pod_info
 from stowage.state.what_if.row_local import RowWhatIf
@@ -146,6 +147,24 @@ def test_a_search_for_a_few_more_candidates_asks_about_64_nodes_at_once() -> Non
     assert search.num_found == 60
     asked = [len(each.trial.what_if) for each in search.looked_at]
     assert asked == [64, 64, 64, 64, 44]
+
+
+@pytest.mark.parametrize(("priority", "num_looked_at"), [(7, 0), (8, 3)])
+def test_no_node_is_tried_if_no_pod_anywhere_has_a_lower_priority(
+    priority: int, num_looked_at: int
+) -> None:
+    framework, state, cluster = _framework(), CycleState(), _full_cluster(3, lambda _: 7)
+    cluster.update_node(make_node("empty"))
+    snapshot = cluster.snapshot()
+    pod = cluster.info(make_pod("preemptor", cpu="9", priority=priority))
+    framework.run_pre_filter(state, pod, snapshot)
+    framework.prepare_post_filter(state, pod, Nominator(), TieBreaker(lambda _: 0), None)
+    search = find_candidates(state.read(DryRun), snapshot, existing_nodes(snapshot).rows, 4)
+    looked_at = [int(each.judgement.fits.size) for each in search.looked_at]
+    assert sum(looked_at) == num_looked_at
+    counts, plugins = search.count_reasons()
+    assert counts[NO_VICTIMS] == 4 - num_looked_at
+    assert plugins == ({"NodeResourcesFit"} if num_looked_at else set())
 
 
 def test_a_preemptor_is_gated_while_its_victims_are_being_evicted() -> None:

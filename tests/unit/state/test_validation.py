@@ -264,6 +264,14 @@ BROKEN: dict[str, tuple[Break, str]] = {
         lambda cache: cache.state.placed.by_uid.update(x=cache.info(_pod(9, "n1"))),
         "pods by row",
     ),
+    "the number of pods with a priority": (
+        lambda cache: cache.state.placed.num_by_priority.update({0: 9}),
+        "pods by priority",
+    ),
+    "a pod with a priority that no pod has": (
+        lambda cache: cache.state.placed.num_by_priority.clear(),
+        "pod default/p0 by its priority",
+    ),
     "the order of pods": (_unmarked_order, "order of the pods on node n0"),
     "a count on a row": (_count_on_row, "pods matching .* on row 0"),
     "the sum of all counts": (_count_more, "pods matching .* in all"),

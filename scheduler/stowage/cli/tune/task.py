@@ -18,7 +18,7 @@ from stowage.cli.simulate.policies import ConfiguredPolicy
 from stowage.experiments.experiment import Experiment
 from stowage.experiments.pool import Pool, PoolOptions
 from stowage.framework import Handle
-from stowage.framework.profile.profile import ExtensionPoint
+from stowage.framework.profile.points import ExtensionPoint
 
 PRESENT = "present"
 _LEAST_HELD_BACK_SEEDS = 5

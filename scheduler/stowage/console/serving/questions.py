@@ -25,7 +25,7 @@ from stowage.console.clusters.source import ClusterSource, SourceName
 from stowage.console.serving.answer_cache import AnswerCache
 from stowage.console.serving.forked import ChildProcesses
 from stowage.console.serving.responses import Encoded, encoded, refused
-from stowage.framework.profile.profile import ExtensionPoint
+from stowage.framework.profile.points import ExtensionPoint
 
 
 class ScoreWeight(Answer, frozen=True):

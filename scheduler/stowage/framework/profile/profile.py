@@ -6,8 +6,8 @@ KubeSchedulerConfiguration, by the rules of ``mergePluginSet`` and ``expandMulti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -24,23 +24,8 @@ from stowage.api.config.loading import (
 from stowage.api.config.removed_names import known_plugin_hint
 from stowage.api.config.types import INT32_MAX, Percentage, TieBreaking, TieBreakingPlugin
 from stowage.api.decoding.strict_decoding import decode_struct, struct_fields
-from stowage.framework.extension_points import (
-    BindPlugin,
-    FilterPlugin,
-    PermitPlugin,
-    Plugin,
-    PostBindPlugin,
-    PostFilterPlugin,
-    PreBindPlugin,
-    PreEnqueuePlugin,
-    PreFilterPlugin,
-    PreScorePlugin,
-    QueueSortPlugin,
-    ReservePlugin,
-    ScorePlugin,
-    StagedPreBindPlugin,
-)
-from stowage.framework.implements import implements
+from stowage.framework.extension_points import Plugin, ScorePlugin
+from stowage.framework.profile.points import ExtensionPoint, points_of, takes_part
 from stowage.framework.profile.registry import PluginFactory, PluginUnusable, Registry
 from stowage.framework.tie_policy import TiePolicy
 
@@ -61,48 +46,6 @@ _KINDS_OF_ARGS = frozenset(
         "VolumeBindingArgs",
     }
 )
-
-
-class ExtensionPoint(StrEnum):
-    """The extension points, named as in the configuration."""
-
-    QUEUE_SORT = "queueSort"
-    PRE_ENQUEUE = "preEnqueue"
-    PRE_FILTER = "preFilter"
-    FILTER = "filter"
-    POST_FILTER = "postFilter"
-    PRE_SCORE = "preScore"
-    SCORE = "score"
-    RESERVE = "reserve"
-    PERMIT = "permit"
-    PRE_BIND = "preBind"
-    BIND = "bind"
-    POST_BIND = "postBind"
-
-
-#: A plugin that takes part at an extension point implements one of these protocols.
-PROTOCOLS: Mapping[ExtensionPoint, tuple[type, ...]] = {
-    ExtensionPoint.QUEUE_SORT: (QueueSortPlugin,),
-    ExtensionPoint.PRE_ENQUEUE: (PreEnqueuePlugin,),
-    ExtensionPoint.PRE_FILTER: (PreFilterPlugin,),
-    ExtensionPoint.FILTER: (FilterPlugin,),
-    ExtensionPoint.POST_FILTER: (PostFilterPlugin,),
-    ExtensionPoint.PRE_SCORE: (PreScorePlugin,),
-    ExtensionPoint.SCORE: (ScorePlugin,),
-    ExtensionPoint.RESERVE: (ReservePlugin,),
-    ExtensionPoint.PERMIT: (PermitPlugin,),
-    ExtensionPoint.PRE_BIND: (PreBindPlugin, StagedPreBindPlugin),
-    ExtensionPoint.BIND: (BindPlugin,),
-    ExtensionPoint.POST_BIND: (PostBindPlugin,),
-}
-
-
-def takes_part(plugin: Plugin, point: ExtensionPoint) -> bool:
-    """Whether a plugin implements a protocol of an extension point."""
-    for protocol in PROTOCOLS[point]:  # noqa: SIM110 - a generator costs more
-        if implements(plugin, protocol):
-            return True
-    return False
 
 
 #: The default plugins of v1.36 in order, with their score weights (0: none).
@@ -232,8 +175,9 @@ def build_profile(
     instances = _construct(config, merged, registry, args)
     ties = _tie_policy(config.tie_breaking, merged, registry, instances, args)
     plugins = {}
+    points = {name: points_of(plugin) for name, plugin in instances.items()}
     for point, own in merged.points.items():
-        names = _expand(point, own, merged, instances)
+        names = _expand(point, own, merged, points)
         plugins[point] = tuple(instances[name] for name in names)
     _check_points(plugins, merged)
     if merged.errors:
@@ -320,8 +264,12 @@ def _construct(
         factory = registry.get(name)
         if factory is None:
             continue
-        where = f"{merged.path}.{_where_enabled(config, name)}"
-        plugin = _constructed(factory, args.get(name) or factory.args(), merged, where)
+        plugin = _constructed(
+            factory,
+            args.get(name) or factory.args(),
+            merged,
+            partial(_where_enabled, merged.path, config, name),
+        )
         if plugin is not None:
             instances[name] = plugin
     return instances
@@ -361,32 +309,33 @@ def _tie_plugin(
         merged.errors.append(ConfigError(f"{path}.name", setting.name, expectation))
         return None
     if setting.args is None:
-        return _constructed(factory, args.get(setting.name) or factory.args(), merged, path)
+        own = args.get(setting.name) or factory.args()
+        return _constructed(factory, own, merged, lambda: path)
     own, errors = decode_args(factory.args, setting.args, f"{path}.args")
     merged.errors += errors
-    return None if errors else _constructed(factory, own, merged, path)
+    return None if errors else _constructed(factory, own, merged, lambda: path)
 
 
 def _constructed(
-    factory: PluginFactory, args: msgspec.Struct, merged: _Merged, where: str
+    factory: PluginFactory, args: msgspec.Struct, merged: _Merged, where: Callable[[], str]
 ) -> Plugin | None:
-    """The plugin; None if it cannot be constructed, which is recorded."""
+    """The plugin; None if it cannot be constructed, which is recorded with its path."""
     try:
         return factory.construct(args)
     except PluginUnusable as fault:
         expectation = f"a plugin that works, but {fault}"
-        merged.errors.append(ConfigError(where, factory.name, expectation))
+        merged.errors.append(ConfigError(where(), factory.name, expectation))
         return None
 
 
-def _where_enabled(config: KubeSchedulerProfile, name: str) -> str:
+def _where_enabled(path: str, config: KubeSchedulerProfile, name: str) -> str:
     """The path of the entry that enables a plugin; of all entries if it is on by default."""
     for point, field in struct_fields(type(config.plugins)).items():
         plugins: PluginSet = getattr(config.plugins, field.name)
         for index, setting in enumerate(plugins.enabled):
             if setting.name == name:
-                return f"plugins.{point}.enabled[{index}].name"
-    return "plugins"
+                return f"{path}.plugins.{point}.enabled[{index}].name"
+    return f"{path}.plugins"
 
 
 def _decode_all(
@@ -446,12 +395,22 @@ def decode_args(
 
 
 def _expand(
-    point: ExtensionPoint, own: PluginSet, merged: _Merged, instances: Mapping[str, Plugin]
+    point: ExtensionPoint,
+    own: PluginSet,
+    merged: _Merged,
+    points: Mapping[str, frozenset[ExtensionPoint]],
 ) -> list[str]:
-    """Names at `point`: overridden defaults first, then multiPoint, then the rest."""
-    enabled = [setting.name for setting in own.enabled if setting.name in instances]
+    """Names at `point`: overridden defaults first, then multiPoint, then the rest.
+
+    Args:
+        point: The extension point.
+        own: The settings at this point.
+        merged: The settings at all points; errors are added to it.
+        points: The points at which each plugin takes part, by name.
+    """
+    enabled = [setting.name for setting in own.enabled if setting.name in points]
     for name in enabled:
-        if not takes_part(instances[name], point):
+        if point not in points[name]:
             merged.wrong(f"plugins.{point}.enabled", name, f"a plugin that takes part in {point}")
     disabled = {setting.name for setting in own.disabled}
     if ALL in disabled:
@@ -459,9 +418,7 @@ def _expand(
     multi = [
         setting.name
         for setting in merged.multi_point
-        if setting.name in instances
-        and setting.name not in disabled
-        and takes_part(instances[setting.name], point)
+        if setting.name in points and setting.name not in disabled and point in points[setting.name]
     ]
     overridden = [name for name in enabled if name in multi]
     rest = [name for name in enabled if name not in multi]

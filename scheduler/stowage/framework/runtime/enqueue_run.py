@@ -14,7 +14,7 @@ from stowage.framework.extension_points import (
 )
 from stowage.framework.failure import failed
 from stowage.framework.implements import implements
-from stowage.framework.profile.profile import ExtensionPoint, takes_part
+from stowage.framework.profile.points import ExtensionPoint, points_of
 from stowage.state.pods.pod_info import PodInfo
 
 _SUCCESS = Code.SUCCESS
@@ -31,7 +31,7 @@ _REJECTING = (
 
 def can_reject(plugin: Plugin) -> bool:
     """Whether the plugin takes part at an extension point that rejects pods."""
-    return any(takes_part(plugin, point) for point in _REJECTING)
+    return not points_of(plugin).isdisjoint(_REJECTING)
 
 
 def registered_events(plugins: Iterable[Plugin]) -> dict[str, tuple[EventRegistration, ...]]:

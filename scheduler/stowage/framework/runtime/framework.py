@@ -22,7 +22,8 @@ from stowage.framework.filter_result import FilterResult, PreFilterOutcome
 from stowage.framework.implements import implements
 from stowage.framework.placements import PlacedMembers, PlacementRun
 from stowage.framework.preemption import VictimReview
-from stowage.framework.profile.profile import ExtensionPoint, Profile
+from stowage.framework.profile.points import ExtensionPoint
+from stowage.framework.profile.profile import Profile
 from stowage.framework.runtime import binding_run
 from stowage.framework.runtime.binding_run import (
     PermitOutcome,

@@ -8,7 +8,8 @@ from typing import cast
 from stowage.api.status import Status
 from stowage.framework.extension_points import PreemptionGate, PreEnqueuePlugin
 from stowage.framework.implements import implements
-from stowage.framework.profile.profile import ExtensionPoint, Profile
+from stowage.framework.profile.points import ExtensionPoint
+from stowage.framework.profile.profile import Profile
 from stowage.framework.runtime.enqueue_run import run_pre_enqueue_plugins
 from stowage.state.pods.pod_info import PodInfo
 

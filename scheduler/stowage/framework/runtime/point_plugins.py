@@ -20,7 +20,8 @@ from stowage.framework.extension_points import (
     StagedPreBindPlugin,
 )
 from stowage.framework.implements import implements
-from stowage.framework.profile.profile import ExtensionPoint, Profile
+from stowage.framework.profile.points import ExtensionPoint
+from stowage.framework.profile.profile import Profile
 
 
 class PointPlugins(NamedTuple):

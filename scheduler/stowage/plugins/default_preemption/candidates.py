@@ -14,6 +14,7 @@ from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.plugins.default_preemption.budgets import rows_beyond_budgets
 from stowage.plugins.default_preemption.ranking import cheapest, costs, costs_of
 from stowage.plugins.default_preemption.victims import (
+    NO_VICTIMS,
     Stripped,
     VictimsByNode,
     select_victims,
@@ -36,6 +37,8 @@ class Search(msgspec.Struct):
         looked_at: The rows that were tried, without their potential victims.
         needless: Nodes that take the pod without any eviction.
         num_protected: Number of rows left out because their victims violate a budget.
+        num_without_victims: Number of rows that were not tried: no pod on any row has a lower
+            priority.
     """
 
     found: list[VictimsByNode] = msgspec.field(default_factory=list)
@@ -43,6 +46,7 @@ class Search(msgspec.Struct):
     looked_at: list[Stripped] = msgspec.field(default_factory=list)
     needless: list[str] = msgspec.field(default_factory=list)
     num_protected: int = 0
+    num_without_victims: int = 0
 
     def count_reasons(self) -> tuple[Counter[str], set[str]]:
         """Reasons why tried rows are no candidates, with row counts, and the rejecting plugins."""
@@ -52,6 +56,8 @@ class Search(msgspec.Struct):
             more_counts, more_plugins = each.count_reasons()
             counts += more_counts
             plugins |= more_plugins
+        if self.num_without_victims:
+            counts[NO_VICTIMS] += self.num_without_victims
         if self.num_protected:
             counts[PROTECTED] += self.num_protected
         return counts, plugins
@@ -78,6 +84,8 @@ def find_candidates(
     parallel and may find a few more. With `respects_budgets` a node whose victims violate a budget
     is no candidate.
     """
+    if not snapshot.has_pods_below(dry_run.pod.priority):
+        return Search(num_without_victims=len(rows))
     search = Search()
     num_clean = start = 0
     while start < len(rows):

@@ -39,8 +39,10 @@ def check_terms_of_row(state: ClusterState, row: int) -> None:
     Raises:
         InvariantViolation: A count differs from the recount.
     """
-    for which in TermKind:
-        terms = (term for pod in state.placed.on_row(row) for term in pod.pod_class.terms[which])
+    classes = [pod.pod_class for pod in state.placed.on_row(row)]
+    having = [pod_class for pod_class in classes if pod_class.has_affinity_terms]
+    for which in TermKind if having else ():
+        terms = (term for pod_class in having for term in pod_class.terms[which])
         for term, expected in Counter(terms).items():
             existing = state.pods.existing_term(which, term)
             found = 0 if existing is None else existing.counts.on_row(row)

@@ -7,7 +7,7 @@ from typing import Any
 from stowage.analysis.tuning.search_space import Choice, configuration_with, search_space
 from stowage.api.config.loading import load_configuration
 from stowage.cli.profiles import make_frameworks
-from stowage.framework.profile.profile import ExtensionPoint
+from stowage.framework.profile.points import ExtensionPoint
 from tests.support.engines import configuration_of
 
 CHOSEN: dict[str, Choice] = {
