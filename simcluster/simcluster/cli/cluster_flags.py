@@ -120,7 +120,9 @@ class AccessFlags(FlagGroup, frozen=True):
 
     token: Annotated[
         str,
-        _ACCESS.option(help="Bearer token that requests must carry; empty lets everyone in."),
+        _ACCESS.option(
+            help="Bearer token that requests must carry; empty lets everyone in who carries none."
+        ),
     ] = ""
     token_auth_file: Annotated[
         Path | None,
