@@ -299,7 +299,7 @@ class Registry:
             new = editable(current)
             keep_fields(new, obj, ("status",))
             rules.set_defaults(new)
-            found += rules.validate(new)
+            found += rules.validate_update(new, old)
             return self._commit(resource, current, new, managed_fields, found, options)
         carry_over(obj, old)
         managed_fields = take_managed_fields(obj, managed_fields, is_part=True)
