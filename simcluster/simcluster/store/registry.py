@@ -12,6 +12,7 @@ from simcluster.apiserver import errors
 from simcluster.clock import Clock
 from simcluster.features import alpha_kinds
 from simcluster.kinds.admission.limit_ranges import fill_by_limit_ranges, review_pod_limits
+from simcluster.kinds.admission.quotas import apply_charges, charges_of_change, charges_of_new
 from simcluster.kinds.catalog import Catalog
 from simcluster.kinds.defaults.pods import set_pod_defaults
 from simcluster.kinds.gated_fields import drop_gated_fields
@@ -135,6 +136,7 @@ class Registry:
         if resource.namespaced:
             self._check_namespace(resource, namespace, name)
         managed_fields = self._complete(resource, obj, options)
+        charges = charges_of_new(self.store, resource, obj)
         if self.store.get(resource.stored_in, namespace, name) is not None:
             raise errors.already_exists(resource, name)
         if resource.has_status and resource.stored_in not in {"pods", "nodes", "namespaces"}:
@@ -143,6 +145,7 @@ class Registry:
             self._set_defaults(resource, obj)
         if options.dry_run:
             return Stored(obj, 0, managed_fields=managed_fields)
+        apply_charges(self.store, charges)
         return self.store.put(resource.stored_in, obj, managed_fields)
 
     def _complete(
@@ -322,6 +325,7 @@ class Registry:
     ) -> Stored:
         """Store a changed object unless it has errors; it goes if its last finalizer went."""
         _refuse(resource, current.name, found)
+        charges = charges_of_change(self.store, resource, obj, current.obj)
         _count_generation(resource, obj, current.obj)
         managed_fields = options.managed_fields(obj, current.obj, managed_fields)
         if options.dry_run:
@@ -334,6 +338,7 @@ class Registry:
         if is_finalized and is_waiting and not (obj.get("spec") or {}).get("finalizers"):
             self.store.remove(resource.stored_in, current)
             return Stored(obj, current.revision, managed_fields=managed_fields)
+        apply_charges(self.store, charges)
         return self.store.put(resource.stored_in, obj, managed_fields)
 
     def change_status(
