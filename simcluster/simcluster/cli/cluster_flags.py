@@ -167,7 +167,8 @@ class PartFlags(FlagGroup, frozen=True):
         bool,
         _PARTS.option(
             "--service-accounts",
-            help="Give every namespace its ServiceAccount default and ConfigMap kube-root-ca.crt.",
+            help="Give every namespace its ServiceAccount default and ConfigMap kube-root-ca.crt, "
+            "and every new pod its ServiceAccount and a volume with a token.",
         ),
     ] = False
     pod_start_seconds: Annotated[

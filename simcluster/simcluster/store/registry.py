@@ -13,6 +13,7 @@ from simcluster.clock import Clock
 from simcluster.features import alpha_kinds
 from simcluster.kinds.admission.limit_ranges import fill_by_limit_ranges, review_pod_limits
 from simcluster.kinds.admission.quotas import apply_charges, charges_of_change, charges_of_new
+from simcluster.kinds.admission.service_accounts import admit_service_account
 from simcluster.kinds.catalog import Catalog
 from simcluster.kinds.defaults.pods import set_pod_defaults
 from simcluster.kinds.gated_fields import drop_gated_fields
@@ -91,6 +92,7 @@ class Registry:
         taint_new_nodes: give nodes that are created the not-ready taint, as the API server's
             admission does.
         gates: the feature gates, which decide about alpha kinds and fields.
+        admits_service_accounts: give each new pod a ServiceAccount, with its token.
 
     Attributes:
         catalog: the served resources.
@@ -103,12 +105,14 @@ class Registry:
         *,
         taint_new_nodes: bool = True,
         gates: FeatureGates = DEFAULT_FEATURE_GATES,
+        admits_service_accounts: bool = False,
     ) -> None:
         self.store = store
         self.clock = clock
         self.catalog = Catalog(alpha_kinds(gates))
         self.gates = gates
         self._taint_new_nodes = taint_new_nodes
+        self._admits_service_accounts = admits_service_accounts
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored:
         """The current revision of an object.
@@ -163,12 +167,18 @@ class Registry:
                 raise errors.invalid_object(resource, name, [error])
         self._set_defaults(resource, obj)
         managed_fields = options.managed_fields(obj, None, None)
-        if resource.stored_in != "nodes" or self._taint_new_nodes:
-            rules.admit(self.store, obj)
-            drop_gated_fields(self.gates, resource, obj)
+        self._admit(resource, obj)
         _refuse(resource, name, validate_metadata(resource, obj["metadata"]) + rules.validate(obj))
         rules.review(self.store, obj)
         return managed_fields
+
+    def _admit(self, resource: Resource, obj: Json) -> None:
+        if resource.stored_in == "nodes" and not self._taint_new_nodes:
+            return
+        if resource.stored_in == "pods" and self._admits_service_accounts:
+            admit_service_account(self.store, obj)
+        rules_of(resource).admit(self.store, obj)
+        drop_gated_fields(self.gates, resource, obj)
 
     def _set_defaults(self, resource: Resource, obj: Json, before: Json | None = None) -> None:
         """Set the defaults of an object, without the fields of feature gates that are off."""
