@@ -221,6 +221,9 @@ async def test_a_wrong_token_is_unauthorized(shared_server: ApiServerUnderTest) 
     async with ApiClient(shared_server.url, "wrong", shared_server.tls) as client:
         reply = await client.get(PODS)
     is_status(reply, 401, "Unauthorized", "Unauthorized")
+    assert reply.headers["Audit-Id"]
+    # The request gets no priority before its user is known.
+    assert not [name for name in reply.headers if name.startswith("X-Kubernetes-Pf-")]
 
 
 async def test_a_wrong_token_is_unauthorized_where_no_token_is_needed(tmp_path: Path) -> None:
