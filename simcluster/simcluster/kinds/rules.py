@@ -120,7 +120,10 @@ _ADMISSION: dict[str, dict[str, Any]] = {
         "admit": pod_groups.admit_pod_group,
         "keep_on_status_update": pod_groups.keep_metadata,
     },
-    "priorityclasses.scheduling.k8s.io": {"admit": admission.admit_priority_class},
+    "priorityclasses.scheduling.k8s.io": {
+        "admit": admission.admit_priority_class,
+        "review_update": lambda store, new, _old: admission.admit_priority_class(store, new),
+    },
 }
 
 
