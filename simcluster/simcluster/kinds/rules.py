@@ -10,7 +10,7 @@ from simcluster.crds import definitions
 from simcluster.crds.rules import rule_functions
 from simcluster.kinds.admission import devices, pod_groups, volumes
 from simcluster.kinds.admission import kinds as admission
-from simcluster.kinds.admission.limit_ranges import review_claim_growth, review_claim_limits
+from simcluster.kinds.admission.limit_ranges import review_claim_limits
 from simcluster.kinds.admission.pods import admit_pod, keep_pod_status, readmit_pod, review_pod
 from simcluster.kinds.defaults.kinds import DEFAULTS
 from simcluster.kinds.resources import Resource
@@ -106,7 +106,7 @@ _ADMISSION: dict[str, dict[str, Any]] = {
     "persistentvolumeclaims": {
         "admit": volumes.admit_claim,
         "review": review_claim_limits,
-        "review_update": review_claim_growth,
+        "review_update": volumes.review_claim_change,
     },
     "persistentvolumes": {"admit": volumes.admit_volume},
     "jobs.batch": {"admit": admission.admit_job},
