@@ -17,11 +17,11 @@ def admit_claim(store: Store, claim: Json) -> None:
     _protect(claim, CLAIM_FINALIZER)
     if "storageClassName" in claim["spec"]:
         return
-    for stored in store.collection(STORAGE_CLASSES.stored_in):
-        annotations = stored.annotations
-        if annotations.get(_IS_DEFAULT_CLASS) == "true":
-            claim["spec"]["storageClassName"] = stored.name
-            return
+    classes = store.collection(STORAGE_CLASSES.stored_in).items()
+    defaults = [stored for stored in classes if stored.annotations.get(_IS_DEFAULT_CLASS) == "true"]
+    if defaults:  # of several the newest, and of equally old ones the first by name
+        newest = max(defaults, key=lambda stored: str(stored.metadata["creationTimestamp"]))
+        claim["spec"]["storageClassName"] = newest.name
 
 
 def review_claim_change(store: Store, claim: Json, old: Json) -> None:
