@@ -31,9 +31,8 @@ Invariants:
 The behaviour follows kube-apiserver v1.36. The tests in ``tests/contract`` and the facts in
 ``tests/integration`` also run against a real API server.
 
-Not served: protobuf answers (406), CEL rules and conversion webhooks of custom resources. Events,
-and the objects of controllers and of the kubelet simulation, have no managedFields before their
-first apply.
+Not served: protobuf answers (406), and conversion webhooks of custom resources. The objects of
+controllers and of the kubelet simulation have no managedFields before their first apply.
 
 Rejected: etcd and kube-apiserver as child processes, because users may not have the binaries; an
 in-process fake client, because it would leave the HTTP path untested.

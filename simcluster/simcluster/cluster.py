@@ -51,7 +51,8 @@ class ClusterOptions(ServerOptions):
         refuse_unknown_kinds: fail on kinds in those files that are not served here.
         node_grace_s: how long a node may be silent before it is Unknown.
         service_accounts: give every namespace its default ServiceAccount and the ConfigMap
-            ``kube-root-ca.crt``, as a real control plane does.
+            ``kube-root-ca.crt``, and pods their ServiceAccount with its token volume, as a real
+            control plane does; with controllers only.
         gates: feature gates, from :func:`simcluster.features.read_features`.
     """
 
@@ -96,6 +97,7 @@ class SimulatedCluster:
             clock or Clock(),
             taint_new_nodes=self.options.with_controllers,
             gates=self.options.gates,
+            admits_service_accounts=self.options.service_accounts and self.options.with_controllers,
         )
         self.server = ApiServer(self.registry, self.options, self.faults)
         self.load_report = LoadReport()

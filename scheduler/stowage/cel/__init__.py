@@ -1,8 +1,9 @@
 """CEL device selectors, as kube-scheduler v1.36 compiles, checks and evaluates them.
 
 `compile_selector` makes a `Selector` of an expression, or says why kube-scheduler refuses it.
-`Selector.matches` answers for one `Device`. The package imports nothing else of Stowage and can be
-used without it. Callers keep the selectors that they compile; nothing is cached here but small
+`Selector.matches` answers for one `Device`. `compile_expression` takes other variables, such as
+those of the rules of custom resources, in the same environment. The package imports nothing else of
+Stowage and can be used without it. Callers keep what they compile; nothing is cached here but small
 things by their text: patterns, quantities, versions.
 
 What it does, in order, is one package each:
@@ -33,8 +34,10 @@ package. RE2 is the one dependency (google-re2: by the authors of RE2, wheels fo
 3.14).
 """
 
+from stowage.cel.checking.environment import Declarations
 from stowage.cel.device import AttributeValue, Device, Version
 from stowage.cel.errors import CelCompileError, CelRuntimeError
+from stowage.cel.expression import Expression, compile_expression
 from stowage.cel.reads import AttributeRead
 from stowage.cel.selector import Selector, compile_selector
 
@@ -43,8 +46,11 @@ __all__ = [
     "AttributeValue",
     "CelCompileError",
     "CelRuntimeError",
+    "Declarations",
     "Device",
+    "Expression",
     "Selector",
     "Version",
+    "compile_expression",
     "compile_selector",
 ]

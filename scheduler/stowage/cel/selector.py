@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stowage.cel.checking.checker import check
+from stowage.cel.checking.environment import device_declarations
 from stowage.cel.checking.validators import validate
 from stowage.cel.device import Device
 from stowage.cel.errors import CelCompileError, CelRuntimeError
-from stowage.cel.evaluation.frame import COST_LIMIT, Frame, cost_limit_exceeded
-from stowage.cel.evaluation.planner import Program, plan_program
+from stowage.cel.evaluation.planner import Program, plan_program, run_program
 from stowage.cel.functions.conversions import type_name
 from stowage.cel.reads import AttributeRead, attribute_reads
 from stowage.cel.signatures.types import ANY, BOOL
@@ -44,17 +42,9 @@ class Selector:
 
     def evaluate(self, device: Device) -> tuple[bool, int]:
         """`matches`, and the cost of the evaluation as kube-scheduler counts it."""
-        slots: list[Any] = [None] * self._program.slots
-        slots[0] = device.variable
-        frame = Frame(slots)
-        try:
-            result = self._program.run(frame)
-        except RecursionError:
-            raise cost_limit_exceeded() from None
-        if frame.cost > COST_LIMIT:
-            raise cost_limit_exceeded()
+        result, cost = run_program(self._program, [device.variable])
         if result is True or result is False:
-            return result, frame.cost
+            return result, cost
         raise CelRuntimeError(
             f"CEL result of type {type_name(result)} could not be converted to bool"
             f"{_WHY_NOT_BOOL.get(type(result), '')}"
@@ -87,7 +77,7 @@ def compile_selector(expression: str, undeclared: frozenset[str] = frozenset()) 
     """
     tree = parse(expression)
     try:
-        found = check(tree, expression, undeclared)
+        found = check(tree, expression, device_declarations(undeclared))
         validate(tree, expression)
         if found not in (BOOL, ANY):
             message = f"must evaluate to bool or the unknown type, not {found.full_name}"

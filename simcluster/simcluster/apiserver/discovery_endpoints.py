@@ -26,6 +26,7 @@ from simcluster.store.store import encode
 Json = dict[str, Any]
 
 TEXT_TYPE = "text/plain; charset=utf-8"
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 _PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2"
 _PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3"
 _EMPTY_V2 = b"\x0a\x032.0\x12\x12\x0a\x0aKubernetes\x12\x04v1.x"
@@ -68,7 +69,7 @@ class DiscoveryEndpoints:
             ApiError: 404 below a group that is served; 405; 406.
         """
         if request.path == "/metrics":
-            return Answer(200, self._metrics(), content_type=TEXT_TYPE)
+            return Answer(200, self._metrics(), content_type=_METRICS_TYPE)
         if "//" in request.path:
             return PAGE_NOT_FOUND
         found = self._find(request)

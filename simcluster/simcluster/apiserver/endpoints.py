@@ -17,7 +17,7 @@ from simcluster.apiserver.bodies import (
     read_object,
     read_part,
 )
-from simcluster.apiserver.event_conversion import to_core
+from simcluster.apiserver.event_conversion import to_core, to_events_v1
 from simcluster.apiserver.listing import Page
 from simcluster.apiserver.messages import Answer, ApiRequest, check_shape
 from simcluster.apiserver.negotiation import negotiate
@@ -62,8 +62,6 @@ from simcluster.validation.events import validate_event_of_new_api
 Json = dict[str, Any]
 
 DELETIONS_PER_TURN = 100
-_TRACKED_FROM_FIRST_APPLY = frozenset(("events",))
-"""Kinds that get managedFields on their first apply only; see ``simcluster.patch.apply``."""
 _PARTS = {
     "binding": ("Binding", ("v1",)),
     "eviction": ("Eviction", ("policy/v1", "policy/v1beta1")),
@@ -207,20 +205,19 @@ class Endpoints:
     def _recorder(self, request: ApiRequest, target: Target) -> Recorder:
         """Computes the managedFields of the written object."""
         struct = apply_type_of(target.resource)
-        is_tracked = target.resource.stored_in not in _TRACKED_FROM_FIRST_APPLY
+        shown = to_events_v1 if target.resource is EVENTS_V1 else _as_stored
 
         def record(
             obj: Json, before: Json | None, managed_fields: ManagedFields | None
         ) -> ManagedFields | None:
-            if not (is_tracked if before is None else managed_fields):
-                return managed_fields
             writer = self._writer(request, target)
             # An object without the keys of its lists is not tracked; validation comes later.
             with contextlib.suppress(MissingKeyError):
                 if before is None:
-                    return record_create(obj, struct, writer)
+                    return record_create(shown(obj), struct, writer)
                 if managed_fields is not None:
-                    return record_update(obj, before, struct, writer, managed_fields)
+                    old, new = shown(before), shown(obj)
+                    return record_update(new, old, struct, writer, managed_fields)
             return managed_fields
 
         return record
@@ -422,6 +419,10 @@ class Endpoints:
         options = self._options(request, target)
         changed = set_scale(self._registry, resource, current, scale, options)
         return Answer(200, encode(scale_of(resource, changed)))
+
+
+def _as_stored(obj: Json) -> Json:
+    return obj
 
 
 def _check_no_force(request: ApiRequest) -> None:

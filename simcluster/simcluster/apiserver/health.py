@@ -3,16 +3,43 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+_HOOKS = (
+    "start-apiserver-admission-initializer",
+    "generic-apiserver-start-informers",
+    "priority-and-fairness-config-consumer",
+    "priority-and-fairness-filter",
+    "storage-object-count-tracker-hook",
+    "start-apiextensions-informers",
+    "start-apiextensions-controllers",
+    "crd-informer-synced",
+    "start-system-namespaces-controller",
+    "start-cluster-authentication-info-controller",
+    "start-kube-apiserver-identity-lease-controller",
+    "start-kube-apiserver-identity-lease-garbage-collector",
+    "start-legacy-token-tracking-controller",
+    "start-service-ip-repair-controllers",
+    "rbac/bootstrap-roles",
+    "scheduling/bootstrap-system-priority-classes",
+    "priority-and-fairness-config-producer",
+    "bootstrap-controller",
+    "start-kubernetes-service-cidr-controller",
+    "aggregator-reload-proxy-client-cert",
+    "start-kube-aggregator-informers",
+    "apiservice-status-local-available-controller",
+    "apiservice-status-remote-available-controller",
+    "apiservice-registration-controller",
+    "apiservice-discovery-controller",
+    "kube-apiserver-autoregistration",
+    "autoregister-completion",
+    "apiservice-openapi-controller",
+    "apiservice-openapiv3-controller",
+)
 _CHECKS = (
     "ping",
     "log",
     "etcd",
-    "poststarthook/start-apiserver-admission-initializer",
-    "poststarthook/generic-apiserver-start-informers",
-    "poststarthook/crd-informer-synced",
-    "poststarthook/rbac/bootstrap-roles",
-    "poststarthook/scheduling/bootstrap-system-priority-classes",
-    "poststarthook/apiservice-openapiv3-controller",
+    # This one is a check of its own among the hooks.
+    *(name if name == "autoregister-completion" else f"poststarthook/{name}" for name in _HOOKS),
 )
 _READY_ONLY = ("etcd-readiness", "informer-sync", "shutdown")
 _ENDPOINTS: Mapping[str, tuple[str, ...]] = {

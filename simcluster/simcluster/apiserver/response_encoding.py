@@ -52,14 +52,16 @@ _AUDIT_PREFIX = str(uuid.uuid4())[:24]
 _audit_numbers = count(1)
 
 
-def common_headers() -> dict[str, str]:
-    """Headers of every answer."""
-    return {
+def common_headers(*, is_classified: bool = True) -> dict[str, str]:
+    """Headers of every answer; those about priority only of a request that was classified."""
+    headers = {
         "Audit-Id": f"{_AUDIT_PREFIX}{next(_audit_numbers) & 0xFFFFFFFFFFFF:012x}",
         "Cache-Control": "no-cache, private",
-        "X-Kubernetes-Pf-Flowschema-Uid": _FLOW_SCHEMA,
-        "X-Kubernetes-Pf-Prioritylevel-Uid": _PRIORITY_LEVEL,
     }
+    if is_classified:
+        headers["X-Kubernetes-Pf-Flowschema-Uid"] = _FLOW_SCHEMA
+        headers["X-Kubernetes-Pf-Prioritylevel-Uid"] = _PRIORITY_LEVEL
+    return headers
 
 
 def warning_values(warnings: Iterable[str]) -> Iterator[str]:

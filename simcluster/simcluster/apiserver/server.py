@@ -356,7 +356,9 @@ def _make_request(
 
 
 async def _response(request: web.BaseRequest, answer: Answer) -> web.Response:
-    headers = CIMultiDict({**common_headers(), **answer.headers})
+    # Priority and fairness come after authentication.
+    common = common_headers(is_classified=answer.status != HTTPStatus.UNAUTHORIZED)
+    headers = CIMultiDict({**common, **answer.headers})
     if answer.retry_after_s:
         headers["Retry-After"] = str(answer.retry_after_s)
     for value in warning_values(answer.warnings):

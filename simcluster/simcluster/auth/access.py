@@ -20,8 +20,8 @@ class AccessOptions:
     """The users of the API server.
 
     Args:
-        token: bearer token of the administrator; empty makes everyone an administrator. kubectl
-            sends tokens over TLS only.
+        token: bearer token of the administrator; empty makes everyone without a token an
+            administrator. kubectl sends tokens over TLS only.
         users: other users by their tokens.
         rbac: Roles and ClusterRoles decide about the other users, and a ``token`` is needed;
             without it they may do everything.
@@ -52,24 +52,19 @@ class Access:
         self._options = options
 
     def user_of_token(self, token: str) -> User | None:
-        """The user of a token; without an administrator's token every stranger is administrator."""
-        user = self._options.users.get(token) or self.tokens.user_of(token)
-        if user is not None:
-            return user
-        if self.tokens.is_issued_here(token):
-            return None
-        expected = self._options.token
+        """The user of a token; without an administrator's token, no token is administrator's."""
         # Bytes of a header that are no UTF-8 arrive as surrogates.
         given = token.encode(errors="surrogateescape")
-        if not expected or hmac.compare_digest(given, expected.encode()):
+        if hmac.compare_digest(given, self._options.token.encode()):
             return ADMINISTRATOR
-        return None
+        return self._options.users.get(token) or self.tokens.user_of(token)
 
     def authenticate(self, authorization: str) -> User:
         """The user of an ``Authorization`` header.
 
         Raises:
-            ApiError: 401; with RBAC only for a wrong token, because no token means anonymous.
+            ApiError: 401, the token is wrong, or missing where it is needed: RBAC takes a request
+                without a token for an anonymous one.
         """
         token = _bearer_token(authorization)
         if not token and self._options.rbac:

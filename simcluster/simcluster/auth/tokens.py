@@ -100,10 +100,6 @@ class TokenIssuer:
             return None
         return service_account_user(claims.namespace, claims.name)
 
-    def is_issued_here(self, token: str) -> bool:
-        """Whether a token carries this issuer's signature, expired or not."""
-        return self._claims(token) is not None
-
     def _claims(self, token: str) -> _Claims | None:
         body, _, signature = token.rpartition(".")
         if body.count(".") != 1:

@@ -120,7 +120,9 @@ class AccessFlags(FlagGroup, frozen=True):
 
     token: Annotated[
         str,
-        _ACCESS.option(help="Bearer token that requests must carry; empty lets everyone in."),
+        _ACCESS.option(
+            help="Bearer token that requests must carry; empty lets everyone in who carries none."
+        ),
     ] = ""
     token_auth_file: Annotated[
         Path | None,
@@ -165,7 +167,8 @@ class PartFlags(FlagGroup, frozen=True):
         bool,
         _PARTS.option(
             "--service-accounts",
-            help="Give every namespace its ServiceAccount default and ConfigMap kube-root-ca.crt.",
+            help="Give every namespace its ServiceAccount default and ConfigMap kube-root-ca.crt, "
+            "and every new pod its ServiceAccount and a volume with a token.",
         ),
     ] = False
     pod_start_seconds: Annotated[

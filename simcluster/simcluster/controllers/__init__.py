@@ -21,6 +21,7 @@ from simcluster.controllers.lifecycle.disruption import DisruptionController
 from simcluster.controllers.lifecycle.garbage_collector import GarbageCollector
 from simcluster.controllers.lifecycle.namespace import NamespaceController
 from simcluster.controllers.lifecycle.pod_group_protection import PodGroupProtectionController
+from simcluster.controllers.lifecycle.quotas import QuotaController
 from simcluster.controllers.lifecycle.role_aggregation import RoleAggregationController
 from simcluster.controllers.lifecycle.service_accounts import ServiceAccountController
 from simcluster.controllers.nodes.node_lifecycle import DEFAULT_GRACE_S, NodeLifecycleController
@@ -63,6 +64,7 @@ CONTROLLERS: tuple[type[Reconciler], ...] = (
     PodDeviceClaimController,
     DeviceClaimReleaseController,
     RoleAggregationController,
+    QuotaController,
 )
 
 

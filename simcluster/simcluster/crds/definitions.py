@@ -10,6 +10,7 @@ from simcluster.apiserver.errors import (
     required,
     unsupported_value,
 )
+from simcluster.crds.cel_rules import rule_errors
 from simcluster.crds.version import CustomVersion
 from simcluster.kinds.resources import Resource
 
@@ -66,6 +67,8 @@ def _version_errors(versions: list[Json]) -> Iterator[FieldError]:
         detail = "must have exactly one version marked as storage version"
         yield FieldError("spec.versions", "FieldValueInvalid", f"Invalid value: {detail}")
     seen: set[str] = set()
+    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
+    is_common = all(schema == schemas[0] for schema in schemas)
     for index, version in enumerate(versions):
         field = f"spec.versions[{index}]"
         name = version.get("name") or ""
@@ -74,11 +77,15 @@ def _version_errors(versions: list[Json]) -> Iterator[FieldError]:
         elif name in seen:
             yield duplicate_value(f"{field}.name", name)
         seen.add(name)
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        place = f"{field}.schema.openAPIV3Schema"
+        schema = schemas[index]
         if schema is None:
-            yield required(f"{field}.schema.openAPIV3Schema", "schemas are required")
-        else:
-            yield from _schema_errors(schema, f"{field}.schema.openAPIV3Schema", is_root=True)
+            yield required(place, "schemas are required")
+        elif not is_common:
+            yield from _schema_errors(schema, place, is_root=True)
+    # The internal version, which is validated, has the schema of all versions in one place.
+    if is_common and schemas and schemas[0] is not None:
+        yield from _schema_errors(schemas[0], "spec.validation.openAPIV3Schema", is_root=True)
 
 
 def _schema_errors(schema: Json, field: str, *, is_root: bool = False) -> Iterator[FieldError]:
@@ -90,6 +97,8 @@ def _schema_errors(schema: Json, field: str, *, is_root: bool = False) -> Iterat
         yield required(f"{field}.type", f"must not be empty {what}")
     elif is_root and schema["type"] != "object":
         yield invalid_value(f"{field}.type", schema["type"], "must be object at the root")
+    is_resource = is_root or bool(schema.get("x-kubernetes-embedded-resource"))
+    yield from rule_errors(schema, field, is_resource=is_resource)
     for name, inner in (schema.get("properties") or {}).items():
         if not (is_root and name in {"apiVersion", "kind", "metadata"}):
             yield from _schema_errors(inner, f"{field}.properties[{name}]")

@@ -2,17 +2,35 @@
 
 from typing import Any
 
-from simcluster.apiserver.errors import ApiError
+from simcluster.apiserver.errors import ApiError, FieldError
+from simcluster.crds.cel_rules import broken_rules
+from simcluster.crds.correlation import ABSENT
 from simcluster.crds.schema import check, fill_defaults, prune
 from simcluster.crds.version import CustomVersion
 from simcluster.store.store import Store
 
 Json = dict[str, Any]
 
+_BLOCKING = frozenset(
+    (
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    )
+)
+_NOT_CHECKED = FieldError(
+    "<nil>",
+    "FieldValueInvalid",
+    'Invalid value: "null": some validation rules were not checked because the object was invalid; '
+    "correct the existing errors to complete validation",
+)
 
-def rule_functions(custom: CustomVersion) -> dict[str, Any]:
+
+def rule_functions(custom: CustomVersion, api_version: str, kind: str) -> dict[str, Any]:
     """The functions of a custom kind's rules."""
-    schema = custom.schema
+    schema, type_meta = custom.schema, {"apiVersion": api_version, "kind": kind}
 
     def set_defaults(obj: Json) -> None:
         prune(obj, schema)
@@ -23,9 +41,18 @@ def rule_functions(custom: CustomVersion) -> dict[str, Any]:
             why = "create not allowed while custom resource definition is terminating"
             raise ApiError(405, "MethodNotAllowed", why, {})
 
+    def validate_update(new: Json, old: Any) -> list[FieldError]:
+        found = check(new, schema, old=old)
+        if custom.rules is None:
+            return found
+        if any(error.reason in _BLOCKING for error in found):
+            return [*found, _NOT_CHECKED]
+        before = old if old is ABSENT else {**old, **type_meta}
+        return [*found, *broken_rules(custom.rules, {**new, **type_meta}, before)]
+
     return {
         "set_defaults": set_defaults,
         "admit": admit,
-        "validate": lambda obj: check(obj, schema),
-        "validate_update": lambda new, _old: check(new, schema),
+        "validate": lambda obj: validate_update(obj, ABSENT),
+        "validate_update": validate_update,
     }

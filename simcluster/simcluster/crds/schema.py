@@ -1,13 +1,11 @@
-"""Structural schemas of custom resources: pruning, defaults and validation.
-
-Rules in the Common Expression Language (``x-kubernetes-validations``) are not evaluated.
-"""
+"""Structural schemas of custom resources: pruning, defaults and validation."""
 
 import copy
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from simcluster.apiserver.errors import FieldError, duplicate_value, required
+from simcluster.crds.correlation import ABSENT, old_entry, old_items
 from simcluster.crds.schema_values import broken_limits, wrong_type
 
 Json = dict[str, Any]
@@ -75,23 +73,28 @@ def fill_defaults(value: Any, schema: Json) -> None:
             fill_defaults(value[key], others)
 
 
-def check(value: Any, schema: Json, path: str = "") -> list[FieldError]:
-    """Errors of a value by its schema, in the API server's words."""
+def check(value: Any, schema: Json, path: str = "", old: Any = ABSENT) -> list[FieldError]:
+    """Errors of a value by its schema, in the API server's words.
+
+    A value that is equal to ``old``, the value before a change, has none.
+    """
+    if old is not ABSENT and value == old:
+        return []
     if wrong := wrong_type(value, schema, path):
         return [wrong]
     found = list(broken_limits(value, schema, path))
     if isinstance(value, dict):
-        found += _check_fields(value, schema, path)
+        found += _check_fields(value, schema, path, old)
     if isinstance(value, list):
         items = schema.get("items") or {}
-        for index, item in enumerate(value):
-            found += check(item, items, f"{path}[{index}]")
+        for index, (item, before) in enumerate(old_items(value, old, schema)):
+            found += check(item, items, f"{path}[{index}]", before)
         found += _duplicates(value, schema, path)
     found += _check_combinations(value, schema, path)
     return found
 
 
-def _check_fields(value: Json, schema: Json, path: str) -> Iterator[FieldError]:
+def _check_fields(value: Json, schema: Json, path: str, old: Any) -> Iterator[FieldError]:
     properties = schema.get("properties") or {}
     others = schema.get("additionalProperties")
     for key in schema.get("required") or ():
@@ -104,7 +107,7 @@ def _check_fields(value: Json, schema: Json, path: str) -> Iterator[FieldError]:
         if inner is None and isinstance(others, dict):
             inner = others
         if inner is not None:
-            yield from check(item, inner, _below(path, key))
+            yield from check(item, inner, _below(path, key), old_entry(old, key, schema))
 
 
 def _below(path: str, key: str) -> str:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from simcluster.crds.apply_types import object_type
+from simcluster.crds.schema_rules import SchemaRules, schema_rules
 from simcluster.schema import Struct
 
 Json = dict[str, Any]
@@ -37,3 +38,8 @@ class CustomVersion:
     def apply_type(self) -> Struct:
         """The type of its objects for server-side apply."""
         return object_type(self.schema)
+
+    @cached_property
+    def rules(self) -> SchemaRules | None:
+        """The compiled rules of its schema; ``None`` without any."""
+        return schema_rules(self.schema)

@@ -10,7 +10,7 @@ from simcluster.crds import definitions
 from simcluster.crds.rules import rule_functions
 from simcluster.kinds.admission import devices, pod_groups, volumes
 from simcluster.kinds.admission import kinds as admission
-from simcluster.kinds.admission.limit_ranges import review_claim_growth, review_claim_limits
+from simcluster.kinds.admission.limit_ranges import review_claim_limits
 from simcluster.kinds.admission.pods import admit_pod, keep_pod_status, readmit_pod, review_pod
 from simcluster.kinds.defaults.kinds import DEFAULTS
 from simcluster.kinds.resources import Resource
@@ -106,7 +106,7 @@ _ADMISSION: dict[str, dict[str, Any]] = {
     "persistentvolumeclaims": {
         "admit": volumes.admit_claim,
         "review": review_claim_limits,
-        "review_update": review_claim_growth,
+        "review_update": volumes.review_claim_change,
     },
     "persistentvolumes": {"admit": volumes.admit_volume},
     "jobs.batch": {"admit": admission.admit_job},
@@ -120,7 +120,10 @@ _ADMISSION: dict[str, dict[str, Any]] = {
         "admit": pod_groups.admit_pod_group,
         "keep_on_status_update": pod_groups.keep_metadata,
     },
-    "priorityclasses.scheduling.k8s.io": {"admit": admission.admit_priority_class},
+    "priorityclasses.scheduling.k8s.io": {
+        "admit": admission.admit_priority_class,
+        "review_update": lambda store, new, _old: admission.admit_priority_class(store, new),
+    },
 }
 
 
@@ -141,5 +144,5 @@ _NO_RULES = KindRules()
 def rules_of(resource: Resource) -> KindRules:
     """The rules of a resource's kind."""
     if resource.custom is not None:
-        return KindRules(**rule_functions(resource.custom))
+        return KindRules(**rule_functions(resource.custom, resource.api_version, resource.kind))
     return RULES.get(resource.stored_in, _NO_RULES)

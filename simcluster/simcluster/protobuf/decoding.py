@@ -35,7 +35,7 @@ def decode_protobuf(body: bytes) -> Json:
             raise bad_request(f"kind {kind} is not understood in protobuf here; send JSON")
         return {**envelope["typeMeta"], **_decode_message(kind, envelope.get("raw", b""))}
     except (IndexError, KeyError, UnicodeDecodeError) as error:
-        raise bad_request(f"malformed protobuf: {error!r}") from error
+        raise bad_request("malformed protobuf") from error
 
 
 def _decode_message(message: str, data: bytes) -> Json:

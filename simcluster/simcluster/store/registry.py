@@ -12,6 +12,8 @@ from simcluster.apiserver import errors
 from simcluster.clock import Clock
 from simcluster.features import alpha_kinds
 from simcluster.kinds.admission.limit_ranges import fill_by_limit_ranges, review_pod_limits
+from simcluster.kinds.admission.quotas import apply_charges, charges_of_change, charges_of_new
+from simcluster.kinds.admission.service_accounts import admit_service_account
 from simcluster.kinds.catalog import Catalog
 from simcluster.kinds.defaults.pods import set_pod_defaults
 from simcluster.kinds.gated_fields import drop_gated_fields
@@ -90,6 +92,7 @@ class Registry:
         taint_new_nodes: give nodes that are created the not-ready taint, as the API server's
             admission does.
         gates: the feature gates, which decide about alpha kinds and fields.
+        admits_service_accounts: give each new pod a ServiceAccount, with its token.
 
     Attributes:
         catalog: the served resources.
@@ -102,12 +105,14 @@ class Registry:
         *,
         taint_new_nodes: bool = True,
         gates: FeatureGates = DEFAULT_FEATURE_GATES,
+        admits_service_accounts: bool = False,
     ) -> None:
         self.store = store
         self.clock = clock
         self.catalog = Catalog(alpha_kinds(gates))
         self.gates = gates
         self._taint_new_nodes = taint_new_nodes
+        self._admits_service_accounts = admits_service_accounts
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored:
         """The current revision of an object.
@@ -135,6 +140,7 @@ class Registry:
         if resource.namespaced:
             self._check_namespace(resource, namespace, name)
         managed_fields = self._complete(resource, obj, options)
+        charges = charges_of_new(self.store, resource, obj)
         if self.store.get(resource.stored_in, namespace, name) is not None:
             raise errors.already_exists(resource, name)
         if resource.has_status and resource.stored_in not in {"pods", "nodes", "namespaces"}:
@@ -143,6 +149,7 @@ class Registry:
             self._set_defaults(resource, obj)
         if options.dry_run:
             return Stored(obj, 0, managed_fields=managed_fields)
+        apply_charges(self.store, charges)
         return self.store.put(resource.stored_in, obj, managed_fields)
 
     def _complete(
@@ -160,12 +167,18 @@ class Registry:
                 raise errors.invalid_object(resource, name, [error])
         self._set_defaults(resource, obj)
         managed_fields = options.managed_fields(obj, None, None)
-        if resource.stored_in != "nodes" or self._taint_new_nodes:
-            rules.admit(self.store, obj)
-            drop_gated_fields(self.gates, resource, obj)
+        self._admit(resource, obj)
         _refuse(resource, name, validate_metadata(resource, obj["metadata"]) + rules.validate(obj))
         rules.review(self.store, obj)
         return managed_fields
+
+    def _admit(self, resource: Resource, obj: Json) -> None:
+        if resource.stored_in == "nodes" and not self._taint_new_nodes:
+            return
+        if resource.stored_in == "pods" and self._admits_service_accounts:
+            admit_service_account(self.store, obj)
+        rules_of(resource).admit(self.store, obj)
+        drop_gated_fields(self.gates, resource, obj)
 
     def _set_defaults(self, resource: Resource, obj: Json, before: Json | None = None) -> None:
         """Set the defaults of an object, without the fields of feature gates that are off."""
@@ -299,7 +312,7 @@ class Registry:
             new = editable(current)
             keep_fields(new, obj, ("status",))
             rules.set_defaults(new)
-            found += rules.validate(new)
+            found += rules.validate_update(new, old)
             return self._commit(resource, current, new, managed_fields, found, options)
         carry_over(obj, old)
         managed_fields = take_managed_fields(obj, managed_fields, is_part=True)
@@ -322,6 +335,7 @@ class Registry:
     ) -> Stored:
         """Store a changed object unless it has errors; it goes if its last finalizer went."""
         _refuse(resource, current.name, found)
+        charges = charges_of_change(self.store, resource, obj, current.obj)
         _count_generation(resource, obj, current.obj)
         managed_fields = options.managed_fields(obj, current.obj, managed_fields)
         if options.dry_run:
@@ -334,6 +348,7 @@ class Registry:
         if is_finalized and is_waiting and not (obj.get("spec") or {}).get("finalizers"):
             self.store.remove(resource.stored_in, current)
             return Stored(obj, current.revision, managed_fields=managed_fields)
+        apply_charges(self.store, charges)
         return self.store.put(resource.stored_in, obj, managed_fields)
 
     def change_status(

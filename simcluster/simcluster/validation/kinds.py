@@ -270,6 +270,7 @@ KINDS = {
                 rules.need("name"),
                 rules.Distinct("name", counts_empty=False),
                 rules.need("nodeID"),
+                rules.inside("allocatable", *rules.not_negative("count")),
             ),
         )
     ),

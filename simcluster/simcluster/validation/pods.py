@@ -14,6 +14,7 @@ from simcluster.validation.volumes import pod_volumes
 from simcluster.values import Json
 
 INT32_MAX = 2**31 - 1
+_SYSTEMS = ("linux", "windows")
 
 
 def _resource_claims(spec: Json, path: str) -> Errors:
@@ -60,6 +61,17 @@ def _scheduling_gates(spec: Json, path: str) -> Errors:
         seen.add(name)
 
 
+def _operating_system(spec: Json, path: str) -> Errors:
+    system = spec.get("os")
+    if system is None:
+        return
+    name = system.get("name") or ""
+    if not name:
+        yield errors.required(f"{path}.os.name", "cannot be empty")
+    elif name not in _SYSTEMS:
+        yield errors.unsupported_value(f"{path}.os", name, _SYSTEMS)
+
+
 POD_SPEC: tuple[Rule, ...] = (
     pod_volumes,
     _resource_claims,
@@ -90,6 +102,7 @@ POD_SPEC: tuple[Rule, ...] = (
     rules.inside("schedulingGroup", rules.need_form("podGroupName", names.dns_subdomain)),
     amounts("overhead", "{path}[{name}]"),
     rules.inside("resources", requirements),
+    _operating_system,
 )
 
 

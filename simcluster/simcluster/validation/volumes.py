@@ -6,6 +6,7 @@ from simcluster.validation.differences import claim_difference
 from simcluster.validation.rules import Errors
 from simcluster.validation.selectors import LABEL_SELECTOR, NODE_SELECTOR
 from simcluster.values import Json
+from stowage.api.values.quantity import quantity_nano_value
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _NOT_SOURCES = frozenset(
@@ -142,6 +143,20 @@ def _claim_kept(new: Json, old: Json) -> Errors:
         yield errors.forbidden_field("spec", detail)
 
 
+def _not_below_capacity(new: Json, old: Json) -> Errors:
+    """A claim shrinks only to what is more than the capacity that it has."""
+    size, before = _requested(new), _requested(old)
+    capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
+    if size < before and size <= quantity_nano_value(capacity):
+        field = "spec.resources.requests.storage"
+        yield errors.forbidden_field(field, "field can not be less than status.capacity")
+
+
+def _requested(claim: Json) -> int:
+    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
+    return quantity_nano_value(requests.get("storage", "0"))
+
+
 def _source_kept(new: Json, old: Json) -> Errors:
     sources = [
         {key: value for key, value in obj["spec"].items() if key not in _NOT_SOURCES}
@@ -153,7 +168,7 @@ def _source_kept(new: Json, old: Json) -> Errors:
 
 
 VOLUMES = {
-    "persistentvolumeclaims": rules.validation(_CLAIM, after=(_claim_kept,)),
+    "persistentvolumeclaims": rules.validation(_CLAIM, after=(_claim_kept, _not_below_capacity)),
     "persistentvolumes": rules.validation(
         _VOLUME, after=(_source_kept, rules.fixed("spec.volumeMode"))
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import count
 
-from stowage.cel.checking.environment import DEVICE_FIELDS, FUNCTIONS, VARIABLES
+from stowage.cel.checking.environment import FUNCTIONS, Declarations
 from stowage.cel.checking.unification import Substitutions, most_general
 from stowage.cel.signatures.functions import Overload
 from stowage.cel.signatures.types import (
@@ -55,18 +55,18 @@ _LITERALS: Mapping[type, Type] = {
 }
 
 
-def check(tree: Node, text: str, undeclared: frozenset[str] = frozenset()) -> Type:
+def check(tree: Node, text: str, declarations: Declarations) -> Type:
     """Set the types of all nodes; return the type of the expression.
 
     Args:
         tree: The expression.
         text: Its text.
-        undeclared: Fields of ``device`` that it cannot name.
+        declarations: What it may name.
 
     Raises:
         CelCompileError: a name is not declared, or the types do not fit.
     """
-    checker = _Checker(text, undeclared)
+    checker = _Checker(text, declarations)
     checker.check(tree)
     checker.issues.raise_any()
     for node in checker.checked:
@@ -86,9 +86,9 @@ def qualified_name(node: Node) -> str | None:
 
 
 class _Checker:
-    def __init__(self, text: str, undeclared: frozenset[str]) -> None:
+    def __init__(self, text: str, declarations: Declarations) -> None:
         self.issues = Issues(text)
-        self._device_fields = DEVICE_FIELDS.keys() - undeclared
+        self._declarations = declarations
         self._scopes: list[dict[str, Type]] = []
         self._fresh = count()
         self.known = Substitutions()
@@ -120,7 +120,7 @@ class _Checker:
         for scope in reversed(self._scopes):
             if name in scope:
                 return scope[name]
-        return VARIABLES.get(name)
+        return self._declarations.type_of_name(name)
 
     def _ident(self, node: Ident) -> Type:
         found = self._declared(node.name)
@@ -147,10 +147,11 @@ class _Checker:
             case Kind.MAP:
                 found = target.parameters[1]
             case Kind.STRUCT:
-                if name not in self._device_fields or target.name != "kubernetes.DRADevice":
+                fields = self._declarations.structs.get(target.name, {})
+                if name not in fields:
                     found = self._error(node, f"undefined field '{name}'")
                 else:
-                    found = DEVICE_FIELDS[name]
+                    found = fields[name]
             case Kind.PARAMETER:
                 self._unify(DYN, target)
                 found = DYN

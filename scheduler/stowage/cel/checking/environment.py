@@ -11,6 +11,7 @@ is no math and no encoders library.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from stowage.cel.functions import (
     authorization,
@@ -90,7 +91,27 @@ DEVICE_FIELDS: Mapping[str, Type] = {
     "allowMultipleAllocations": BOOL,
 }
 
-VARIABLES: Mapping[str, Type] = {
-    "device": DEVICE,
-    **{name: type_of(found) for name, found in TYPE_NAMES.items()},
-}
+_TYPES_AS_VALUES = {name: type_of(found) for name, found in TYPE_NAMES.items()}
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """What an expression may name besides functions and types.
+
+    Attributes:
+        variables: their types by name.
+        structs: the fields of object types, by the name of the type.
+    """
+
+    variables: Mapping[str, Type]
+    structs: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
+
+    def type_of_name(self, name: str) -> Type | None:
+        """The type of a variable, or of the name of a type as a value; None if it is neither."""
+        return self.variables.get(name) or _TYPES_AS_VALUES.get(name)
+
+
+def device_declarations(undeclared: frozenset[str] = frozenset()) -> Declarations:
+    """What a selector may name: ``device``, without those of its fields in `undeclared`."""
+    fields = {name: found for name, found in DEVICE_FIELDS.items() if name not in undeclared}
+    return Declarations({"device": DEVICE}, {DEVICE.name: fields})

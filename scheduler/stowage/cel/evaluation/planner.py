@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from stowage.cel.evaluation.calls import (
     run_not_strictly_false,
     run_or,
 )
-from stowage.cel.evaluation.frame import Frame, Run
+from stowage.cel.evaluation.frame import COST_LIMIT, Frame, Run, cost_limit_exceeded
 from stowage.cel.evaluation.loops import Loop, run_append, run_binding, run_loop, run_quantifier
 from stowage.cel.evaluation.paths import (
     Key,
@@ -83,19 +83,35 @@ class Program:
     slots: int
 
 
-def plan_program(root: Node) -> Program:
-    """Plan a typed tree.
+def plan_program(root: Node, variables: Sequence[str] = ("device",)) -> Program:
+    """Plan a typed tree; the values of `variables` are in the first slots of a frame.
 
     Raises:
         CelCompileError: a constant cannot be converted, or a constant pattern is not valid, or
             they are too large.
     """
-    planner = _Planner()
+    planner = _Planner(variables)
     try:
         run = planner.plan(root).run
     except CelRuntimeError as error:
         raise CelCompileError(f"program instantiation failed: {error}") from None
     return Program(run, planner.slots)
+
+
+def run_program(program: Program, values: Sequence[Any]) -> tuple[Any, int]:
+    """Evaluate a program with the values of its variables; returns the result and its cost.
+
+    Raises:
+        CelRuntimeError: the evaluation failed, or cost more than the limit.
+    """
+    frame = Frame([*values, *[None] * (program.slots - len(values))])
+    try:
+        result = program.run(frame)
+    except RecursionError:
+        raise cost_limit_exceeded() from None
+    if frame.cost > COST_LIMIT:
+        raise cost_limit_exceeded()
+    return result, frame.cost
 
 
 def _constant(value: Any) -> Plan:
@@ -107,10 +123,12 @@ def _of_path(path: Path) -> Plan:
 
 
 class _Planner:
-    def __init__(self) -> None:
-        self.slots = 1
+    def __init__(self, variables: Sequence[str]) -> None:
+        self.slots = len(variables)
         self._patterns = ConstantPatterns()
-        self._scopes: list[dict[str, tuple[int, bool]]] = [{"device": (0, False)}]
+        self._scopes: list[dict[str, tuple[int, bool]]] = [
+            {name: (slot, False) for slot, name in enumerate(variables)}
+        ]
         self._planned: dict[int, Plan] = {}
         self._plans: dict[type, Callable[..., Plan]] = {
             Literal: lambda node: _constant(node.value),

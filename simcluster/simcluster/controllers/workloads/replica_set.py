@@ -158,6 +158,9 @@ class ReplicaSetController(Reconciler):
         before = stored.status.get("conditions") or []
         if failure is None:
             return [found for found in before if found["type"] != _FAILURE]
+        if any(found["type"] == _FAILURE for found in before):
+            # The message names another pod each time; writing it would bring the key back at once.
+            return before
         condition = {
             "type": _FAILURE,
             "status": "True",

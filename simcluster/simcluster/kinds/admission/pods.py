@@ -61,7 +61,7 @@ def _admit_priority(store: Store, pod: Json) -> None:
         spec["priorityClassName"] = found["metadata"]["name"]
         value, policy = found["value"], found.get("preemptionPolicy", policy)
     check_priority(PODS, name, spec, value)
-    if found and spec.get("preemptionPolicy", policy) != policy:
+    if spec.get("preemptionPolicy", policy) != policy:
         why = (
             f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be "
             f"provided in pod spec; priority admission controller computed {policy} from the "

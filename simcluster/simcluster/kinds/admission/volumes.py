@@ -1,8 +1,11 @@
-"""Admission of claims and volumes: the default class, and the finalizers that protect them."""
+"""Admission of claims and volumes: default class, growth, and the finalizers that protect them."""
 
-from simcluster.kinds.resources import STORAGE_CLASSES
+from simcluster.apiserver.errors import forbidden
+from simcluster.kinds.admission.limit_ranges import review_claim_growth
+from simcluster.kinds.resources import PERSISTENT_VOLUME_CLAIMS, STORAGE_CLASSES
 from simcluster.store.store import Store
 from simcluster.values import Json
+from stowage.api.values.quantity import quantity_nano_value
 
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"
@@ -14,11 +17,34 @@ def admit_claim(store: Store, claim: Json) -> None:
     _protect(claim, CLAIM_FINALIZER)
     if "storageClassName" in claim["spec"]:
         return
-    for stored in store.collection(STORAGE_CLASSES.stored_in):
-        annotations = stored.annotations
-        if annotations.get(_IS_DEFAULT_CLASS) == "true":
-            claim["spec"]["storageClassName"] = stored.name
-            return
+    classes = store.collection(STORAGE_CLASSES.stored_in).items()
+    defaults = [stored for stored in classes if stored.annotations.get(_IS_DEFAULT_CLASS) == "true"]
+    if defaults:  # of several the newest, and of equally old ones the first by name
+        newest = max(defaults, key=lambda stored: str(stored.metadata["creationTimestamp"]))
+        claim["spec"]["storageClassName"] = newest.name
+
+
+def review_claim_change(store: Store, claim: Json, old: Json) -> None:
+    """Let a claim grow if its class allows it (PersistentVolumeClaimResize), within the limits.
+
+    Raises:
+        ApiError: 403.
+    """
+    review_claim_growth(store, claim, old)
+    if _requested(claim) <= _requested(old):
+        return
+    stored = store.get(STORAGE_CLASSES.stored_in, "", claim["spec"].get("storageClassName") or "")
+    if stored is None or not stored.obj.get("allowVolumeExpansion"):
+        why = (
+            "only dynamically provisioned pvc can be resized and the storageclass that provisions "
+            "the pvc must support resize"
+        )
+        raise forbidden(PERSISTENT_VOLUME_CLAIMS, claim["metadata"]["name"], why)
+
+
+def _requested(claim: Json) -> int:
+    requests = (claim["spec"].get("resources") or {}).get("requests") or {}
+    return quantity_nano_value(requests.get("storage", "0"))
 
 
 def admit_volume(_store: Store, volume: Json) -> None:

@@ -7,9 +7,9 @@
   names, and refuses to change fields of other managers.
 - ``last_applied``: takes over the fields of client-side ``kubectl apply``.
 
-Follows structured-merge-diff and apimachinery's ``managedfields``. Events, and the objects of
-controllers and of the kubelet simulation, have no managedFields before their first apply; from then
-on their earlier fields belong to ``before-first-apply``, as in kube-apiserver.
+Follows structured-merge-diff and apimachinery's ``managedfields``. The objects of controllers and
+of the kubelet simulation have no managedFields before their first apply; from then on their earlier
+fields belong to ``before-first-apply``, as in kube-apiserver.
 """
 
 from simcluster.patch.apply.recording import Recorder, Writer, record_create, record_update

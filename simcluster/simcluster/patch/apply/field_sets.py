@@ -36,7 +36,8 @@ _ALWAYS_THERE = frozenset(
 )
 """Fields that a new object of a built-in kind always has, so that no manager owns them."""
 _OBJECTS = (Struct, MapType)
-_NOTHING: tuple[Any, ...] = (None, "", {})
+NOTHING: tuple[Any, ...] = (None, "", {})
+"""Values of fields that a new object is written without."""
 SYSTEM_FIELDS = frozenset(
     (
         "name",
@@ -176,7 +177,7 @@ def _is_always_there(element: str, parent: Type | None, is_in_list: bool) -> boo
 
 def new_fields(obj: Json, type_: Struct) -> FieldSet:
     """The fields that a new object has and an empty one has not."""
-    filled = {key: value for key, value in obj.items() if value not in _NOTHING}
+    filled = {key: value for key, value in obj.items() if value not in NOTHING}
     return all_fields(filled, type_)
 
 

@@ -9,11 +9,13 @@ import msgspec
 from cachetools import LRUCache
 
 from simcluster.patch.apply.field_sets import (
+    NOTHING,
     SYSTEM_FIELDS,
     FieldSet,
     Path,
     compare,
     from_fields_v1,
+    is_granular,
     new_fields,
     to_fields_v1,
     without_system_fields,
@@ -131,21 +133,27 @@ _created: LRUCache[Hashable, Shares] = LRUCache(maxsize=256)
 
 def record_create(obj: Json, struct: Struct, writer: Writer) -> ManagedFields | None:
     """All fields of a new object are its creator's."""
-    key = (struct.name, writer._replace(now=""), _content(obj))
+    key = (struct.name, writer._replace(now=""), _content(obj, struct))
     shares = _created.get(key)
     if shares is None:
         shares = _created[key] = _shares_of_new(obj, struct, writer)
     return managed_fields_since(shares, (writer.now,) * len(shares))
 
 
-def _content(obj: Json) -> bytes:
+def _content(obj: Json, struct: Struct) -> bytes:
     """The content of an object that determines its fields."""
+    types = struct.fields
     metadata = [
         (key, list(value) if isinstance(value, dict) else value)
         for key, value in obj["metadata"].items()
         if key not in SYSTEM_FIELDS
     ]
-    rest = {key: value for key, value in obj.items() if key not in {"metadata", "status"}}
+    rest = {
+        # Of a value that is owned as a whole, only counts that it is there.
+        key: value if is_granular(types.get(key, struct.others), value) else value in NOTHING
+        for key, value in obj.items()
+        if key not in {"metadata", "status"}
+    }
     return encode((metadata, rest, "status" in obj and list(obj["status"])))
 
 

@@ -77,6 +77,50 @@ async def test_defaults_are_set_in_a_pod(api: ApiClient) -> None:
     }
 
 
+async def test_a_pod_without_a_priority_class_has_no_preemption_policy_of_its_own(
+    api: ApiClient,
+) -> None:
+    reply = await api.post(sent.PODS, pod(preemptionPolicy="Never"))
+    assert reply.status == 403
+    assert reply.body["message"] == (
+        'pods "a" is forbidden: the string value of PreemptionPolicy (Never) must not be provided '
+        "in pod spec; priority admission controller computed PreemptLowerPriority from the given "
+        "PriorityClass name"
+    )
+
+
+async def test_a_change_makes_no_second_global_default(api: ApiClient) -> None:
+    for name, is_default in (("first", True), ("second", False)):
+        body = {"metadata": {"name": name}, "value": 1, "globalDefault": is_default}
+        await api.create(sent.CLASSES, body)
+    try:
+        reply = await api.patch(f"{sent.CLASSES}/second", {"globalDefault": True})
+        assert reply.status == 403
+        assert reply.body["message"] == (
+            'priorityclasses.scheduling.k8s.io "second" is forbidden: PriorityClass first is '
+            "already marked as default. Only one default can exist"
+        )
+        again = await api.patch(f"{sent.CLASSES}/first", {"description": "the default"})
+        assert again.status == 200
+    finally:
+        for name in ("first", "second"):
+            await api.delete(f"{sent.CLASSES}/{name}")
+
+
+@pytest.mark.parametrize(
+    ("system", "field", "message"),
+    [
+        ("x", "spec.os", 'Unsupported value: "x": supported values: "linux", "windows"'),
+        ("", "spec.os.name", "Required value: cannot be empty"),
+    ],
+)
+async def test_a_pod_is_for_a_known_operating_system(
+    api: ApiClient, system: str, field: str, message: str
+) -> None:
+    [cause] = sent.causes(await api.post(sent.PODS, pod(os={"name": system})))
+    assert cause[1:] == (field, message)
+
+
 async def test_defaults_are_set_in_a_deployment(api: ApiClient) -> None:
     spec = (await api.create(sent.DEPLOYMENTS, deployment()))["spec"]
     assert without(spec, "template", "selector") == {

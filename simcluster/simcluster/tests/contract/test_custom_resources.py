@@ -391,12 +391,21 @@ async def test_an_inconsistent_definition_is_refused(
 async def test_a_definition_needs_schemas_with_types(http: ApiClient) -> None:
     typeless = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {}}}}
     body = definition("Broken", "example.org", version("v1", storage=True, schema=typeless))
-    field = "spec.versions[0].schema.openAPIV3Schema.properties[spec].type"
+    field = "spec.validation.openAPIV3Schema.properties[spec].type"
     message = "Required value: must not be empty for specified object fields"
     assert causes(await http.post(DEFINITIONS, body))[field] == (
         "FieldValueRequired",
         message,
     )
+
+
+async def test_an_error_of_a_schema_that_not_all_versions_have_names_the_version(
+    http: ApiClient,
+) -> None:
+    typeless = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {}}}}
+    versions = version("v1", storage=True), version("v2", schema=typeless)
+    field = "spec.versions[1].schema.openAPIV3Schema.properties[spec].type"
+    assert field in causes(await http.post(DEFINITIONS, definition("Broken", "a.org", *versions)))
 
 
 async def test_cluster_scoped_resources_have_no_namespace(http: ApiClient) -> None:

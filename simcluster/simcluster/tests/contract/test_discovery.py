@@ -186,6 +186,12 @@ async def test_health_is_reported_check_by_check(http: ApiClient, endpoint: str)
     assert lines[-1] == f"{endpoint} check passed"
 
 
+async def test_metrics_are_in_the_text_format_of_prometheus(http: ApiClient) -> None:
+    reply = await http.get("/metrics", "*/*")
+    assert reply.headers["Content-Type"].startswith("text/plain; version=0.0.4; charset=utf-8")
+    assert "apiserver_request_total{" in reply.text
+
+
 async def test_every_default_api_group_is_served(http: ApiClient) -> None:
     groups = {found["name"] for found in (await http.get("/apis")).body["groups"]}
     assert groups >= {

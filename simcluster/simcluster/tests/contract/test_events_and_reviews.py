@@ -71,6 +71,43 @@ async def test_the_series_of_an_event_can_be_updated(api: ApiClient) -> None:
     await api.delete(path)
 
 
+async def test_the_creator_of_an_event_owns_its_fields_by_the_names_of_its_version(
+    api: ApiClient,
+) -> None:
+    created = await api.create(sent.EVENTS_V1, {**EVENT, "metadata": {"name": "e"}})
+    [entry] = created["metadata"]["managedFields"]
+    assert (entry["operation"], entry["apiVersion"]) == ("Update", "events.k8s.io/v1")
+    assert entry["fieldsV1"].keys() == {f"f:{key}" for key in EVENT.keys() - {"metadata"}}
+    path = f"{sent.EVENTS_V1}/e"
+    patched = await api.patch(f"{path}?fieldManager=other", {"note": "another note"})
+    fields = [found["fieldsV1"] for found in patched.body["metadata"]["managedFields"]]
+    assert {"f:note": {}} in fields
+    assert sum("f:note" in owned for owned in fields) == 1
+    await api.delete(path)
+
+
+async def test_the_owned_fields_of_an_event_do_not_depend_on_their_values(api: ApiClient) -> None:
+    event: Json = {
+        "metadata": {"name": "e"},
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "a"},
+        "message": "a",
+        "count": 1,
+        "source": {"component": "c"},
+    }
+    owned = []
+    for changed in ({}, {"message": "b"}, {"message": ""}, {"source": {"host": "h"}}):
+        created = await api.create(sent.EVENTS, {**event, **changed})
+        await api.delete(f"{sent.EVENTS}/e")
+        owned.append(created["metadata"]["managedFields"][0]["fieldsV1"])
+    fields: Json = {"f:count": {}, "f:involvedObject": {}, "f:source": {"f:component": {}}}
+    assert owned == [
+        fields | {"f:message": {}},
+        fields | {"f:message": {}},
+        fields,
+        fields | {"f:message": {}, "f:source": {"f:host": {}}},
+    ]
+
+
 async def test_dry_runs_of_binding_and_eviction_change_nothing(api: ApiClient) -> None:
     created = await api.create(sent.PODS, pod())
     bound = await api.post(f"{sent.PODS}/a/binding?dryRun=All", binding("a", "n"))

@@ -5,12 +5,15 @@ import gzip
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 import yaml
 
+from simcluster import ClusterOptions
+from simcluster.tests.contract.conftest import running
 from simcluster.tests.support.api_client import (
     CONFIG_MAPS,
     PODS,
@@ -218,6 +221,21 @@ async def test_a_wrong_token_is_unauthorized(shared_server: ApiServerUnderTest) 
     async with ApiClient(shared_server.url, "wrong", shared_server.tls) as client:
         reply = await client.get(PODS)
     is_status(reply, 401, "Unauthorized", "Unauthorized")
+    assert reply.headers["Audit-Id"]
+    # The request gets no priority before its user is known.
+    assert not [name for name in reply.headers if name.startswith("X-Kubernetes-Pf-")]
+
+
+async def test_a_wrong_token_is_unauthorized_where_no_token_is_needed(tmp_path: Path) -> None:
+    with running(ClusterOptions(with_kubelet=False, with_controllers=False), tmp_path) as server:
+        async with ApiClient(server.url, "wrong") as client:
+            is_status(await client.get(PODS), 401, "Unauthorized", "Unauthorized")
+        async with ApiClient(server.url, "") as client:
+            assert (await client.get(PODS)).status == 200
+            await client.create(ACCOUNTS, {"metadata": {"name": "robot"}})
+            issued = (await client.post(f"{ACCOUNTS}/robot/token", {})).body["status"]["token"]
+        async with ApiClient(server.url, issued) as client:
+            assert (await client.get(PODS)).status == 200
 
 
 async def test_a_request_without_a_token_is_anonymous(anonymous: ApiClient) -> None:

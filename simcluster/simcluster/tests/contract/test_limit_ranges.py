@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simcluster.tests.contract.requests import CLAIMS, PODS, causes
+from simcluster.tests.contract.requests import CLAIMS, PODS, STORAGE_CLASSES, causes
 from simcluster.tests.support.api_client import MERGE, STRATEGIC, ApiClient, Reply, pod
 
 Json = dict[str, Any]
@@ -193,7 +193,9 @@ async def test_a_claim_beyond_the_limits_is_refused(api: ApiClient, storage: str
 
 async def test_a_bound_claim_does_not_grow_beyond_the_limits(api: ApiClient) -> None:
     await limit(api, "PersistentVolumeClaim", max={"storage": "2Gi"})
-    spec = {"accessModes": ["ReadWriteOnce"], "volumeName": "v"}
+    growing = {"provisioner": "example.com/p", "allowVolumeExpansion": True}
+    await api.create(STORAGE_CLASSES, {"metadata": {"name": "growing"}, **growing})
+    spec = {"accessModes": ["ReadWriteOnce"], "volumeName": "v", "storageClassName": "growing"}
     size = {"resources": {"requests": {"storage": "1Gi"}}}
     await api.create(CLAIMS, {"metadata": {"name": "a"}, "spec": {**spec, **size}})
     await api.patch(f"{CLAIMS}/a/status", {"status": {"phase": "Bound"}}, MERGE)

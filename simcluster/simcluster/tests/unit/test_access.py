@@ -66,9 +66,11 @@ def test_with_rbac_a_request_without_a_token_is_anonymous() -> None:
         guarded(rbac=False).authenticate("")
 
 
-def test_without_tokens_every_client_is_administrator() -> None:
+def test_without_an_administrators_token_only_a_client_without_a_token_is_administrator() -> None:
     access = Access(AccessOptions(), Store(), Clock())
-    assert access.authenticate("") == access.authenticate("Bearer any") == ADMINISTRATOR
+    assert access.authenticate("") == access.authenticate("Bearer ") == ADMINISTRATOR
+    with pytest.raises(ApiError, match="Unauthorized"):
+        access.authenticate("Bearer any")
 
 
 def test_rbac_needs_an_administrator_token() -> None:

@@ -319,3 +319,17 @@ def test_a_stateful_set_with_volumes_runs_once_its_pods_are_bound() -> None:
     assert cluster.get(STATEFUL_SETS, "db")["status"]["readyReplicas"] == 2
     assert cluster.names(PERSISTENT_VOLUME_CLAIMS) == ["data-db-0", "data-db-1"]
     assert len(cluster.all(VOLUME_ATTACHMENTS)) == 2
+
+
+@pytest.mark.parametrize(("older", "newer", "want"), [("a", "b", "b"), ("b", "a", "a")])
+def test_of_several_default_classes_the_newest_counts(older: str, newer: str, want: str) -> None:
+    cluster = ManualCluster(binds=False)
+    for name in (older, newer):
+        default = storage_class(name)
+        default["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
+        cluster.create(STORAGE_CLASSES, default)
+        cluster.time.now += 60.0
+    classless = claim()
+    del classless["spec"]["storageClassName"]
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, classless)
+    assert cluster.get(PERSISTENT_VOLUME_CLAIMS, "data")["spec"]["storageClassName"] == want
