@@ -61,7 +61,12 @@ PLANTED = {
     ),
     "counters have no limit": PlantedFault(FreeCounters, "take", returns(True), _MANY, " size"),
     "capacity has no limit": PlantedFault(
-        allocator, "consumed_capacity", _ignores_what_is_consumed, _MANY, " bandwidth"
+        allocator,
+        "consumed_capacity",
+        _ignores_what_is_consumed,
+        _MANY,
+        " bandwidth",
+        first_seed=1,
     ),
     "a claim counts as written without a write": PlantedFault(
         ClaimWriter, "_write_once", _gives_up_without_writing, _MANY, "before its claim"

@@ -291,6 +291,7 @@ PLANTED = {
         _evicts_without_review,
         Emphasis({"extender_error": 0.4}, frozenset(["create_burst"]), ("guard",)),
         "although http://guard spares it",
+        first_seed=1,
     ),
     "the extender that binds is bypassed": PlantedFault(
         Extenders,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf, nan
 from typing import Any, TypeAlias
@@ -41,6 +41,8 @@ class Scrape:
 
     at: float
     samples: Mapping[str, Vector]
+    #: Selector -> its series; a scrape is in the ranges of many evaluations.
+    selected: dict[str, Vector] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, at: float, text: str, **target: str) -> Scrape:
@@ -100,11 +102,15 @@ def _evaluate(node: Any, scrapes: Sequence[Scrape]) -> Vector:
 
 
 def _selected(selector: Any, scrape: Scrape) -> Vector:
-    return {
-        series: value
-        for series, value in scrape.samples.get(selector.name, {}).items()
-        if all(_matches(matcher, dict(series)) for matcher in selector.matchers.matchers)
-    }
+    text = str(selector)
+    if text not in scrape.selected:
+        matchers = selector.matchers.matchers
+        scrape.selected[text] = {
+            series: value
+            for series, value in scrape.samples.get(selector.name, {}).items()
+            if all(_matches(matcher, dict(series)) for matcher in matchers)
+        }
+    return scrape.selected[text]
 
 
 def _matches(matcher: Any, labels: Mapping[str, str]) -> bool:
@@ -190,11 +196,11 @@ def _labels(selector: Any) -> Series:
 
 def _grown(matrix: Any, scrapes: Sequence[Scrape], *, per_second: bool) -> Vector:
     """The increase of each series in the range; none for a series with a single sample."""
-    begin = scrapes[-1].at - matrix.range.total_seconds()
+    begin, selector = scrapes[-1].at - matrix.range.total_seconds(), matrix.vector_selector
     points: dict[Series, list[tuple[float, float]]] = {}
     for scrape in scrapes:
         if scrape.at > begin:
-            for series, value in _selected(matrix.vector_selector, scrape).items():
+            for series, value in _selected(selector, scrape).items():
                 points.setdefault(series, []).append((scrape.at, value))
     grown = {}
     for series, found in points.items():
