@@ -48,9 +48,11 @@ class Meter:
         self._parts.clear()
         started = self._began = self._clock()
         self._kind = kind
-        yield
-        self.enter("")
-        self._note(self._began - started)
+        try:
+            yield
+        finally:
+            self.enter("")
+            self._note(self._began - started)
 
     def enter(self, kind: str) -> str:
         """End the current part of the step and begin another; returns the kind of the former."""

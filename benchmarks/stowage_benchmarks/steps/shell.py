@@ -11,7 +11,8 @@ import msgspec
 from msgspec.structs import replace
 
 from stowage.api.config.loading import DEFAULT_SCHEDULER_NAME
-from stowage.api.decoding.decode import decode_list
+from stowage.api.decoding.decode import ObjectList, ObjectT
+from stowage.api.decoding.pages import decode_list_steps
 from stowage.api.events import (
     AssignedPodSeen,
     BindSucceeded,
@@ -77,15 +78,16 @@ class MeasuredShell:
     def list_pods(self, pods: Iterable[Json]) -> None:
         """Read the pages of a list of pending pods, and handle them."""
         for body in _pages(pods):
+            page = self._decoded(Pod, body)
             with self.meter.step("page of pending pods"):
-                self._pods.handle_page(body, is_first=False)
+                self._pods.handle_page(page, body, is_first=False)
             self.turn()
 
     def list_objects(self, kind: ReflectedKind[Any], objects: Iterable[Json]) -> None:
         """Read the pages of a list of another kind, and handle them."""
         for body in _pages(objects):
+            page = self._decoded(kind.type, body)
             with self.meter.step(f"page of {kind.path.rpartition('/')[2]}"):
-                page = decode_list(kind.type, body)
                 self._inbox.put_all(map(kind.seen, page.items))
             self.turn()
 
@@ -120,6 +122,17 @@ class MeasuredShell:
             with self.meter.step("loop"):
                 is_unfinished = self._loop.turn()
             is_unfinished = is_unfinished or len(self._inbox) > 0
+
+    def _decoded(self, kind: type[ObjectT], body: bytes) -> ObjectList[ObjectT]:
+        """The page, which the watches decode in steps."""
+        steps = decode_list_steps(kind, body)
+        while True:
+            with self.meter.step("decode"):
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    page: ObjectList[ObjectT] = end.value
+                    return page
 
     def _noted(self, events: Iterable[Event]) -> Iterator[Event]:
         """The events; notes the pending pods, whose bindings are confirmed later."""
