@@ -21,10 +21,11 @@ from stowage.api.events import (
     PendingPodSeen,
 )
 from stowage.api.instructions import BindPod, Instruction
+from stowage.api.interruptible import Interruptible
+from stowage.api.objects.meta import ListMeta
 from stowage.api.objects.pod import Pod
 from stowage.api.reflected_kinds import ReflectedKind
 from stowage.engine import Engine
-from stowage.engine.interruptible import Interruptible
 from stowage.operator.dispatcher import Dispatcher
 from stowage.operator.garbage_collection import freeze_tracked_objects
 from stowage.operator.inbox import Inbox
@@ -34,6 +35,9 @@ from stowage.operator.watch.reflector import PAGE_SIZE
 from stowage_benchmarks.core.run import bench_engine
 from stowage_benchmarks.steps.meter import Meter
 from stowage_benchmarks.workloads import Json
+
+_METADATA = {"resourceVersion": "1", "continue": "more"}
+"""Of each page: the list goes on."""
 
 
 class MeasuredShell:
@@ -75,12 +79,21 @@ class MeasuredShell:
         self.engine.handle(self._noted(events), self.now())
         freeze_tracked_objects()
 
-    def list_pods(self, pods: Iterable[Json]) -> None:
-        """Read the pages of a list of pending pods, and handle them."""
+    def list_pods(self, pods: Iterable[Json], *, is_whole: bool = False) -> None:
+        """Read pages of a list of pending pods, and handle them.
+
+        Args:
+            pods: The pods.
+            is_whole: Whether these are all pages, so that pods seen before are gone.
+        """
         for body in _pages(pods):
             page = self._decoded(Pod, body)
             with self.meter.step("page of pending pods"):
                 self._pods.handle_page(page, body, is_first=False)
+            self.turn()
+        if is_whole:
+            with self.meter.step("end of the list"):
+                self._pods.handle_page(ObjectList(ListMeta("1")), b"", is_first=False)
             self.turn()
 
     def list_objects(self, kind: ReflectedKind[Any], objects: Iterable[Json]) -> None:
@@ -167,31 +180,38 @@ class _MeasuredEngine:
         self._engine = engine
         self._meter = meter
         self._note = note
+        self._kind = ""
         self.next_deadline = engine.next_deadline
         self.has_ready_pods = engine.has_ready_pods
 
     @property
-    def is_scheduling(self) -> bool:
-        return self._engine.is_scheduling
+    def is_in_steps(self) -> bool:
+        return self._engine.is_in_steps
 
-    def handle(self, arrived: Iterable[Event], now: float) -> list[Instruction]:
-        before = self._meter.enter("timeouts")
-        instructions = self._engine.handle(self._named(arrived), now)
-        self._meter.enter(before)
-        return instructions
+    def handling_steps(
+        self, arrived: Iterable[Event], now: float
+    ) -> Interruptible[list[Instruction]]:
+        self._kind = "timeouts"
+        return self._measured(self._engine.handling_steps(self._named(arrived), now))
 
     def _named(self, arrived: Iterable[Event]) -> Iterator[Event]:
         for event in self._note(arrived):
-            self._meter.enter(type(event).__name__)
+            self._kind = type(event).__name__
+            self._meter.enter(self._kind)
             yield event
-        self._meter.enter("answer")
+        self._kind = "answer"
+        self._meter.enter(self._kind)
 
     def scheduling_steps(
         self, now: float, budget: int, is_over: Callable[[], bool]
     ) -> Interruptible[list[Instruction]]:
-        work = self._engine.scheduling_steps(now, budget, is_over)
+        self._kind = "schedule"
+        return self._measured(self._engine.scheduling_steps(now, budget, is_over))
+
+    def _measured(self, work: Interruptible[list[Instruction]]) -> Interruptible[list[Instruction]]:
+        """The steps, each measured as a part of the kind that is set."""
         while True:
-            before = self._meter.enter("schedule")
+            before = self._meter.enter(self._kind)
             try:
                 next(work)
             except StopIteration as end:
@@ -214,7 +234,7 @@ class _Agreement:
 def _pages(objects: Iterable[Json]) -> Iterator[bytes]:
     """The bodies of the pages of a list."""
     for page in batched(objects, PAGE_SIZE):
-        yield msgspec.json.encode({"metadata": {"resourceVersion": "1"}, "items": page})
+        yield msgspec.json.encode({"metadata": _METADATA, "items": page})
 
 
 def batched(items: Iterable[Json], size: int) -> Iterator[list[Json]]:

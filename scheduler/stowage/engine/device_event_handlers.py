@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.events import DeviceObjectGone, DeviceObjectSeen
+from stowage.api.interruptible import Interruptible
 from stowage.api.objects.device import DeviceClass, DeviceObject, ResourceClaim, ResourceSlice
 from stowage.api.objects.meta import controller_of
 from stowage.api.values.claim_writes import EXTENDED_RESOURCE_CLAIM
@@ -25,7 +26,9 @@ RESOURCES: Mapping[type[DeviceObject], EventResource] = {
 }
 
 
-def device_object_seen(state: EngineState, event: DeviceObjectSeen, now: float) -> None:
+def device_object_seen(
+    state: EngineState, event: DeviceObjectSeen, now: float
+) -> Interruptible[None]:
     """A claim, device class or slice was added or updated: go on with bindings, move pods."""
     found, metadata = event.object, event.object.metadata
     if not metadata.name:
@@ -48,13 +51,15 @@ def device_object_seen(state: EngineState, event: DeviceObjectSeen, now: float) 
     if isinstance(found, ResourceClaim) and before is not None:
         # What the scheduler has written may be newer than what the watch shows.
         after = claims.get(metadata.namespaced_name)
-        state.queue.move_on_event(CLAIM_UPDATE, before, after, now)
+        yield from state.queue.move_steps(CLAIM_UPDATE, before, after, now)
         return
     action = ActionType.ADD if change.old is None else ActionType.UPDATE
-    state.queue.move_on_event(ClusterEvent(resource, action), change.old, found, now)
+    yield from state.queue.move_steps(ClusterEvent(resource, action), change.old, found, now)
 
 
-def device_object_gone(state: EngineState, event: DeviceObjectGone, now: float) -> None:
+def device_object_gone(
+    state: EngineState, event: DeviceObjectGone, now: float
+) -> Interruptible[None]:
     """A claim, device class or slice was deleted."""
     kind = device_kind(event.kind)
     key = f"{event.namespace}/{event.name}" if event.namespace else event.name
@@ -70,8 +75,8 @@ def device_object_gone(state: EngineState, event: DeviceObjectGone, now: float) 
         # A list after a gap shows the end of a claim without the deallocation before it, and
         # perhaps without the allocation that the scheduler has written.
         free = replace(claim, status=replace(claim.status, allocation=None))
-        state.queue.move_on_event(CLAIM_UPDATE, claim, free, now)
-    state.queue.move_on_event(gone, old, None, now)
+        yield from state.queue.move_steps(CLAIM_UPDATE, claim, free, now)
+    yield from state.queue.move_steps(gone, old, None, now)
     if isinstance(old, ResourceClaim) and EXTENDED_RESOURCE_CLAIM in old.metadata.annotations:
         _retry_owner(state, old, gone, now)
 

@@ -26,8 +26,8 @@ to the shell (pre-bind, write volumes, bind) is answered by an event.
 
 from __future__ import annotations
 
+from stowage.api.interruptible import Interruptible
 from stowage.engine.binding.state_machine import binding_cycle
-from stowage.engine.interruptible import Interruptible
 from stowage.engine.pod_groups.group_cycle import is_scheduled_as_group, schedule_pod_group
 from stowage.engine.scheduling_cycle import scheduling_cycle, skip_pod_schedule
 from stowage.engine.state.attempt import Attempt

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.events import StorageGone, StorageSeen
+from stowage.api.interruptible import Interruptible
 from stowage.api.objects.volume import (
     CSIDriver,
     CSINode,
@@ -31,7 +32,7 @@ RESOURCES: Mapping[type[StorageObject], EventResource] = {
 _KINDS = {kind.__name__: kind for kind in RESOURCES}
 
 
-def storage_seen(state: EngineState, event: StorageSeen, now: float) -> None:
+def storage_seen(state: EngineState, event: StorageSeen, now: float) -> Interruptible[None]:
     """A storage object was added or updated: continue bindings that wait for it, move pods."""
     metadata = event.object.metadata
     if missing := _missing_name(event.object):
@@ -44,7 +45,7 @@ def storage_seen(state: EngineState, event: StorageSeen, now: float) -> None:
     resource = RESOURCES[type(event.object)]
     object_changed(state, resource, metadata.namespaced_name, now)
     action = ActionType.ADD if change.old is None else ActionType.UPDATE
-    state.queue.move_on_event(ClusterEvent(resource, action), change.old, change.new, now)
+    yield from state.queue.move_steps(ClusterEvent(resource, action), change.old, change.new, now)
 
 
 def _missing_name(found: StorageObject) -> str:
@@ -56,7 +57,7 @@ def _missing_name(found: StorageObject) -> str:
     return ""
 
 
-def storage_gone(state: EngineState, event: StorageGone, now: float) -> None:
+def storage_gone(state: EngineState, event: StorageGone, now: float) -> Interruptible[None]:
     """A storage object was deleted."""
     kind = _KINDS[event.kind]
     key = f"{event.namespace}/{event.name}" if event.namespace else event.name
@@ -65,4 +66,4 @@ def storage_gone(state: EngineState, event: StorageGone, now: float) -> None:
         return
     resource = RESOURCES[kind]
     object_changed(state, resource, key, now)
-    state.queue.move_on_event(ClusterEvent(resource, ActionType.DELETE), old, None, now)
+    yield from state.queue.move_steps(ClusterEvent(resource, ActionType.DELETE), old, None, now)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from stowage.api.cluster_events import ClusterEvent
+from stowage.api.interruptible import Interruptible
 from stowage.queue.active_queue import ActiveQueue
 from stowage.queue.backoff_queue import BackoffQueue
 from stowage.queue.event_registrations import EventRegistrations, Requeue
@@ -17,6 +18,9 @@ from stowage.queue.rejections import RejectionCounts
 from stowage.queue.rules import QueueRules
 from stowage.queue.unschedulable_pods import UnschedulableGroup, UnschedulablePods
 from stowage.state.pods.pod_info import PodInfo
+
+PODS_PER_STEP = 1_000
+"""Pods that move in one step; a move takes up to ten microseconds."""
 
 
 class SubQueues:
@@ -153,11 +157,25 @@ class SubQueues:
 
     def requeue_group(
         self, group: UnschedulableGroup, strategy: Requeue, label: str, now: float
-    ) -> int:
+    ) -> Interruptible[int]:
         """`requeue` all pods of a group, by a strategy other than SKIP; how many moved."""
-        pods = self._pre_enqueue.not_held(group)
-        if not pods:
-            return 0
+        pods, moved = self._pre_enqueue.not_held(group), 0
+        for first in range(0, len(pods), PODS_PER_STEP):
+            part = pods[first : first + PODS_PER_STEP]
+            moved += self._requeue_alike(group, part, strategy, label, now)
+            if len(part) == PODS_PER_STEP:
+                yield
+        return moved
+
+    def _requeue_alike(
+        self,
+        group: UnschedulableGroup,
+        pods: list[QueuedPod],
+        strategy: Requeue,
+        label: str,
+        now: float,
+    ) -> int:
+        """`requeue` some pods of a group, by a strategy other than SKIP; how many moved."""
         if len(pods) == 1 or not self._pre_enqueue.admits(pods[0]):
             states = [self.requeue(each, strategy, label, now) for each in pods]
             return sum(state is not QueueState.UNSCHEDULABLE for state in states)

@@ -233,7 +233,8 @@ def decode_item(kind: type[ObjectT], data: bytes) -> ObjectT:
         InvalidObject: The bytes are not JSON, or a field has the wrong type.
     """
     try:
-        return _item_decoder(kind).decode(data)  # type: ignore[arg-type]  # classes are hashable
+        item: ObjectT = _item_decoder(kind).decode(data)  # type: ignore[arg-type]  # classes are hashable
+        return item
     except UNREADABLE:
         return _convert_leniently(kind, _lenient_json(kind.__name__, data))
 
