@@ -9,12 +9,17 @@ import pytest
 from stowage.api.events import Event, NodeSeen, PendingPodSeen, PodGroupSeen
 from stowage.api.instructions import Instruction
 from stowage.api.interruptible import Interruptible, finish
-from stowage.api.objects.pod import Pod
+from stowage.api.objects.pod import Pod, TopologySpreadConstraint
 from stowage.engine import Engine
 from stowage.queue.sub_queues import PODS_PER_STEP
 from tests.stories.gang_driver import make_group, make_member
-from tests.support.builders import make_node, make_pod
-from tests.support.engines import default_engine
+from tests.support.builders import label_selector, make_node, make_pod
+from tests.support.engines import (
+    DEFAULT_PROFILE,
+    change_to,
+    configurable_engine,
+    default_engine,
+)
 
 NUM_STEPS = 3
 NUM_PODS = NUM_STEPS * PODS_PER_STEP
@@ -80,6 +85,32 @@ def test_the_last_member_of_a_gang_releases_the_others_in_steps() -> None:
     assert engine.pending_counts()["gated"] == NUM_PODS - 1
     assert _taken(engine.handling_steps([PendingPodSeen(last)], 0.0)) >= NUM_STEPS - 1
     assert engine.pending_counts()["active"] == NUM_PODS
+    engine.validate()
+
+
+def test_waiting_pods_take_a_new_configuration_in_steps() -> None:
+    engine = configurable_engine(DEFAULT_PROFILE)
+    engine.handle(map(PendingPodSeen, _pods(1)), 0.0)
+    change = change_to(DEFAULT_PROFILE, podMaxBackoffSeconds=20)
+    assert _taken(engine.handling_steps([change], 0.0)) >= NUM_STEPS - 1
+    assert engine.pending_counts()["active"] == NUM_PODS
+    assert engine.state.configuration == change.hash
+    engine.validate()
+
+
+def test_the_label_columns_of_a_pod_are_built_in_steps() -> None:
+    keys = ["rack", "row", "room"]
+    engine = default_engine()
+    engine.handle([NodeSeen(make_node("a", labels=dict.fromkeys(keys, "x")))], 0.0)
+    for name, num_steps in (("first", len(keys)), ("second", 0)):
+        constraints = tuple(
+            TopologySpreadConstraint(1, key, "DoNotSchedule", label_selector({"app": "a"}))
+            for key in keys
+        )
+        pod = make_pod(name, labels={"own": name}, topology_spread_constraints=constraints)
+        engine.handle([PendingPodSeen(pod)], 0.0)
+        assert _taken(engine.scheduling_steps(0.0, 1)) == num_steps
+    assert engine.in_flight() == 2
     engine.validate()
 
 

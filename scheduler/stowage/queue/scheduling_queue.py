@@ -418,9 +418,14 @@ class SchedulingQueue:
         their backoff, because the new rules may admit them. For pods in flight the change is an
         event.
         """
+        return finish(self.reconfigure_steps(rules, now))
+
+    def reconfigure_steps(self, rules: QueueRules, now: float) -> Interruptible[list[QueuedPod]]:
+        """`reconfigure` in steps, between which the caller does not use the queue."""
         previous = self._waiting
         self._apply(rules)
-        dropped = self._waiting.take_over(previous, rules.keeps, CONFIGURATION_CHANGED.label, now)
+        label = CONFIGURATION_CHANGED.label
+        dropped = yield from self._waiting.take_over(previous, rules.keeps, label, now)
         for queued in dropped:
             self.nominator.remove(queued.uid)
         self._in_flight.record(ObjectEvent(CONFIGURATION_CHANGED))

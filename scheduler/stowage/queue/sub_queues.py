@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from stowage.api.cluster_events import ClusterEvent
 from stowage.api.interruptible import Interruptible
@@ -238,17 +239,20 @@ class SubQueues:
 
     def take_over(
         self, others: SubQueues, keeps: Callable[[PodInfo], bool], label: str, now: float
-    ) -> list[QueuedPod]:
+    ) -> Interruptible[list[QueuedPod]]:
         """Take the pods of sub-queues with other rules; returns the pods that are not kept.
 
         An active or backing off pod stays in its sub-queue, unless PreEnqueue rejects it.
         """
-        kept: list[QueuedPod] = []
         dropped: list[QueuedPod] = []
-        for queued in others.in_order():
-            (kept if keeps(queued.info) else dropped).append(queued)
         self.incoming_counts = others.incoming_counts
-        for queued in kept:
+        waiting = chain(others.active, others.backoff, others.unschedulable)
+        for number, queued in enumerate(waiting, start=1):
+            if number % PODS_PER_STEP == 0:
+                yield
+            if not keeps(queued.info):
+                dropped.append(queued)
+                continue
             self.rejections.add(queued)
             # The new rules may change the length of the backoff.
             queued.backoff_expires_at = None

@@ -280,6 +280,10 @@ class LabelColumns:
             self._fill(column)
         return column
 
+    def is_missing(self, key: str) -> bool:
+        """Whether `column` would build the column of a key, which takes time for each row."""
+        return key not in self._columns and key in self._key_counts
+
     def mask(self, selector: Selector) -> BoolArray:
         """``bool[rows]``: where a selector matches; a free row has no labels."""
         mask: BoolArray = np.full(self._num_rows, not selector.matches_nothing, dtype=np.bool_)
