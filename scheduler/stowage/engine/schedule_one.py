@@ -50,7 +50,8 @@ def schedule_one(state: EngineState, now: float) -> Interruptible[bool]:
     if skip_pod_schedule(state, attempt.info):
         return True
     # The columns of labels that no pod has read before are built in steps of their own.
-    yield from state.cache.snapshot().build_label_columns(attempt.info.pod_class.topology_keys)
+    if keys := attempt.info.pod_class.topology_keys:
+        yield from state.cache.snapshot().build_label_columns(keys)
     # 3. Choose a node, assume the pod there, reserve and permit.
     cycle = scheduling_cycle(state, attempt, now)
     # 4. Bind it; all waiting is left to the state machine of the binding cycle.
