@@ -15,6 +15,7 @@ from stowage_benchmarks.e2e.command import e2e
 from stowage_benchmarks.questions.command import questions
 from stowage_benchmarks.simulation.command import simulate
 from stowage_benchmarks.steady.command import steady
+from stowage_benchmarks.steps.command import steps
 from stowage_benchmarks.workloads import (
     CLAIMS,
     CORE_SIZES,
@@ -45,6 +46,7 @@ app = typer.Typer(
 )
 app.command(cls=PlainCommand)(e2e)
 app.command(cls=PlainCommand)(steady)
+app.command(cls=PlainCommand)(steps)
 app.command(cls=PlainCommand)(chaos)
 app.command(cls=PlainCommand)(questions)
 app.command(cls=PlainCommand)(simulate)

@@ -8,6 +8,8 @@ from contextlib import suppress
 
 import msgspec
 
+from stowage.api.decoding.decode import decode_list
+from stowage.api.objects.pod import Pod
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff
@@ -156,7 +158,8 @@ class PendingPodsWatch:
             self._watch.reconnect()
 
     def _take_list(self, body: bytes) -> str:
-        return self._pods.handle_page(body, is_first=True).resource_version
+        page = decode_list(Pod, body)
+        return self._pods.handle_page(page, body, is_first=True).resource_version
 
 
 class ReaderWithoutThread:

@@ -11,7 +11,7 @@ from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.types import Extender
 from stowage.api.events import ExtendersAnswered, NodeSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult, BindPod, ConsultExtenders, Instruction
-from stowage.engine.interruptible import Interruptible, finish
+from stowage.api.interruptible import Interruptible, finish
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import of_type
@@ -92,9 +92,9 @@ def test_the_engine_refuses_other_calls_before_the_last_step() -> None:
     driver = _gang()
     steps = driver.engine.scheduling_steps(0.0, 1)
     next(steps)
-    with pytest.raises(RuntimeError, match="before the last of its scheduling steps"):
+    with pytest.raises(RuntimeError, match="before the last of its steps"):
         driver.engine.handle([NodeSeen(make_node("c"))], 0.0)
-    with pytest.raises(RuntimeError, match="before the last of its scheduling steps"):
+    with pytest.raises(RuntimeError, match="before the last of its steps"):
         driver.engine.schedule(0.0, 1)
     finish(steps)
     driver.engine.handle([NodeSeen(make_node("c"))], 0.0)

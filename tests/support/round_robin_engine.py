@@ -26,8 +26,8 @@ from stowage.api.instructions import (
     PodBound,
     PodReference,
 )
+from stowage.api.interruptible import Interruptible
 from stowage.engine import Engine
-from stowage.engine.interruptible import Interruptible
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -51,6 +51,12 @@ class RoundRobinEngine(Engine):
         if self.deadline is not None and self.deadline <= now:
             self.deadline = None
         return instructions
+
+    def handling_steps(
+        self, arrived: Iterable[Event], now: float
+    ) -> Interruptible[list[Instruction]]:
+        yield from ()
+        return self.handle(arrived, now)
 
     def _handle(self, event: Event, instructions: list[Instruction]) -> None:
         match event:

@@ -34,7 +34,7 @@ def measure_many_terms(
             num_nodes,
             [_measure(affinity, num_nodes, num_terms) for _ in range(pods_of_a_kind)],
         )
-        for kind, affinity in _KINDS.items()
+        for kind, affinity in KINDS_OF_TERMS.items()
     ]
 
 
@@ -99,7 +99,7 @@ def _term(operator: str, value: str) -> Json:
     return {"topologyKey": HOSTNAME, "labelSelector": {"matchExpressions": [expression]}}
 
 
-_KINDS: dict[str, Callable[[int, int], Json]] = {
+KINDS_OF_TERMS: dict[str, Callable[[int, int], Json]] = {
     "node affinity": _node_affinity,
     "affinity": _affinity,
     "anti-affinity": _anti_affinity,

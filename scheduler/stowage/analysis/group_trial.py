@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from stowage.analysis.explained_decision import Circumstances, explain_decision
 from stowage.analysis.explanation import SchedulingExplanation
+from stowage.api.interruptible import finish
 from stowage.api.status import Status
-from stowage.engine.interruptible import finish
 from stowage.engine.pod_groups import group_preemption
 from stowage.engine.pod_groups.members import several_schedulers
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult

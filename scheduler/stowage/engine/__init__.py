@@ -18,7 +18,6 @@ Start reading at `schedule_one`: it lists the steps of one attempt with the func
         scheduling_failure       back to the queue
         released_nominations     others may take a place that a nominated pod leaves
       state/                     what the engine knows besides cache and queue
-      interruptible              work in short steps
 
 Callers. The shell, one call at a time. Nothing here is safe for two threads. The attempt of a pod
 group may take seconds: `Engine.scheduling_steps` lets the shell do other work in between.

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.events import DeviceObjectGone, DeviceObjectSeen
+from stowage.api.interruptible import Interruptible
 from stowage.api.objects.device import DeviceClass, DeviceObject, ResourceClaim, ResourceSlice
 from stowage.api.objects.meta import controller_of
 from stowage.api.values.claim_writes import EXTENDED_RESOURCE_CLAIM
@@ -27,7 +28,7 @@ RESOURCES: Mapping[type[DeviceObject], EventResource] = {
 
 def device_object_seen(
     state: EngineState, event: DeviceObjectSeen, now: float
-) -> Sequence[ClusterEvent]:
+) -> Interruptible[Sequence[ClusterEvent]]:
     """A claim, device class or slice was added or updated: go on with bindings, move pods."""
     found, metadata = event.object, event.object.metadata
     if not metadata.name:
@@ -50,17 +51,17 @@ def device_object_seen(
     if isinstance(found, ResourceClaim) and before is not None:
         # What the scheduler has written may be newer than what the watch shows.
         after = claims.get(metadata.namespaced_name)
-        state.queue.move_on_event(CLAIM_UPDATE, before, after, now)
+        yield from state.queue.move_steps(CLAIM_UPDATE, before, after, now)
         return state.queue.registered(CLAIM_UPDATE)
     action = ActionType.ADD if change.old is None else ActionType.UPDATE
     seen = ClusterEvent(resource, action)
-    state.queue.move_on_event(seen, change.old, found, now)
+    yield from state.queue.move_steps(seen, change.old, found, now)
     return state.queue.registered(seen)
 
 
 def device_object_gone(
     state: EngineState, event: DeviceObjectGone, now: float
-) -> Sequence[ClusterEvent]:
+) -> Interruptible[Sequence[ClusterEvent]]:
     """A claim, device class or slice was deleted."""
     kind = device_kind(event.kind)
     key = f"{event.namespace}/{event.name}" if event.namespace else event.name
@@ -76,8 +77,8 @@ def device_object_gone(
         # A list after a gap shows the end of a claim without the deallocation before it, and
         # perhaps without the allocation that the scheduler has written.
         free = replace(claim, status=replace(claim.status, allocation=None))
-        state.queue.move_on_event(CLAIM_UPDATE, claim, free, now)
-    state.queue.move_on_event(gone, old, None, now)
+        yield from state.queue.move_steps(CLAIM_UPDATE, claim, free, now)
+    yield from state.queue.move_steps(gone, old, None, now)
     if isinstance(old, ResourceClaim) and EXTENDED_RESOURCE_CLAIM in old.metadata.annotations:
         _retry_owner(state, old, gone, now)
     return state.queue.registered(gone)

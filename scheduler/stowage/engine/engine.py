@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from types import GeneratorType
 from typing import Any, TypeAlias
 
 from stowage.api import events
@@ -12,6 +13,7 @@ from stowage.api.cluster_events import ClusterEvent
 from stowage.api.config.extenders import NO_EXTENDERS, Extenders
 from stowage.api.events import Event
 from stowage.api.instructions import Instruction
+from stowage.api.interruptible import Interruptible, finish
 from stowage.api.status import Status
 from stowage.engine import custom_event_handlers as custom
 from stowage.engine import (
@@ -25,7 +27,6 @@ from stowage.engine.binding.created_claims import claim_deletion_finished
 from stowage.engine.binding.steps import run_pre_bind
 from stowage.engine.dump import dump_state
 from stowage.engine.extenders.consulting import extenders_answered, victims_reviewed
-from stowage.engine.interruptible import Interruptible, finish
 from stowage.engine.invariants import invariant_steps
 from stowage.engine.journal import CallRecorder, HandleCall, ScheduleCall
 from stowage.engine.pod_groups.group_preemption import eviction_finished
@@ -42,8 +43,11 @@ from stowage.queue.queue_events import event_label
 from stowage.queue.scheduling_queue import SchedulingQueue
 from stowage.state.pods.pod_info import PodInfo
 
-#: Handles one kind of event; may return the cluster events it caused, for metrics.
-Handler: TypeAlias = Callable[[EngineState, Any, float], Sequence[ClusterEvent] | None]
+#: The cluster events that an event caused, for metrics.
+Caused: TypeAlias = Sequence[ClusterEvent] | None
+
+#: Handles one kind of event, at once or in steps.
+Handler: TypeAlias = Callable[[EngineState, Any, float], Caused | Interruptible[Caused]]
 
 _HANDLERS: Mapping[type[Any], Handler] = {
     events.PendingPodSeen: event_handlers.pending_pod_seen,
@@ -90,8 +94,9 @@ class Engine:
 
     The caller passes the time (seconds of one monotonic clock), carries out the instructions, and
     reports their outcomes as events. Only `handle` and `schedule` change the state, so it is
-    consistent between two calls. A pod group may take `schedule` seconds; `scheduling_steps` does
-    the same in short steps, between which the state is not consistent.
+    consistent between two calls. An event may take `handle` seconds, and a pod group may take
+    `schedule` seconds; `handling_steps` and `scheduling_steps` do the same in short steps, between
+    which the state is not consistent.
 
     Args:
         frameworks: One per profile, by scheduler name.
@@ -106,10 +111,10 @@ class Engine:
     Attributes:
         state: What the engine knows; tests read it.
         journal: The journal, if there is one.
-        is_scheduling: Whether `scheduling_steps` has begun and has not ended.
+        is_in_steps: Whether `handling_steps` or `scheduling_steps` has begun and has not ended.
     """
 
-    is_scheduling = False
+    is_in_steps = False
 
     def __init__(
         self,
@@ -152,17 +157,32 @@ class Engine:
         An exception in the handling of one event is reported and stops no other event. An iterator
         may end early: each event is taken from it when the one before has been handled.
         """
+        return finish(self.handling_steps(arrived, now))
+
+    def handling_steps(
+        self, arrived: Iterable[Event], now: float
+    ) -> Interruptible[list[Instruction]]:
+        """`handle` in steps: an event may move a hundred thousand waiting pods.
+
+        The caller must not call `handle` or `schedule` before the last step. If it never takes the
+        last step, the engine cannot be used any more.
+
+        Raises:
+            RuntimeError: Steps of an earlier call have not ended.
+        """
         handled: list[Event] = []
-        self._refuse_if_scheduling()
+        self._refuse_if_in_steps()
+        self.is_in_steps = True
         self.state.wall_clock.clear()
-        self._advance_time(now)
+        yield from self._advance_time(now)
         for event in arrived:
             handled.append(event)
-            self._handle_event(event, now)
+            yield from self._handle_event(event, now)
         answer = self._answer()
         if self.journal is not None:
             readings = tuple(self.state.wall_clock.readings)
             self.journal.record(HandleCall(now, tuple(handled), tuple(answer), readings))
+        self.is_in_steps = False
         return answer
 
     def schedule(
@@ -189,12 +209,12 @@ class Engine:
         Raises:
             RuntimeError: An earlier call has not ended.
         """
-        self._refuse_if_scheduling()
-        self.is_scheduling = True
+        self._refuse_if_in_steps()
+        self.is_in_steps = True
         self.state.ties.clear()
         self.state.limits.clear()
         self.state.wall_clock.clear()
-        self._advance_time(now)
+        yield from self._advance_time(now)
         report_gated_pods(self.state)
         for number in range(1, budget + 1):
             if not (yield from schedule_one(self.state, now)):
@@ -208,7 +228,7 @@ class Engine:
             readings = tuple(self.state.wall_clock.readings)
             limits = tuple(self.state.limits.passed)
             self.journal.record(ScheduleCall(now, budget, choices, tuple(answer), readings, limits))
-        self.is_scheduling = False
+        self.is_in_steps = False
         return answer
 
     def repeat_time_limits(self, passed: Sequence[int]) -> None:
@@ -344,11 +364,12 @@ class Engine:
             self.state.outbox.report("scheduling queue", problem)
         return self.state.outbox.take()
 
-    def _handle_event(self, event: Event, now: float) -> None:
+    def _handle_event(self, event: Event, now: float) -> Interruptible[None]:
         timings = self.state.timings
         started = 0.0 if timings is None else timings.timer()
         try:
-            cluster_events = _HANDLERS[type(event)](self.state, event, now)
+            handled = _HANDLERS[type(event)](self.state, event, now)
+            cluster_events = (yield from handled) if isinstance(handled, GeneratorType) else handled
         except MemoryError:
             # The state may be changed in part, and no event is at fault: the process must end.
             raise
@@ -360,12 +381,12 @@ class Engine:
             for each in cluster_events:
                 timings.observer.observe_event(event_label(each), duration_s)
 
-    def _refuse_if_scheduling(self) -> None:
-        if self.is_scheduling:
-            raise RuntimeError("the engine was called before the last of its scheduling steps")
+    def _refuse_if_in_steps(self) -> None:
+        if self.is_in_steps:
+            raise RuntimeError("the engine was called before the last of its steps")
 
-    def _advance_time(self, now: float) -> None:
-        self.state.queue.flush(now)
+    def _advance_time(self, now: float) -> Interruptible[None]:
+        yield from self.state.queue.flush_steps(now)
         binding.expire_binding_timeouts(self.state, now)
 
 

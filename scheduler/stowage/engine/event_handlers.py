@@ -1,7 +1,8 @@
 """Handlers of watch events: update the cache and the queue, and move waiting pods.
 
 ``eventhandlers.go`` of v1.36. Handlers of pods and nodes return the cluster events that
-kube-scheduler makes of the watch event, so that the engine can record how long they took.
+kube-scheduler makes of the watch event, so that the engine can record how long they took. Those
+that may move many pods do so in steps.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from stowage.api.events import (
     WorkloadSeen,
 )
 from stowage.api.instructions import PodReference
+from stowage.api.interruptible import Interruptible, finish
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.pod import Pod
@@ -68,7 +70,9 @@ ASSIGNED_POD_UPDATES = tuple(
 )
 
 
-def pending_pod_seen(state: EngineState, event: PendingPodSeen, now: float) -> ClusterEvents:
+def pending_pod_seen(
+    state: EngineState, event: PendingPodSeen, now: float
+) -> Interruptible[ClusterEvents]:
     """A pending pod was added or updated; it may be new, queued, in flight or being bound."""
     if event.pod.spec.scheduler_name in state.frameworks:
         state.statuses.see(event.pod)
@@ -97,7 +101,7 @@ def pending_pod_seen(state: EngineState, event: PendingPodSeen, now: float) -> C
         state.cache.see_pending_member(info)
         state.queue.add(info, now)
         if info.group:
-            release_complete_gang(state, info, UNSCHEDULED_POD_ADD, now)
+            yield from release_complete_gang(state, info, UNSCHEDULED_POD_ADD, now)
         return (UNSCHEDULED_POD_ADD,)
     else:
         _update_waiting(state, info, now)
@@ -132,7 +136,9 @@ def pending_pod_gone(state: EngineState, event: PendingPodGone, now: float) -> C
     return (UNSCHEDULED_POD_DELETE,)
 
 
-def assigned_pod_seen(state: EngineState, event: AssignedPodSeen, now: float) -> ClusterEvents:
+def assigned_pod_seen(
+    state: EngineState, event: AssignedPodSeen, now: float
+) -> Interruptible[ClusterEvents]:
     """An assigned pod was added or updated: count it on its node, and move pods it may help."""
     info = _pod_info(state, event.pod)
     if info is None:
@@ -158,13 +164,16 @@ def assigned_pod_seen(state: EngineState, event: AssignedPodSeen, now: float) ->
         )
     if change.actions & ActionType.ADD:
         if info.group and change.old is None:
-            release_complete_gang(state, info, ASSIGNED_POD_ADD, now)
-        state.queue.move_on_event(ASSIGNED_POD_ADD, None, info, now)
+            yield from release_complete_gang(state, info, ASSIGNED_POD_ADD, now)
+        yield from state.queue.move_steps(ASSIGNED_POD_ADD, None, info, now)
         return (ASSIGNED_POD_ADD,)
-    return (ASSIGNED_POD_UPDATE, *_move_on_updates(state, change, now))
+    moved = yield from _move_on_updates(state, change, now)
+    return (ASSIGNED_POD_UPDATE, *moved)
 
 
-def assigned_pod_gone(state: EngineState, event: AssignedPodGone, now: float) -> ClusterEvents:
+def assigned_pod_gone(
+    state: EngineState, event: AssignedPodGone, now: float
+) -> Interruptible[ClusterEvents]:
     """An assigned pod was deleted: free its resources, and move the pods that may fit now."""
     state.bindings.unconfirmed.confirm(event.uid)
     state.left_nodes[event.uid] = None
@@ -174,14 +183,14 @@ def assigned_pod_gone(state: EngineState, event: AssignedPodGone, now: float) ->
     info = state.cache.remove_pod(event.uid)
     if info is not None:
         state.preemptions.victim_leaves(event.uid)
-        state.queue.move_on_event(ASSIGNED_POD_DELETE, info, None, now)
+        yield from state.queue.move_steps(ASSIGNED_POD_DELETE, info, None, now)
         retry_after_victim(state, event.uid, now)
         if info.group:
             clear_nominations_if_held(state, info.group_key, now)
     return (ASSIGNED_POD_DELETE,)
 
 
-def node_seen(state: EngineState, event: NodeSeen, now: float) -> ClusterEvents:
+def node_seen(state: EngineState, event: NodeSeen, now: float) -> Interruptible[ClusterEvents]:
     """A node was added or updated: move pods by the kinds of change."""
     try:
         change = state.cache.update_node(event.node)
@@ -191,39 +200,39 @@ def node_seen(state: EngineState, event: NodeSeen, now: float) -> ClusterEvents:
     if change.actions:
         object_changed(state, EventResource.NODE, event.node.metadata.name, now)
     if change.actions & ActionType.ADD:
-        state.queue.move_on_event(NODE_ADD, None, event.node, now)
+        yield from state.queue.move_steps(NODE_ADD, None, event.node, now)
         return (NODE_ADD,)
     updates = [each for each in NODE_UPDATES if each.action.overlaps(change.actions)]
     for update in updates:
-        state.queue.move_on_event(update, change.old, event.node, now)
+        yield from state.queue.move_steps(update, change.old, event.node, now)
     return updates
 
 
-def node_gone(state: EngineState, event: NodeGone, now: float) -> ClusterEvents:
+def node_gone(state: EngineState, event: NodeGone, now: float) -> Interruptible[ClusterEvents]:
     """A node was deleted; its pods stay in the cache until they are deleted."""
     node = state.cache.remove_node(event.name)
     if node is not None:
         object_changed(state, EventResource.NODE, event.name, now)
-        state.queue.move_on_event(NODE_DELETE, node, None, now)
+        yield from state.queue.move_steps(NODE_DELETE, node, None, now)
     return (NODE_DELETE,)
 
 
-def namespace_seen(state: EngineState, event: NamespaceSeen, now: float) -> None:
+def namespace_seen(state: EngineState, event: NamespaceSeen, now: float) -> Interruptible[None]:
     """A namespace was added or updated; namespaceSelectors match its labels.
 
     kube-scheduler moves no pods on this event.
     """
     before = _known_namespace(state, event.namespace.metadata.name)
     if state.cache.update_namespace(event.namespace):
-        state.queue.move_on_event(NAMESPACE_UPDATE, before, event.namespace, now)
+        yield from state.queue.move_steps(NAMESPACE_UPDATE, before, event.namespace, now)
 
 
-def namespace_gone(state: EngineState, event: NamespaceGone, now: float) -> None:
+def namespace_gone(state: EngineState, event: NamespaceGone, now: float) -> Interruptible[None]:
     """A namespace was deleted: it has no labels any more."""
     before = _known_namespace(state, event.name)
     if state.cache.remove_namespace(event.name):
         nothing = Namespace(ObjectMeta(name=event.name))
-        state.queue.move_on_event(NAMESPACE_UPDATE, before, nothing, now)
+        yield from state.queue.move_steps(NAMESPACE_UPDATE, before, nothing, now)
 
 
 def _known_namespace(state: EngineState, name: str) -> Namespace:
@@ -242,19 +251,23 @@ def workload_gone(state: EngineState, event: WorkloadGone, _now: float) -> None:
     state.cache.remove_workload(event.kind, event.namespace, event.name)
 
 
-def disruption_budget_seen(state: EngineState, event: DisruptionBudgetSeen, now: float) -> None:
+def disruption_budget_seen(
+    state: EngineState, event: DisruptionBudgetSeen, now: float
+) -> Interruptible[None]:
     """A pod disruption budget was added or updated.
 
     kube-scheduler moves no pods on this event, nor when a budget is deleted.
     """
     state.cache.update_budget(event.budget)
-    state.queue.move_on_event(BUDGET_UPDATE, None, event.budget, now)
+    yield from state.queue.move_steps(BUDGET_UPDATE, None, event.budget, now)
 
 
-def disruption_budget_gone(state: EngineState, event: DisruptionBudgetGone, now: float) -> None:
+def disruption_budget_gone(
+    state: EngineState, event: DisruptionBudgetGone, now: float
+) -> Interruptible[None]:
     """A pod disruption budget was deleted."""
     if state.cache.remove_budget(event.namespace, event.name):
-        state.queue.move_on_event(BUDGET_DELETE, None, None, now)
+        yield from state.queue.move_steps(BUDGET_DELETE, None, None, now)
 
 
 def object_invalid(state: EngineState, event: ObjectInvalid, _now: float) -> None:
@@ -277,14 +290,16 @@ def _update_assumed(state: EngineState, info: PodInfo, now: float) -> None:
     """
     known = state.cache.get_pod(info.uid)
     if known is not None and known.pod_class is not info.pod_class:
-        _move_on_updates(state, state.cache.update_pod(info), now)
+        finish(_move_on_updates(state, state.cache.update_pod(info), now))
 
 
-def _move_on_updates(state: EngineState, change: PodChange, now: float) -> ClusterEvents:
+def _move_on_updates(
+    state: EngineState, change: PodChange, now: float
+) -> Interruptible[ClusterEvents]:
     """Move the pods that the update of a pod on a node may help."""
     updates = [each for each in ASSIGNED_POD_UPDATES if each.action.overlaps(change.actions)]
     for update in updates:
-        state.queue.move_on_event(update, change.old, change.new, now)
+        yield from state.queue.move_steps(update, change.old, change.new, now)
     return updates
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.events import PodGroupGone, PodGroupSeen, PodGroupsServed
+from stowage.api.interruptible import Interruptible
 from stowage.api.objects.pod_groups import CORE_GROUPS
 from stowage.engine.pod_groups.held_nominations import clear_nominations_if_held
 from stowage.engine.pod_groups.quorum import release_members
@@ -17,7 +18,9 @@ GROUP_UPDATE = ClusterEvent(EventResource.POD_GROUP, ActionType.UPDATE_OTHER)
 GROUP_DELETE = ClusterEvent(EventResource.POD_GROUP, ActionType.DELETE)
 
 
-def pod_group_seen(state: EngineState, event: PodGroupSeen, now: float) -> Sequence[ClusterEvent]:
+def pod_group_seen(
+    state: EngineState, event: PodGroupSeen, now: float
+) -> Interruptible[Sequence[ClusterEvent]]:
     """A pod group was added or updated; its members may be waiting for it.
 
     kube-scheduler moves no pods on an update. The spec of a group of the coscheduling plugin may
@@ -32,19 +35,21 @@ def pod_group_seen(state: EngineState, event: PodGroupSeen, now: float) -> Seque
     if old is not None and old.group.spec == event.group.spec:
         return ()
     moved = GROUP_ADD if old is None else GROUP_UPDATE
-    state.queue.move_on_event(moved, None if old is None else old.group, event.group, now)
-    release_members(state, event.group.key, moved, now)
+    yield from state.queue.move_steps(moved, None if old is None else old.group, event.group, now)
+    yield from release_members(state, event.group.key, moved, now)
     clear_nominations_if_held(state, event.group.key, now)
     return (moved,)
 
 
-def pod_group_gone(state: EngineState, event: PodGroupGone, now: float) -> Sequence[ClusterEvent]:
+def pod_group_gone(
+    state: EngineState, event: PodGroupGone, now: float
+) -> Interruptible[Sequence[ClusterEvent]]:
     """A pod group was deleted; its pods stay members of the name."""
     old = state.cache.remove_pod_group(f"{event.namespace}/{event.name}", event.source)
     if old is None:
         return ()
     state.group_statuses.forget(old.group.metadata.uid)
-    state.queue.move_on_event(GROUP_DELETE, old.group, None, now)
+    yield from state.queue.move_steps(GROUP_DELETE, old.group, None, now)
     clear_nominations_if_held(state, old.group.key, now)
     return (GROUP_DELETE,)
 

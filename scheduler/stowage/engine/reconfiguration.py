@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from stowage.api.config.loading import InvalidConfiguration
 from stowage.api.events import ConfigurationChanged
 from stowage.api.instructions import ConfigurationApplied, ConfigurationFailed
+from stowage.api.interruptible import Interruptible
 from stowage.engine.extenders.consulting import drop_consultation
 from stowage.engine.preemption.gate import gate_preemptors
 from stowage.engine.queue_rules import queue_rules
@@ -20,27 +21,29 @@ from stowage.engine.state.engine_state import EngineState
 from stowage.framework import Framework
 
 
-def configuration_changed(state: EngineState, event: ConfigurationChanged, now: float) -> None:
+def configuration_changed(
+    state: EngineState, event: ConfigurationChanged, now: float
+) -> Interruptible[None]:
     """Activate a configuration; `ConfigurationApplied` or `ConfigurationFailed` reports the end.
 
     Raises:
         InvalidConfiguration: The configuration is invalid; the state has not changed.
     """
     try:
-        _activate(state, event, now)
+        yield from _activate(state, event, now)
     except Exception as fault:
         text = str(fault) if isinstance(fault, InvalidConfiguration) else repr(fault)
         state.outbox.emit(ConfigurationFailed(event.hash, text))
         raise
 
 
-def _activate(state: EngineState, event: ConfigurationChanged, now: float) -> None:
+def _activate(state: EngineState, event: ConfigurationChanged, now: float) -> Interruptible[None]:
     settings = state.configure(event.configuration)
     frameworks = {framework.scheduler_name: framework for framework in settings.frameworks}
     for framework in settings.frameworks:
         gate_preemptors(state, framework)
         framework.read_snapshots(state.cache.snapshot)
-    waiting = state.queue.reconfigure(
+    waiting = yield from state.queue.reconfigure_steps(
         queue_rules(settings.frameworks, settings.queue_settings), now
     )
     dropped = Counter(queued.scheduler_name for queued in waiting)

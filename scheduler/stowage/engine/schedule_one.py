@@ -26,8 +26,8 @@ to the shell (pre-bind, write volumes, bind) is answered by an event.
 
 from __future__ import annotations
 
+from stowage.api.interruptible import Interruptible
 from stowage.engine.binding.state_machine import binding_cycle
-from stowage.engine.interruptible import Interruptible
 from stowage.engine.pod_groups.group_cycle import is_scheduled_as_group, schedule_pod_group
 from stowage.engine.scheduling_cycle import scheduling_cycle, skip_pod_schedule
 from stowage.engine.state.attempt import Attempt
@@ -49,6 +49,9 @@ def schedule_one(state: EngineState, now: float) -> Interruptible[bool]:
     # 2. Skip it if it needs no node.
     if skip_pod_schedule(state, attempt.info):
         return True
+    # The columns of labels that no pod has read before are built in steps of their own.
+    if keys := attempt.info.pod_class.topology_keys:
+        yield from state.cache.snapshot().build_label_columns(keys)
     # 3. Choose a node, assume the pod there, reserve and permit.
     cycle = scheduling_cycle(state, attempt, now)
     # 4. Bind it; all waiting is left to the state machine of the binding cycle.

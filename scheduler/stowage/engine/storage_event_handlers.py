@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.events import StorageGone, StorageSeen
+from stowage.api.interruptible import Interruptible
 from stowage.api.objects.volume import (
     CSIDriver,
     CSINode,
@@ -31,7 +32,9 @@ RESOURCES: Mapping[type[StorageObject], EventResource] = {
 _KINDS = {kind.__name__: kind for kind in RESOURCES}
 
 
-def storage_seen(state: EngineState, event: StorageSeen, now: float) -> Sequence[ClusterEvent]:
+def storage_seen(
+    state: EngineState, event: StorageSeen, now: float
+) -> Interruptible[Sequence[ClusterEvent]]:
     """A storage object was added or updated: continue bindings that wait for it, move pods."""
     metadata = event.object.metadata
     if missing := _missing_name(event.object):
@@ -45,7 +48,7 @@ def storage_seen(state: EngineState, event: StorageSeen, now: float) -> Sequence
     object_changed(state, resource, metadata.namespaced_name, now)
     action = ActionType.ADD if change.old is None else ActionType.UPDATE
     seen = ClusterEvent(resource, action)
-    state.queue.move_on_event(seen, change.old, change.new, now)
+    yield from state.queue.move_steps(seen, change.old, change.new, now)
     return state.queue.registered(seen)
 
 
@@ -58,7 +61,9 @@ def _missing_name(found: StorageObject) -> str:
     return ""
 
 
-def storage_gone(state: EngineState, event: StorageGone, now: float) -> Sequence[ClusterEvent]:
+def storage_gone(
+    state: EngineState, event: StorageGone, now: float
+) -> Interruptible[Sequence[ClusterEvent]]:
     """A storage object was deleted."""
     kind = _KINDS[event.kind]
     key = f"{event.namespace}/{event.name}" if event.namespace else event.name
@@ -68,5 +73,5 @@ def storage_gone(state: EngineState, event: StorageGone, now: float) -> Sequence
     resource = RESOURCES[kind]
     object_changed(state, resource, key, now)
     gone = ClusterEvent(resource, ActionType.DELETE)
-    state.queue.move_on_event(gone, old, None, now)
+    yield from state.queue.move_steps(gone, old, None, now)
     return state.queue.registered(gone)

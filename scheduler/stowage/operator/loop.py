@@ -36,7 +36,8 @@ class LoopOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         slice_s: Time for scheduling before the loop yields to I/O. Handling events that takes
-            longer is a turn of its own, and the attempt of a pod group goes on in the next turn.
+            longer is a turn of its own. The attempt of a pod group, and an event that moves many
+            pods, go on in the next turn.
         events_slice_s: Time for handling events before the loop yields to I/O.
         pods_per_call: Maximum number of pods per call of the engine.
         max_unfinished_bindings: Scheduling pauses while this many bindings are unfinished, so that
@@ -114,10 +115,10 @@ class SchedulingLoop:
     async def _finish(self) -> None:
         """Carry out what has been decided, and handle the confirmations that waited.
 
-        So their pods' Events are written before the process ends. The attempt of a pod group that
-        has not ended is dropped: nothing of it has left the engine.
+        So their pods' Events are written before the process ends. Steps of the engine that have not
+        ended are dropped: nothing of them has left the engine.
         """
-        if self._engine.is_scheduling:
+        if self._engine.is_in_steps:
             return
         for _ in self._unfinished or ():
             await asyncio.sleep(0)
@@ -161,7 +162,8 @@ class SchedulingLoop:
         now = self._monotonic()
         if len(self._inbox) > 0 or self._is_due(now):
             events = self._inbox.take(MAX_EVENTS_AT_ONCE, is_over)
-            yield from self._dispatch(self._engine.handle(events, now))
+            instructions = yield from self._engine.handling_steps(events, now)
+            yield from self._dispatch(instructions)
 
     def _attempt_pods(self, is_over: Callable[[], bool]) -> Iterator[None]:
         """Call the engine once to schedule; it sees no event until its last step."""

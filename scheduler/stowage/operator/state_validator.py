@@ -99,7 +99,7 @@ class StateValidator:
 
         While the engine tries the members of a pod group its state is not consistent.
         """
-        if self._engine.is_scheduling:
+        if self._engine.is_in_steps:
             return True
         ends_at = self._clock.monotonic() + SLICE_S
         return any(self._clock.monotonic() >= ends_at for _ in steps)

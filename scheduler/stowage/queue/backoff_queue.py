@@ -99,12 +99,14 @@ class BackoffQueue:
         """Remove and return the rejected pod whose backoff ends first."""
         return self._rejected.pop()
 
-    def pop_completed(self, now: float) -> list[QueuedPod]:
-        """Remove and return all pods whose backoff is over, in order."""
+    def pop_completed(self, now: float, limit: int) -> list[QueuedPod]:
+        """Remove and return the first pods whose backoff is over, in order, up to a limit."""
         completed: list[QueuedPod] = []
         for heap in (self._rejected, self._failed):
             first = heap.peek()
-            while first is not None and first[0][0] + self._window_s <= now:
+            while (
+                first is not None and first[0][0] + self._window_s <= now and len(completed) < limit
+            ):
                 completed.append(first[1])
                 heap.pop()
                 first = heap.peek()

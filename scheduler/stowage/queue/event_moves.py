@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from stowage.api.interruptible import Interruptible
 from stowage.queue.event_registrations import (
     NO_HINT_FUNCTIONS,
     EventRegistrations,
@@ -14,7 +15,7 @@ from stowage.queue.event_registrations import (
 from stowage.queue.in_flight_pods import InFlightPod, InFlightPods
 from stowage.queue.queue_events import event_label, pod_update_events
 from stowage.queue.queued_pod import QueuedPod, QueueState
-from stowage.queue.sub_queues import SubQueues
+from stowage.queue.sub_queues import PODS_PER_STEP, SubQueues
 from stowage.queue.unschedulable_pods import UnschedulableGroup
 from stowage.state.pods.pod_info import PodInfo
 
@@ -34,7 +35,7 @@ class EventMoves:
         object_event: ObjectEvent,
         now: float,
         pre_check: Callable[[PodInfo], bool] | None = None,
-    ) -> int:
+    ) -> Interruptible[int]:
         """Move the unschedulable pods that the event may help; returns how many."""
         event, unschedulable = object_event.event, self._waiting.unschedulable
         if not len(unschedulable):
@@ -44,15 +45,33 @@ class EventMoves:
         else:
             groups = unschedulable.groups_rejected_by(self._registrations.registered_for(event))
             if pre_check is None:
-                return self._move_groups(groups, object_event, now)
+                return (yield from self._move_groups(groups, object_event, now))
         pods = [queued for group in groups for queued in group.pods.values()]
         if pre_check is not None:
             pods = [queued for queued in pods if pre_check(queued.info)]
-        return self.move_pods(pods, object_event, now)
+        return (yield from self.move_pods(pods, object_event, now))
 
-    def move_pods(self, pods: Sequence[QueuedPod], object_event: ObjectEvent, now: float) -> int:
-        """Move those of these unschedulable pods that the event may help; returns how many."""
-        return sum(self._move_pod(queued, object_event, now) for queued in pods)
+    def move_pods(
+        self,
+        pods: Sequence[QueuedPod],
+        object_event: ObjectEvent,
+        now: float,
+        hints: HintFunctions | None = None,
+    ) -> Interruptible[int]:
+        """Move those of these unschedulable pods that the event may help; returns how many.
+
+        Args:
+            pods: The pods.
+            object_event: The event.
+            now: The time.
+            hints: Those for all these pods, if known.
+        """
+        moved = 0
+        for number, queued in enumerate(pods, start=1):
+            moved += self._move_pod(queued, object_event, now, hints)
+            if number % PODS_PER_STEP == 0:
+                yield
+        return moved
 
     def move_updated(self, queued: QueuedPod, old: PodInfo, now: float) -> None:
         """Move an unschedulable pod if its own update may help it."""
@@ -82,7 +101,7 @@ class EventMoves:
 
     def _move_groups(
         self, groups: Sequence[UnschedulableGroup], object_event: ObjectEvent, now: float
-    ) -> int:
+    ) -> Interruptible[int]:
         """Move the pods of groups that an event other than a wildcard may help; how many moved.
 
         The hints run for one pod of a group, unless one of them reads more than the class, and for
@@ -95,7 +114,9 @@ class EventMoves:
         rejector_plugins, hints, moved = None, NO_HINT_FUNCTIONS, 0
         gated = self._waiting.gated_groups(event)
         answers: dict[int, Requeue] = {}
-        for group in groups:
+        for number, group in enumerate(groups, start=1):
+            if number % PODS_PER_STEP == 0:
+                yield
             if group.is_gated and not gated.may_move(group):
                 continue
             if group.rejector_plugins is not rejector_plugins:
@@ -103,8 +124,8 @@ class EventMoves:
                 hints = registrations.hint_functions(rejector_plugins, event)
                 answers = {}
             if not hints.per_class or about in group.pods:
-                for queued in list(group.pods.values()):
-                    moved += self._move_pod(queued, object_event, now, hints)
+                pods = list(group.pods.values())
+                moved += yield from self.move_pods(pods, object_event, now, hints)
                 continue
             if group.is_gated and gated.are_all_held(group):
                 continue
@@ -115,7 +136,7 @@ class EventMoves:
                 strategy = registrations.run_hints(hints, info, object_event)
                 answers[asked] = strategy
             if strategy is not Requeue.SKIP:
-                moved += self._waiting.requeue_group(group, strategy, label, now)
+                moved += yield from self._waiting.requeue_group(group, strategy, label, now)
         return moved
 
     def _move_pod(

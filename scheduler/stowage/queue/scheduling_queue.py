@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from stowage.api.cluster_events import ClusterEvent
+from stowage.api.interruptible import Interruptible, finish
 from stowage.queue.event_moves import EventMoves
 from stowage.queue.event_registrations import EventRegistrations, ObjectEvent, Requeue
 from stowage.queue.hint_durations import HintDurations
@@ -26,7 +27,7 @@ from stowage.queue.queue_events import (
 )
 from stowage.queue.queued_pod import QueuedPod, QueueState
 from stowage.queue.rules import QueueRules
-from stowage.queue.sub_queues import SubQueues
+from stowage.queue.sub_queues import PODS_PER_STEP, SubQueues
 from stowage.state.pods.pod_info import PodInfo
 
 
@@ -315,10 +316,21 @@ class SchedulingQueue:
         after; None for an object that was added or deleted. A pod for which `pre_check` is False
         stays, and no hint runs for it.
         """
+        return finish(self.move_steps(event, old, new, now, pre_check))
+
+    def move_steps(
+        self,
+        event: ClusterEvent,
+        old: Any,
+        new: Any,
+        now: float,
+        pre_check: Callable[[PodInfo], bool] | None = None,
+    ) -> Interruptible[int]:
+        """`move_on_event` in steps, between which the caller does not use the queue."""
         object_event = ObjectEvent(event, old, new)
         # Recorded even if no plugin registered it: the rejections of pods in flight are not known.
         self._in_flight.record(object_event)
-        return self._moves.move(object_event, now, pre_check)
+        return (yield from self._moves.move(object_event, now, pre_check))
 
     def registered(self, event: ClusterEvent) -> tuple[ClusterEvent, ...]:
         """The event, if a plugin registered it: kube-scheduler v1.36 watches for no others."""
@@ -329,8 +341,16 @@ class SchedulingQueue:
 
         PreEnqueue still runs. A pod in flight does not become unschedulable when it returns.
         """
+        finish(self.try_again_steps(uids, event, now))
+
+    def try_again_steps(
+        self, uids: Iterable[str], event: ClusterEvent, now: float
+    ) -> Interruptible[None]:
+        """`try_again` in steps, between which the caller does not use the queue."""
         label = event_label(event)
-        for uid in uids:
+        for number, uid in enumerate(uids, start=1):
+            if number % PODS_PER_STEP == 0:
+                yield
             self._record_force_activate(uid)
             queued = self._waiting.unschedulable.get(uid)
             if queued is not None:
@@ -363,18 +383,27 @@ class SchedulingQueue:
 
     def flush(self, now: float) -> int:
         """Move pods whose backoff is over, or that timed out; returns how many."""
-        completed = self._waiting.backoff.pop_completed(now)
-        for queued in completed:
-            self._waiting.enter_active_admitted(queued, BACKOFF_COMPLETE, now)
-        overdue = self._waiting.unschedulable.overdue(now)
+        return finish(self.flush_steps(now))
+
+    def flush_steps(self, now: float) -> Interruptible[int]:
+        """`flush` in steps, between which the caller does not use the queue."""
+        num_completed = 0
+        while completed := self._waiting.backoff.pop_completed(now, PODS_PER_STEP):
+            num_completed += len(completed)
+            for queued in completed:
+                self._waiting.enter_active_admitted(queued, BACKOFF_COMPLETE, now)
+            if len(completed) < PODS_PER_STEP:
+                break
+            yield
+        overdue = yield from self._waiting.unschedulable.overdue(now)
         if not overdue:
-            return len(completed)
+            return num_completed
         timeout = ObjectEvent(UNSCHEDULABLE_TIMEOUT)
-        moved = self._moves.move_pods(overdue, timeout, now)
+        moved = yield from self._moves.move_pods(overdue, timeout, now)
         for queued in overdue:
             # A pod that is gated again waits for an event, and that event moves it.
             queued.was_flushed = not queued.is_gated
-        return len(completed) + moved
+        return num_completed + moved
 
     def next_deadline(self) -> float | None:
         """When `flush` has work next, in seconds; None if never."""
@@ -394,9 +423,14 @@ class SchedulingQueue:
         their backoff, because the new rules may admit them. For pods in flight the change is an
         event.
         """
+        return finish(self.reconfigure_steps(rules, now))
+
+    def reconfigure_steps(self, rules: QueueRules, now: float) -> Interruptible[list[QueuedPod]]:
+        """`reconfigure` in steps, between which the caller does not use the queue."""
         previous = self._waiting
         self._apply(rules)
-        dropped = self._waiting.take_over(previous, rules.keeps, CONFIGURATION_CHANGED.label, now)
+        label = CONFIGURATION_CHANGED.label
+        dropped = yield from self._waiting.take_over(previous, rules.keeps, label, now)
         for queued in dropped:
             self.nominator.remove(queued.uid)
         self._in_flight.record(ObjectEvent(CONFIGURATION_CHANGED))

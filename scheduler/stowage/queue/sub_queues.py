@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from stowage.api.cluster_events import ClusterEvent
+from stowage.api.interruptible import Interruptible
 from stowage.queue.active_queue import ActiveQueue
 from stowage.queue.backoff_queue import BackoffQueue
 from stowage.queue.event_registrations import EventRegistrations, Requeue
@@ -17,6 +19,9 @@ from stowage.queue.rejections import RejectionCounts
 from stowage.queue.rules import QueueRules
 from stowage.queue.unschedulable_pods import UnschedulableGroup, UnschedulablePods
 from stowage.state.pods.pod_info import PodInfo
+
+PODS_PER_STEP = 1_000
+"""Pods that move in one step; a move takes up to ten microseconds."""
 
 
 class SubQueues:
@@ -153,11 +158,25 @@ class SubQueues:
 
     def requeue_group(
         self, group: UnschedulableGroup, strategy: Requeue, label: str, now: float
-    ) -> int:
+    ) -> Interruptible[int]:
         """`requeue` all pods of a group, by a strategy other than SKIP; how many moved."""
-        pods = self._pre_enqueue.not_held(group)
-        if not pods:
-            return 0
+        pods, moved = self._pre_enqueue.not_held(group), 0
+        for first in range(0, len(pods), PODS_PER_STEP):
+            part = pods[first : first + PODS_PER_STEP]
+            moved += self._requeue_alike(group, part, strategy, label, now)
+            if len(part) == PODS_PER_STEP:
+                yield
+        return moved
+
+    def _requeue_alike(
+        self,
+        group: UnschedulableGroup,
+        pods: list[QueuedPod],
+        strategy: Requeue,
+        label: str,
+        now: float,
+    ) -> int:
+        """`requeue` some pods of a group, by a strategy other than SKIP; how many moved."""
         if len(pods) == 1 or not self._pre_enqueue.admits(pods[0]):
             states = [self.requeue(each, strategy, label, now) for each in pods]
             return sum(state is not QueueState.UNSCHEDULABLE for state in states)
@@ -220,17 +239,20 @@ class SubQueues:
 
     def take_over(
         self, others: SubQueues, keeps: Callable[[PodInfo], bool], label: str, now: float
-    ) -> list[QueuedPod]:
+    ) -> Interruptible[list[QueuedPod]]:
         """Take the pods of sub-queues with other rules; returns the pods that are not kept.
 
         An active or backing off pod stays in its sub-queue, unless PreEnqueue rejects it.
         """
-        kept: list[QueuedPod] = []
         dropped: list[QueuedPod] = []
-        for queued in others.in_order():
-            (kept if keeps(queued.info) else dropped).append(queued)
         self.incoming_counts = others.incoming_counts
-        for queued in kept:
+        waiting = chain(others.active, others.backoff, others.unschedulable)
+        for number, queued in enumerate(waiting, start=1):
+            if number % PODS_PER_STEP == 0:
+                yield
+            if not keeps(queued.info):
+                dropped.append(queued)
+                continue
             self.rejections.add(queued)
             # The new rules may change the length of the backoff.
             queued.backoff_expires_at = None

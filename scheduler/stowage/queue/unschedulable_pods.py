@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from stowage.api.interruptible import Interruptible
 from stowage.queue.event_registrations import PluginKey
 from stowage.queue.queued_pod import QueuedPod, RejectorPlugins
 
@@ -158,7 +159,7 @@ class UnschedulablePods:
             for key, groups in self._by_plugin.items()
         }
 
-    def overdue(self, now: float) -> list[QueuedPod]:
+    def overdue(self, now: float) -> Interruptible[list[QueuedPod]]:
         """The pods that timed out; a pod that stays, being gated again, gets a new deadline.
 
         kube-scheduler scans all pods every 30 s.
@@ -173,6 +174,7 @@ class UnschedulablePods:
                 found += overdue.values()
                 for queued in overdue.values():
                     self._set_due(group, again, queued)
+                yield
         found.sort(key=lambda queued: queued.queued_at)
         return found
 

@@ -6,7 +6,7 @@ shows does not change under a plugin. `Snapshot.is_current` tells whether it is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -268,6 +268,13 @@ class Snapshot:
     def label_column(self, key: str) -> LabelColumn:
         """The column of a label; empty if no node has the label."""
         return self._columns.labels.column(key)
+
+    def build_label_columns(self, keys: Iterable[str]) -> Iterator[None]:
+        """Build the columns of labels that nothing has asked for yet, one in each step."""
+        for key in keys:
+            if self._columns.labels.is_missing(key):
+                self._columns.labels.column(key)
+                yield
 
     def label_codes(self, key: str) -> Int32Array:
         """``int32[rows]``: codes in `label_column`, -1 without the label."""

@@ -50,12 +50,12 @@ class _Shell:
         """Take turns until some members have been tried."""
         while not self.engine.cache_counts()["assumed_pods"]:
             assert self.loop.turn()
-        assert self.engine.is_scheduling
+        assert self.engine.is_in_steps
 
     def try_all(self) -> None:
         """Take turns until the attempt has ended."""
         self.try_some()
-        while self.engine.is_scheduling:
+        while self.engine.is_in_steps:
             assert self.loop.turn()
 
     async def let_all_be_bound(self) -> None:
@@ -70,7 +70,7 @@ class _Shell:
 async def test_no_turn_takes_longer_than_its_slice() -> None:
     shell, turns = _Shell(), list[float]()
     shell.try_some()
-    while shell.engine.is_scheduling:
+    while shell.engine.is_in_steps:
         began_at = shell.time.now
         shell.loop.turn()
         turns.append(shell.time.now - began_at)
@@ -97,7 +97,7 @@ async def test_other_tasks_run_between_the_members() -> None:
     async def renew() -> None:
         nonlocal num_renewals
         while True:
-            num_renewals += shell.engine.is_scheduling
+            num_renewals += shell.engine.is_in_steps
             await asyncio.sleep(0)
 
     running, renewing = asyncio.create_task(shell.loop.run()), asyncio.create_task(renew())
@@ -126,7 +126,7 @@ async def test_an_attempt_that_has_not_ended_is_dropped_when_the_loop_stops() ->
     shell.try_some()
     shell.loop.stop()
     await shell.loop.run()
-    assert shell.engine.is_scheduling
+    assert shell.engine.is_in_steps
     assert shell.dispatcher.num_unfinished_bindings == 0
     assert shell.client.requests == []
 

@@ -31,7 +31,7 @@ class _State:
     def __init__(self, *steps: Step) -> None:
         self.steps = steps
         self.num_validations = 0
-        self.is_scheduling = False
+        self.is_in_steps = False
 
     def validation_steps(self) -> Iterator[None]:
         self.num_validations += 1
@@ -91,11 +91,11 @@ async def test_the_event_loop_gets_its_turn_after_each_slice() -> None:
 
 async def test_no_step_is_taken_while_the_engine_tries_a_pod_group() -> None:
     run, seen = _Run(), list[bool]()
-    run.state.is_scheduling = True
-    run.state.steps = (lambda: seen.append(run.state.is_scheduling),)
+    run.state.is_in_steps = True
+    run.state.steps = (lambda: seen.append(run.state.is_in_steps),)
 
     def end_attempt() -> None:
-        run.state.is_scheduling = len(run.time.slept) < 3
+        run.state.is_in_steps = len(run.time.slept) < 3
 
     run.time.on_sleep = end_attempt
     assert await run.validate() == {"consistent": 1}

@@ -76,9 +76,9 @@ def test_completed_backoffs_are_ordered_by_second_and_then_by_priority() -> None
         _rejected("high", queued_at=0.9, priority=5),
     )
     assert queue.next_deadline() == 2.0
-    assert queue.pop_completed(now=1.9) == []
-    assert _names(queue.pop_completed(now=2.0)) == ["high", "low"]
-    assert _names(queue.pop_completed(now=4.0)) == ["late"]
+    assert queue.pop_completed(now=1.9, limit=9) == []
+    assert _names(queue.pop_completed(now=2.0, limit=9)) == ["high", "low"]
+    assert _names(queue.pop_completed(now=4.0, limit=9)) == ["late"]
     assert queue.next_deadline() is None
 
 
@@ -93,7 +93,7 @@ def test_pods_that_failed_with_an_error_are_never_popped_early() -> None:
     queue = _filled(_failed("failed"))
     assert queue.pop_early() is None
     assert len(queue) == 1
-    assert _names(queue.pop_completed(now=2.0)) == ["failed"]
+    assert _names(queue.pop_completed(now=2.0, limit=9)) == ["failed"]
 
 
 def test_a_pod_can_be_found_in_and_removed_from_either_heap() -> None:
@@ -127,4 +127,4 @@ def test_without_early_pops_each_backoff_ends_at_its_own_time() -> None:
     assert not queue.is_backing_off(first, now=1.25)
     assert not queue.can_pop_early()
     assert queue.next_deadline() == 1.25
-    assert _names(queue.pop_completed(2.0)) == ["first", "second"]
+    assert _names(queue.pop_completed(2.0, limit=9)) == ["first", "second"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
+from stowage.api.interruptible import finish
 from stowage.queue import QueuedPod
 from stowage.queue.unschedulable_pods import UnschedulablePods
 from tests.unit.queue.scenario import CLAIM_ADD, PROFILE, pending
@@ -128,15 +129,15 @@ def test_a_gated_group_is_removed_as_a_whole() -> None:
 def test_a_pod_is_overdue_after_five_minutes_at_the_next_half_minute() -> None:
     waiting = _filled(_rejected("a", "Fit", queued_at=10.0), _rejected("b", "Fit", queued_at=40.0))
     assert waiting.next_deadline() == 330.0
-    assert waiting.overdue(now=329.9) == []
-    assert _names(waiting.overdue(now=330.0)) == ["a"]
+    assert finish(waiting.overdue(now=329.9)) == []
+    assert _names(finish(waiting.overdue(now=330.0))) == ["a"]
 
 
 def test_an_overdue_pod_that_stays_is_overdue_again_after_five_minutes() -> None:
     waiting = _filled(_rejected("a", "Fit"))
-    assert _names(waiting.overdue(now=300.0)) == ["a"]
-    assert waiting.overdue(now=599.0) == []
-    assert _names(waiting.overdue(now=600.0)) == ["a"]
+    assert _names(finish(waiting.overdue(now=300.0))) == ["a"]
+    assert finish(waiting.overdue(now=599.0)) == []
+    assert _names(finish(waiting.overdue(now=600.0))) == ["a"]
 
 
 def test_problems_names_an_index_that_differs_from_a_recount() -> None:

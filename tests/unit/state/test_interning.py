@@ -44,3 +44,18 @@ def test_several_holders_are_added_and_removed_at_once() -> None:
     assert interner.get("a") == code
     interner.release(code)
     assert interner.get("a") == ABSENT
+
+
+def test_many_values_are_acquired_like_one_after_the_other() -> None:
+    at_once, singly = Interner[str](), Interner[str]()
+    for interner in (at_once, singly):
+        interner.acquire("free")
+        interner.release(interner.acquire("kept") - 1)
+    values = ["a", None, "kept", "a", "b"]
+    wanted = [ABSENT if value is None else singly.acquire(value) for value in values]
+    assert at_once.acquire_all(values) == wanted
+    for code in wanted:
+        if code != ABSENT:
+            at_once.release(code)
+            singly.release(code)
+    assert at_once.values == singly.values

@@ -84,7 +84,7 @@ _WITH_RAW_JSON = (DeviceClass, ResourceClaim, ResourceClaimTemplate)
 _REFUSAL = re.compile(r"(?P<problem>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?", re.DOTALL)
 _PATH_STEP = re.compile(r"\.([^.\[\]]+)|\[(\.\.\.|\d+)\]")
 #: Raised for bytes that are not JSON, not of the expected type, or nested too deep.
-_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _TYPE_NAMES = {"null": "NoneType", "array": "list", "object": "dict"}
 
 
@@ -136,7 +136,7 @@ def decode_pod(data: bytes) -> Pod:
     """
     try:
         return _decode_pod(data)
-    except _UNREADABLE:
+    except UNREADABLE:
         return _convert_leniently(Pod, _lenient_json(Pod.__name__, data))
 
 
@@ -149,7 +149,7 @@ def decode_object(kind: type[StructT], data: bytes) -> StructT:
     try:
         decoded: StructT = _object_decoder(kind).decode(data)
         return decoded
-    except _UNREADABLE:
+    except UNREADABLE:
         return _convert_leniently(kind, _lenient_json(kind.__name__, data))
 
 
@@ -161,7 +161,7 @@ def decode_watch_event(kind: type[ObjectT], line: bytes) -> WatchEvent[ObjectT] 
     """
     try:
         event = _watch_decoder(kind).decode(line)  # type: ignore[arg-type]  # classes are hashable
-    except _UNREADABLE:
+    except UNREADABLE:
         return _decode_watch_event_leniently(kind, line)
     return event if event.type != "ERROR" else _decode_watch_event_leniently(kind, line)
 
@@ -202,9 +202,9 @@ def decode_list(kind: type[ObjectT], data: bytes) -> ObjectList[ObjectT]:
     """
     try:
         page = _list_decoder(kind).decode(data)  # type: ignore[arg-type]  # classes are hashable
-    except _UNREADABLE:
+    except UNREADABLE:
         return _decode_list_leniently(kind, data)
-    _check_kind(kind, page.kind)
+    check_kind(kind, page.kind)
     return ObjectList(page.metadata, page.items)
 
 
@@ -216,7 +216,7 @@ def _decode_list_leniently(kind: type[ObjectT], data: bytes) -> ObjectList[Objec
     if not isinstance(items, list | None):
         raise InvalidObject(name, "", "items", shown(items), "array")
     header = _convert_leniently(_ListHeader, raw, name)
-    _check_kind(kind, header.kind)
+    check_kind(kind, header.kind)
     result: ObjectList[ObjectT] = ObjectList(header.metadata)
     for item in items or ():
         try:
@@ -226,8 +226,25 @@ def _decode_list_leniently(kind: type[ObjectT], data: bytes) -> ObjectList[Objec
     return result
 
 
-def _check_kind(kind: type[object], listed: str) -> None:
-    """Refuse a list of another kind; ``kind`` may be missing, as all fields are optional."""
+def decode_item(kind: type[ObjectT], data: bytes) -> ObjectT:
+    """Decode one object of a list.
+
+    Raises:
+        InvalidObject: The bytes are not JSON, or a field has the wrong type.
+    """
+    try:
+        item: ObjectT = _item_decoder(kind).decode(data)  # type: ignore[arg-type]  # classes are hashable
+        return item
+    except UNREADABLE:
+        return _convert_leniently(kind, _lenient_json(kind.__name__, data))
+
+
+def check_kind(kind: type[object], listed: str) -> None:
+    """Refuse a list of another kind; ``kind`` may be missing, as all fields are optional.
+
+    Raises:
+        InvalidObject: The list is of another kind.
+    """
     expected = f"{_KIND_NAMES.get(kind, kind.__name__)}List"
     if kind is not CustomObject and listed not in ("", "List", expected):
         raise InvalidObject(expected, "", "kind", shown(listed), expected)
@@ -268,6 +285,11 @@ def _watch_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[WatchEvent[Objec
 
 
 @cache
+def _item_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[ObjectT]:
+    return msgspec.json.Decoder(kind, dec_hook=_custom)
+
+
+@cache
 def _list_decoder(kind: type[ObjectT]) -> msgspec.json.Decoder[_ListPage[ObjectT]]:
     return msgspec.json.Decoder(_ListPage[kind], dec_hook=_custom)  # type: ignore[valid-type]  # msgspec takes a type made here
 
@@ -301,7 +323,7 @@ def _lenient_json(kind: str, data: bytes) -> Any:
     Raises:
         InvalidObject: The bytes are not JSON.
     """
-    with suppress(*_UNREADABLE):
+    with suppress(*UNREADABLE):
         return msgspec.json.decode(data)
     # The standard library accepts NaN and control characters.
     try:

@@ -36,6 +36,7 @@ from stowage.api.events import (
     VolumesWritten,
 )
 from stowage.api.instructions import EmitEvent, PodBound, StopPreBind
+from stowage.api.interruptible import Interruptible
 from stowage.api.status import Code, Status, error, unschedulable
 from stowage.engine.binding.failure import (
     emit_instructions,
@@ -48,7 +49,6 @@ from stowage.engine.binding.steps import (
     run_pre_bind_pre_flight,
     run_step,
 )
-from stowage.engine.interruptible import Interruptible
 from stowage.engine.released_nominations import release_nomination
 from stowage.engine.state.binding_durations import BindingDurations
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.instructions import AttemptResult
+from stowage.api.interruptible import Interruptible
 from stowage.engine.binding.state_machine import binding_cycle
 from stowage.engine.binding.steps import run_permit, run_step
-from stowage.engine.interruptible import Interruptible
 from stowage.engine.pod_groups.outcome import (
     UNSCHEDULABLE_TEXT,
     GroupOutcome,

@@ -11,7 +11,7 @@ step                                          function
 
 from __future__ import annotations
 
-from stowage.engine.interruptible import Interruptible
+from stowage.api.interruptible import Interruptible
 from stowage.engine.pod_groups.commitment import bind_members, put_back
 from stowage.engine.pod_groups.condition import report_group
 from stowage.engine.pod_groups.group_preemption import (

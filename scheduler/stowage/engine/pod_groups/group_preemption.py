@@ -15,9 +15,9 @@ from collections.abc import Sequence
 
 from stowage.api.events import EvictionFinished
 from stowage.api.instructions import POD_GROUP, EmitEvent, EvictPod, PodReference
+from stowage.api.interruptible import Interruptible
 from stowage.api.status import Status, unschedulable
 from stowage.engine.binding.state_machine import BindingEvent, advance_binding
-from stowage.engine.interruptible import Interruptible
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
 from stowage.engine.pod_groups.placements import try_group
 from stowage.engine.pod_groups.placing import Try, free_members, take_back
@@ -100,7 +100,9 @@ def victims_of_group(
     return victims if status.is_success else status
 
 
-def eviction_finished(state: EngineState, event: EvictionFinished, now: float) -> None:
+def eviction_finished(
+    state: EngineState, event: EvictionFinished, now: float
+) -> Interruptible[None]:
     """A victim of a pod or of a group is being deleted, or its eviction failed."""
     eviction = state.group_evictions.end(event.victim.uid, event.preemptor_uid)
     if eviction is None:
@@ -111,7 +113,7 @@ def eviction_finished(state: EngineState, event: EvictionFinished, now: float) -
         victim = state.cache.get_pod(event.victim.uid)
         if victim is not None:
             state.cache.forget_eviction(victim)
-        release_members(state, eviction.group_key, FORCE_ACTIVATE, now)
+        yield from release_members(state, eviction.group_key, FORCE_ACTIVATE, now)
     elif event.was_deleted:
         _emit_preempted_event(state, eviction, event.victim)
 

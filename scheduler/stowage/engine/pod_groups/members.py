@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stowage.api.instructions import AttemptResult
+from stowage.api.interruptible import Interruptible
 from stowage.engine.extenders.consulting import extender_answers
-from stowage.engine.interruptible import Interruptible
 from stowage.engine.scheduling_cycle import skip_pod_schedule
 from stowage.engine.scheduling_failure import Failure, handle_scheduling_failure
 from stowage.engine.state.attempt import Attempt

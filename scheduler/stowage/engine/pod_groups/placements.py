@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from stowage.engine.interruptible import Interruptible
+from stowage.api.interruptible import Interruptible
 from stowage.engine.pod_groups.outcome import GroupOutcome, GroupResult
 from stowage.engine.pod_groups.placing import Try, free_members, place_again, take_back, try_members
 from stowage.engine.state.attempt import Attempt

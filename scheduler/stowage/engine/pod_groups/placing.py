@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from stowage.api.interruptible import Interruptible
 from stowage.api.status import Status, error
 from stowage.engine.binding.failure import unreserve
 from stowage.engine.binding.steps import run_permit, run_reserve, status_of_step
-from stowage.engine.interruptible import Interruptible
 from stowage.engine.pod_groups.outcome import (
     UNSCHEDULABLE_TEXT,
     WAITING_TEXT,

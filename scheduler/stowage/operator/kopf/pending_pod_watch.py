@@ -17,7 +17,9 @@ import msgspec
 
 from stowage.api.decoding.decode import WatchError
 from stowage.api.objects.meta import ListMeta
+from stowage.api.objects.pod import Pod
 from stowage.operator.client.connection import Connection
+from stowage.operator.client.list_pages import decode_page
 from stowage.operator.client.watch_lines import WatchLines
 from stowage.operator.clock import Clock
 from stowage.operator.kopf.runner import KopfRunner, WatchSpec
@@ -92,7 +94,8 @@ class PendingPodWatch:
             response.content = cast("aiohttp.StreamReader", content)
         else:
             body = await response.content.read()
-            metadata = self._pods.handle_page(body, is_first="continue" not in query)
+            page = await decode_page(Pod, body)
+            metadata = self._pods.handle_page(page, body, is_first="continue" not in query)
             emptied = EmptyListBody(response.content, metadata)
             response.content = cast("aiohttp.StreamReader", emptied)
         return response

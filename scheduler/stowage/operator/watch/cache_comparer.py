@@ -109,7 +109,7 @@ class CacheComparer:
 
     async def _until_consistent(self) -> None:
         """Wait while the engine tries the members of a pod group, perhaps without other pods."""
-        while self._engine.is_scheduling:
+        while self._engine.is_in_steps:
             await self._clock.sleep(PAUSE_S)
 
     def _placed(self) -> dict[str, str]:

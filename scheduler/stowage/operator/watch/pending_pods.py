@@ -16,11 +16,11 @@ import msgspec
 from cachetools import LRUCache
 
 from stowage.api.decoding.decode import (
+    ObjectList,
     WatchError,
     check_is_versioned,
     decode_builtins,
     decode_event_metadata,
-    decode_list,
     decode_watch_event,
 )
 from stowage.api.decoding.errors import InvalidObject
@@ -216,13 +216,17 @@ class PendingPods:
         self._removed[uid] = None
         self._remove(uid)
 
-    def handle_page(self, body: bytes, *, is_first: bool) -> ListMeta:
+    def handle_page(self, page: ObjectList[Pod], body: bytes, *, is_first: bool) -> ListMeta:
         """Handle one page of a list; returns its metadata.
 
+        Args:
+            page: The decoded page.
+            body: The same as the API server sent it.
+            is_first: Whether a list begins with it.
+
         Raises:
-            InvalidObject: the body is not a list of pods.
+            InvalidObject: It has no resource version, so it is no list.
         """
-        page = decode_list(Pod, body)
         check_is_versioned(page)
         self.note_activity()
         if is_first:

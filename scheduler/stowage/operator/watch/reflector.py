@@ -34,7 +34,6 @@ from stowage.api.decoding.decode import (
     WatchError,
     check_is_versioned,
     decode_event_metadata,
-    decode_list,
     decode_watch_event,
 )
 from stowage.api.decoding.errors import InvalidObject
@@ -44,6 +43,7 @@ from stowage.api.reflected_kinds import Identity, ReflectedKind, ReflectedObject
 from stowage.operator.client.api_client import LOST_ANSWER_ERRORS, ApiClient
 from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, is_worth_retrying
+from stowage.operator.client.list_pages import decode_page
 from stowage.operator.client.outage_log import plain_message
 from stowage.operator.client.resource_version import parse_resource_version
 from stowage.operator.client.watch_lines import WatchLines
@@ -316,7 +316,7 @@ class Reflector(Generic[T]):
         is_first, token = True, ""
         while is_first or token:
             body = await self._client.get(self._kind.path, params, timeout)
-            page = decode_list(self._kind.type, body)
+            page = await decode_page(self._kind.type, body)
             check_is_versioned(page)
             self.note_activity()
             if is_first:

@@ -108,6 +108,14 @@ class LabelColumn:
         self._num_out_of_order += (new not in (row, ABSENT)) - (old not in (row, ABSENT))
         return old, new
 
+    def fill(self, values: Sequence[str | None]) -> None:
+        """Set the values of all rows of a new column; None for those without the label."""
+        self._codes[:] = self.values.acquire_all(values)
+        is_absent = self._codes == ABSENT
+        self.num_absent = int(np.count_nonzero(is_absent))
+        in_order = self._codes == np.arange(len(values), dtype=np.int32)
+        self._num_out_of_order = int(np.count_nonzero(~(in_order | is_absent)))
+
     def entries(self, table: NDArray[_ValueT], rows: slice | Int64Array) -> NDArray[_ValueT]:
         """The entry of a table for each of some rows, ``table[codes[rows]]``, not to be written to.
 
@@ -280,6 +288,10 @@ class LabelColumns:
             self._fill(column)
         return column
 
+    def is_missing(self, key: str) -> bool:
+        """Whether `column` would build the column of a key, which takes time for each row."""
+        return key not in self._columns and key in self._key_counts
+
     def mask(self, selector: Selector) -> BoolArray:
         """``bool[rows]``: where a selector matches; a free row has no labels."""
         mask: BoolArray = np.full(self._num_rows, not selector.matches_nothing, dtype=np.bool_)
@@ -333,7 +345,4 @@ class LabelColumns:
 
     def _fill(self, column: LabelColumn) -> None:
         labels_of, key = self._labels_of, column.key
-        for row in range(self._num_rows):
-            value = labels_of(row).get(key)
-            if value is not None:
-                column.set(row, value)
+        column.fill([labels_of(row).get(key) for row in range(self._num_rows)])

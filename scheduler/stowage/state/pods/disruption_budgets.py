@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 from cachetools import LRUCache
 
 from stowage.api.decoding.errors import SelectorError
 from stowage.api.objects.policy import PodDisruptionBudget
-from stowage.api.values.selectors import NOTHING, Selector, compile_label_selector
+from stowage.api.values.selectors import NOTHING, Operator, Selector, compile_label_selector
 from stowage.state.pods.pod_class import NamespacedLabels, PodClass
 from stowage.state.pods.pod_info import PodInfo
 
 _MAX_KINDS = 4096
+_NO_LABEL = (None, None)
 
 
 class Budget(msgspec.Struct, eq=False):
@@ -48,6 +51,8 @@ class DisruptionBudgets:
     def __init__(self) -> None:
         self.by_namespace: dict[str, dict[str, Budget]] = {}
         self._covering: LRUCache[NamespacedLabels, tuple[Budget, ...]] = LRUCache(_MAX_KINDS)
+        # By (namespace, label, value) that the budget requires; label and value None: by none.
+        self._requiring: dict[tuple[str, str | None, str | None], dict[Budget, None]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self.by_namespace.values()))
@@ -62,7 +67,10 @@ class DisruptionBudgets:
         of_namespace = self.by_namespace.setdefault(metadata.namespace, {})
         known = of_namespace.get(metadata.name)
         if known is None or known.selector != selector:
+            if known is not None:
+                self._unlist(metadata.namespace, known)
             known = of_namespace[metadata.name] = Budget(selector)
+            self._requiring.setdefault(_required(metadata.namespace, known), {})[known] = None
             self._covering.clear()
         known.allowed = status.disruptions_allowed
         known.disrupted = frozenset(status.disrupted_pods)
@@ -77,6 +85,7 @@ class DisruptionBudgets:
             return False
         if not of_namespace:
             del self.by_namespace[namespace]
+        self._unlist(namespace, known)
         self._covering.clear()
         return True
 
@@ -103,8 +112,28 @@ class DisruptionBudgets:
         if known is None:
             known = self._covering[pod_class.namespaced_labels] = tuple(
                 budget
-                for budget in of_namespace.values()
+                for budget in self._candidates(pod_class)
                 if not budget.selector.matches_everything
                 and budget.selector.matches(pod_class.labels)
             )
         return known
+
+    def _candidates(self, pod_class: PodClass) -> Iterator[Budget]:
+        """The budgets whose required label the pods of a class have, or that require none."""
+        namespace = pod_class.namespace
+        for label in (_NO_LABEL, *pod_class.labels.items()):
+            yield from self._requiring.get((namespace, *label), ())
+
+    def _unlist(self, namespace: str, budget: Budget) -> None:
+        key = _required(namespace, budget)
+        del self._requiring[key][budget]
+        if not self._requiring[key]:
+            del self._requiring[key]
+
+
+def _required(namespace: str, budget: Budget) -> tuple[str, str | None, str | None]:
+    """The namespace, and a label with the only value that the budget's pods have."""
+    for each in budget.selector.requirements:
+        if each.operator is Operator.IN and len(each.values) == 1:
+            return namespace, each.key, each.values[0]
+    return (namespace, *_NO_LABEL)

@@ -6,7 +6,7 @@ results for one pod of a class for the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count
 from weakref import WeakValueDictionary
 
@@ -82,6 +82,7 @@ class PodClass:
         host_ports: Ports taken on the node by containers and sidecars.
         images: Image names of init containers, containers and image volumes, in this order.
         terms: Pod (anti)affinity terms by kind.
+        topology_keys: The labels of nodes that these terms and its spread constraints name.
         has_affinity_terms: Whether there is any such term.
         controller: (kind, name) of the owning ReplicationController, ReplicaSet or StatefulSet.
         controller_uid: The UID of the controller; empty without one.
@@ -107,6 +108,7 @@ class PodClass:
         "scheduling_gates",
         "spec",
         "terms",
+        "topology_keys",
     )
 
     def __init__(self, class_id: int, pod: Pod, spec: PodSpec, demand: NodeDemand) -> None:
@@ -129,6 +131,7 @@ class PodClass:
         self.images = demand.images
         self.terms = _terms(pod)
         self.has_affinity_terms = any(self.terms.values())
+        self.topology_keys = _topology_keys(spec, self.terms)
         owner = _selecting_controller(metadata)
         self.controller: tuple[str, str] | None = (owner.kind, owner.name) if owner else None
         self.controller_uid: str = owner.uid if owner else ""
@@ -329,6 +332,13 @@ def _images(spec: PodSpec) -> tuple[str, ...]:
     containers = [each.image for each in (*spec.init_containers, *spec.containers)]
     volumes = [each.image.reference for each in spec.volumes if each.image is not None]
     return (*containers, *volumes)
+
+
+def _topology_keys(spec: PodSpec, terms: Mapping[TermKind, AffinityTerms]) -> tuple[str, ...]:
+    """Each key once, in the order of the spec."""
+    keys = [each.topology_key for each in spec.topology_spread_constraints]
+    keys += [each.topology_key for of_kind in terms.values() for each in of_kind]
+    return tuple(dict.fromkeys(keys)) if keys else ()
 
 
 def _terms(pod: Pod) -> dict[TermKind, AffinityTerms]:

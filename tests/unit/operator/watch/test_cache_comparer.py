@@ -86,10 +86,10 @@ async def test_missing_and_redundant_objects_are_named() -> None:
 async def test_the_comparison_waits_while_the_engine_tries_a_pod_group() -> None:
     pods, time = list[PodInfo](), FakeTime()
     state = _State(["n1"], pods, [])
-    state.is_scheduling = True
+    state.is_in_steps = True
 
     def end_attempt() -> None:
-        state.is_scheduling = False
+        state.is_in_steps = False
         pods.append(_pod("p"))
 
     time.on_sleep = end_attempt

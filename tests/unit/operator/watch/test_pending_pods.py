@@ -10,6 +10,7 @@ import pytest
 from stowage.api.events import Event, ObjectInvalid, PendingPodGone, PendingPodSeen
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
+from tests.unit.operator.watch.pod_pages import handle_page
 
 
 class _Watch:
@@ -25,7 +26,7 @@ class _Watch:
     def page(self, uids: list[str], *, version: int, first: bool = True, more: str = "") -> None:
         items = [_pod(uid, version, schedulerName="stowage") for uid in uids]
         page = {"metadata": {"resourceVersion": str(version), "continue": more}, "items": items}
-        self.pods.handle_page(msgspec.json.encode(page), is_first=first)
+        handle_page(self.pods, msgspec.json.encode(page), is_first=first)
 
     def event(self, kind: str, uid: str, version: int, **spec: Any) -> None:
         pod = _pod(uid, version, **{"schedulerName": "stowage", **spec})
@@ -128,7 +129,7 @@ def test_an_invalid_pod_of_a_page_that_does_not_even_name_schedulers_is_reported
 ) -> None:
     broken = {**_pod("a", 5), "spec": []}
     page = {"metadata": {"resourceVersion": "10"}, "items": [broken]}
-    watch.pods.handle_page(msgspec.json.encode(page), is_first=True)
+    handle_page(watch.pods, msgspec.json.encode(page))
     (found,) = watch.arrived()
     assert found.startswith("!a ")
 
@@ -154,7 +155,7 @@ def test_a_pod_that_is_invalid_in_a_later_list_is_reported_and_not_gone(watch: _
     watch.listed("a", "b")
     items = [_pod("a", 20, schedulerName="stowage", priority="high")]
     page = {"metadata": {"resourceVersion": "20"}, "items": items}
-    watch.pods.handle_page(msgspec.json.encode(page), is_first=True)
+    handle_page(watch.pods, msgspec.json.encode(page))
     assert watch.arrived() == ["+a", "+b", "!a spec.priority", "-b"]
 
 
@@ -216,7 +217,7 @@ def test_an_invalid_pod_is_reported_with_its_scheduler_name() -> None:
         for name, spec in (("a", bad), ("b", foreign))
     ]
     body = msgspec.json.encode({"metadata": {"resourceVersion": "9"}, "items": items})
-    pods.handle_page(body, is_first=True)
+    handle_page(pods, body)
     pod = items[0] | {"metadata": items[0]["metadata"] | {"resourceVersion": "10"}}
     pods.handle_line(msgspec.json.encode({"type": "MODIFIED", "object": pod}))
     found = [event for event in inbox.drain(9) if isinstance(event, ObjectInvalid)]

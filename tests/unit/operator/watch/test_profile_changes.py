@@ -9,6 +9,7 @@ import msgspec
 from stowage.api.events import PendingPodGone, PendingPodSeen
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.pending_pods import PendingPods
+from tests.unit.operator.watch.pod_pages import handle_page
 
 EMPTY_LIST = b'{"metadata":{"resourceVersion":"9"},"items":[]}'
 
@@ -45,7 +46,7 @@ def test_pods_of_a_removed_profile_are_not_reported_as_gone() -> None:
     assert seen(inbox) == ["ours", "job"]
     assert list(raw) == ["uid-ours"]
     # A list without both pods reports only the pod of a remaining profile as gone.
-    pods.handle_page(EMPTY_LIST, is_first=True)
+    handle_page(pods, EMPTY_LIST)
     assert inbox.drain(100) == [PendingPodGone("default", "ours", "uid-ours")]
 
 
@@ -56,5 +57,5 @@ def test_a_pod_that_is_gone_when_its_profile_comes_back_is_reported() -> None:
     pods.handle_line(added("job", "batch"))
     pods.select(("stowage",))
     pods.select(("stowage", "batch"))
-    pods.handle_page(EMPTY_LIST, is_first=True)
+    handle_page(pods, EMPTY_LIST)
     assert inbox.drain(100)[1:] == [PendingPodGone("default", "job", "uid-job")]

@@ -157,3 +157,20 @@ def test_a_column_knows_whether_the_code_of_each_row_is_the_row() -> None:
             assert column.is_by_row == (column.codes.tolist() == by_row)
             num_by_row += column.is_by_row
     assert 150 < num_by_row < 1350
+
+
+@given(st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=8), st.booleans())
+def test_a_column_that_is_filled_equals_one_that_is_set_row_by_row(
+    values: list[str | None], differ: bool
+) -> None:
+    values = [None if each is None else f"{each}-{row * differ}" for row, each in enumerate(values)]
+    filled, by_row = LabelColumn("key", len(values)), LabelColumn("key", len(values))
+    filled.fill(values)
+    for row, value in enumerate(values):
+        by_row.set(row, value)
+    assert filled.codes.tolist() == by_row.codes.tolist()
+    assert filled.values.values == by_row.values.values
+    assert (filled.num_absent, filled.is_by_row) == (by_row.num_absent, by_row.is_by_row)
+    for row in range(len(values)):
+        assert filled.set(row, None) == by_row.set(row, None)
+    assert filled.values.values == by_row.values.values

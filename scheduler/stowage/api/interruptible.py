@@ -1,7 +1,8 @@
 """Work that is done in short steps: a generator that yields after each, and returns the result.
 
-The attempt of a pod group may take seconds. Between two steps the shell does other work, such as
-renewing its lease and reading watches; it calls the engine only to take the next step.
+The attempt of a pod group may take seconds, and so may an event that moves a hundred thousand pods.
+Between two steps the shell does other work, such as renewing its lease and reading watches; it
+calls the engine only to take the next step.
 """
 
 from __future__ import annotations
