@@ -10,7 +10,13 @@ from msgspec.structs import replace
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.explain_pod import NotInCluster
 from stowage.analysis.what_if import KeptPod, Question, StillPending, WhatIfAnswer, what_if
-from stowage.api.objects.meta import ApiStruct, Condition, LabelSelector, ObjectMeta
+from stowage.api.objects.meta import (
+    ApiStruct,
+    Condition,
+    LabelSelector,
+    ObjectMeta,
+    OwnerReference,
+)
 from stowage.api.objects.pod import PodResourceClaim
 from stowage.api.objects.policy import (
     PodDisruptionBudget,
@@ -186,7 +192,7 @@ def test_added_nodes_take_pending_pods() -> None:
     assert (answer.before.nodes, answer.after.nodes) == (1, 3)
 
 
-def test_a_removed_node_is_gone_with_the_pods_that_stay() -> None:
+def test_a_removed_node_is_gone_with_the_pods_of_daemon_sets() -> None:
     cluster = loaded_cluster(
         make_node("old"),
         make_node("new"),
@@ -196,6 +202,21 @@ def test_a_removed_node_is_gone_with_the_pods_that_stay() -> None:
     answer = what_if(cluster, Question(remove_nodes=["old"]))
     assert nodes_of(answer) == {"default/replica": "new"}
     assert (answer.after.nodes, answer.after.placed) == (1, 1)
+    assert answer.kept == ()
+
+
+@pytest.mark.parametrize("owner", [REPLICA_SET, None])
+def test_a_pod_that_a_budget_protects_goes_with_its_removed_node(
+    owner: OwnerReference | None,
+) -> None:
+    pod = make_pod("w", node="old", labels={"app": "web"}, owner=owner)
+    cluster = loaded_cluster(make_node("old"), make_node("new"), pod, budget(allowed=0))
+    answer = what_if(cluster, Question(remove_nodes=["old"]))
+    assert nodes_of(answer) == ({"default/w": "new"} if owner else {})
+    assert answer.deleted == (() if owner else ("default/w",))
+    assert answer.kept == ()
+    why = "PodDisruptionBudget default/web allows no disruption"
+    assert answer.notes == (f"default/w goes with its node, although {why}",)
 
 
 NODES = ["n", "gone"]
