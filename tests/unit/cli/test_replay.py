@@ -84,7 +84,7 @@ def test_an_equal_replay_is_reported(tmp_path: Path) -> None:
     assert report["started"] == "1970-01-12T13:46:40.000000Z"
 
 
-def test_a_claim_is_allocated_equally_though_its_annotations_are_not_recorded(
+def test_a_claim_whose_annotations_are_not_recorded_is_allocated_equally_and_explained(
     tmp_path: Path,
 ) -> None:
     claim = make_claim("c")
@@ -98,7 +98,10 @@ def test_a_claim_is_allocated_equally_though_its_annotations_are_not_recorded(
     pod = pod_with_claims("p", "c", scheduler_name="stowage")
     engine.handle([NodeSeen(make_node("n")), *seen, PendingPodSeen(pod)], 0.0)
     assert BindClaims in map(type, engine.schedule(1.0, 1))
-    assert run(write(tmp_path / "r", list(journal.entries)))[::2] == (0, "")
+    path = write(tmp_path / "r", list(journal.entries))
+    assert run(path)[::2] == (0, "")
+    explained = msgspec.json.decode(run(path, "--until", "p", "-o", "json")[1])
+    assert (explained["node"], explained["decision"]["outcome"]) == ("n", "Scheduled")
 
 
 def test_a_pod_is_explained_as_of_its_last_attempt_before_a_time(tmp_path: Path) -> None:
