@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
@@ -28,7 +29,7 @@ _ACTION_NAMES = {
     ActionType.UPDATE_OTHER: "Update",
 }
 
-_UPDATES = {
+_UPDATES: Mapping[EventResource | str, ActionType] = {
     EventResource.NODE: ActionType.UPDATE_NODE,
     EventResource.POD: ActionType.UPDATE_POD,
     EventResource.ASSIGNED_POD: ActionType.UPDATE_POD,
