@@ -34,7 +34,8 @@ def written_volumes(
 ) -> list[PersistentVolume | PersistentVolumeClaim]:
     """The volumes and claims after the writes, the binding and the provisioning.
 
-    A provisioned volume can be reached from the selected node only.
+    A provisioned volume can be reached from the selected node only. The objects have no
+    resourceVersion: with the one that is known, they would be no news.
     """
     return [*_given(instruction, objects), *_provisioned(instruction, objects)]
 
@@ -47,8 +48,9 @@ def _given(
         reference = write.claim_ref
         claim = objects.find(PersistentVolumeClaim, f"{reference.namespace}/{reference.name}")
         if volume is not None and claim is not None:
+            meta = replace(volume.metadata, resource_version="")
             spec = replace(volume.spec, claim_ref=reference)
-            yield replace(volume, spec=spec, status=PersistentVolumeStatus(_BOUND))
+            yield PersistentVolume(meta, spec, PersistentVolumeStatus(_BOUND))
             yield _bound(claim, write.name)
 
 
@@ -83,7 +85,7 @@ def _bound(claim: PersistentVolumeClaim, volume_name: str) -> PersistentVolumeCl
     annotations = {**meta.annotations, BIND_COMPLETED: "yes"}
     return replace(
         claim,
-        metadata=replace(meta, annotations=annotations),
+        metadata=replace(meta, annotations=annotations, resource_version=""),
         spec=replace(claim.spec, volume_name=volume_name),
         status=PersistentVolumeClaimStatus(_BOUND),
     )

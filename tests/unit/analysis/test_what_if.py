@@ -24,9 +24,9 @@ from stowage.api.objects.policy import (
     PodDisruptionBudgetStatus,
 )
 from stowage.api.objects.volume import PersistentVolumeClaim, StorageClass
-from tests.support.builders import make_node, make_pod, owned_by
+from tests.support.builders import ZONE, make_node, make_pod, owned_by
 from tests.support.clusters import loaded_cluster
-from tests.support.volume_builders import claim_volume, make_claim, make_class
+from tests.support.volume_builders import claim_volume, make_claim, make_class, make_volume
 
 REPLICA_SET = owned_by("ReplicaSet", "web", "rs")
 DAEMON_SET = owned_by("DaemonSet", "agent", "ds")
@@ -240,7 +240,7 @@ def test_an_unknown_node_is_an_error_and_changes_nothing(question: Question) -> 
 
 
 def test_a_claim_is_provisioned_for_the_chosen_node() -> None:
-    claim = make_claim("data", "late")
+    claim = make_claim("data", "late", version="7")
     cluster = loaded_cluster(make_node("n"), make_class("late"), claim)
     pod = make_pod("p", volumes=(claim_volume("data"),))
     answer = what_if(cluster, Question(objects=created(pod)))
@@ -249,6 +249,30 @@ def test_a_claim_is_provisioned_for_the_chosen_node() -> None:
     assert bound is not None
     assert bound.spec.volume_name
     assert cluster.objects.of_kind(StorageClass)
+
+
+def test_a_claim_that_kubectl_has_applied_is_provisioned_at_the_first_attempt() -> None:
+    claim = make_claim("data", "late", version="7")
+    applied = replace(claim, metadata=replace(claim.metadata, annotations={"applied-by": "me"}))
+    cluster = loaded_cluster(
+        make_node("small", cpu="2", zone="a"),
+        make_node("large", cpu="8", zone="b"),
+        make_class("late", topology=(ZONE, ["a"])),
+        applied,
+    )
+    pod = make_pod("p", cpu="1", volumes=(claim_volume("data"),))
+    assert nodes_of(what_if(cluster, Question(objects=created(pod)))) == {"default/p": "small"}
+
+
+def test_a_claim_gets_a_free_volume_that_the_chosen_node_reaches() -> None:
+    claim = make_claim("data", "late", version="7")
+    volume = make_volume("free", "late", version="8")
+    cluster = loaded_cluster(make_node("n"), make_class("late"), claim, volume)
+    pod = make_pod("p", volumes=(claim_volume("data"),))
+    assert nodes_of(what_if(cluster, Question(objects=created(pod)))) == {"default/p": "n"}
+    bound = cluster.objects.find(PersistentVolumeClaim, "default/data")
+    assert bound is not None
+    assert bound.spec.volume_name == "free"
 
 
 def test_the_engine_is_consistent_afterwards() -> None:
