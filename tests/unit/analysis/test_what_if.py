@@ -264,6 +264,21 @@ def test_a_claim_that_kubectl_has_applied_is_provisioned_at_the_first_attempt() 
     assert nodes_of(what_if(cluster, Question(objects=created(pod)))) == {"default/p": "small"}
 
 
+def test_a_provisioned_volume_is_reached_from_the_zone_of_the_chosen_node() -> None:
+    cluster = loaded_cluster(
+        make_node("large", cpu="8", zone="a"),
+        make_node("near", cpu="4", zone="a"),
+        make_node("far", cpu="6", zone="b"),
+        make_class("late"),
+        make_claim("data", "late", version="7"),
+    )
+    volumes = (claim_volume("data"),)
+    pods = [make_pod(name, cpu="4", volumes=volumes) for name in ("a", "b", "c", "d")]
+    answer = what_if(cluster, Question(objects=created(*pods)))
+    assert nodes_of(answer) == {"default/a": "large", "default/b": "large", "default/c": "near"}
+    assert names(answer.pending) == ["default/d"]
+
+
 def test_a_claim_gets_a_free_volume_that_the_chosen_node_reaches() -> None:
     claim = make_claim("data", "late", version="7")
     volume = make_volume("free", "late", version="8")
