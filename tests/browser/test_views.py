@@ -128,7 +128,7 @@ def test_a_narrow_list_of_pending_pods_has_the_queue_and_the_events(
 ) -> None:
     page = opened(small, "/pending", size=NARROW)
     row = page.get_by_role("row", name=PENDING)
-    row.get_by_text("active; waits for NodeUpdate").wait_for()
+    row.get_by_text("active; waits for NodeAdd").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") == NARROW[0]
 
 

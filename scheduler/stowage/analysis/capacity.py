@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from stowage.analysis.devices.shortage import DeviceShortage
 from stowage.analysis.explained_decision import Circumstances, explain_decision
-from stowage.analysis.explanation import NodeVerdict
+from stowage.analysis.explanation import NodeVerdict, SchedulingExplanation
 from stowage.analysis.loaded_cluster import LoadedCluster
 from stowage.analysis.virtual_cluster import VirtualCluster
 from stowage.api.objects.pod import Pod
@@ -153,7 +153,13 @@ def _counted(loaded: LoadedCluster, framework: Framework, info: PodInfo) -> _Roo
         for at in np.flatnonzero(quotient == counts).tolist():
             reasons[names[at]] = (*reasons.get(names[at], ()), reason)
     per_node = dict(zip(names, counts.tolist(), strict=True))
-    return _Room(per_node, reasons, explained.message or _message(snapshot, reasons), True)
+    return _Room(per_node, reasons, _fit_error(explained) or _message(snapshot, reasons), True)
+
+
+def _fit_error(explained: SchedulingExplanation) -> str:
+    """The fit error without what PostFilter says: the counted pods preempt none."""
+    post_filter = "" if explained.preemption is None else explained.preemption.message
+    return explained.message.removesuffix(f" {post_filter}")
 
 
 def _message(snapshot: Snapshot, reasons: Mapping[str, tuple[str, ...]]) -> str:
@@ -199,7 +205,7 @@ def _simulated(loaded: LoadedCluster, framework: Framework, pod: Pod, limit: int
         verdict.node: _reasons(verdict) for verdict in explained.nodes if verdict.rejected_by
     }
     return _Room(
-        dict(placed), reasons, explained.message, device_shortages=explained.device_shortages
+        dict(placed), reasons, _fit_error(explained), device_shortages=explained.device_shortages
     )
 
 

@@ -26,10 +26,12 @@ class DrainedPods(msgspec.Struct):
     Attributes:
         deleted: Pods without a controller: nothing makes them again.
         kept: Pod -> why it stays.
+        notes: Which pods go although a disruption budget allows no eviction.
     """
 
     deleted: list[str] = msgspec.field(default_factory=list)
     kept: dict[str, str] = msgspec.field(default_factory=dict)
+    notes: list[str] = msgspec.field(default_factory=list)
 
 
 def cordon(cluster: VirtualCluster, name: str) -> None:
@@ -60,7 +62,10 @@ def drain(cluster: VirtualCluster, names: Sequence[str]) -> DrainedPods:
 
 
 def remove_nodes(cluster: VirtualCluster, names: Sequence[str]) -> DrainedPods:
-    """Drain the nodes, then remove them with the pods that stayed.
+    """Drain the nodes, then remove them.
+
+    The pods that stayed go with their nodes, whatever the budgets say; their controllers make them
+    again, but for pods of DaemonSets and static pods.
 
     Raises:
         NotInCluster: There is no such node.
@@ -68,9 +73,21 @@ def remove_nodes(cluster: VirtualCluster, names: Sequence[str]) -> DrainedPods:
     drained = drain(cluster, names)
     for name in names:
         for pod in cluster.pods.on_node(name):
-            cluster.delete_pod(pod)
+            _remove_with_node(cluster, pod, drained)
         cluster.remove_node(name)
     return drained
+
+
+def _remove_with_node(cluster: VirtualCluster, pod: Pod, drained: DrainedPods) -> None:
+    key = pod.metadata.namespaced_name
+    why = drained.kept.pop(key, "")
+    if kept_by_drain(pod):
+        cluster.delete_pod(pod)
+        return
+    if why:
+        drained.notes.append(f"{key} goes with its node, although {why}")
+    if not cluster.evict_pod(pod):
+        drained.deleted.append(key)
 
 
 def add_nodes(cluster: VirtualCluster, number: int, like: str) -> list[str]:

@@ -39,7 +39,7 @@ from stowage.framework import (
     PreemptionBarred,
     ScoreResult,
 )
-from stowage.queue.queue_events import event_label
+from stowage.queue.queue_events import registration_labels
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
@@ -247,13 +247,14 @@ def _candidate(candidate: Candidate) -> PreemptionCandidate:
 
 
 def _waits_for(framework: Framework, plugins: Iterable[str]) -> tuple[Wakeup, ...]:
-    """The events that the plugins registered; an unknown plugin waits for any event."""
+    return tuple(Wakeup(plugin, _awaited_events(framework, plugin)) for plugin in plugins)
+
+
+def _awaited_events(framework: Framework, plugin: str) -> tuple[str, ...]:
+    """The labels of the events that a plugin registered; an unknown plugin waits for any event."""
+    registered = framework.events_by_plugin.get(plugin)
+    if registered is None or any(each.event.is_wildcard for each in registered):
+        return ("any event",)
     return tuple(
-        Wakeup(
-            plugin,
-            tuple(sorted({event_label(each.event) for each in framework.events_by_plugin[plugin]}))
-            if plugin in framework.events_by_plugin
-            else ("any event",),
-        )
-        for plugin in plugins
+        sorted({label for each in registered for label in registration_labels(each.event)})
     )

@@ -9,7 +9,12 @@ from msgspec.structs import replace
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.api.instructions import BindVolumes
 from stowage.api.objects.meta import ObjectMeta
-from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from stowage.api.objects.node import (
+    Node,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+)
 from stowage.api.objects.volume import (
     PersistentVolume,
     PersistentVolumeClaim,
@@ -18,6 +23,7 @@ from stowage.api.objects.volume import (
     PersistentVolumeStatus,
     VolumeNodeAffinity,
 )
+from stowage.api.values.csi_migration import ZONE
 from stowage.api.values.volume_claims import (
     BIND_COMPLETED,
     STORAGE,
@@ -34,7 +40,9 @@ def written_volumes(
 ) -> list[PersistentVolume | PersistentVolumeClaim]:
     """The volumes and claims after the writes, the binding and the provisioning.
 
-    A provisioned volume can be reached from the selected node only.
+    A provisioned volume can be reached from the zone of the selected node, or everywhere if the
+    node has none. The objects have no resourceVersion: with the one that is known, they would be no
+    news.
     """
     return [*_given(instruction, objects), *_provisioned(instruction, objects)]
 
@@ -47,8 +55,9 @@ def _given(
         reference = write.claim_ref
         claim = objects.find(PersistentVolumeClaim, f"{reference.namespace}/{reference.name}")
         if volume is not None and claim is not None:
+            meta = replace(volume.metadata, resource_version="")
             spec = replace(volume.spec, claim_ref=reference)
-            yield replace(volume, spec=spec, status=PersistentVolumeStatus(_BOUND))
+            yield PersistentVolume(meta, spec, PersistentVolumeStatus(_BOUND))
             yield _bound(claim, write.name)
 
 
@@ -64,7 +73,7 @@ def _provisioned(
             capacity={STORAGE: claim.spec.resources.requests.get(STORAGE, "0")},
             access_modes=claim.spec.access_modes,
             claim_ref=reference_to(claim),
-            node_affinity=VolumeNodeAffinity(_only(instruction.node_name)),
+            node_affinity=_zone_of(objects.find(Node, instruction.node_name)),
             storage_class_name=claim_class(claim),
             volume_mode=claim.spec.volume_mode,
         )
@@ -73,9 +82,12 @@ def _provisioned(
         yield _bound(with_selected_node(claim, instruction.node_name), name)
 
 
-def _only(node_name: str) -> NodeSelector:
-    field = NodeSelectorRequirement("metadata.name", "In", (node_name,))
-    return NodeSelector((NodeSelectorTerm(match_fields=(field,)),))
+def _zone_of(node: Node | None) -> VolumeNodeAffinity | None:
+    zone = None if node is None else node.metadata.labels.get(ZONE)
+    if zone is None:
+        return None
+    in_zone = NodeSelectorRequirement(ZONE, "In", (zone,))
+    return VolumeNodeAffinity(NodeSelector((NodeSelectorTerm(match_expressions=(in_zone,)),)))
 
 
 def _bound(claim: PersistentVolumeClaim, volume_name: str) -> PersistentVolumeClaim:
@@ -83,7 +95,7 @@ def _bound(claim: PersistentVolumeClaim, volume_name: str) -> PersistentVolumeCl
     annotations = {**meta.annotations, BIND_COMPLETED: "yes"}
     return replace(
         claim,
-        metadata=replace(meta, annotations=annotations),
+        metadata=replace(meta, annotations=annotations, resource_version=""),
         spec=replace(claim.spec, volume_name=volume_name),
         status=PersistentVolumeClaimStatus(_BOUND),
     )

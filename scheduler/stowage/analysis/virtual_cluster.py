@@ -354,7 +354,8 @@ class VirtualCluster:
         written = written_volumes(instruction, self.objects)
         for obj in written:
             self.objects.add(obj)
-        return [VolumesWritten(instruction.pod.uid), *map(StorageSeen, written)]
+        # Shown first: what a write is to have done is examined when it is reported.
+        return [*map(StorageSeen, written), VolumesWritten(instruction.pod.uid)]
 
 
 def pod_made_again(pod: Pod) -> Pod:

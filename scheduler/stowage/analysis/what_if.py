@@ -158,6 +158,7 @@ def what_if(loaded: LoadedCluster, question: Question) -> WhatIfAnswer:
         cordon(cluster, name)
     drained = [drain(cluster, question.drain), remove_nodes(cluster, question.remove_nodes)]
     created, notes = _make_way(cluster, question.objects)
+    notes += [note for each in drained for note in each.notes]
     cluster.create(created)
     cluster.run()
     if cluster.engine.state.extenders:

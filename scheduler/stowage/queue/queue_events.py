@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
@@ -28,6 +29,14 @@ _ACTION_NAMES = {
     ActionType.UPDATE_OTHER: "Update",
 }
 
+_UPDATES: Mapping[EventResource | str, ActionType] = {
+    EventResource.NODE: ActionType.UPDATE_NODE,
+    EventResource.POD: ActionType.UPDATE_POD,
+    EventResource.ASSIGNED_POD: ActionType.UPDATE_POD,
+    EventResource.UNSCHEDULED_POD: ActionType.UPDATE_POD,
+}
+"""The kinds of updates of a resource that has several."""
+
 
 @lru_cache(maxsize=1024)
 def event_label(event: ClusterEvent) -> str:
@@ -44,6 +53,18 @@ def _action_name(action: ActionType) -> str:
     if action.value.bit_count() == 1 and action.name is not None:
         return action.name.title().replace("_", "")
     return "Update"
+
+
+def registration_labels(registered: ClusterEvent) -> list[str]:
+    """The labels of the events that a registration matches, one for each action.
+
+    A registration for every kind of update has one ``Update``.
+    """
+    updates = _UPDATES.get(registered.resource, ActionType.UPDATE_OTHER)
+    actions = list(registered.action & (ActionType.ADD | ActionType.DELETE | updates))
+    if registered.action & updates == updates:
+        actions = [*(each for each in actions if not each.overlaps(updates)), ActionType.UPDATE]
+    return [event_label(ClusterEvent(registered.resource, each)) for each in actions]
 
 
 def pod_update_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:

@@ -2,7 +2,8 @@
 
 Events and instructions are structs that name their type. Storage and device objects do not, so
 their events are recorded with the kind. Annotations that scheduling does not read are replaced by a
-digest: whether an update changed them is part of the decision, their text is not.
+digest, in events and in instructions that repeat an object: whether an update changed them is part
+of the decision, their text is not.
 """
 
 from __future__ import annotations
@@ -17,8 +18,14 @@ from typing import Any, TypeAlias, get_args
 import msgspec
 from msgspec.structs import replace
 
-from stowage.api.events import CustomObjectSeen, DeviceObjectSeen, Event, StorageSeen
-from stowage.api.instructions import Instruction
+from stowage.api.events import (
+    ClaimsWritten,
+    CustomObjectSeen,
+    DeviceObjectSeen,
+    Event,
+    StorageSeen,
+)
+from stowage.api.instructions import BindClaims, Instruction
 from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.volume import StorageObject
 from stowage.api.values.reserved_annotations import RESERVED_PREFIX
@@ -143,14 +150,29 @@ class CallEncoder:
         return public
 
     def _instructions(self, entry: Entry) -> tuple[Instruction, ...]:
+        public = tuple(map(self._public_instruction, entry.instructions))
         if self._anonymiser is None:
-            return entry.instructions
-        return tuple(map(self._anonymiser.struct, entry.instructions))
+            return public
+        return tuple(map(self._anonymiser.struct, public))
+
+    def _public_instruction(self, instruction: Instruction) -> Instruction:
+        """The instruction without annotations that scheduling does not read."""
+        if not isinstance(instruction, BindClaims):
+            return instruction
+        claims = [
+            replace(each, claim=self._without_annotations(each.claim))
+            for each in instruction.claims
+        ]
+        return replace(instruction, claims=tuple(claims))
 
     def _public(self, event: Event) -> Event:
         """The event without annotations that scheduling does not read."""
         if isinstance(event, CustomObjectSeen):
             return replace(event, object=self._custom(event.object))
+        if isinstance(event, ClaimsWritten):
+            claims = tuple(map(self._without_annotations, event.claims))
+            extended = event.extended and self._without_annotations(event.extended)
+            return replace(event, claims=claims, extended=extended)
         for field in event.__struct_fields__:
             obj = getattr(event, field)
             if hasattr(obj, "metadata"):

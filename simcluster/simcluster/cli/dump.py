@@ -93,7 +93,7 @@ async def _read(
 
     items: list[bytes] = []
     notes: list[str] = []
-    connection = await connect(str(kubeconfig) if kubeconfig is not None else "")
+    connection = await connect(None if kubeconfig is None else str(kubeconfig))
     try:
         client = ApiClient(connection)
         pending = list(resources)

@@ -64,7 +64,7 @@ def test_no_pod_is_preempted() -> None:
     low = make_pod("low", cpu="4", node="n", priority=-5)
     answer = ask(make_pod("p", cpu="1", priority=9), make_node("n", cpu="4"), low)
     assert answer.fits == 0
-    assert answer.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert answer.message == "0/1 nodes are available: 1 Insufficient cpu."
 
 
 def test_the_count_ends_at_the_limit() -> None:
@@ -110,5 +110,4 @@ def test_counting_equals_placing_one_by_one(
     counted = ask(pod, *nodes, *placed)
     simulated = ask(pod, *nodes, *placed, counts=False)
     assert (counted.is_counted, simulated.is_counted) == (True, False)
-    assert simulated.message.startswith(counted.message)
-    assert replace(counted, message="", is_counted=False) == replace(simulated, message="")
+    assert replace(counted, is_counted=False) == simulated

@@ -127,7 +127,7 @@ def test_a_pending_pod_says_what_would_wake_it() -> None:
     cluster = loaded_cluster(make_node("n", taints=[GPU]), make_pod("p"))
     decision = explain_pod(cluster, "default/p").decision
     waits = {each.plugin: each.events for each in decision.waits_for}
-    assert waits["TaintToleration"] == ("NodeUpdate", "PodUpdatePodToleration")
+    assert waits["TaintToleration"] == ("NodeAdd", "NodeUpdateNodeTaint", "PodUpdatePodToleration")
 
 
 def test_the_first_profile_answers_for_other_schedulers() -> None:

@@ -10,7 +10,13 @@ from msgspec.structs import replace
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.explain_pod import NotInCluster
 from stowage.analysis.what_if import KeptPod, Question, StillPending, WhatIfAnswer, what_if
-from stowage.api.objects.meta import ApiStruct, Condition, LabelSelector, ObjectMeta
+from stowage.api.objects.meta import (
+    ApiStruct,
+    Condition,
+    LabelSelector,
+    ObjectMeta,
+    OwnerReference,
+)
 from stowage.api.objects.pod import PodResourceClaim
 from stowage.api.objects.policy import (
     PodDisruptionBudget,
@@ -18,9 +24,9 @@ from stowage.api.objects.policy import (
     PodDisruptionBudgetStatus,
 )
 from stowage.api.objects.volume import PersistentVolumeClaim, StorageClass
-from tests.support.builders import make_node, make_pod, owned_by
+from tests.support.builders import ZONE, make_node, make_pod, owned_by
 from tests.support.clusters import loaded_cluster
-from tests.support.volume_builders import claim_volume, make_claim, make_class
+from tests.support.volume_builders import claim_volume, make_claim, make_class, make_volume
 
 REPLICA_SET = owned_by("ReplicaSet", "web", "rs")
 DAEMON_SET = owned_by("DaemonSet", "agent", "ds")
@@ -186,7 +192,7 @@ def test_added_nodes_take_pending_pods() -> None:
     assert (answer.before.nodes, answer.after.nodes) == (1, 3)
 
 
-def test_a_removed_node_is_gone_with_the_pods_that_stay() -> None:
+def test_a_removed_node_is_gone_with_the_pods_of_daemon_sets() -> None:
     cluster = loaded_cluster(
         make_node("old"),
         make_node("new"),
@@ -196,6 +202,21 @@ def test_a_removed_node_is_gone_with_the_pods_that_stay() -> None:
     answer = what_if(cluster, Question(remove_nodes=["old"]))
     assert nodes_of(answer) == {"default/replica": "new"}
     assert (answer.after.nodes, answer.after.placed) == (1, 1)
+    assert answer.kept == ()
+
+
+@pytest.mark.parametrize("owner", [REPLICA_SET, None])
+def test_a_pod_that_a_budget_protects_goes_with_its_removed_node(
+    owner: OwnerReference | None,
+) -> None:
+    pod = make_pod("w", node="old", labels={"app": "web"}, owner=owner)
+    cluster = loaded_cluster(make_node("old"), make_node("new"), pod, budget(allowed=0))
+    answer = what_if(cluster, Question(remove_nodes=["old"]))
+    assert nodes_of(answer) == ({"default/w": "new"} if owner else {})
+    assert answer.deleted == (() if owner else ("default/w",))
+    assert answer.kept == ()
+    why = "PodDisruptionBudget default/web allows no disruption"
+    assert answer.notes == (f"default/w goes with its node, although {why}",)
 
 
 NODES = ["n", "gone"]
@@ -219,7 +240,7 @@ def test_an_unknown_node_is_an_error_and_changes_nothing(question: Question) -> 
 
 
 def test_a_claim_is_provisioned_for_the_chosen_node() -> None:
-    claim = make_claim("data", "late")
+    claim = make_claim("data", "late", version="7")
     cluster = loaded_cluster(make_node("n"), make_class("late"), claim)
     pod = make_pod("p", volumes=(claim_volume("data"),))
     answer = what_if(cluster, Question(objects=created(pod)))
@@ -228,6 +249,45 @@ def test_a_claim_is_provisioned_for_the_chosen_node() -> None:
     assert bound is not None
     assert bound.spec.volume_name
     assert cluster.objects.of_kind(StorageClass)
+
+
+def test_a_claim_that_kubectl_has_applied_is_provisioned_at_the_first_attempt() -> None:
+    claim = make_claim("data", "late", version="7")
+    applied = replace(claim, metadata=replace(claim.metadata, annotations={"applied-by": "me"}))
+    cluster = loaded_cluster(
+        make_node("small", cpu="2", zone="a"),
+        make_node("large", cpu="8", zone="b"),
+        make_class("late", topology=(ZONE, ["a"])),
+        applied,
+    )
+    pod = make_pod("p", cpu="1", volumes=(claim_volume("data"),))
+    assert nodes_of(what_if(cluster, Question(objects=created(pod)))) == {"default/p": "small"}
+
+
+def test_a_provisioned_volume_is_reached_from_the_zone_of_the_chosen_node() -> None:
+    cluster = loaded_cluster(
+        make_node("large", cpu="8", zone="a"),
+        make_node("near", cpu="4", zone="a"),
+        make_node("far", cpu="6", zone="b"),
+        make_class("late"),
+        make_claim("data", "late", version="7"),
+    )
+    volumes = (claim_volume("data"),)
+    pods = [make_pod(name, cpu="4", volumes=volumes) for name in ("a", "b", "c", "d")]
+    answer = what_if(cluster, Question(objects=created(*pods)))
+    assert nodes_of(answer) == {"default/a": "large", "default/b": "large", "default/c": "near"}
+    assert names(answer.pending) == ["default/d"]
+
+
+def test_a_claim_gets_a_free_volume_that_the_chosen_node_reaches() -> None:
+    claim = make_claim("data", "late", version="7")
+    volume = make_volume("free", "late", version="8")
+    cluster = loaded_cluster(make_node("n"), make_class("late"), claim, volume)
+    pod = make_pod("p", volumes=(claim_volume("data"),))
+    assert nodes_of(what_if(cluster, Question(objects=created(pod)))) == {"default/p": "n"}
+    bound = cluster.objects.find(PersistentVolumeClaim, "default/data")
+    assert bound is not None
+    assert bound.spec.volume_name == "free"
 
 
 def test_the_engine_is_consistent_afterwards() -> None:

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import load_configuration, to_builtins
-from stowage.api.events import NodeSeen, PendingPodSeen
-from stowage.api.instructions import AttemptResult, BindPod
+from stowage.api.events import DeviceObjectSeen, NodeSeen, PendingPodSeen
+from stowage.api.instructions import AttemptResult, BindClaims, BindPod
 from stowage.cli.main import app
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import Journal, make_engine
@@ -22,6 +22,13 @@ from stowage.recording.calls import CallEncoder, End
 from stowage.recording.frames import FrameEncoder
 from stowage.recording.header import Header
 from tests.support.builders import make_node, make_pod
+from tests.support.device_builders import (
+    device,
+    make_claim,
+    make_class,
+    make_slice,
+    pod_with_claims,
+)
 
 
 def recorded_calls() -> list[Entry]:
@@ -75,6 +82,26 @@ def test_an_equal_replay_is_reported(tmp_path: Path) -> None:
     assert report["attempts"] == {"scheduled": 2, "unschedulable": 2}
     assert (report["calls"], report["nodes"], report["end"]) == (5, 3, "enough")
     assert report["started"] == "1970-01-12T13:46:40.000000Z"
+
+
+def test_a_claim_whose_annotations_are_not_recorded_is_allocated_equally_and_explained(
+    tmp_path: Path,
+) -> None:
+    claim = make_claim("c")
+    applied = replace(claim, metadata=replace(claim.metadata, annotations={"applied-by": "me"}))
+    journal = Journal()
+    engine = make_engine(
+        make_frameworks(load_configuration()), lambda _num_ties: 0, journal=journal
+    )
+    devices = (make_class(), make_slice("n", [device("gpu-0")]), applied)
+    seen = [DeviceObjectSeen(each) for each in devices]
+    pod = pod_with_claims("p", "c", scheduler_name="stowage")
+    engine.handle([NodeSeen(make_node("n")), *seen, PendingPodSeen(pod)], 0.0)
+    assert BindClaims in map(type, engine.schedule(1.0, 1))
+    path = write(tmp_path / "r", list(journal.entries))
+    assert run(path)[::2] == (0, "")
+    explained = msgspec.json.decode(run(path, "--until", "p", "-o", "json")[1])
+    assert (explained["node"], explained["decision"]["outcome"]) == ("n", "Scheduled")
 
 
 def test_a_pod_is_explained_as_of_its_last_attempt_before_a_time(tmp_path: Path) -> None:

@@ -5,7 +5,11 @@ import pytest
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.objects.pod import Toleration
 from stowage.queue import event_label, pod_update_events
-from stowage.queue.queue_events import FORCE_ACTIVATE, UNSCHEDULED_POD_UPDATE
+from stowage.queue.queue_events import (
+    FORCE_ACTIVATE,
+    UNSCHEDULED_POD_UPDATE,
+    registration_labels,
+)
 from stowage.state.pods.pod_info import PodInfo
 from tests.unit.queue.scenario import NODE_ADD, pending
 
@@ -31,6 +35,29 @@ def test_events_are_named_as_in_the_metrics_of_kube_scheduler(
     resource: EventResource, action: ActionType, label: str
 ) -> None:
     assert event_label(ClusterEvent(resource, action)) == label
+
+
+@pytest.mark.parametrize(
+    ("resource", "action", "labels"),
+    [
+        (
+            EventResource.POD,
+            ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN,
+            ["PodDelete", "PodUpdatePodScaleDown"],
+        ),
+        (EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE, ["NodeAdd", "NodeUpdate"]),
+        (
+            EventResource.NAMESPACE,
+            ActionType.ADD | ActionType.UPDATE,
+            ["NamespaceAdd", "NamespaceUpdate"],
+        ),
+        ("foos.v1.example.com", ActionType.DELETE, ["foos.v1.example.comDelete"]),
+    ],
+)
+def test_a_registration_names_the_event_of_each_of_its_actions(
+    resource: EventResource | str, action: ActionType, labels: list[str]
+) -> None:
+    assert registration_labels(ClusterEvent(resource, action)) == labels
 
 
 def test_an_event_can_have_its_own_label() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from enum import Enum
+from collections.abc import Callable
 from typing import Any, get_args
 
 import msgspec
 import pytest
-from msgspec import inspect
 from msgspec.structs import replace
 
 from stowage.api.config.loading import load_configuration, to_builtins
@@ -16,20 +14,17 @@ from stowage.api.config.types import API_VERSION, KIND
 from stowage.api.events import (
     CustomObjectSeen,
     CustomResourceGone,
-    DeviceObjectSeen,
     Event,
     NodeSeen,
     PendingPodSeen,
     StorageSeen,
 )
-from stowage.api.instructions import EmitEvent, Instruction, PodReference
-from stowage.api.objects.device import DeviceObject
+from stowage.api.instructions import EmitEvent, PodReference
 from stowage.api.objects.meta import LabelSelector, ObjectMeta
 from stowage.api.objects.node import NodeSelectorRequirement, NodeSelectorTerm
 from stowage.api.objects.volume import (
     EphemeralVolumeSource,
     PersistentVolumeClaim,
-    StorageObject,
     Volume,
 )
 from stowage.api.values.selectors import compile_label_selector
@@ -40,76 +35,14 @@ from stowage.recording.anonymiser import Anonymiser
 from stowage.recording.calls import CallEncoder, decode_calls
 from stowage.recording.header import Header
 from tests.support.builders import ZONE, label_selector, make_node, make_pod
-
-MARK = "zebra"
-KEPT = frozenset(
-    {
-        # Quantities by name of the resource.
-        *("allocatable", "allocated_resources", "capacity", "consumed_capacity", "limits"),
-        *("overhead", "requests"),
-        # Names of resources.
-        *("extended_resource_name", "resource", "resource_name"),
-        # Names of plugins.
-        *("others", "plain_plugins", "plugin", "plugins", "unschedulable_plugins", "weights"),
-    }
-)
-"""Fields whose texts stay."""
+from tests.support.filled_messages import KINDS, MARK, messages_of
 
 
-def filled(kind: inspect.Type, field: str = "") -> Iterator[Any]:
-    """Values of a type with a marked text in every place where there may be one."""
-    match kind:
-        case inspect.StrType():
-            yield "cpu" if field in KEPT else f"{MARK}-{field}"
-        case inspect.StructType(cls=cls, fields=fields):
-            parts = {each.name: list(filled(each.type, each.name)) for each in fields}
-            for number in range(max((len(found) for found in parts.values()), default=1)):
-                yield cls(**{name: found[number % len(found)] for name, found in parts.items()})
-        case inspect.UnionType(types=types):
-            some = [each for each in types if not isinstance(each, inspect.NoneType)]
-            texts = [each for each in some if isinstance(each, inspect.StrType)]
-            for each in texts or some:
-                yield from filled(each, field)
-        case inspect.DictType(value_type=inspect.AnyType()):
-            yield {"metadata": {"title": MARK}}
-        case inspect.DictType(key_type=key, value_type=value):
-            yield dict(zip(filled(key, field), filled(value, field), strict=False))
-        case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item):
-            yield tuple(filled(item, field))
-        case inspect.TupleType(item_types=items):
-            yield tuple(next(filled(each, field)) for each in items)
-        case _:
-            yield plain(kind)
-
-
-def plain(kind: inspect.Type) -> Any:
-    """A value of a type that holds no text."""
-    match kind:
-        case inspect.EnumType(cls=cls) if issubclass(cls, Enum):
-            return next(iter(cls))
-        case inspect.RawType():
-            return msgspec.Raw(b'"zebra"')
-        case inspect.BytesType():
-            return b""
-        case inspect.BoolType():
-            return True
-    return 1
-
-
-SEEN: dict[Any, Callable[[Any], Event]] = {
-    **dict.fromkeys(get_args(StorageObject), StorageSeen),
-    **dict.fromkeys(get_args(DeviceObject), DeviceObjectSeen),
-}
-"""Kind of object -> its event; the types of these events alone do not say what they hold."""
-EVENTS = [kind for kind in get_args(Event) if kind not in SEEN.values()]
-
-
-@pytest.mark.parametrize("kind", [*EVENTS, *SEEN, *get_args(Instruction)])
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_text_of_any_event_or_instruction_stays(kind: type[msgspec.Struct]) -> None:
     """The values are made from the types, so a new field is filled and checked as well."""
     anonymiser, marked = Anonymiser(), kind is CustomResourceGone
-    for part in filled(inspect.type_info(kind)):
-        value: Any = SEEN[kind](part) if kind in SEEN else part
+    for value in messages_of(kind):
         marked |= MARK in repr(value)
         assert MARK not in repr(anonymiser.struct(value))
         is_event = isinstance(value, get_args(Event))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
+import pytest
 from msgspec.structs import replace
 
 from stowage.api.events import (
@@ -17,13 +20,20 @@ from stowage.api.events import (
     VictimsReviewed,
     WorkloadSeen,
 )
-from stowage.api.instructions import AttemptResult, PodReference, VictimsOnNode
+from stowage.api.instructions import (
+    AttemptResult,
+    BindByExtender,
+    BindPod,
+    PodReference,
+    VictimsOnNode,
+)
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.volume import CSIStorageCapacity, PersistentVolume, StorageClass
 from stowage.api.status import Code
 from stowage.engine.journal import Entry, HandleCall, ScheduleCall
 from stowage.recording.calls import DIGEST, CallEncoder, End, decode_calls
 from tests.support.builders import label_selector, make_node, make_pod
+from tests.support.filled_messages import KINDS, MARK, messages_of
 
 POD = PodReference("default", "p", "uid-p")
 
@@ -78,6 +88,17 @@ def test_the_text_of_annotations_that_scheduling_does_not_read_is_not_recorded()
         assert b"token" not in data
     (event,) = recorded(CallEncoder(), annotated("node", read))
     assert annotations_of(event) == read
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS if each not in (BindPod, BindByExtender)])
+def test_no_event_and_no_instruction_is_recorded_with_private_annotations(
+    kind: type[msgspec.Struct],
+) -> None:
+    """But for those that a Binding writes, which say what plugins reserved."""
+    for message in messages_of(kind):
+        is_event = isinstance(message, get_args(Event))
+        entry = HandleCall(0.0, (message,), ()) if is_event else HandleCall(0.0, (), (message,))
+        assert f"{MARK}-annotations".encode() not in CallEncoder().encode([entry])
 
 
 def test_annotations_of_custom_objects_are_not_recorded() -> None:

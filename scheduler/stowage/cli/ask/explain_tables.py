@@ -148,7 +148,7 @@ def rejection_parts(decision: SchedulingExplanation, wide: bool) -> list[Rendera
         parts += [f"  {escape(miss.text)}" for miss in misses]
     parts += _preemption(decision, wide)
     if decision.waits_for:
-        parts.append("it is tried again after one of these events, or after the flush:")
+        parts.append("it is tried again after one of these events, or by default after 5 minutes:")
         parts += [f"  {each.plugin}: {', '.join(each.events)}" for each in decision.waits_for]
     return parts
 

@@ -29,6 +29,10 @@ class ChangeFlags(FlagGroup, frozen=True):
             help="Manifests to create, workloads included; - reads standard input.",
         ),
     ] = None
+    add_nodes: Annotated[
+        int, _CHANGES.option(min=0, max=MAX_ADDED_NODES, help="Add this many nodes.")
+    ] = 0
+    like: Annotated[str, _CHANGES.option(metavar="NODE", help="The model of added nodes.")] = ""
     cordon: Annotated[
         list[str] | None, _CHANGES.option(metavar="NODE,...", help="Cordon these nodes.")
     ] = None
@@ -39,10 +43,6 @@ class ChangeFlags(FlagGroup, frozen=True):
             help="Cordon these nodes and evict their pods, as disruption budgets allow.",
         ),
     ] = None
-    add_nodes: Annotated[
-        int, _CHANGES.option(min=0, max=MAX_ADDED_NODES, help="Add this many nodes.")
-    ] = 0
-    like: Annotated[str, _CHANGES.option(metavar="NODE", help="The model of added nodes.")] = ""
     remove_nodes: Annotated[
         list[str] | None,
         _CHANGES.option(metavar="NODE,...", help="Drain and remove these nodes."),

@@ -12,7 +12,15 @@ from stowage.analysis.explain_pod import NotInCluster, explain_pod
 from stowage.analysis.explanation import PodExplanation
 from stowage.analysis.followed_objects import FollowedObjects
 from stowage.analysis.loaded_cluster import LoadedCluster
-from stowage.api.instructions import AttemptResult
+from stowage.api.events import (
+    BindFailed,
+    ClaimsWritten,
+    Event,
+    PendingPodGone,
+    PendingPodSeen,
+    VolumesWritten,
+)
+from stowage.api.instructions import AttemptResult, BindClaims, BindVolumes
 from stowage.cli.ask.recorded_objects import up_to
 from stowage.cli.replay.engines import make_recorded_engine
 from stowage.cli.replay.report import Counts, ReplayReport
@@ -20,6 +28,8 @@ from stowage.engine import Replay, ReplayDiverged
 from stowage.engine.journal import Entry, HandleCall, ScheduleCall
 from stowage.recording.frames import UnreadableRecording
 from stowage.recording.reader import Recording
+
+_TAKEN_BACK = "taken back"
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -70,19 +80,38 @@ class Repetition:
             elif isinstance(entry, ScheduleCall):
                 with self._time_named(entry):
                     self._replay.repeat_until_attempt(entry, key)
-                return self._explanation(key, attempt.result, entry.now)
+                return self._explanation(key, attempt.result, entry)
         raise NotInCluster(f"the recording ends before the attempt of pod {key}")
 
-    def _explanation(self, key: str, result: AttemptResult, now: float) -> PodExplanation:
+    def _explanation(self, key: str, result: AttemptResult, entry: ScheduleCall) -> PodExplanation:
         if result.node_name:
+            self._take_back(key, result, entry)
             self._followed.place(key, result.node_name)
         cluster = LoadedCluster(self._followed.objects, self._replay.engine, {})
         header = self._recording.header
         basis = (
-            f"as of {header.time_of_day(now)}, attempt {result.attempts} ({result.result}), "
+            f"as of {header.time_of_day(entry.now)}, attempt {result.attempts} ({result.result}), "
             f"repeated from a recording of Stowage {header.stowage}"
         )
         return msgspec.structs.replace(explain_pod(cluster, key), basis=basis)
+
+    def _take_back(self, key: str, result: AttemptResult, entry: ScheduleCall) -> None:
+        """Let the pod wait again, without the node, volumes and devices that the attempt took."""
+        pod = self._followed.objects.pod(key)
+        if pod is None:
+            return
+        events: list[Event] = []
+        for each in entry.instructions:
+            if isinstance(each, BindClaims) and each.pod == result.pod:
+                events.append(ClaimsWritten(each.pod.uid, each.number, error=_TAKEN_BACK))
+            elif isinstance(each, BindVolumes) and each.pod == result.pod:
+                events.append(VolumesWritten(each.pod.uid, error=_TAKEN_BACK))
+        events += [
+            PendingPodGone(result.pod.namespace, result.pod.name, result.pod.uid),
+            BindFailed(result.pod.uid, result.node_name, _TAKEN_BACK),
+            PendingPodSeen(pod),
+        ]
+        self._replay.engine.handle(events, entry.now)
 
     def _repeat(self, entry: Entry) -> None:
         with self._time_named(entry):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -235,5 +236,6 @@ async def test_a_cluster_is_saved_on_a_signal_and_at_its_end_and_dumped_while_ru
 
 async def _dump(file: Path, kubeconfig: Path) -> None:
     command = [sys.executable, "-m", "stowage.cli", "dump", str(file)]
-    dump = await asyncio.create_subprocess_exec(*command, "--kubeconfig", str(kubeconfig))
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    dump = await asyncio.create_subprocess_exec(*command, env=environment)
     assert await asyncio.wait_for(dump.wait(), WAIT_TIMEOUT_S) == 0
