@@ -63,13 +63,15 @@ def test_a_pod_counts_on_its_node_from_the_moment_it_is_assumed(engine: Engine) 
 def test_an_unschedulable_pod_gets_a_condition_and_an_event_with_the_same_message(
     engine: Engine,
 ) -> None:
-    engine.handle([NodeSeen(make_node("n", cpu="1")), PendingPodSeen(make_pod("p", cpu="2"))], 0.0)
+    pod = make_pod("p", cpu="2", resource_version="7")
+    engine.handle([NodeSeen(make_node("n", cpu="1")), PendingPodSeen(pod)], 0.0)
     answer = engine.schedule(0.0, 1)
     (patch,) = of_type(PatchPodStatus, answer)
     (event,) = of_type(EmitEvent, answer)
     assert patch.reason == "Unschedulable"
     assert patch.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert (event.reason, event.note) == ("FailedScheduling", patch.message)
+    assert event.resource_version == "7"
     assert engine.pending_counts()["unschedulable"] == 1
 
 
