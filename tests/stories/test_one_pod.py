@@ -23,6 +23,8 @@ from stowage.api.instructions import (
     ReportProblem,
 )
 from stowage.api.objects.meta import Condition
+from stowage.api.objects.node import NodeSelectorRequirement, NodeSelectorTerm
+from stowage.api.objects.pod import Affinity, NodeAffinity, PreferredSchedulingTerm
 from stowage.engine import Engine
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
@@ -253,3 +255,18 @@ def test_a_limited_search_starts_after_the_last_searched_node() -> None:
     bound = [bind.node_name for bind in of_type(BindPod, limited.schedule(0.0, 4))]
     assert [name[:2] for name in bound] == ["n0", "n1", "n2", "n0"]
     limited.validate()
+
+
+def test_each_pod_goes_to_the_node_that_it_prefers_although_another_was_scored_before(
+    engine: Engine,
+) -> None:
+    engine.handle([NodeSeen(make_node(name, labels={"disk": name})) for name in "abc"], 0.0)
+    wanted = ["c", "a", "b", "a"]
+    for number, disk in enumerate(wanted):
+        here = NodeSelectorRequirement("disk", "In", (disk,))
+        term = PreferredSchedulingTerm(100, NodeSelectorTerm((here,)))
+        affinity = Affinity(
+            NodeAffinity(preferred_during_scheduling_ignored_during_execution=(term,))
+        )
+        engine.handle([PendingPodSeen(make_pod(f"p{number}", affinity=affinity))], 0.0)
+    assert [bind_first(engine).node_name for _ in wanted] == wanted
