@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -136,7 +137,7 @@ def test_an_instruction_that_only_one_of_both_gives_is_named_with_its_pod(
     entries[-1] = replace(entries[-1], instructions=others)
     err = run(write(tmp_path / "r", entries))[2]
     number = min(len(given), len(others))
-    last = bind if is_recorded else given[-1]
+    last: Any = bind if is_recorded else given[-1]
     shown = (
         f"recorded {last!r}, replayed None" if is_recorded else f"recorded None, replayed {last!r}"
     )
