@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.decoding.errors import QUANTITY_EXPECTATION, InvalidObject
 from stowage.api.objects.device import (
     AllocationResult,
@@ -26,7 +25,7 @@ from stowage.state import ClusterCache, InvariantViolation
 from stowage.state.devices.classes import DeviceClasses
 from stowage.state.devices.device_info import PoolId, compile_slice
 from stowage.state.devices.devices import ClaimAllocation
-from stowage.state.devices.features import ALL_FEATURES, device_features
+from stowage.state.devices.features import ALL_FEATURES
 from tests.support.builders import make_node
 from tests.support.device_builders import (
     allocated,
@@ -533,22 +532,3 @@ def test_validation_finds_what_is_derived_from_slices(
     break_(cache)
     with pytest.raises(InvariantViolation, match=subject):
         cache.validate()
-
-
-@pytest.mark.parametrize(
-    ("gate", "part"),
-    [
-        ("DRAPrioritizedList", "prioritized_list"),
-        ("DRASchedulerFilterTimeout", "filter_timeout"),
-        ("DRADeviceBindingConditions", "binding_conditions"),
-        ("DRADeviceTaints", "taints"),
-        ("DRAPartitionableDevices", "partitionable"),
-        ("DRAConsumableCapacity", "consumable_capacity"),
-        ("DRAExtendedResource", "extended_resources"),
-    ],
-)
-def test_each_feature_gate_switches_off_its_own_part(gate: str, part: str) -> None:
-    everything = device_features(parse_feature_gates([]))
-    assert everything == ALL_FEATURES
-    without = parse_feature_gates([f"{gate}=false"])
-    assert device_features(without) == replace(ALL_FEATURES, **{part: False})
