@@ -23,6 +23,8 @@ from stowage.api.instructions import (
     ReportProblem,
 )
 from stowage.api.objects.meta import Condition
+from stowage.api.objects.node import NodeSelectorRequirement, NodeSelectorTerm
+from stowage.api.objects.pod import Affinity, NodeAffinity, PreferredSchedulingTerm
 from stowage.engine import Engine
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
@@ -63,13 +65,15 @@ def test_a_pod_counts_on_its_node_from_the_moment_it_is_assumed(engine: Engine) 
 def test_an_unschedulable_pod_gets_a_condition_and_an_event_with_the_same_message(
     engine: Engine,
 ) -> None:
-    engine.handle([NodeSeen(make_node("n", cpu="1")), PendingPodSeen(make_pod("p", cpu="2"))], 0.0)
+    pod = make_pod("p", cpu="2", resource_version="7")
+    engine.handle([NodeSeen(make_node("n", cpu="1")), PendingPodSeen(pod)], 0.0)
     answer = engine.schedule(0.0, 1)
     (patch,) = of_type(PatchPodStatus, answer)
     (event,) = of_type(EmitEvent, answer)
     assert patch.reason == "Unschedulable"
     assert patch.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
     assert (event.reason, event.note) == ("FailedScheduling", patch.message)
+    assert event.resource_version == "7"
     assert engine.pending_counts()["unschedulable"] == 1
 
 
@@ -251,3 +255,18 @@ def test_a_limited_search_starts_after_the_last_searched_node() -> None:
     bound = [bind.node_name for bind in of_type(BindPod, limited.schedule(0.0, 4))]
     assert [name[:2] for name in bound] == ["n0", "n1", "n2", "n0"]
     limited.validate()
+
+
+def test_each_pod_goes_to_the_node_that_it_prefers_although_another_was_scored_before(
+    engine: Engine,
+) -> None:
+    engine.handle([NodeSeen(make_node(name, labels={"disk": name})) for name in "abc"], 0.0)
+    wanted = ["c", "a", "b", "a"]
+    for number, disk in enumerate(wanted):
+        here = NodeSelectorRequirement("disk", "In", (disk,))
+        term = PreferredSchedulingTerm(100, NodeSelectorTerm((here,)))
+        affinity = Affinity(
+            NodeAffinity(preferred_during_scheduling_ignored_during_execution=(term,))
+        )
+        engine.handle([PendingPodSeen(make_pod(f"p{number}", affinity=affinity))], 0.0)
+    assert [bind_first(engine).node_name for _ in wanted] == wanted

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
-from stowage.api.events import ClaimsWritten, DeviceObjectSeen, PendingPodGone, PreBindFinished
+from stowage.api.events import (
+    ClaimsWritten,
+    DeviceObjectSeen,
+    DisruptionBudgetGone,
+    NamespaceGone,
+    NamespaceSeen,
+    PendingPodGone,
+    PreBindFinished,
+)
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind, StopPreBind
-from stowage.api.objects.device import ResourceClaim
 from stowage.api.status import SUCCESS, WAIT, Code, unschedulable
 from stowage.framework import EventRegistration, Handle, PluginTraits, PreFilterResult
 from stowage.framework.authoring import CycleState, PodInfo, Snapshot, Status
 from tests.stories.plugin_driver import SCHEDULER, PluginDriver
+from tests.support.builders import make_namespace
 from tests.support.device_builders import make_claim, with_version
+from tests.support.disruption_budgets import db_budget
 from tests.support.engines import of_type
 from tests.support.models.engine_driver import reference
 from tests.support.plugins.scripted_plugin import ScriptedPlugin
@@ -43,7 +53,7 @@ class WaitsForClaims:
     traits = PluginTraits()
 
     def __init__(self) -> None:
-        self.told: list[tuple[ResourceClaim | None, ResourceClaim | None]] = []
+        self.told: list[tuple[Any, Any]] = []
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         return PreFilterResult(status=unschedulable("no claim"))
@@ -52,11 +62,20 @@ class WaitsForClaims:
         update = ClusterEvent(EventResource.RESOURCE_CLAIM, ActionType.UPDATE)
         return (EventRegistration(update, self.after_update),)
 
-    def after_update(
-        self, pod: PodInfo, old: ResourceClaim | None, new: ResourceClaim | None
-    ) -> QueueingHint:
+    def after_update(self, pod: PodInfo, old: Any, new: Any) -> QueueingHint:
         self.told.append((old, new))
         return QueueingHint.SKIP
+
+
+class NotesChanges(WaitsForClaims):
+    """Rejects all pods, and notes the namespaces and budgets that its hint is given."""
+
+    name = "NotesChanges"
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        changes = ActionType.UPDATE | ActionType.DELETE
+        kinds = (EventResource.NAMESPACE, EventResource.POD_DISRUPTION_BUDGET)
+        return [EventRegistration(ClusterEvent(kind, changes), self.after_update) for kind in kinds]
 
 
 def releasing_driver() -> tuple[PluginDriver, Handle]:
@@ -165,3 +184,20 @@ def test_a_hint_gets_a_written_claim_as_it_was_and_as_the_api_server_returned_it
     driver.schedule()
     driver.handle(ClaimsWritten("uid-other", 1, (written,)))
     assert plugin.told == [(seen, written)]
+
+
+def test_a_hint_gets_namespaces_as_they_were_and_as_they_are_and_budgets_as_they_are() -> None:
+    plugin = NotesChanges()
+    driver = PluginDriver(plugin)
+    driver.add_nodes("n")
+    red, blue = (make_namespace("shop", labels={"team": team}) for team in ("red", "blue"))
+    driver.handle(NamespaceSeen(red))
+    driver.create_pods("p")
+    driver.schedule()
+    budget = db_budget(1)
+    driver.handle(NamespaceSeen(blue), NamespaceGone("shop"))
+    driver.handle(budget, DisruptionBudgetGone("default", "db"))
+    teams = [tuple(each.metadata.labels.get("team") for each in pair) for pair in plugin.told[:2]]
+    assert teams == [("red", "blue"), ("blue", None)]
+    assert {each.metadata.name for pair in plugin.told[:2] for each in pair} == {"shop"}
+    assert plugin.told[2:] == [(None, budget.budget), (None, None)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 class InvariantViolation(AssertionError):  # noqa: N818 - it names the finding
     """A column or count differs from a recount from the objects.
 
-    Attributes:
+    Args:
         subject: What was compared.
         expected: The recount.
         found: The column or count.
@@ -14,9 +14,6 @@ class InvariantViolation(AssertionError):  # noqa: N818 - it names the finding
 
     def __init__(self, subject: str, expected: object, found: object) -> None:
         super().__init__(f"{subject}: expected {expected}, found {found}")
-        self.subject = subject
-        self.expected = expected
-        self.found = found
 
 
 def expect(subject: str, expected: object, found: object) -> None:

@@ -81,6 +81,11 @@ async def test_a_replaced_certificate_authority_file_is_reread(tmp_path: Path) -
             assert lines == []
             with pytest.raises(aiohttp.ClientConnectorCertificateError):
                 await connection.session.get(connection.server)
+            (tmp_path / "third").mkdir()
+            old.file.write_bytes(Authority(tmp_path / "third").file.read_bytes())
+            await connection.renew()
+            with pytest.raises(aiohttp.ClientConnectorCertificateError):
+                await connection.session.get(connection.server)
             old.file.write_bytes(b"a part of")
             with pytest.raises(OSError, match="no certificate"):
                 await connection.renew()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -150,6 +151,24 @@ def test_another_pod_than_the_recorded_one_is_named_without_its_whole_attempt(
         "recorded AttemptResult(pod=default/another), replayed AttemptResult(pod=default/first)"
     )
     assert difference in err
+
+
+@pytest.mark.parametrize("is_recorded", [True, False], ids=["too many", "too few"])
+def test_an_instruction_that_only_one_of_both_gives_is_named_with_its_pod(
+    is_recorded: bool, tmp_path: Path
+) -> None:
+    entries = recorded_calls()
+    given = entries[-1].instructions
+    (bind,) = [each for each in given if isinstance(each, BindPod) and each.pod.name == "other"]
+    others = (*given, bind) if is_recorded else given[:-1]
+    entries[-1] = replace(entries[-1], instructions=others)
+    err = run(write(tmp_path / "r", entries))[2]
+    number = min(len(given), len(others))
+    last: Any = bind if is_recorded else given[-1]
+    shown = (
+        f"recorded {last!r}, replayed None" if is_recorded else f"recorded None, replayed {last!r}"
+    )
+    assert f"differs: instruction {number} about pod default/{last.pod.name}: {shown}" in err
 
 
 def test_a_tie_that_does_not_occur_is_named(tmp_path: Path) -> None:

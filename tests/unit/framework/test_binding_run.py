@@ -3,15 +3,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from stowage.api.events import VolumesWritten
 from stowage.api.instructions import BindPod
 from stowage.api.status import SKIP, SUCCESS, Code, Status, error, unschedulable
 from stowage.framework import CycleState, Framework, PluginFailed, PluginTraits
-from stowage.framework.extension_points import ReservePlan
-from stowage.framework.runtime.binding_run import MAX_PERMIT_WAIT_S
+from stowage.framework.extension_points import PreBindProgress, ReservePlan
+from stowage.framework.runtime.binding_run import MAX_PERMIT_WAIT_S, StagedPreBind
 from stowage.state import ClusterCache, PodInfo, make_pod_info
 from tests.support.builders import make_pod
 from tests.support.plugins.small_plugins import NO_TRAITS, framework_of
@@ -250,3 +251,68 @@ def test_every_post_bind_plugin_runs_even_if_one_raises(pod: PodInfo) -> None:
     with pytest.raises(PluginFailed, match='running PostBind plugin "A": record failed'):
         framework.run_post_bind(STATE, pod, "n0")
     assert log == ["post-bind A", "post-bind B"]
+
+
+class _Staged:
+    """Each step of its PreBind raises, or is what the test says."""
+
+    name = "Staged"
+    pre_bind_timeout_s = 30.0
+
+    def __init__(self, progress: PreBindProgress | None = None) -> None:
+        self._progress = progress
+
+    def pre_bind_writes(self, *_given: object) -> Any:
+        raise ValueError("no writes")
+
+    def pre_bind_written(self, *_given: object) -> None:
+        if self._progress is None:
+            raise ValueError("not written")
+
+    def pre_bind_progress(self, *_given: object) -> PreBindProgress:
+        if self._progress is None:
+            raise ValueError("no progress")
+        return self._progress
+
+    def pre_bind_timed_out(self, *_given: object) -> str:
+        return "too late"
+
+
+def _staged(pod: PodInfo, progress: PreBindProgress | None = None) -> StagedPreBind:
+    return StagedPreBind(cast("Any", _Staged(progress)), STATE, pod, "n0")
+
+
+PRE_BIND = 'running PreBind plugin "Staged": '
+
+
+def test_a_staged_pre_bind_that_raises_fails_with_the_name_of_its_plugin(
+    pod: PodInfo,
+) -> None:
+    staged, outcome = _staged(pod), VolumesWritten("uid-p", error="no right")
+    with pytest.raises(PluginFailed) as writes:
+        staged.writes()
+    with pytest.raises(PluginFailed) as written:
+        staged.written(outcome)
+    with pytest.raises(PluginFailed) as failed:
+        _staged(pod, PreBindProgress(SUCCESS)).written(outcome)
+    snapshot = ClusterCache().snapshot()
+    found = [
+        writes.value.status,
+        written.value.status,
+        failed.value.status,
+        staged.progress(snapshot).status,
+        staged.timed_out(snapshot),
+    ]
+    texts = ("no writes", "not written", "no right", "no progress", "too late")
+    assert [each.message for each in found] == [PRE_BIND + text for text in texts]
+    assert {(each.code, each.plugin) for each in found} == {(Code.ERROR, "Staged")}
+
+
+def test_a_staged_pre_bind_that_rejects_its_pod_names_its_plugin(pod: PodInfo) -> None:
+    rejected = _staged(pod, PreBindProgress(unschedulable("in vain")))
+    status = rejected.progress(ClusterCache().snapshot()).status
+    assert (status.code, status.plugin, status.message) == (
+        Code.UNSCHEDULABLE,
+        "Staged",
+        "in vain",
+    )

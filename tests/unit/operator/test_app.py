@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import uvloop
 import yaml
 from structlog.testing import capture_logs
 
+from stowage.operator import app
 from stowage.operator.app import run_blocking
 from stowage.operator.run_options import EngineDependencies, RunOptions
 
@@ -81,3 +83,24 @@ def test_the_engine_gets_the_clock_and_draws_of_the_process(tmp_path: Path) -> N
         raise _EndedError
 
     _run(tmp_path, engine_factory)
+
+
+def test_a_process_of_its_own_writes_its_last_log_lines_and_exits_with_the_status(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: list[object] = []
+
+    async def run(_options: RunOptions) -> int:
+        steps.append("run")
+        return 3
+
+    monkeypatch.setattr(app, "make_room", lambda: steps.append("make room for files"))
+    monkeypatch.setattr(app, "run", run)
+    monkeypatch.setattr(app, "flush_logs", lambda: steps.append("flush logs"))
+    monkeypatch.setattr(os, "_exit", steps.append)
+    run_blocking(RunOptions(engine_factory=_no_engine, scheduler_names=("stowage",)))
+    assert steps == ["make room for files", "run", "flush logs", 3]
+
+
+def _no_engine(_parts: EngineDependencies) -> NoReturn:
+    raise _EndedError

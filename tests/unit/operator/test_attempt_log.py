@@ -92,6 +92,7 @@ def test_a_slow_attempt_has_a_line_with_its_steps() -> None:
 
 def test_at_verbosity_10_the_three_best_nodes_are_logged() -> None:
     _, *lines = logged(ATTEMPT, 10)
+    assert {line["pod"] for line in lines} == {"default/p"}
     assert [(line["event"], line["node"], line["total"]) for line in lines] == [
         ("node scored", "a", 7),
         ("node scored", "b", 6),

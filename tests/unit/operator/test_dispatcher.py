@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -261,6 +262,36 @@ async def test_the_attempt_of_a_pod_group_is_logged_and_counted(shell: _Shell) -
     labels = {"profile": "stowage", "result": "unschedulable"}
     name = "scheduler_podgroup_schedule_attempts_total"
     assert shell.metrics.registry.get_sample_value(name, labels) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"), [({}, "Success"), (ApiError(403, "Forbidden", ""), "Error")]
+)
+async def test_the_duration_of_a_binding_is_measured_by_its_outcome(
+    answer: Any, status: str, shell: _Shell
+) -> None:
+    shell.client.script("POST", answer)
+    shell.dispatcher.dispatch([BindPod(POD, "n")])
+    await shell.inbox.wait(5.0)
+    name = "scheduler_framework_extension_point_duration_seconds_count"
+    labels = {"extension_point": "Bind", "status": status, "profile": ""}
+    assert shell.metrics.registry.get_sample_value(name, labels) == 1
+
+
+def test_the_pools_of_workers_are_named_in_metrics() -> None:
+    dispatcher = make_dispatcher(default_engine(), Inbox(), FakeApiClient(), FakeTime())
+    assert [pool.name for pool in dispatcher.pools] == [
+        "bindings",
+        "pre-binds",
+        "volume writes",
+        "claim writes",
+        "claim releases",
+        "reads",
+        "evictions",
+        "pod-status",
+        "pod-group-status",
+        "events",
+    ]
 
 
 async def test_every_pool_has_metrics_but_those_of_extenders_if_there_are_none(

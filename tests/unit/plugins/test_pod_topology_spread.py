@@ -102,6 +102,26 @@ FILTER_CASES: dict[str, tuple[list[Node], list[Pod], Pod, Verdicts | None]] = {
         incoming(spread()),
         {"a1": SKEWED, "a2": SKEWED, "bare": UNLABELLED},
     ),
+    "each of several labels must be there": (
+        [
+            make_node("both", zone="a", labels={"rack": "1"}),
+            make_node("no-rack", zone="a"),
+            make_node("no-zone", labels={"rack": "1"}),
+        ],
+        [],
+        incoming(spread(), spread("rack")),
+        {"no-rack": UNLABELLED, "no-zone": UNLABELLED},
+    ),
+    "the first constraint that a node does not meet says why": (
+        [
+            make_node("a1", zone="a", labels={"rack": "1"}),
+            make_node("a2", zone="a"),
+            make_node("b1", zone="b", labels={"rack": "1"}),
+        ],
+        placed("a1"),
+        incoming(spread(), spread("rack")),
+        {"a1": SKEWED, "a2": SKEWED},
+    ),
     "with a larger maxSkew the zone fits": (
         zones(),
         placed("a1"),

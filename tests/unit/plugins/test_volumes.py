@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from stowage.api.cluster_events import EventResource
 from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.objects.meta import LabelSelector, LabelSelectorRequirement
 from stowage.api.objects.volume import (
     AWSElasticBlockStoreVolumeSource,
     AzureFileVolumeSource,
@@ -431,3 +432,31 @@ def test_claims_that_wait_for_different_nodes_can_be_provisioned_on_none() -> No
     for names, nodes in ((["n0"], ["n1"]), (["n1"], ["n0"]), (["n0", "n1"], ["n0", "n1"])):
         pod = make_pod("p", volumes=tuple(claim_volume(name) for name in names))
         assert list(refused(BINDING, cluster, pod)) == nodes
+
+
+def test_a_node_without_the_old_zone_label_is_judged_by_the_one_that_replaces_it() -> None:
+    old = "failure-domain.beta.kubernetes.io/zone"
+    nodes = [
+        make_node("old", labels={old: "a"}),
+        make_node("new", labels={ZONE: "a"}),
+        make_node("both", labels={old: "b", ZONE: "a"}),
+        make_node("elsewhere", labels={ZONE: "b"}),
+        make_node("nowhere"),
+    ]
+    cluster = MirroredCluster(nodes)
+    for each in (make_claim("data", volume="d"), make_volume("d", labels={old: "a__c"})):
+        cluster.update_storage(each)
+    found = refused(ZONES, cluster, make_pod("p", volumes=(DATA,)))
+    assert set(found) == {"both", "elsewhere"}
+
+
+def test_a_selector_of_a_claim_that_cannot_be_compiled_is_an_error() -> None:
+    wrong = LabelSelector(match_expressions=(LabelSelectorRequirement("disk", "Near", ("a",)),))
+    claim = make_claim("data")
+    claim = replace(claim, spec=replace(claim.spec, selector=wrong))
+    cluster = MirroredCluster([make_node("n0")])
+    for each in (claim, make_class(), make_volume("d")):
+        cluster.update_storage(each)
+    text = "error creating internal label selector for claim: default/data: "
+    with pytest.raises(ValueError, match=text):
+        refused(BINDING, cluster, make_pod("p", volumes=(DATA,)))

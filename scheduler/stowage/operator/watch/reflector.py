@@ -221,7 +221,7 @@ class Reflector(Generic[T]):
                     self._age.doubt()
                     self._resource_version = ""
                 elif error.status == NOT_SERVED and self._kind.is_optional:
-                    raise NotServedError(self.path) from error
+                    raise NotServedError from error
                 elif error.status == NOT_SERVED and self._kind.is_empty_if_unserved:
                     await self._wait_until_served()
                     continue

@@ -146,3 +146,45 @@ async def test_credentials_are_renewed_again_after_a_failure(
     line = {"event": "credentials not renewed", "log_level": "warning"}
     assert logs == [line | {"error": "the plugin failed"}]
     assert renewed.is_set()
+
+
+@pytest.mark.usefixtures("default")
+@pytest.mark.parametrize("has_kubeconfig", [True, False], ids=["with", "without"])
+async def test_the_address_of_the_option_replaces_that_of_the_kubeconfig(
+    has_kubeconfig: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG)
+    connection = await connect(str(path) if has_kubeconfig else None, master="http://other.example")
+    await connection.renew()
+    await connection.reload(connection.generation)
+    assert connection.server == "http://other.example"
+    await connection.close()
+
+
+async def test_a_server_that_is_no_address_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG.replace("http://first.example", "first.example:6443"))
+    problem = "server is 'first.example:6443', expected https://HOST:PORT"
+    assert await _problem(str(path)) == f"the kubeconfig {path} cannot be used: {problem}"
+
+
+async def test_one_of_several_default_kubeconfigs_is_enough_to_be_named(
+    broken_default: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = f"{tmp_path / 'missing'}:{broken_default}"
+    monkeypatch.setattr(kubernetes_config, "KUBE_CONFIG_DEFAULT_LOCATION", paths)
+    assert (await _problem()).startswith(f"the kubeconfig {paths} cannot be used: ")
+
+
+async def test_only_the_first_of_several_refused_requests_reloads_the_credentials(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(KUBECONFIG)
+    connection = await connect(str(path))
+    path.write_text(KUBECONFIG.replace("secret", "renewed"))
+    await asyncio.gather(connection.reload(0), connection.reload(0))
+    assert connection.generation == 1
+    assert connection.session.headers["Authorization"] == "Bearer renewed"
+    await connection.close()

@@ -41,11 +41,13 @@ class Recorder(ObjectEventRecorder):
         self.posted: list[Event] = []
         self.selected: list[Sequence[str]] = []
         self.recorded: list[tuple[str, str, str]] = []
+        self.about: set[str] = set()
         self.live = LiveConfiguration(load("old"), self.posted.append, self.selected.append)
         self.live.follow(ConfigMapOptions(REFERENCE, load), self)
         self._version = 0
 
     def record(self, uid: str, *, reason: str, note: str, is_warning: bool = False) -> None:
+        self.about.add(uid)
         self.recorded.append(("Warning" if is_warning else "Normal", reason, note))
 
     def edit(self, text: str, event_type: str | None = "MODIFIED") -> None:
@@ -127,6 +129,7 @@ def test_a_valid_edit_is_active_once_the_engine_has_applied_it(
     assert recorder.selected == [("stowage",)]
     note = "configuration new is in force"
     assert recorder.recorded == [("Normal", "ConfigurationApplied", note)]
+    assert recorder.about == {"u"}
     shown = {"componentconfig": {"text": "new"}}
     assert recorder.live.configz() == {**shown, "stowage": {"configurationHash": "new"}}
 
@@ -142,10 +145,44 @@ def test_a_configuration_that_the_engine_cannot_apply_is_reported_as_refused(
     ]
     assert recorder.live.notes() == ["configuration refused, old stays in force:", f"  {mistake}"]
     assert recorder.metrics()[("stowage_configuration_last_reload_successful",)] == 0
+    assert recorder.live.refusal is not None
+    assert recorder.live.refusal.resource_version == "1"
     recorder.edit("new")
     recorder.apply()
     assert recorder.live.active.hash == "new"
     assert recorder.live.notes() == []
+
+
+def test_an_answer_about_a_configuration_that_was_not_posted_changes_nothing(
+    recorder: Recorder,
+) -> None:
+    recorder.live.handle_applied(ConfigurationApplied("other", ("stowage",)))
+    recorder.edit("new")
+    recorder.live.handle_applied(ConfigurationApplied("other", ("stowage",)))
+    recorder.live.handle_failed(ConfigurationFailed("other", "a plugin raised"))
+    assert (recorder.live.active.hash, recorder.selected) == ("old", [])
+    assert recorder.live.refusal is None
+    recorder.apply()
+    assert recorder.live.active.hash == "new"
+
+
+def test_without_a_config_map_to_follow_nothing_is_read_or_reported() -> None:
+    posted: list[Event] = []
+    live = LiveConfiguration(load("old"), posted.append, lambda _names: None)
+    live.handle_event("ADDED", {"metadata": {"uid": "u", "resourceVersion": "1"}})
+    live.handle_missing()
+    assert (posted, live.refusal, live.num_applied, live.num_refused) == ([], None, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("shown", "enabled"), [({}, False), ({"enableProfiling": True}, True)], ids=["not set", "set"]
+)
+def test_profiling_is_enabled_by_the_configuration_in_force(
+    shown: dict[str, bool], enabled: bool
+) -> None:
+    start = LoadedConfiguration("old", shown)
+    live = LiveConfiguration(start, lambda _event: None, lambda _names: None)
+    assert live.is_profiling_enabled() is enabled
 
 
 def test_a_failed_configuration_does_not_hide_what_is_wrong_with_a_later_one(
@@ -179,6 +216,16 @@ def test_an_invalid_edit_is_refused_until_a_valid_one_is_applied(
     recorder.edit("new")
     recorder.apply()
     assert recorder.live.notes() == []
+    assert {
+        (sample.name, *sample.labels)
+        for family in ConfigurationMetrics(recorder.live).collect()
+        for sample in family.samples
+    } == {
+        ("stowage_configuration_info", "hash"),
+        ("stowage_configuration_errors",),
+        ("stowage_configuration_last_reload_successful",),
+        ("stowage_configuration_reloads_total", "result"),
+    }
     assert recorder.metrics() == {
         ("stowage_configuration_info", "new"): 1,
         ("stowage_configuration_errors",): 0,

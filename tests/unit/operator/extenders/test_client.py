@@ -143,3 +143,20 @@ async def test_an_answer_with_another_code_than_200_is_an_error_with_the_code(st
         await client.close()
     assert str(error.value) == (f"failed filter with extender at URL {url}/filter, code {status}")
     assert error.value.may_have_acted
+
+
+async def test_cookies_of_an_extender_are_not_sent_back() -> None:
+    seen: list[str | None] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("Cookie"))
+        return web.Response(body=b"{}", headers={"Set-Cookie": "session=1"})
+
+    application = web.Application()
+    application.add_routes([web.post("/filter", answer)])
+    async with TestServer(application) as server:
+        client = ExtenderClient(Extender(url_prefix=f"http://localhost:{server.port}"))
+        for _ in range(2):
+            await client.send("filter", b"{}")
+        await client.close()
+    assert seen == [None, None]

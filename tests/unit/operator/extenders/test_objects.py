@@ -137,3 +137,15 @@ async def test_a_pod_that_is_gone_or_cannot_be_read_was_shown_to_no_extender() -
         with pytest.raises(ExtenderError) as error:
             await _objects(FakeApiClient(get=[answer])).pod(POD)
         assert not error.value.may_have_acted
+
+
+async def test_an_assigned_pod_that_is_kept_whole_is_not_read() -> None:
+    client = FakeApiClient()
+    review = Extender(url_prefix="http://x", preempt_verb="preempt")
+    objects = _objects(client, Extenders([review]))
+    assert objects.assigned_pods is not None
+    kept = {"metadata": {"name": "p", "namespace": "default", "uid": "u1"}, "unknown": 1}
+    page = {"metadata": {"resourceVersion": "5"}, "items": [kept]}
+    objects.assigned_pods.handle_page(msgspec.json.encode(page), is_first=True)
+    assert msgspec.json.decode(await objects.pod(POD)) == kept
+    assert client.requests == []

@@ -47,6 +47,11 @@ async def _review(*extenders: FakeExtender) -> Any:
     return answer
 
 
+async def test_a_victim_that_only_the_extender_names_is_known_by_its_uid() -> None:
+    answer = await _review(_extender(_remaining(n1=["u-z"]), node_cache_capable=True))
+    assert answer.candidates == {"n1": VictimsOnNode((PodReference("", "", "u-z"),), 0)}
+
+
 async def test_an_extender_with_a_cache_is_sent_the_uids_of_victims() -> None:
     extender = _extender(_remaining(n1=["u-b"]), node_cache_capable=True)
     answer = await _review(extender)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import aiohttp
 import pytest
 from aiohttp.test_utils import make_mocked_request
+from yarl import URL
 
 from stowage.api.decoding.decode import decode_watch_event
 from stowage.api.events import ObjectInvalid, PendingPodGone, PendingPodSeen
@@ -167,16 +168,53 @@ def test_other_attributes_are_those_of_the_wrapped_body() -> None:
     assert _Watch(body).content.total_bytes == body.total_bytes
 
 
-async def test_kopf_reads_a_list_without_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+def _middleware(pods: PendingPods, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What the watch of these pods does with the answers to Kopf."""
     specs: list[WatchSpec] = []
     monkeypatch.setattr(
         pending_pod_watch, "KopfRunner", lambda _connection, spec, *_rest: specs.append(spec)
     )
-    inbox = Inbox()
     connection = cast("Connection", SimpleNamespace(timeouts=Timeouts()))
-    pods = PendingPods(inbox, ["stowage"])
     pending_pod_watch.PendingPodWatch(connection, pods, ["stowage"], lambda: None, FakeTime().clock)
     (spec,) = specs
+    return spec.middleware
+
+
+async def test_the_lines_of_kopfs_watch_go_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    inbox, time = Inbox(), FakeTime()
+    pods = PendingPods(inbox, ["stowage"], monotonic=time.monotonic)
+    time.now += 5.0
+    body = _Body(ADDED)
+
+    async def answer(_request: Any) -> Any:
+        return SimpleNamespace(ok=True, content=body)
+
+    request = SimpleNamespace(url=URL("http://server/api/v1/pods?watch=true"))
+    content = (await _middleware(pods, monkeypatch)(request, answer)).content
+    assert pods.idle_s == 0.0
+    (line,) = [chunk async for chunk in content.iter_chunked(1024)]
+    assert json.loads(line) == _bookmark("7")
+    assert isinstance(inbox.drain(9)[0], PendingPodSeen)
+
+
+@pytest.mark.parametrize(("path", "ok"), [("/api/v1/nodes", True), ("/api/v1/pods", False)])
+async def test_kopf_reads_other_answers_as_they_are(
+    path: str, ok: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox, body = Inbox(), object()
+
+    async def answer(_request: Any) -> Any:
+        return SimpleNamespace(ok=ok, content=body)
+
+    middleware = _middleware(PendingPods(inbox, ["stowage"]), monkeypatch)
+    response = await middleware(make_mocked_request("GET", path), answer)
+    assert response.content is body
+    assert len(inbox) == 0
+
+
+async def test_kopf_reads_a_list_without_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    inbox = Inbox()
+    middleware = _middleware(PendingPods(inbox, ["stowage"]), monkeypatch)
     items = [{"metadata": {"name": "a", "uid": "a"}, "spec": {"schedulerName": "stowage"}}]
     body = _ListBody(json.dumps({"metadata": {"resourceVersion": "9"}, "items": items}).encode())
 
@@ -184,7 +222,7 @@ async def test_kopf_reads_a_list_without_its_pods(monkeypatch: pytest.MonkeyPatc
         return SimpleNamespace(ok=True, content=body)
 
     request = make_mocked_request("GET", "/api/v1/pods")
-    content = (await spec.middleware(cast("Any", request), answer)).content
+    content = (await middleware(request, answer)).content
     passed = json.loads(await content.read())
     assert (passed["metadata"]["resourceVersion"], passed["items"]) == ("9", [])
     assert content.total_bytes == body.total_bytes

@@ -130,6 +130,14 @@ async def test_on_request_kopf_lists_again_without_a_pause(
     assert [line for line in logs if line["log_level"] == "info"] == [again]
 
 
+async def test_after_a_request_to_list_again_pauses_begin_with_the_shortest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    it = _Kopfs(monkeypatch)
+    await it.run(it.end, it.end, it.runner.restart, it.end)
+    assert it.time.slept == [0.5, 1.0, 0.5]
+
+
 async def test_a_kopf_that_requests_nothing_is_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

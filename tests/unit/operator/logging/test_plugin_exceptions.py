@@ -18,6 +18,19 @@ def _error(text: str, *, elsewhere: bool = False) -> Exception:
         return error
 
 
+def _error_of_library(at: str) -> Exception:
+    """An error that the plugin catches nowhere, raised at the end of two calls."""
+    try:
+        int(at) if at else _fail()
+    except ValueError as error:
+        return error
+    raise AssertionError
+
+
+def _fail() -> None:
+    raise ValueError("deep")
+
+
 def _lines(*reports: tuple[str, str, Exception]) -> list[Any]:
     exceptions = PluginExceptionLog()
     with structlog.testing.capture_logs() as lines:
@@ -51,3 +64,8 @@ def test_another_error_plugin_or_extension_point_is_logged() -> None:
 
 def test_an_error_that_was_never_raised_is_logged() -> None:
     assert len(_lines(("Mine", "Filter", ValueError("made, not raised")))) == 1
+
+
+def test_an_error_is_known_by_the_innermost_line_that_raised_it() -> None:
+    deep, plain = _error_of_library(""), _error_of_library("x")
+    assert len(_lines(("Mine", "Filter", deep), ("Mine", "Filter", plain))) == 2

@@ -6,6 +6,7 @@ import gc
 import io
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -177,3 +178,23 @@ def test_a_request_that_is_not_http_leaves_no_line(capsys: pytest.CaptureFixture
     configure_logging(json=True)
     log.error("Error handling request", exc_info=ValueError("ours"))
     assert len(_lines(capsys)) == 1
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_lines_are_json_unless_a_person_reads_them_at_a_terminal(
+    is_terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    configure_logging()
+    structlog.get_logger().info("scheduled")
+    assert capsys.readouterr().err.startswith("{") is not is_terminal
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_lines_of_libraries_have_the_time_in_utc(
+    as_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure_logging(json=as_json)
+    logging.getLogger("kopf.objects").warning("Trouble")
+    time_in_utc = r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
+    assert re.search(time_in_utc, capsys.readouterr().err)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from stowage.operator.logging.sink import LogSink
+from stowage.operator.logging import sink as sink_module
+from stowage.operator.logging.sink import LogSink, flush_logs, standard_error
 
 LINE = "x" * 99 + "\n"
 
@@ -129,6 +130,56 @@ def test_a_closed_reader_is_no_error(pipe: tuple[int, int]) -> None:
     sink = LogSink(writer)
     sink.write(LINE)
     assert sink.num_dropped == 1
+
+
+def test_lines_that_wait_for_a_reader_that_goes_away_are_dropped_and_counted(
+    pipe: tuple[int, int],
+) -> None:
+    reader, writer = pipe
+    sink = LogSink(writer)
+    for _ in range(2):
+        sink.write("y" * 200_000)
+    os.close(reader)
+    sink.drain(60.0)
+    assert sink.num_dropped == 2
+
+
+def test_a_pipe_that_another_process_fills_first_is_waited_for(
+    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = pipe
+    write, is_full = os.write, [True, True]
+
+    def write_later(descriptor: int, line: bytes) -> int:
+        if is_full:
+            is_full.pop()
+            raise BlockingIOError
+        return write(descriptor, line)
+
+    sink = LogSink(writer)
+    monkeypatch.setattr(os, "write", write_later)
+    sink.write("late\n")
+    sink.drain(60.0)
+    assert os.read(reader, 100) == b"late\n"
+    assert (sink.num_dropped, is_full) == (0, [])
+
+
+def test_flushing_waits_until_the_lines_for_standard_error_are_written(
+    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = pipe
+    read: list[bytes] = []
+    with os.fdopen(os.dup(writer), "w") as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        monkeypatch.setattr(sink_module, "FLUSH_TIMEOUT_S", 60.0)
+        standard_error().write("y" * 200_000)
+        reading = threading.Thread(target=lambda: read.append(_read_all(reader, 200_000)))
+        reading.start()
+        flush_logs()
+        before = set(threading.enumerate())
+    reading.join(60.0)
+    assert [len(each) for each in read] == [200_000]
+    assert "log" not in {thread.name for thread in before}
 
 
 def test_a_full_disk_is_no_error() -> None:

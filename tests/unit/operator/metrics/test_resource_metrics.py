@@ -91,3 +91,10 @@ def test_no_name_adds_a_sample() -> None:
     )
     assert {each.labels["pod"] for each in requests.samples + limits.samples} == {"p"}
     assert {each.labels["scheduler"] for each in requests.samples} == {pod.scheduler_name}
+
+
+def test_a_pod_with_invalid_limits_has_no_samples() -> None:
+    text = (TEMPLATE % ("p", "u", "Running")).replace("2Gi", "a lot")
+    pod = make_pod_info(decode_pod(text.encode()), CLASSES)
+    found = generate_latest(ResourceMetrics(lambda: [pod])).decode()
+    assert "kube_pod_resource_request{" not in found

@@ -85,6 +85,15 @@ def test_a_self_signed_certificate_in_a_directory_is_used_again(tmp_path: Path) 
     assert not ServingCertificate(None, folder, "0.0.0.0").reload()
 
 
+def test_a_self_signed_certificate_in_a_directory_names_the_address_that_is_served(
+    tmp_path: Path,
+) -> None:
+    ServingCertificate(None, tmp_path, "10.1.2.3")
+    certificate = x509.load_pem_x509_certificate((tmp_path / "stowage.crt").read_bytes())
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert "10.1.2.3" in [str(each) for each in names.get_values_for_type(x509.IPAddress)]
+
+
 def test_changed_files_are_reloaded(tmp_path: Path) -> None:
     files = _write(tmp_path)
     served = ServingCertificate(files, None, "")

@@ -103,6 +103,7 @@ def test_a_bound_pod_has_a_trace_from_the_first_filter_to_the_binding() -> None:
         "scheduler.feasible_nodes": 3,
     }
     assert root.status.status_code is StatusCode.UNSET
+    assert spans["Filter"].attributes == {"scheduler.status": "Success"}
 
 
 def test_spans_lie_within_their_parents() -> None:

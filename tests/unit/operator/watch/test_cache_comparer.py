@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from stowage.api.decoding.decode import decode_pod
 from stowage.engine import Engine
 from stowage.operator.client.api_error import ApiError
-from stowage.operator.watch.cache_comparer import CacheComparer
+from stowage.operator.watch.cache_comparer import ASSIGNED, CacheComparer
 from stowage.state.pods.pod_class import PodClasses
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
@@ -118,3 +118,13 @@ async def test_a_comparison_runs_in_the_background_and_only_once_at_a_time() -> 
         await client.has_sent(1)
     assert [line["event"] for line in lines] == ["Dump of scheduling queue"]
     assert len(client.requests) == 1
+
+
+async def test_nodes_and_assigned_pods_are_listed_in_pages() -> None:
+    client = FakeApiClient(get=[_list("n1", token="more"), _list("n2"), _list()])
+    await CacheComparer(client, _State(["n1", "n2"], [], []), FakeTime().clock).run()
+    assert [(request.path, dict(request.params)) for request in client.requests] == [
+        ("/api/v1/nodes", {"limit": "500"}),
+        ("/api/v1/nodes", {"limit": "500", "continue": "more"}),
+        ("/api/v1/pods", {"limit": "500", "fieldSelector": ASSIGNED}),
+    ]

@@ -10,6 +10,7 @@ import pytest
 from stowage.api.events import Event, ObjectInvalid, PendingPodGone, PendingPodSeen
 from stowage.operator.inbox import Inbox
 from stowage.operator.watch.pending_pods import PendingPods, pending_pods_selector
+from tests.support.fake_api import FakeTime
 from tests.unit.operator.watch.pod_pages import handle_page
 
 
@@ -151,6 +152,27 @@ def test_the_deletion_of_a_pod_is_seen_although_the_pod_is_invalid(watch: _Watch
     assert watch.arrived() == ["+a", "-a"]
 
 
+def test_the_deletion_of_a_valid_pod_is_seen_however_its_line_is_written(watch: _Watch) -> None:
+    watch.listed("a")
+    line = {"object": _pod("a", 11, schedulerName="stowage"), "type": "DELETED"}
+    assert watch.pods.handle_line(msgspec.json.encode(line)) == "11"
+    assert watch.arrived() == ["+a", "-a"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reported"),
+    [({"name": "a", "resourceVersion": "11"}, "! metadata"), ({"uid": 5}, "! metadata.uid")],
+    ids=["without a uid", "with a number as uid"],
+)
+def test_a_deletion_that_does_not_identify_its_pod_is_reported(
+    watch: _Watch, metadata: dict[str, Any], reported: str
+) -> None:
+    watch.listed("a")
+    line = {"type": "DELETED", "object": {"metadata": metadata}}
+    watch.pods.handle_line(msgspec.json.encode(line))
+    assert watch.arrived() == ["+a", reported]
+
+
 def test_a_pod_that_is_invalid_in_a_later_list_is_reported_and_not_gone(watch: _Watch) -> None:
     watch.listed("a", "b")
     items = [_pod("a", 20, schedulerName="stowage", priority="high")]
@@ -222,3 +244,13 @@ def test_an_invalid_pod_is_reported_with_its_scheduler_name() -> None:
     pods.handle_line(msgspec.json.encode({"type": "MODIFIED", "object": pod}))
     found = [event for event in inbox.drain(9) if isinstance(event, ObjectInvalid)]
     assert [(event.uid, event.scheduler_name) for event in found] == [("a", "batch")] * 2
+
+
+def test_the_silence_of_the_watch_is_measured_since_the_start_or_the_last_list() -> None:
+    time = FakeTime()
+    pods = PendingPods(Inbox(), ("stowage",), monotonic=time.monotonic)
+    time.now += 5.0
+    assert pods.idle_s == 5.0
+    handle_page(pods, b'{"metadata": {"resourceVersion": "9"}, "items": []}')
+    time.now += 2.0
+    assert (pods.idle_s, pods.last_activity_at) == (2.0, 1005.0)

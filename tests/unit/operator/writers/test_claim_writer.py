@@ -27,7 +27,7 @@ from stowage.operator.writers.claim_writer import (
     MAX_CONFLICTS,
     ClaimWriter,
 )
-from tests.support.device_builders import allocated, make_claim
+from tests.support.device_builders import allocated, make_claim, with_version
 from tests.support.fake_api import SILENCE, FakeApiClient, FakeTime
 from tests.unit.operator.writers.claim_answers import (
     ALLOCATION,
@@ -191,6 +191,20 @@ async def test_pods_that_share_a_claim_write_it_one_after_the_other() -> None:
     assert [versions(each) for each in written] == [[str(index + 5)] for index in range(8)]
     sent = [each.body["metadata"] for each in client.sent("PATCH")]
     assert [each["resourceVersion"] for each in sent] == [str(index + 3) for index in range(9)]
+
+
+async def test_a_claim_is_written_as_the_engine_knows_it_once_the_writes_before_have_ended() -> (
+    None
+):
+    other, again = PodReference("default", "q", "uid-q"), json_of(with_finalizer(CLAIM), "9")
+    client = FakeApiClient(patch=[PROTECTED, RESERVED, again])
+    writer = ClaimWriter(client, lambda: True, FakeTime().clock, lambda _status: None)
+    await writer.write(BindClaims(POD, "n", (WANTED,), number=1))
+    deallocated = ClaimToBind(with_version(with_finalizer(CLAIM), "8"), ALLOCATION)
+    await writer.write(BindClaims(other, "n", (deallocated,), number=1))
+    sent = client.sent("PATCH")[-1].body
+    assert sent["metadata"]["resourceVersion"] == "8"
+    assert sent["status"].keys() == {"reservedFor", "allocation"}
 
 
 async def test_a_shared_claim_that_was_deallocated_is_not_reserved() -> None:

@@ -84,9 +84,9 @@ async def test_a_429_is_retried() -> None:
 @pytest.mark.parametrize("lost", [TimeoutError(), ApiError(504)], ids=repr)
 async def test_a_lost_answer_is_a_success_if_the_object_has_the_change(lost: Exception) -> None:
     found = _object("9", metadata={"annotations": SELECTED})
-    client = FakeApiClient(patch=[lost], get=[TimeoutError(), found])
+    client = FakeApiClient(patch=[lost], get=[TimeoutError(), ApiError(503), found])
     assert await _select(client) == VolumesWritten("u1", claims={"default/data": "9"})
-    assert [request.method for request in client.requests] == ["PATCH", "GET", "GET"]
+    assert [request.method for request in client.requests] == ["PATCH", "GET", "GET", "GET"]
 
 
 async def test_a_lost_answer_is_written_again_if_the_object_is_unchanged() -> None:
