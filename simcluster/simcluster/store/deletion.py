@@ -78,7 +78,8 @@ def options_of_query(query: Mapping[str, str]) -> Json:
         if not grace.lstrip("-").isdigit():
             raise bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax')
         options["gracePeriodSeconds"] = int(grace)
-    return options
+    preconditions = {key: query[key] for key in ("uid", "resourceVersion") if query.get(key)}
+    return {**options, "preconditions": preconditions}
 
 
 def parse_delete_options(options: Json) -> DeleteOptions:

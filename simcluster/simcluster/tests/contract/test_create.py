@@ -375,3 +375,12 @@ async def test_defaults_are_set_in_a_pod_with_pod_level_resources(api: ApiClient
     made = await api.create(f"{sent.PODS}?dryRun=All", pod(**spec))
     assert made["spec"]["resources"]["requests"] == limits
     assert made["status"]["qosClass"] == "Guaranteed"
+
+
+@pytest.mark.parametrize("version", ["0", "abc"])
+async def test_a_resource_version_that_names_no_revision_is_ignored(
+    api: ApiClient, version: str
+) -> None:
+    body = config_map()
+    body["metadata"]["resourceVersion"] = version
+    assert (await api.post(sent.CONFIG_MAPS, body)).status == 201

@@ -44,8 +44,10 @@ async def test_a_put_for_another_uid_is_a_conflict(api: ApiClient) -> None:
     reply = await api.put(f"{sent.CONFIG_MAPS}/a", body)
     assert reply.status == 409
     assert reply.body["message"] == (
-        'Operation cannot be fulfilled on configmaps "a": Precondition failed: UID in '
-        f"precondition: 0-0, UID in object meta: {created['metadata']['uid']}"
+        'Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, '
+        "Key: /registry/configmaps/default/a, ResourceVersion: 0, AdditionalErrorMsg: "
+        "Precondition failed: UID in precondition: 0-0, UID in object meta: "
+        f"{created['metadata']['uid']}"
     )
 
 
@@ -411,3 +413,27 @@ async def test_the_error_shows_the_changed_immutable_fields_of_a_pod(api: ApiCli
     assert "--- expected\n+++ got\n" in message
     assert '-  "SchedulerName": "nobody",\n' in message
     assert '+  "SchedulerName": "other",\n' in message
+
+
+async def test_a_resource_version_that_is_no_number_is_an_error(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    body = config_map()
+    body["metadata"]["resourceVersion"] = "abc"
+    reply = await api.put(f"{sent.CONFIG_MAPS}/a", body)
+    assert (reply.status, reply.body["message"]) == (
+        500,
+        'strconv.ParseUint: parsing "abc": invalid syntax',
+    )
+
+
+@pytest.mark.parametrize(
+    ("patch", "message"),
+    [
+        (b"", "error decoding patch: unexpected end of JSON input"),
+        (b"null", "Invalid JSON Patch"),
+    ],
+)
+async def test_an_empty_merge_patch_is_refused(api: ApiClient, patch: bytes, message: str) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", patch, MERGE)
+    assert (reply.status, reply.body["message"]) == (400, message)
