@@ -61,7 +61,7 @@ def check_options(query: Mapping[str, str], kind: str) -> None:
     """
     found = []
     dry_run, directive = query.get("dryRun"), query.get("fieldValidation", "")
-    if dry_run not in {None, "", "All"}:
+    if dry_run not in {None, "All"}:
         found.append(errors.unsupported_value("dryRun", [dry_run], ("All",)))
     if directive not in _DIRECTIVES:
         found.append(errors.unsupported_value("fieldValidation", directive, _DIRECTIVES))
@@ -209,23 +209,26 @@ def conform_to(resource: Resource, obj: Json) -> list[str]:
     struct = type_of(resource)
     if struct is not None:
         return conform(obj, struct).unknown
-    conform_metadata(obj)
-    return unknown_fields(obj, resource.custom.schema) if resource.custom else []
+    unknown = conform_metadata(obj)
+    return unknown + (unknown_fields(obj, resource.custom.schema) if resource.custom else [])
 
 
-def conform_metadata(obj: Json) -> None:
+def conform_metadata(obj: Json) -> list[str]:
     """Make the metadata of an object of unknown type conform to ``ObjectMeta``, in place.
+
+    Returns:
+        The paths of its unknown fields.
 
     Raises:
         DecodingError: a value is of the wrong type.
     """
     metadata, struct = obj.get("metadata"), struct_of("ObjectMeta")
     if metadata is None or struct is None:
-        return
+        return []
     if not isinstance(metadata, dict):
         what = json_word(metadata)
         raise DecodingError(f"json: cannot unmarshal {what} into Go value of type v1.ObjectMeta")
-    conform(metadata, struct)
+    return [f"metadata.{path}" for path in conform(metadata, struct).unknown]
 
 
 def read_part(body: bytes, content_type: str, kind: str, api_versions: tuple[str, ...]) -> Json:

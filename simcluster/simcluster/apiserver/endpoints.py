@@ -18,7 +18,12 @@ from simcluster.apiserver.bodies import (
     read_part,
 )
 from simcluster.apiserver.event_conversion import to_core, to_events_v1
-from simcluster.apiserver.list_options import check_list_options, completed, parse_list_options
+from simcluster.apiserver.list_options import (
+    check_list_options,
+    completed,
+    is_set,
+    parse_list_options,
+)
 from simcluster.apiserver.listing import Page, list_page
 from simcluster.apiserver.messages import Answer, ApiRequest, check_shape
 from simcluster.apiserver.negotiation import negotiate
@@ -192,6 +197,7 @@ class Endpoints:
             # The API server records no time of a change of the scale.
             "" if target.subresource == "scale" else self._registry.clock.now(),
             resource.has_status,
+            resource.custom is not None,
         )
 
     def _options(self, request: ApiRequest, target: Target) -> WriteOptions:
@@ -274,7 +280,7 @@ class Endpoints:
             partial(self._writer, request, target),
             target.subresource,
             request.directive,
-            request.query.get("force") in {"true", "1"},
+            is_set(request.query.get("force")),
             self._options(request, target),
         )
         done = self._patched(request, resource, address, patch)
@@ -434,18 +440,15 @@ def _as_stored(obj: Json) -> Json:
     return obj
 
 
-_FLAGS = {"1": True, "true": True, "": True, "0": False, "false": False}
-
-
 def _check_no_export(flag: str | None) -> None:
     """Refuse the removed ``export`` parameter."""
-    if flag is not None and _FLAGS.get(flag.lower(), True):
+    if is_set(flag):
         raise errors.bad_request(
             "the export parameter, deprecated since v1.14, is no longer supported"
         )
 
 
 def _check_no_force(request: ApiRequest) -> None:
-    if request.query.get("force"):
+    if "force" in request.query:
         error = errors.forbidden_field("force", "may not be specified for non-apply patch")
         raise errors.invalid("meta.k8s.io", "PatchOptions", "", [error])

@@ -24,7 +24,7 @@ from simcluster.kinds.warnings import warnings_on_create, warnings_on_update
 from simcluster.patch.apply import Writer, apply
 from simcluster.patch.apply.field_sets import MissingKeyError
 from simcluster.patch.apply.typing import listed, typing_errors
-from simcluster.patch.merge_patch import json_merge, json_patch
+from simcluster.patch.merge_patch import json_merge, json_patch, unknown_keys
 from simcluster.patch.strategic_merge import go_text, strategic_merge
 from simcluster.schema import DecodingError, Struct, conform, json_word, num_keys, struct_of
 from simcluster.store.registry import DIRECT, Registry, WriteOptions
@@ -192,7 +192,9 @@ def _strict_errors(request: PatchRequest, patch: object, unknown: list[str]) -> 
     if request.directive == "Ignore":
         return ()
     found: list[str] = []
-    if request.content_type != JSON_PATCH and request.body.count(b'":') != num_keys(patch):
+    if request.content_type == JSON_PATCH:
+        found = unknown_keys(patch)
+    elif request.body.count(b'":') != num_keys(patch):
         found = duplicate_fields(request.body)
     return (*found, *(f'unknown field "{path}"' for path in unknown))
 

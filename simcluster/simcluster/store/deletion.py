@@ -73,7 +73,7 @@ def options_of_query(query: Mapping[str, str]) -> Json:
     if dry_run := query.get("dryRun"):
         options["dryRun"] = [dry_run]
     if (orphan := query.get("orphanDependents")) is not None:
-        options["orphanDependents"] = orphan in {"", "1", "true"}
+        options["orphanDependents"] = orphan.lower() not in {"false", "0"}
     if grace := query.get("gracePeriodSeconds"):
         if not grace.lstrip("-").isdigit():
             raise bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax')

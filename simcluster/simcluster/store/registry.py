@@ -363,9 +363,8 @@ class Registry:
         if options.dry_run:
             if plan.marked is None:
                 return current, True
-            return Stored(
-                plan.marked, current.revision, managed_fields=current.managed_fields
-            ), True
+            marked = Stored(plan.marked, current.revision, managed_fields=current.managed_fields)
+            return marked, plan.removes
         if plan.marked is not None:
             current = self.store.put(resource.stored_in, plan.marked)
         if not plan.removes:

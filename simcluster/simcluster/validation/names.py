@@ -118,7 +118,7 @@ def qualified_name(text: str) -> Sequence[str]:
     """A label key: a name, perhaps behind ``example.com/``."""
     prefix, has_prefix, name = text.rpartition("/")
     if "/" in prefix:
-        rule = f"a qualified name {_qualified.rule}"
+        rule = f"a valid label key {_qualified.rule}"
         return (
             f"{rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
         )

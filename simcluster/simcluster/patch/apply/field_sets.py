@@ -132,8 +132,16 @@ def applied_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
         return {path} if path else set()
     found: FieldSet = {path} if path and path[-1].startswith("k:") else set()
     for element, (inner, inner_type) in parts(value, type_).items():
-        found |= applied_fields(inner, inner_type, (*path, element))
+        place = (*path, element)
+        if element.startswith("f:") and not _is_declared(type_, element[2:]):
+            found.add(place)
+        found |= applied_fields(inner, inner_type, place)
     return found
+
+
+def _is_declared(type_: Type | None, key: str) -> bool:
+    """Whether a field is named in its type, unlike the keys of maps."""
+    return isinstance(type_, Struct) and key in type_.fields
 
 
 def all_fields(

@@ -388,3 +388,26 @@ async def test_removing_an_item_of_a_set_counts_as_a_change(gadgets: ApiClient) 
     reply = await apply(gadgets, f"{GADGETS}/a", gadget(), "one")
     assert reply.body["spec"]["tags"] == ["y"]
     assert reply.body["metadata"]["generation"] == 3
+
+
+async def test_unknown_fields_of_the_metadata_are_reported(gadgets: ApiClient) -> None:
+    body = gadget()
+    body["metadata"]["wrong"] = 1
+    reply = await gadgets.post(f"{GADGETS}?dryRun=All", body)
+    assert (reply.status, reply.warnings) == (201, ['unknown field "metadata.wrong"'])
+    assert (await gadgets.post(f"{GADGETS}?fieldValidation=Strict", body)).status == 400
+
+
+async def test_an_apply_of_the_status_owns_the_status_only(gadgets: ApiClient) -> None:
+    await gadgets.create(GADGETS, gadget())
+    config = {**gadget(), "status": {"size": 2}}
+    config["metadata"]["labels"] = {"a": "b"}
+    reply = await apply(gadgets, f"{GADGETS}/a/status", config, "one")
+    (applied, _) = reply.body["metadata"]["managedFields"]
+    assert applied["fieldsV1"] == {"f:status": {"f:size": {}}}
+
+
+async def test_a_list_of_metadata_is_no_answer_to_a_get(gadgets: ApiClient) -> None:
+    await gadgets.create(GADGETS, gadget())
+    reply = await gadgets.get(f"{GADGETS}/a", METADATA_LIST)
+    assert (reply.status, reply.body["message"]) == (500, "content is not a list")

@@ -202,3 +202,11 @@ async def test_a_malformed_list_of_a_collection_deletes_nothing(
 async def test_the_query_can_have_preconditions(api: ApiClient, query: str) -> None:
     await api.create(sent.CONFIG_MAPS, config_map())
     assert (await api.delete(f"{sent.CONFIG_MAPS}/a?{query}")).status == 409
+
+
+async def test_a_dry_run_that_leaves_the_object_shows_it(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    path = f"{sent.CONFIG_MAPS}/a?dryRun=All"
+    orphaning = await api.delete(f"{path}&propagationPolicy=Orphan")
+    assert orphaning.body["metadata"]["finalizers"] == ["orphan"]
+    assert (await api.delete(path)).body["status"] == "Success"

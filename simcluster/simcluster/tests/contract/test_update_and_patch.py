@@ -437,3 +437,29 @@ async def test_an_empty_merge_patch_is_refused(api: ApiClient, patch: bytes, mes
     await api.create(sent.CONFIG_MAPS, config_map())
     reply = await api.patch(f"{sent.CONFIG_MAPS}/a", patch, MERGE)
     assert (reply.status, reply.body["message"]) == (400, message)
+
+
+async def test_negative_indexes_of_a_json_patch_count_from_the_end(api: ApiClient) -> None:
+    body = config_map()
+    body["metadata"]["finalizers"] = ["a.b/1", "a.b/2"]
+    await api.create(sent.CONFIG_MAPS, body)
+    path = f"{sent.CONFIG_MAPS}/a"
+    last = "/metadata/finalizers/-1"
+    operations = [{"op": "add", "path": last, "value": "a.b/3"}, {"op": "remove", "path": last}]
+    reply = await api.patch(f"{path}?dryRun=All", operations, JSON_PATCH)
+    assert reply.body["metadata"]["finalizers"] == ["a.b/1", "a.b/2"]
+    await api.patch(path, {"metadata": {"finalizers": None}}, MERGE)
+
+
+async def test_unknown_keys_of_a_json_patch_cause_warnings(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    operations = [{"op": "test", "path": "/metadata/name", "value": "a", "extra": 1}]
+    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", operations, JSON_PATCH)
+    assert (reply.status, reply.warnings) == (200, ['json patch unknown field "[0].extra"'])
+
+
+@pytest.mark.parametrize("flag", ["false", ""])
+async def test_only_an_apply_may_name_force(api: ApiClient, flag: str) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    reply = await api.patch(f"{sent.CONFIG_MAPS}/a?force={flag}", {}, MERGE)
+    assert reply.status == 422
