@@ -32,6 +32,7 @@ _ALWAYS_THERE = frozenset(
         "f:roleRef",
         "f:rules",
         "f:loadBalancer",
+        "f:names",
     ]
 )
 """Fields that a new object of a built-in kind always has, so that no manager owns them."""

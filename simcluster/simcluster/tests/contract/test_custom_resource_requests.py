@@ -31,7 +31,11 @@ SPEC: Json = {
         },
         "ports": {
             "type": "array",
-            "items": {"type": "object", "properties": {"name": {"type": "string"}}},
+            "items": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {"name": {"type": "string"}},
+            },
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["name"],
         },
