@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import re
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -91,6 +92,10 @@ def is_plain(wishes: Wishes) -> bool:
     return not wants_yaml(wishes.accept) and not is_pretty(wishes)
 
 
+_OTHER_TYPE = re.compile(r"[ynYN]|[-+]?[0-9]+[eE][-+]?[0-9]+")
+"""Texts that Go reads as booleans and numbers, and Python does not."""
+
+
 class _GoDumper(yaml.SafeDumper):
     """Writes texts as Go does: in double quotes where they look like another type."""
 
@@ -100,7 +105,7 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
     if "\n" in text:
         return dumper.represent_scalar(tag, text, style="|")
     resolved = dumper.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
-    is_ambiguous = resolved != tag
+    is_ambiguous = resolved != tag or bool(_OTHER_TYPE.fullmatch(text))
     return dumper.represent_scalar(tag, text, style='"' if is_ambiguous else None)
 
 

@@ -42,8 +42,8 @@ def names_errors(names: Json) -> Iterator[FieldError]:
         yield from _label_errors(f"{field}.{key}", names.get(key) or "")
     for key in ("kind", "listKind"):
         for found in _label_errors(f"{field}.{key}", (names.get(key) or "").lower()):
-            why = found.message.rpartition(": a DNS-1035")
-            detail = f"{_MIXED_CASE}a DNS-1035{why[2]}"
+            _, _, rule = found.message.rpartition(": a DNS-1035")
+            detail = f"{_MIXED_CASE}a DNS-1035{rule}"
             yield invalid_value(f"{field}.{key}", names[key], detail)
     for index, name in enumerate(names.get("shortNames") or ()):
         yield from _label_errors(f"{field}.shortNames[{index}]", name)

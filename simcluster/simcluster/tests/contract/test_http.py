@@ -482,11 +482,20 @@ async def test_texts_that_look_like_other_types_are_in_double_quotes_in_yaml(
     http: ApiClient,
 ) -> None:
     path = "/api/v1/namespaces/default/configmaps"
-    data = {"flag": "true", "number": "1", "long": "word " * 30 + "end", "lines": "a\nb\n"}
+    data = {
+        "flag": "true",
+        "number": "1",
+        "short": "y",
+        "float": "1e3",
+        "long": "word " * 30 + "end",
+        "lines": "a\nb\n",
+    }
     body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "texts"}, "data": data}
     await http.create(path, body)
     text = (await http.get(f"{path}/texts", "application/yaml")).text
     assert 'flag: "true"\n' in text
     assert 'number: "1"\n' in text
+    assert 'short: "y"\n' in text
+    assert 'float: "1e3"\n' in text
     assert f"long: {data['long']}\n" in text
     assert "lines: |\n    a\n    b\n" in text

@@ -326,7 +326,7 @@ METADATA: list[tuple[Json, Causes]] = [
             (
                 INVALID,
                 "metadata.name",
-                f'Invalid value: "{"a" * 254}": must be no more than 253 bytes',
+                f'Invalid value: "{"a" * 254}": must be no more than 253 characters',
             )
         ],
     ),
