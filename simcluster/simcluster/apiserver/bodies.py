@@ -11,7 +11,7 @@ from simcluster.apiserver.json_errors import json_error
 from simcluster.apiserver.json_text import JsonError, load_json
 from simcluster.apiserver.yaml_text import duplicate_keys, load_yaml
 from simcluster.crds.apply_types import object_type
-from simcluster.crds.schema import unknown_fields
+from simcluster.crds.schema import drop_nulls, unknown_fields
 from simcluster.kinds.catalog import BY_KIND
 from simcluster.kinds.resources import Resource
 from simcluster.protobuf.decoding import MEDIA_TYPE, decode_protobuf
@@ -34,6 +34,7 @@ _SUMMARY_LENGTH = 30
 _MAX_MANAGER_BYTES = 128
 _DIRECTIVES = ("", "Ignore", "Strict", "Warn")
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+_META_SCHEME = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"
 
 
 def type_of(resource: Resource) -> Struct | None:
@@ -60,7 +61,7 @@ def check_options(query: Mapping[str, str], kind: str) -> None:
     """
     found = []
     dry_run, directive = query.get("dryRun"), query.get("fieldValidation", "")
-    if dry_run not in {None, "", "All"}:
+    if dry_run not in {None, "All"}:
         found.append(errors.unsupported_value("dryRun", [dry_run], ("All",)))
     if directive not in _DIRECTIVES:
         found.append(errors.unsupported_value("fieldValidation", directive, _DIRECTIVES))
@@ -98,7 +99,7 @@ def decode_body(body: bytes, content_type: str, kind: str = "") -> Json:
         is_yaml = content_type == _YAML
         decoded = load_yaml(body) if is_yaml else load_json(body)
     except yaml.YAMLError as error:
-        raise _unrecognized(_yaml_error(error), body, kind) from error
+        raise _unrecognized(yaml_error(error), body, kind) from error
     except JsonError as error:
         raise _unrecognized(_NO_TYPE + str(error), body, kind) from error
     if decoded is None:
@@ -129,7 +130,7 @@ def _empty(kind: str) -> errors.ApiError:
     return _unrecognized(_NO_TYPE + json_error(b""), b"", kind)
 
 
-def _yaml_error(error: yaml.YAMLError) -> str:
+def yaml_error(error: yaml.YAMLError) -> str:
     """An error in YAML as a Go server words it; Go counts only the lines before the error."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return f"yaml: {error}"
@@ -160,7 +161,7 @@ def read_object(
     obj = decode_body(body, content_type, resource.kind)
     if not body:
         raise _empty(resource.kind)
-    _check_kind(obj, resource)
+    _check_kind(obj, resource, body)
     unknown, count = _unknown_fields(obj, resource)
     if directive == "Ignore":
         return obj, ()
@@ -185,9 +186,18 @@ def _unknown_fields(obj: Json, resource: Resource) -> tuple[list[str], int]:
         return problems.unknown, problems.num_keys
     count = num_keys(obj)
     try:
-        return conform_to(resource, obj), count
+        unknown = sorted(conform_to(resource, obj))
     except DecodingError as error:
-        raise errors.bad_request(str(error)) from error
+        prefix = _cannot_be_handled(resource.kind, resource.version, resource.kind)
+        raise errors.bad_request(prefix + str(error)) from error
+    drop_custom_nulls(resource, obj)
+    return unknown, count
+
+
+def drop_custom_nulls(resource: Resource, obj: Json) -> None:
+    """Drop the nulls of a custom resource that its schema does not allow, in place."""
+    if resource.custom is not None:
+        drop_nulls(obj, resource.custom.schema)
 
 
 def conform_to(resource: Resource, obj: Json) -> list[str]:
@@ -199,20 +209,26 @@ def conform_to(resource: Resource, obj: Json) -> list[str]:
     struct = type_of(resource)
     if struct is not None:
         return conform(obj, struct).unknown
-    conform_metadata(obj)
-    return unknown_fields(obj, resource.custom.schema) if resource.custom else []
+    unknown = conform_metadata(obj)
+    return unknown + (unknown_fields(obj, resource.custom.schema) if resource.custom else [])
 
 
-def conform_metadata(obj: Json) -> None:
+def conform_metadata(obj: Json) -> list[str]:
     """Make the metadata of an object of unknown type conform to ``ObjectMeta``, in place.
+
+    Returns:
+        The paths of its unknown fields.
 
     Raises:
         DecodingError: a value is of the wrong type.
     """
-    if isinstance(obj.get("metadata"), dict):
-        known = {"metadata": obj["metadata"]}
-        conform(known, _UNKNOWN_TYPE)
-        obj["metadata"] = known.get("metadata", {})
+    metadata, struct = obj.get("metadata"), struct_of("ObjectMeta")
+    if metadata is None or struct is None:
+        return []
+    if not isinstance(metadata, dict):
+        what = json_word(metadata)
+        raise DecodingError(f"json: cannot unmarshal {what} into Go value of type v1.ObjectMeta")
+    return [f"metadata.{path}" for path in conform(metadata, struct).unknown]
 
 
 def read_part(body: bytes, content_type: str, kind: str, api_versions: tuple[str, ...]) -> Json:
@@ -241,13 +257,14 @@ def read_delete_options(body: bytes, content_type: str) -> Json:
     """The options in the body of a DELETE; none in an empty one.
 
     Raises:
-        ApiError: 400, a value is of the wrong type; 415; 500, they are of another kind.
+        ApiError: 400, a value is of the wrong type or they are of another kind; 415.
     """
     options = decode_body(body, content_type)
     kind = options.get("kind") or "DeleteOptions"
     if kind != "DeleteOptions":
         version = options.get("apiVersion") or "v1"
-        raise errors.internal(f'no kind "{kind}" is registered for version "{version}"')
+        why = f'no kind "{kind}" is registered for version "{version}" in scheme'
+        raise errors.bad_request(f'{why} "{_META_SCHEME}"')
     _conformed(options, struct_of("DeleteOptions"), "")
     return options
 
@@ -269,10 +286,52 @@ def _conformed(obj: Json, struct: Struct | None, prefix: str) -> Problems:
         raise errors.bad_request(prefix + str(error)) from error
 
 
-def _check_kind(obj: Json, resource: Resource) -> None:
+def _check_kind(obj: Json, resource: Resource, body: bytes) -> None:
+    if resource.custom is not None:
+        _check_custom_kind(obj, resource, body)
+        return
     kind, version = obj.get("kind") or resource.kind, obj.get("apiVersion") or resource.api_version
     if (version, kind) != (resource.api_version, resource.kind):
         raise _other_kind(str(kind), str(version), resource.kind, resource.api_version)
+
+
+def _check_custom_kind(obj: Json, resource: Resource, body: bytes) -> None:
+    """Refuse an object of another kind or version; custom resources must name both.
+
+    Raises:
+        ApiError: 400, the kind is missing or the version is another one; 422, another kind.
+    """
+    kind, version = obj.get("kind") or "", obj.get("apiVersion") or ""
+    if not kind:
+        why = f"Object 'Kind' is missing in '{body.decode(errors='replace')}'"
+        raise _unrecognized(why, body, resource.kind)
+    if version != resource.api_version:
+        raise errors.bad_request(
+            f"the API version in the data ({version}) does not match the expected API version "
+            f"({resource.api_version})"
+        )
+    check_custom_type(obj, resource)
+
+
+def check_custom_type(obj: Json, resource: Resource) -> None:
+    """Refuse a custom resource whose kind or apiVersion is not its resource's.
+
+    Raises:
+        ApiError: 422.
+    """
+    kind, version = obj.get("kind") or "", obj.get("apiVersion") or ""
+    found = [
+        errors.invalid_value(field, value, f"must be {expected}")
+        for field, value, expected in (
+            ("kind", kind, resource.kind),
+            ("apiVersion", version, resource.api_version),
+        )
+        if value != expected
+    ]
+    if found:
+        metadata = obj.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else ""
+        raise errors.invalid(resource.group, kind, name or "", found)
 
 
 def _other_kind(kind: str, version: str, expected: str, api_version: str) -> errors.ApiError:

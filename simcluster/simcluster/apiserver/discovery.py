@@ -97,11 +97,12 @@ def api_resource_list(catalog: Catalog, group: str, version: str) -> Json | None
     for described in _aggregated_version(catalog, group, version)["resources"]:
         listed.append(_listed(described, served.get(described["resource"])))
         listed += [_listed_subresource(described, each) for each in _below(described)]
+    listed.sort(key=lambda found: found["name"].partition("/")[0])
     document = {
         "kind": "APIResourceList",
         "apiVersion": "v1",
         "groupVersion": _joined(group, version),
-        "resources": sorted(listed, key=lambda found: found["name"].split("/")),
+        "resources": listed,
     }
     if not group:
         del document["apiVersion"]
@@ -218,9 +219,15 @@ def _aggregated_resource(resource: Resource) -> Json:
         described["shortNames"] = list(resource.short_names)
     if resource.categories:
         described["categories"] = list(resource.categories)
-    if below := [_below_resource(resource, name, own) for name in sorted(resource.subresources)]:
+    if below := [_below_resource(resource, name, own) for name in _in_order(resource)]:
         described["subresources"] = below
     return described
+
+
+def _in_order(resource: Resource) -> tuple[str, ...]:
+    """The subresources as discovery lists them; of a custom resource, the status comes first."""
+    below = resource.subresources
+    return below if resource.custom else tuple(sorted(below))
 
 
 def _below_resource(resource: Resource, name: str, own: tuple[str, ...]) -> Json:

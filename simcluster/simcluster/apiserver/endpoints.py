@@ -18,7 +18,13 @@ from simcluster.apiserver.bodies import (
     read_part,
 )
 from simcluster.apiserver.event_conversion import to_core, to_events_v1
-from simcluster.apiserver.listing import Page
+from simcluster.apiserver.list_options import (
+    check_list_options,
+    completed,
+    is_set,
+    parse_list_options,
+)
+from simcluster.apiserver.listing import Page, list_page
 from simcluster.apiserver.messages import Answer, ApiRequest, check_shape
 from simcluster.apiserver.negotiation import negotiate
 from simcluster.apiserver.node_connections import check_log, not_connected, object_behind
@@ -55,7 +61,6 @@ from simcluster.patch.requests import (
 from simcluster.store.deletion import DeleteOptions, options_of_query, parse_delete_options
 from simcluster.store.managed_fields import ManagedFields
 from simcluster.store.registry import WHOLE_OBJECT_SUBRESOURCES, Registry, StatusCheck, WriteOptions
-from simcluster.store.selection import Selection
 from simcluster.store.store import Stored, encode
 from simcluster.validation.events import validate_event_of_new_api
 
@@ -90,9 +95,12 @@ def check_verb(method: str, target: Target) -> None:
     """Refuse verbs that a resource does not offer, such as the deletion of all namespaces.
 
     Raises:
-        ApiError: 405.
+        ApiError: 405; 400, an update or a patch of a collection of custom resources.
     """
     verb = _VERBS.get(method)
+    if target.resource.custom is not None:
+        _check_custom_verb(verb, target)
+        return
     if not target.name and method == "DELETE":
         verb = "deletecollection"
     everywhere = target.resource.namespaced and target.namespace is None
@@ -102,6 +110,13 @@ def check_verb(method: str, target: Target) -> None:
         or (verb == "deletecollection" and everywhere)
     ):
         raise errors.method_not_allowed()
+
+
+def _check_custom_verb(verb: str | None, target: Target) -> None:
+    if verb is None or (target.subresource and verb not in {"get", "patch", "update"}):
+        raise errors.method_not_supported(target.resource, verb or "")
+    if not target.name and verb in {"patch", "update"}:
+        raise errors.bad_request("name must be provided")
 
 
 class Endpoints:
@@ -134,6 +149,8 @@ class Endpoints:
             verbs = {"POST": self._create}
         elif not target.subresource:
             verbs["DELETE"] = self._delete
+            if target.resource.custom is not None:
+                verbs["POST"] = self._create  # of the object in the body
         if request.method not in verbs:
             raise errors.method_not_allowed()
         return verbs[request.method](request, target)
@@ -177,8 +194,10 @@ class Endpoints:
             request.manager,
             resource.api_version,
             target.subresource,
-            self._registry.clock.now(),
+            # The API server records no time of a change of the scale.
+            "" if target.subresource == "scale" else self._registry.clock.now(),
             resource.has_status,
+            resource.custom is not None,
         )
 
     def _options(self, request: ApiRequest, target: Target) -> WriteOptions:
@@ -229,6 +248,7 @@ class Endpoints:
         return Answer(status, body, 0, deprecation(resource))
 
     def _get(self, request: ApiRequest, target: Target) -> Answer:
+        _check_no_export(request.query.get("export"))
         stored = self._registry.get(target.resource, target.namespace or "", target.name)
         return self._one(request, target.resource, stored)
 
@@ -260,7 +280,7 @@ class Endpoints:
             partial(self._writer, request, target),
             target.subresource,
             request.directive,
-            request.query.get("force") in {"true", "1"},
+            is_set(request.query.get("force")),
             self._options(request, target),
         )
         done = self._patched(request, resource, address, patch)
@@ -305,30 +325,24 @@ class Endpoints:
         return parse_delete_options(options_of_query(request.query))
 
     async def delete_collection(self, request: ApiRequest, target: Target) -> Page:
-        """Delete the selected objects, a few at a time; returns the deleted ones.
+        """Delete the objects that the query lists, a few at a time; returns them as they were.
 
         Raises:
             ApiError: the request is refused, and nothing is deleted.
         """
         resource, query = target.resource, request.query
         request.format_for(resource)  # refuses formats that are not available
+        listed = completed(parse_list_options(query))
+        check_list_options(listed)
         options = self._delete_options(request)
-        selection = Selection(
-            resource,
-            target.namespace,
-            query.get("labelSelector", ""),
-            query.get("fieldSelector", ""),
-        )
         store = self._registry.store
-        chosen = selection.select(store.collection(resource.stored_in).items(selection.namespace))
-        deleted: list[Stored] = []
-        for position, stored in enumerate(chosen):
+        page = await list_page(store, resource, target.namespace, listed)
+        for position, stored in enumerate(page.items):
             if position % DELETIONS_PER_TURN == DELETIONS_PER_TURN - 1:
                 await asyncio.sleep(0)
             if store.get(resource.stored_in, stored.namespace, stored.name) is not None:
-                last, _ = self._registry.delete(resource, stored.namespace, stored.name, options)
-                deleted.append(last)
-        return Page(deleted, {"resourceVersion": str(store.revision)})
+                self._registry.delete(resource, stored.namespace, stored.name, options)
+        return page
 
     def _handle_subresource(self, request: ApiRequest, target: Target) -> Answer:
         namespace, name = target.namespace or "", target.name
@@ -403,13 +417,14 @@ class Endpoints:
 
     def _scale(self, request: ApiRequest, target: Target) -> Answer:
         resource = target.resource
+        if request.method == "PATCH":
+            check_content_type(resource, request.content_type)
         current = self._registry.get(resource, target.namespace or "", target.name)
         if request.method == "GET":
             return Answer(200, encode(scale_of(resource, current)))
         if request.method == "PUT":
             scale = self._part(request, "scale")
         elif request.method == "PATCH":
-            check_content_type(resource, request.content_type)
             patch = decode_patch(request.content_type, request.body)
             scale = patched(scale_of(resource, current), request.content_type, patch, None)
             check_patched(scale, "Scale")
@@ -425,7 +440,15 @@ def _as_stored(obj: Json) -> Json:
     return obj
 
 
+def _check_no_export(flag: str | None) -> None:
+    """Refuse the removed ``export`` parameter."""
+    if is_set(flag):
+        raise errors.bad_request(
+            "the export parameter, deprecated since v1.14, is no longer supported"
+        )
+
+
 def _check_no_force(request: ApiRequest) -> None:
-    if request.query.get("force"):
+    if "force" in request.query:
         error = errors.forbidden_field("force", "may not be specified for non-apply patch")
         raise errors.invalid("meta.k8s.io", "PatchOptions", "", [error])

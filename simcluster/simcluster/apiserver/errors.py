@@ -270,6 +270,13 @@ def method_not_allowed() -> ApiError:
     return ApiError(405, "MethodNotAllowed", message, {})
 
 
+def method_not_supported(resource: Resource, verb: str) -> ApiError:
+    """405 of a custom resource; ``verb`` is empty for an unknown method."""
+    message = f'{verb} is not supported on resources of kind "{resource.qualified}"'
+    details = {"group": resource.group, "kind": resource.plural}
+    return ApiError(405, "MethodNotAllowed", message, details)
+
+
 def unauthorized() -> ApiError:
     """401: no token, or a wrong one."""
     return ApiError(401, "Unauthorized", "Unauthorized")

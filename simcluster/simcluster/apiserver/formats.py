@@ -89,6 +89,22 @@ class EventsV1Format(PlainFormat):
         return encode(to_events_v1(stored.whole))
 
 
+class CustomFormat(PlainFormat):
+    """Custom resources: list items carry their kind and apiVersion, too."""
+
+    def list_opening(self, metadata: Json) -> bytes:
+        """A ``<Kind>List``; the last page has an empty continue token."""
+        return super().list_opening({"continue": "", **metadata})
+
+    def list_item(self, stored: Stored) -> bytes:
+        """The same as alone."""
+        return self.one(stored)
+
+    def one(self, stored: Stored) -> bytes:
+        """The object with its kind and apiVersion in front."""
+        return self._prefix + stored.body[1:]
+
+
 class MetadataFormat(Format):
     """``PartialObjectMetadata``, for garbage collectors and similar clients.
 
@@ -110,12 +126,21 @@ class MetadataFormat(Format):
 
     def list_opening(self, metadata: Json) -> bytes:
         """A ``PartialObjectMetadataList``."""
-        head = {
+        return encode(self._head(metadata))[:-1] + b',"items":['
+
+    def slices(self, items: Sequence[Stored], metadata: Json) -> Iterator[bytes]:
+        """The list in parts; the items of an empty list are null."""
+        if items:
+            yield from super().slices(items, metadata)
+        else:
+            yield encode({**self._head(metadata), "items": None})
+
+    def _head(self, metadata: Json) -> Json:
+        return {
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{self._version}",
             "metadata": metadata,
         }
-        return encode(head)[:-1] + b',"items":['
 
     def list_item(self, stored: Stored) -> bytes:
         """The same as alone."""
@@ -133,4 +158,6 @@ def partial_metadata(obj: Json, version: str) -> Json:
 
 def plain_format(resource: Resource) -> PlainFormat:
     """The format of a resource's own kind."""
+    if resource.custom is not None:
+        return CustomFormat(resource)
     return EventsV1Format(resource) if resource is EVENTS_V1 else PlainFormat(resource)

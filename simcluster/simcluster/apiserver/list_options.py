@@ -47,14 +47,15 @@ def parse_list_options(query: Mapping[str, str]) -> ListOptions:
         resource_version_match=query.get("resourceVersionMatch", ""),
         limit=_number(query.get("limit")),
         continue_=query.get("continue", ""),
-        watch=_flag(query.get("watch")),
-        allow_watch_bookmarks=_flag(query.get("allowWatchBookmarks")),
-        send_initial_events=None if initial is None else _flag(initial),
+        watch=is_set(query.get("watch")),
+        allow_watch_bookmarks=is_set(query.get("allowWatchBookmarks")),
+        send_initial_events=None if initial is None else is_set(initial),
         timeout_s=_number(query.get("timeoutSeconds")),
     )
 
 
-def _flag(text: str | None) -> bool:
+def is_set(text: str | None) -> bool:
+    """Whether a parameter is given and neither ``false`` nor 0, as Go reads booleans."""
     return text is not None and text.lower() not in {"false", "0"}
 
 

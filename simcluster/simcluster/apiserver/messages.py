@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from simcluster.apiserver.errors import ApiError, not_acceptable
+from simcluster.apiserver.errors import ApiError, internal, not_acceptable
 from simcluster.apiserver.formats import Format, MetadataFormat, plain_format
 from simcluster.apiserver.negotiation import JSON_TYPE, META_VERSIONS, negotiate
 from simcluster.auth.users import ADMINISTRATOR, User
@@ -49,6 +49,8 @@ def check_shape(resource: Resource, accept: str, *, is_list: bool) -> None:
 
 
 def _other_shape(shape: str, resource: Resource, is_list: bool) -> ApiError:
+    if resource.custom is not None and not is_list:
+        return internal("content is not a list")
     type_ = f"{resource.group.partition('.')[0] or 'core'}.{resource.kind}"
     if resource.custom is not None:
         type_ = "unstructured.Unstructured"

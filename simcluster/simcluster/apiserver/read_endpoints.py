@@ -128,7 +128,8 @@ class Reader:
         check_shape(resource, api_request.accept, is_list=True)
         format_ = api_request.format_for(resource)
         is_plain_json = is_plain(wishes_of(request.headers, request.query))
-        if len(page.items) <= format_.items_per_slice or not is_plain_json:
+        is_small = len(page.items) <= format_.items_per_slice or request.method == "HEAD"
+        if is_small or not is_plain_json:
             body = format_.many(page.items, page.metadata)
             return await self._respond(request, Answer(200, body, 0, deprecation(resource)))
         response = web.StreamResponse(headers={**common_headers(), **_JSON})

@@ -1,6 +1,8 @@
 """Turns a JSON body into the response: YAML, indentation, compression and common headers."""
 
 import asyncio
+import math
+import re
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -92,11 +94,35 @@ def is_plain(wishes: Wishes) -> bool:
     return not wants_yaml(wishes.accept) and not is_pretty(wishes)
 
 
+_OTHER_TYPE = re.compile(r"[ynYN]|[-+]?[0-9]+[eE][-+]?[0-9]+")
+"""Texts that Go reads as booleans and numbers, and Python does not."""
+
+
+class _GoDumper(yaml.SafeDumper):
+    """Writes texts as Go does: in double quotes where they look like another type."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    tag = "tag:yaml.org,2002:str"
+    if "\n" in text:
+        return dumper.represent_scalar(tag, text, style="|")
+    resolved = dumper.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+    is_ambiguous = resolved != tag or bool(_OTHER_TYPE.fullmatch(text))
+    return dumper.represent_scalar(tag, text, style='"' if is_ambiguous else None)
+
+
+_GoDumper.add_representer(str, _represent_text)
+
+
 def styled(body: bytes, wishes: Wishes) -> tuple[bytes, str]:
     """A JSON body in the preferred form, and its content type."""
     if wants_yaml(wishes.accept):
-        text = yaml.safe_dump(
-            msgspec.json.decode(body), default_flow_style=False, allow_unicode=True
+        text = yaml.dump(
+            msgspec.json.decode(body),
+            Dumper=_GoDumper,
+            default_flow_style=False,
+            allow_unicode=True,
+            width=math.inf,
         )
         return text.encode(), YAML_TYPE
     if is_pretty(wishes):

@@ -293,11 +293,15 @@ class ApiServer:
         path, watches = without_watch_prefix(request.path)
         target = parse_path(path, self._registry.catalog)
         method, headers = request.method, request.headers
+        if isinstance(target, Target) and target.resource.custom is not None:
+            # The handler of custom resources goes by verbs; HEAD has the verbs of GET.
+            method = "GET" if method == "HEAD" else method
+            target = target if method == "GET" else _with_namespace(target)
         api_request = ApiRequest(
             method,
             path if target else request.path,
             request.query,
-            _content_type(request) if method != "GET" and request.can_read_body else "",
+            _content_type(request) if method == "PATCH" or request.can_read_body else "",
             headers.get("Accept", ""),
             await _body(request) if target and method != "GET" else b"",
             user,
@@ -316,6 +320,11 @@ class ApiServer:
             page = await self._endpoints.delete_collection(api_request, target)
             return await self._reader.send_list(request, page, api_request, target.resource)
         return await _response(request, self._endpoints.handle(api_request, target))
+
+
+def _with_namespace(target: Target) -> Target | None:
+    """The target of a write; ``None`` if it lacks the namespace of its kind."""
+    return None if target.resource.namespaced and target.namespace is None else target
 
 
 async def _do_nothing() -> None:

@@ -8,6 +8,7 @@ from simcluster.schema.go_types import ATOMIC, ListMerge
 Json = dict[str, Any]
 
 _ANYTHING = Scalar("any")
+_SCALARS = {"string": "string", "boolean": "bool", "integer": "int64", "number": "float"}
 
 
 def object_type(schema: Json) -> Struct:
@@ -50,7 +51,7 @@ def _type(schema: Json, *, keeps_unknown: bool) -> Type:
         return MapType(_type(others, keeps_unknown=keeps), is_atomic)
     if others or keeps or schema.get("type") == "object":
         return _ANYTHING if is_atomic else DEDUCED
-    return _ANYTHING
+    return Scalar(_SCALARS.get(schema.get("type", ""), "any"))
 
 
 def _merge(schema: Json) -> ListMerge:

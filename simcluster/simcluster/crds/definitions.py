@@ -5,12 +5,13 @@ from typing import Any
 
 from simcluster.apiserver.errors import (
     FieldError,
-    duplicate_value,
     invalid_value,
     required,
     unsupported_value,
 )
+from simcluster.crds import definition_parts as parts
 from simcluster.crds.cel_rules import rule_errors
+from simcluster.crds.structure import structure_errors
 from simcluster.crds.version import CustomVersion
 from simcluster.kinds.resources import Resource
 
@@ -18,6 +19,7 @@ Json = dict[str, Any]
 
 ESTABLISHED = "Established"
 _SCOPES = ("Cluster", "Namespaced")
+_TYPES = ("array", "boolean", "integer", "number", "object", "string")
 
 
 def set_definition_defaults(definition: Json) -> None:
@@ -50,42 +52,45 @@ def validate_definition(definition: Json) -> list[FieldError]:
     if name != expected:
         detail = 'must be spec.names.plural+"."+spec.group'
         errors.append(invalid_value("metadata.name", name, detail))
-    if not group:
-        errors.append(required("spec.group"))
+    errors += parts.group_errors(group)
     if spec.get("scope") not in _SCOPES:
         scope = spec.get("scope")
         field = "spec.scope"
         errors.append(unsupported_value(field, scope, _SCOPES) if scope else required(field))
-    unnamed = [key for key in ("plural", "kind") if not names.get(key)]
-    errors += [required(f"spec.names.{key}") for key in unnamed]
-    return errors + list(_version_errors(_versions(spec)))
+    errors += _version_errors(_versions(spec))
+    errors += parts.count_errors(spec.get("versions"))
+    errors += parts.names_errors(names)
+    schemas = [_schema_of(version) for version in _versions(spec)]
+    if schemas and schemas[0] is not None and _are_same(schemas):
+        # The internal version, which is validated, has the schema of all versions in one place.
+        errors += _schema_errors(schemas[0], "spec.validation.openAPIV3Schema", is_root=True)
+    errors += parts.part_errors(_versions(spec))
+    errors += parts.conversion_errors(spec)
+    return errors + list(parts.last_errors(definition))
+
+
+def _schema_of(version: Json) -> Json | None:
+    schema: Json | None = (version.get("schema") or {}).get("openAPIV3Schema")
+    return schema
+
+
+def _are_same(schemas: list[Json | None]) -> bool:
+    return all(schema == schemas[0] for schema in schemas)
 
 
 def _version_errors(versions: list[Json]) -> Iterator[FieldError]:
-    num_stored = sum(bool(version.get("storage")) for version in versions)
-    if num_stored != 1:
-        detail = "must have exactly one version marked as storage version"
-        yield FieldError("spec.versions", "FieldValueInvalid", f"Invalid value: {detail}")
-    seen: set[str] = set()
-    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
-    is_common = all(schema == schemas[0] for schema in schemas)
+    schemas = [_schema_of(version) for version in versions]
+    for index, schema in enumerate(schemas):
+        if schema is None:
+            yield required(f"spec.versions[{index}].schema.openAPIV3Schema")
     for index, version in enumerate(versions):
         field = f"spec.versions[{index}]"
-        name = version.get("name") or ""
-        if not name:
-            yield required(f"{field}.name")
-        elif name in seen:
-            yield duplicate_value(f"{field}.name", name)
-        seen.add(name)
-        place = f"{field}.schema.openAPIV3Schema"
+        yield from parts.version_name_errors(f"{field}.name", version.get("name") or "")
+        yield from parts.deprecation_errors(version, field)
         schema = schemas[index]
-        if schema is None:
-            yield required(place, "schemas are required")
-        elif not is_common:
+        if schema is not None and not _are_same(schemas):
+            place = f"{field}.schema.openAPIV3Schema"
             yield from _schema_errors(schema, place, is_root=True)
-    # The internal version, which is validated, has the schema of all versions in one place.
-    if is_common and schemas and schemas[0] is not None:
-        yield from _schema_errors(schemas[0], "spec.validation.openAPIV3Schema", is_root=True)
 
 
 def _schema_errors(schema: Json, field: str, *, is_root: bool = False) -> Iterator[FieldError]:
@@ -95,8 +100,11 @@ def _schema_errors(schema: Json, field: str, *, is_root: bool = False) -> Iterat
     if not schema.get("type") and (is_root or not is_typeless):
         what = "at the root" if is_root else "for specified object fields"
         yield required(f"{field}.type", f"must not be empty {what}")
+    elif schema.get("type") and schema["type"] not in _TYPES:
+        yield unsupported_value(f"{field}.type", schema["type"], _TYPES)
     elif is_root and schema["type"] != "object":
         yield invalid_value(f"{field}.type", schema["type"], "must be object at the root")
+    yield from structure_errors(schema, field)
     is_resource = is_root or bool(schema.get("x-kubernetes-embedded-resource"))
     yield from rule_errors(schema, field, is_resource=is_resource)
     for name, inner in (schema.get("properties") or {}).items():

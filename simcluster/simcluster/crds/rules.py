@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from simcluster.apiserver.errors import ApiError, FieldError
+from simcluster.apiserver.errors import FieldError, forbidden
 from simcluster.crds.cel_rules import broken_rules
 from simcluster.crds.correlation import ABSENT
+from simcluster.crds.scale_paths import scale_errors
 from simcluster.crds.schema import check, fill_defaults, prune
 from simcluster.crds.version import CustomVersion
+from simcluster.kinds.resources import Resource
 from simcluster.store.store import Store
 
 Json = dict[str, Any]
@@ -23,26 +25,29 @@ _BLOCKING = frozenset(
 _NOT_CHECKED = FieldError(
     "<nil>",
     "FieldValueInvalid",
-    'Invalid value: "null": some validation rules were not checked because the object was invalid; '
+    "Invalid value: null: some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation",
 )
 
 
-def rule_functions(custom: CustomVersion, api_version: str, kind: str) -> dict[str, Any]:
+def rule_functions(resource: Resource, custom: CustomVersion) -> dict[str, Any]:
     """The functions of a custom kind's rules."""
-    schema, type_meta = custom.schema, {"apiVersion": api_version, "kind": kind}
+    schema = custom.schema
+    type_meta = {"apiVersion": resource.api_version, "kind": resource.kind}
 
     def set_defaults(obj: Json) -> None:
         prune(obj, schema)
         fill_defaults(obj, schema)
 
-    def admit(_store: Store, _obj: Json) -> None:
+    def admit(_store: Store, obj: Json) -> None:
         if custom.is_terminating:
             why = "create not allowed while custom resource definition is terminating"
-            raise ApiError(405, "MethodNotAllowed", why, {})
+            raise forbidden(resource, obj["metadata"].get("name", ""), why)
 
     def validate_update(new: Json, old: Any) -> list[FieldError]:
         found = check(new, schema, old=old)
+        if custom.scale is not None:
+            found += scale_errors(new, custom.scale)
         if custom.rules is None:
             return found
         if any(error.reason in _BLOCKING for error in found):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from simcluster.apiserver.errors import FieldError, duplicate_value, required
 from simcluster.crds.correlation import ABSENT, old_entry, old_items
-from simcluster.crds.schema_values import broken_limits, wrong_type
+from simcluster.crds.schema_values import broken_limits, range_error, wrong_type
 
 Json = dict[str, Any]
 
@@ -55,22 +55,47 @@ def unknown_fields(obj: Json, schema: Json) -> list[str]:
 
 
 def fill_defaults(value: Any, schema: Json) -> None:
-    """Set, in place, the defaults of missing fields."""
+    """Set, in place, the defaults of missing fields, and of nulls that are not allowed."""
     if isinstance(value, list):
         for item in value:
             fill_defaults(item, schema.get("items") or {})
     if not isinstance(value, dict):
         return
     properties = schema.get("properties") or {}
+    others = schema.get("additionalProperties")
     for key, inner in properties.items():
-        if key not in value and "default" in inner:
+        if "default" in inner and (key not in value or _is_refused_null(value[key], inner)):
             value[key] = copy.deepcopy(inner["default"])
         if key in value:
             fill_defaults(value[key], inner)
-    others = schema.get("additionalProperties")
     if isinstance(others, dict):
         for key in value.keys() - properties.keys():
+            if "default" in others and _is_refused_null(value[key], others):
+                value[key] = copy.deepcopy(others["default"])
             fill_defaults(value[key], others)
+
+
+def drop_nulls(value: Any, schema: Json) -> None:
+    """Drop, in place, nulls that a schema does not allow and has no default for."""
+    if isinstance(value, list):
+        for item in value:
+            drop_nulls(item, schema.get("items") or {})
+    if not isinstance(value, dict):
+        return
+    properties = schema.get("properties") or {}
+    others = schema.get("additionalProperties")
+    for key in list(value):
+        inner = properties.get(key, others)
+        if not isinstance(inner, dict):
+            continue
+        if _is_refused_null(value[key], inner) and "default" not in inner:
+            del value[key]
+        else:
+            drop_nulls(value[key], inner)
+
+
+def _is_refused_null(value: Any, schema: Json) -> bool:
+    return value is None and not schema.get("nullable")
 
 
 def check(value: Any, schema: Json, path: str = "", old: Any = ABSENT) -> list[FieldError]:
@@ -81,7 +106,7 @@ def check(value: Any, schema: Json, path: str = "", old: Any = ABSENT) -> list[F
     if old is not ABSENT and value == old:
         return []
     if wrong := wrong_type(value, schema, path):
-        return [wrong]
+        return [wrong, *range_error(value, schema, path)]
     found = list(broken_limits(value, schema, path))
     if isinstance(value, dict):
         found += _check_fields(value, schema, path, old)

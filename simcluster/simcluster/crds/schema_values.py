@@ -23,6 +23,14 @@ def type_name(value: Any) -> str:
     return names[type(value)]
 
 
+def range_error(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
+    """The further error of a number that is no integer where one is expected."""
+    if schema.get("type") == "integer" and isinstance(value, float):
+        format_ = schema.get("format") or "default"
+        why = f"Checked value must be of type integer ({format_} format) in {path}"
+        yield FieldError("<nil>", "FieldValueInvalid", f'Invalid value: "": {why}')
+
+
 def wrong_type(value: Any, schema: Json, path: str) -> FieldError | None:
     """The error of a value that has not its schema's type or format."""
     if value is None and schema.get("nullable"):
@@ -81,26 +89,27 @@ def broken_limits(value: Any, schema: Json, path: str) -> Iterator[FieldError]:
 
 def _number_limits(value: float, schema: Json, path: str) -> Iterator[FieldError]:
     low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
-    if low is not None and (value < low or (schema.get("exclusiveMinimum") and value == low)):
-        words = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
-        yield invalid_value(path, value, f"{path} in body should be {words} {low}")
+    if step and value % step:
+        yield invalid_value(path, value, f"{path} in body should be a multiple of {step}")
     if high is not None and (value > high or (schema.get("exclusiveMaximum") and value == high)):
         words = "less than" if schema.get("exclusiveMaximum") else "less than or equal to"
         yield invalid_value(path, value, f"{path} in body should be {words} {high}")
-    if step and value % step:
-        yield invalid_value(path, value, f"{path} in body should be a multiple of {step}")
+    if low is not None and (value < low or (schema.get("exclusiveMinimum") and value == low)):
+        words = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
+        yield invalid_value(path, value, f"{path} in body should be {words} {low}")
 
 
 def _text_limits(value: str, schema: Json, path: str) -> Iterator[FieldError]:
+    """The first error of a text."""
     shortest, longest = schema.get("minLength"), schema.get("maxLength")
-    if shortest is not None and len(value) < shortest:
-        detail = f"{path} in body should be at least {shortest} chars long"
-        yield invalid_value(path, value, detail)
-    if longest is not None and len(value) > longest:
-        yield too_long(path, longest)
     text = schema.get("pattern")
     pattern = _pattern(text) if text else None
-    if pattern is not None and not pattern.search(value):
+    if longest is not None and len(value) > longest:
+        yield too_long(path, longest)
+    elif shortest is not None and len(value) < shortest:
+        detail = f"{path} in body should be at least {shortest} chars long"
+        yield invalid_value(path, value, detail)
+    elif pattern is not None and not pattern.search(value):
         yield invalid_value(path, value, f"{path} in body should match '{text}'")
 
 

@@ -144,5 +144,5 @@ _NO_RULES = KindRules()
 def rules_of(resource: Resource) -> KindRules:
     """The rules of a resource's kind."""
     if resource.custom is not None:
-        return KindRules(**rule_functions(resource.custom, resource.api_version, resource.kind))
+        return KindRules(**rule_functions(resource, resource.custom))
     return RULES.get(resource.stored_in, _NO_RULES)

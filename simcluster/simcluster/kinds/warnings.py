@@ -3,7 +3,7 @@
 The texts are kube-apiserver's (``pkg/api/pod/warnings.go`` and the ``WarningsOnCreate`` of kinds).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from cachetools import LRUCache
 
@@ -56,17 +56,35 @@ _RECOMMENDED = "which can result in surprising behavior; a DNS label is recommen
 
 def warnings_on_create(resource: Resource, obj: Json) -> tuple[str, ...]:
     """Warnings of an answer to the creation of ``obj``."""
+    if resource.custom is not None:
+        return tuple(_of_finalizers(obj["metadata"].get("finalizers") or (), ()))
     warn = _ON_CREATE.get(resource.stored_in)
     return tuple(warn(obj)) if warn is not None else ()
 
 
 def warnings_on_update(resource: Resource, obj: Json, before: Json) -> tuple[str, ...]:
-    """Warnings of an answer to a change; only changes of pod templates cause some."""
+    """Warnings of an answer to a change of a pod template or of the finalizers."""
+    if resource.custom is not None:
+        lists = (each["metadata"].get("finalizers") or () for each in (obj, before))
+        return tuple(_of_finalizers(*lists))
     path = _TEMPLATES.get(resource.stored_in)
     generations = obj["metadata"].get("generation"), before["metadata"].get("generation")
     if path is None or generations[0] == generations[1]:
         return ()
     return tuple(_of_template(_template_of(obj, path), path))
+
+
+_STANDARD_FINALIZERS = frozenset(("foregroundDeletion", "kubernetes", "orphan"))
+_OTHER_WRITERS = "to avoid accidental conflicts with other finalizer writers"
+
+
+def _of_finalizers(finalizers: Iterable[str], before: Iterable[str]) -> Iterator[str]:
+    """Warnings about new finalizers of a custom resource that have no domain."""
+    for finalizer in sorted(set(finalizers) - set(before)):
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            path = " including a path (/)" if "." in finalizer else ""
+            wish = f"prefer a domain-qualified finalizer name{path} {_OTHER_WRITERS}"
+            yield f'metadata.finalizers: "{finalizer}": {wish}'
 
 
 def _of_pod(pod: Json) -> Iterator[str]:

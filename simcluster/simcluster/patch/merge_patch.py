@@ -50,10 +50,23 @@ def json_patch(target: Json, operations: object) -> Json:
     return document
 
 
+_OPERATION_KEYS = frozenset(("from", "op", "path", "value"))
+
+
+def unknown_keys(operations: object) -> list[str]:
+    """Descriptions of the unknown keys of the operations of a JSON patch."""
+    return [
+        f'json patch unknown field "[{position}].{key}"'
+        for position, operation in enumerate(operations if isinstance(operations, list) else ())
+        for key in operation
+        if key not in _OPERATION_KEYS
+    ]
+
+
 def _apply(document: Any, operation: Json) -> Any:
     op, path = operation["op"], _tokens(operation.get("path", ""))
     if op == "test":
-        if _resolve(document, path) != operation.get("value"):
+        if not _is_equal(_resolve(document, path), operation.get("value")):
             raise ValueError(operation)
         return document
     if op == "remove":
@@ -86,9 +99,20 @@ def _key(holder: Any, token: str) -> str | int:
     """The key of an object, or the index of an array, that a token means."""
     if isinstance(holder, dict):
         return token
-    if not isinstance(holder, list) or not token.isdigit():
+    if not isinstance(holder, list) or not token.removeprefix("-").isdigit():
         raise TypeError(token)
     return int(token)
+
+
+def _is_equal(value: Any, other: Any) -> bool:
+    """Whether two values are equal, in the types of their numbers, too."""
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(
+            _is_equal(inner, other[key]) for key, inner in value.items()
+        )
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(_is_equal, value, other))
+    return type(value) is type(other) and bool(value == other)
 
 
 def _remove(document: Any, path: list[str]) -> None:
@@ -102,8 +126,10 @@ def _put(document: Any, path: list[str], value: Any, *, insert: bool) -> Any:
     holder, token = _resolve(document, path[:-1]), path[-1]
     if isinstance(holder, list) and insert:
         position = len(holder) if token == "-" else _key(holder, token)  # noqa: S105 - of a JSON pointer
-        if not isinstance(position, int) or position > len(holder):
+        if not isinstance(position, int) or not -len(holder) - 1 <= position <= len(holder):
             raise IndexError(token)
+        if position < 0:
+            position += len(holder) + 1
         holder.insert(position, value)
         return document
     key = _key(holder, token)

@@ -7,7 +7,15 @@ import msgspec
 import yaml
 
 from simcluster.apiserver import errors
-from simcluster.apiserver.bodies import apply_type_of, conform_to, duplicate_fields, type_of
+from simcluster.apiserver.bodies import (
+    apply_type_of,
+    check_custom_type,
+    conform_to,
+    drop_custom_nulls,
+    duplicate_fields,
+    type_of,
+    yaml_error,
+)
 from simcluster.apiserver.event_conversion import to_core, to_events_v1
 from simcluster.apiserver.json_text import JsonError, load_json
 from simcluster.apiserver.yaml_text import duplicate_keys, load_yaml
@@ -15,7 +23,8 @@ from simcluster.kinds.resources import EVENTS_V1, Resource
 from simcluster.kinds.warnings import warnings_on_create, warnings_on_update
 from simcluster.patch.apply import Writer, apply
 from simcluster.patch.apply.field_sets import MissingKeyError
-from simcluster.patch.merge_patch import json_merge, json_patch
+from simcluster.patch.apply.typing import listed, typing_errors
+from simcluster.patch.merge_patch import json_merge, json_patch, unknown_keys
 from simcluster.patch.strategic_merge import go_text, strategic_merge
 from simcluster.schema import DecodingError, Struct, conform, json_word, num_keys, struct_of
 from simcluster.store.registry import DIRECT, Registry, WriteOptions
@@ -89,6 +98,8 @@ def decode_patch(content_type: str, body: bytes) -> object:
     except JsonError as error:
         prefix = "" if content_type == STRATEGIC_MERGE_PATCH else "error decoding patch: "
         raise errors.bad_request(f"{prefix}{error}") from error
+    if content_type == MERGE_PATCH and patch is None:
+        raise errors.bad_request("Invalid JSON Patch")
     if content_type != JSON_PATCH and not isinstance(patch, dict):
         word = json_word(patch)
         prefix = "error decoding patch: " if content_type == MERGE_PATCH else ""
@@ -125,6 +136,7 @@ def patch_object(
     before = {"kind": resource.kind, "apiVersion": resource.api_version, **shown}
     struct = type_of(resource)
     after = patched(before, request.content_type, patch, struct)
+    _check_has_kind(resource, request, after)
     fresh, unknown = _conformed(before, after, request, resource)
     warnings = _strict_errors(request, patch, unknown)
     if warnings and request.directive == "Strict":
@@ -170,6 +182,7 @@ def _conformed(
         rest = _decoded_again(rest)
     try:
         unknown = conform_to(resource, touched)
+        drop_custom_nulls(resource, touched)
     except DecodingError as error:
         raise _invalid_patch(request, after, str(error)) from error
     return {**rest, **touched}, unknown
@@ -179,7 +192,9 @@ def _strict_errors(request: PatchRequest, patch: object, unknown: list[str]) -> 
     if request.directive == "Ignore":
         return ()
     found: list[str] = []
-    if request.content_type != JSON_PATCH and request.body.count(b'":') != num_keys(patch):
+    if request.content_type == JSON_PATCH:
+        found = unknown_keys(patch)
+    elif request.body.count(b'":') != num_keys(patch):
         found = duplicate_fields(request.body)
     return (*found, *(f'unknown field "{path}"' for path in unknown))
 
@@ -188,7 +203,7 @@ def _invalid_patch(request: PatchRequest, obj: Json, why: str) -> errors.ApiErro
     if request.content_type == STRATEGIC_MERGE_PATCH:
         shown = go_text(load_json(request.body))
     else:
-        shown = msgspec.json.encode(obj).decode()
+        shown = msgspec.json.encode(obj, order="sorted").decode()
     return errors.invalid("", "", "", [errors.invalid_value("patch", shown, why)])
 
 
@@ -209,7 +224,17 @@ def check_patched(obj: Json, kind: str) -> None:
         raise errors.invalid("", "", "", [why]) from error
 
 
+def _check_has_kind(resource: Resource, request: PatchRequest, after: Json) -> None:
+    """Refuse a patch that removes the kind of a custom resource."""
+    if resource.custom is not None and not after.get("kind"):
+        shown = msgspec.json.encode(after, order="sorted").decode()
+        raise _invalid_patch(request, after, f"Object 'Kind' is missing in '{shown}'")
+
+
 def _check_identity(resource: Resource, after: Json) -> None:
+    if resource.custom is not None:
+        check_custom_type(after, resource)
+        return
     kind, version = after.get("kind", ""), after.get("apiVersion", "")
     if (kind, version) != (resource.kind, resource.api_version):
         raise errors.bad_request(
@@ -236,7 +261,7 @@ def apply_object(
     Raises:
         ApiError: 400, 409, 422 or 500.
     """
-    config = _configuration(resource, address, request)
+    config = _configuration(resource, request)
     uid = config["metadata"].get("uid")
     if current is None and uid:
         why = (
@@ -251,7 +276,7 @@ def apply_object(
     try:
         applied = apply(live, config, struct, request.writer(), force=request.force)
     except MissingKeyError as error:
-        raise errors.internal(_untyped(resource, address, f"errors:\n  {error}")) from error
+        raise errors.internal(_untyped(resource, config, str(error))) from error
     fresh: Json = msgspec.json.decode(msgspec.json.encode(applied.obj))
     if (known := type_of(resource)) is not None:
         conform(fresh, known)
@@ -285,11 +310,12 @@ def _duplicate_keys(request: PatchRequest, config: Json) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _configuration(resource: Resource, address: tuple[str, str], request: PatchRequest) -> Json:
+def _configuration(resource: Resource, request: PatchRequest) -> Json:
     try:
         config = load_yaml(request.body)
     except yaml.YAMLError as error:
-        raise errors.bad_request(f"error decoding YAML: {error}") from error
+        why = f"error converting YAML to JSON: {yaml_error(error)}"
+        raise errors.bad_request(f"error decoding YAML: {why}") from error
     if not isinstance(config, dict):
         word = json_word(config)
         raise errors.bad_request(
@@ -305,7 +331,7 @@ def _configuration(resource: Resource, address: tuple[str, str], request: PatchR
         raise errors.bad_request("metadata.managedFields must be nil")
     named = _decoded_again(config)
     config = _decoded_again(config)
-    _check_typed(resource, address, config)
+    _check_typed(resource, config)
     kept: Json = _only_named(config, named)
     kept.setdefault("metadata", {})
     return kept
@@ -326,20 +352,20 @@ def _decoded_again(config: Json) -> Json:
     return copied
 
 
-def _check_typed(resource: Resource, address: tuple[str, str], config: Json) -> None:
+def _check_typed(resource: Resource, config: Json) -> None:
     """Refuse unknown fields and wrong types, whatever the fieldValidation."""
+    if found := typing_errors(config, apply_type_of(resource)):
+        raise errors.internal(_untyped(resource, config, listed(found)))
     try:
-        unknown = conform_to(resource, config)
+        conform_to(resource, config)
     except DecodingError as error:
-        raise errors.internal(_untyped(resource, address, str(error))) from error
-    if unknown:
-        listed = [f".{path}: field not declared in schema" for path in unknown]
-        text = listed[0] if len(listed) == 1 else "errors:\n  " + "\n  ".join(listed)
-        raise errors.internal(_untyped(resource, address, text))
+        raise errors.internal(_untyped(resource, config, str(error))) from error
 
 
-def _untyped(resource: Resource, address: tuple[str, str], why: str) -> str:
-    namespace, name = address
+def _untyped(resource: Resource, config: Json, why: str) -> str:
+    metadata = config.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
     group = f"{resource.group}/" if resource.group else "/"
     place = f"{namespace}/{name}; {group}{resource.version}, Kind={resource.kind}"
     return f"failed to create typed patch object ({place}): {why}"

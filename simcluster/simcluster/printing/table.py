@@ -39,7 +39,10 @@ class TableFormat(Format):
         time_s: Callable[[], float] = time.time,
     ) -> None:
         if include_object not in _INCLUDED:
-            raise bad_request(f'unrecognized includeObject value: "{include_object}"')
+            why = f"Invalid value: \"{include_object}\": must be 'Metadata', 'Object', 'None'"
+            raise bad_request(
+                f"Unable to convert to Table as requested: includeObject: {why}, or empty"
+            )
         self._resource = resource
         self._include_object = include_object
         self._version = version
@@ -89,6 +92,8 @@ class TableFormat(Format):
         if self._include_object == "Object":
             head = {"kind": self._resource.kind, "apiVersion": self._resource.api_version}
             row["object"] = {**head, **obj}
-        elif self._include_object != "None":
+        elif self._include_object == "None":
+            row["object"] = None
+        else:
             row["object"] = partial_metadata(obj, self._version)
         return row

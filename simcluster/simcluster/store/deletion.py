@@ -73,12 +73,13 @@ def options_of_query(query: Mapping[str, str]) -> Json:
     if dry_run := query.get("dryRun"):
         options["dryRun"] = [dry_run]
     if (orphan := query.get("orphanDependents")) is not None:
-        options["orphanDependents"] = orphan in {"", "1", "true"}
+        options["orphanDependents"] = orphan.lower() not in {"false", "0"}
     if grace := query.get("gracePeriodSeconds"):
         if not grace.lstrip("-").isdigit():
             raise bad_request(f'strconv.ParseInt: parsing "{grace}": invalid syntax')
         options["gracePeriodSeconds"] = int(grace)
-    return options
+    preconditions = {key: query[key] for key in ("uid", "resourceVersion") if query.get(key)}
+    return {**options, "preconditions": preconditions}
 
 
 def parse_delete_options(options: Json) -> DeleteOptions:

@@ -79,6 +79,6 @@ def managed_fields_since(shares: Shares, times: tuple[str, ...]) -> ManagedField
     return ManagedFields(tuple(share for share, _ in pairs), tuple(time for _, time in pairs), text)
 
 
-def _order(pair: tuple[Share, str]) -> tuple[str, str, str, str]:
+def _order(pair: tuple[Share, str]) -> tuple[str, str, str, str, str]:
     share, time = pair
-    return share.operation, time, share.manager, share.api_version
+    return share.operation, time, share.manager, share.api_version, share.subresource

@@ -69,7 +69,8 @@ def fill_on_create(resource: Resource, obj: Json, namespace: str, clock: Clock) 
         ApiError: 500, the object came with a resourceVersion.
     """
     metadata = obj["metadata"]
-    if metadata.get("resourceVersion"):
+    revision = metadata.get("resourceVersion") or ""
+    if revision.isascii() and revision.isdigit() and int(revision):
         raise internal("resourceVersion should not be set on objects to be created")
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = metadata["generateName"][:_MAX_GENERATED_PREFIX] + name_suffix()

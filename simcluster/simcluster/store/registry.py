@@ -26,6 +26,7 @@ from simcluster.kinds.subresources.ephemeral_containers import (
 from simcluster.kinds.subresources.resize import resize_errors, resized
 from simcluster.patch.apply import Recorder
 from simcluster.store.deletion import DeleteOptions, plan_deletion
+from simcluster.store.etcd_keys import other_uid
 from simcluster.store.managed_fields import ManagedFields
 from simcluster.store.object_meta import (
     carry_over,
@@ -233,9 +234,8 @@ class Registry:
             return self.create(resource, namespace, obj, options), True
         uid, actual = metadata.get("uid"), current.obj["metadata"]["uid"]
         if uid and uid != actual:
-            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {actual}"
-            raise errors.conflict(resource, name, why)
-        if not metadata.get("resourceVersion") and not resource.unconditional_update:
+            raise errors.conflict(resource, name, other_uid(resource, current, uid))
+        if metadata.get("resourceVersion") in {None, "", "0"} and not resource.unconditional_update:
             field, detail = "metadata.resourceVersion", "must be specified for an update"
             error = errors.invalid_value(field, 0, detail)
             raise errors.invalid(resource.group, resource.plural, name, [error])
@@ -267,6 +267,8 @@ class Registry:
         self._set_defaults(resource, obj, old)
         rules.keep_on_update(obj, old)
         found += validate_metadata_update(resource, obj["metadata"], old["metadata"])
+        if resource.custom is not None:
+            found += found  # both the storage and the strategy check the metadata
         found += rules.validate_update(obj, old)
         if not found:
             rules.review_update(self.store, obj, old)
@@ -376,9 +378,8 @@ class Registry:
         if options.dry_run:
             if plan.marked is None:
                 return current, True
-            return Stored(
-                plan.marked, current.revision, managed_fields=current.managed_fields
-            ), True
+            marked = Stored(plan.marked, current.revision, managed_fields=current.managed_fields)
+            return marked, plan.removes
         if plan.marked is not None:
             current = self.store.put(resource.stored_in, plan.marked)
         if not plan.removes:
@@ -405,6 +406,8 @@ def _refuse(resource: Resource, name: str, found: list[errors.FieldError]) -> No
 
 def _check_revision(resource: Resource, current: Stored, obj: Json) -> None:
     asked = obj["metadata"].get("resourceVersion")
+    if asked and not (asked.isascii() and asked.isdigit()):
+        raise errors.internal(f'strconv.ParseUint: parsing "{asked}": invalid syntax')
     if asked and asked not in {"0", str(current.revision)}:
         raise errors.conflict(resource, current.name)
 

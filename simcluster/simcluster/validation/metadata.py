@@ -82,7 +82,7 @@ def _owners(owners: list[Json]) -> Errors:
     path, controller = "metadata.ownerReferences", ""
     for owner in owners:
         version, kind = owner.get("apiVersion", ""), owner.get("kind")
-        if not version.rpartition("/")[2]:
+        if not version.rpartition("/")[2] or version.count("/") > 1:
             yield errors.invalid_value(f"{path}.apiVersion", version, "version must not be empty")
         for field in ("kind", "name", "uid"):
             if not owner.get(field):

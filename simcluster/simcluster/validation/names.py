@@ -17,9 +17,9 @@ _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _EDGES = "must start and end with an alphanumeric character"
 
 
-def max_length(length: int) -> str:
-    """The message about a text that is too long."""
-    return f"must be no more than {length} bytes"
+def max_length(length: int, unit: str = "characters") -> str:
+    """The message about a text that is too long; the API server counts bytes in any case."""
+    return f"must be no more than {length} {unit}"
 
 
 def in_range(lowest: int, highest: int) -> str:
@@ -30,14 +30,17 @@ def in_range(lowest: int, highest: int) -> str:
 class _Form:
     """A pattern, the longest text it takes, and the message about a text that does not match."""
 
-    def __init__(self, limit: int, message: str, pattern: str, *examples: str) -> None:
+    def __init__(
+        self, limit: int, message: str, pattern: str, *examples: str, unit: str = "characters"
+    ) -> None:
         self._limit = limit
+        self._unit = unit
         self.matches = re.compile(pattern).fullmatch
         shown = " or ".join(f"'{example}', " for example in examples)
         self.rule = f"{message} (e.g. {shown}regex used for validation is '{pattern}')"
 
     def too_long(self, text: str) -> list[str]:
-        return [max_length(self._limit)] if len(text.encode()) > self._limit else []
+        return [max_length(self._limit, self._unit)] if len(text.encode()) > self._limit else []
 
     def errors(self, text: str) -> list[str]:
         return self.too_long(text) + ([] if self.matches(text) else [self.rule])
@@ -73,6 +76,7 @@ _qualified = _Form(
     "MyName",
     "my.name",
     "123-abc",
+    unit="bytes",
 )
 _value = _Form(
     63,
@@ -82,6 +86,7 @@ _value = _Form(
     "MyValue",
     "my_value",
     "12345",
+    unit="bytes",
 )
 _config_key = _Form(
     253,
@@ -118,7 +123,7 @@ def qualified_name(text: str) -> Sequence[str]:
     """A label key: a name, perhaps behind ``example.com/``."""
     prefix, has_prefix, name = text.rpartition("/")
     if "/" in prefix:
-        rule = f"a qualified name {_qualified.rule}"
+        rule = f"a valid label key {_qualified.rule}"
         return (
             f"{rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
         )

@@ -59,7 +59,8 @@ def set_scale(
         ApiError: 409, the scale names another revision; 422, the count is negative or no number.
     """
     replicas = (scale.get("spec") or {}).get("replicas", 0)
-    if not isinstance(replicas, int) or replicas < 0:
+    # Of a custom resource, the object is validated.
+    if resource.custom is None and replicas < 0:
         error = errors.invalid_value(
             "spec.replicas", replicas, "must be greater than or equal to 0"
         )

@@ -32,6 +32,7 @@ _ALWAYS_THERE = frozenset(
         "f:roleRef",
         "f:rules",
         "f:loadBalancer",
+        "f:names",
     ]
 )
 """Fields that a new object of a built-in kind always has, so that no manager owns them."""
@@ -62,19 +63,7 @@ _STRIPPED = frozenset(
 
 
 class MissingKeyError(ValueError):
-    """An item of a list that merges by keys lacks a key.
-
-    Args:
-        path: of the list.
-        position: of the item.
-        key: the missing one.
-    """
-
-    def __init__(self, path: Path, position: int, key: str) -> None:
-        super().__init__(
-            f"{path_text(path)}: element {position}: associative list with keys has an element "
-            f'that omits key field "{key}" (and doesn\'t have default value)'
-        )
+    """An item of a list that merges by keys lacks them all."""
 
 
 def without_system_fields(fields: AbstractSet[Path]) -> FieldSet:
@@ -82,26 +71,39 @@ def without_system_fields(fields: AbstractSet[Path]) -> FieldSet:
     return set(fields - _STRIPPED)
 
 
-def keyed_items(items: list[Json], type_: ListType, path: Path) -> dict[str, Json]:
-    """Items of a list that merges by keys, by their path elements.
+def element_of_item(item: Any, type_: ListType) -> str:
+    """The path element of an item of a list that merges by keys, or of a set.
 
     Raises:
-        MissingKeyError: an item lacks a key.
+        MissingKeyError: the item lacks every key.
+        ValueError: it cannot be identified.
     """
-    found = {}
-    for position, item in enumerate(items):
-        keys = {}
-        for key in sorted(type_.merge.apply_keys):
-            value = item.get(key, _KEY_DEFAULTS.get(key))
-            if value is None:
-                raise MissingKeyError(path, position, key)
-            keys[key] = value
-        found["k:" + encode(keys).decode()] = item
-    return found
+    if not type_.merge.apply_keys:
+        return _element_of_set(item)
+    if item is None:
+        raise ValueError("associative list with keys may not have a null element")
+    if not isinstance(item, dict):
+        raise ValueError("associative list with keys may not have non-map elements")
+    wanted = type_.merge.apply_keys
+    values = {key: item.get(key, _KEY_DEFAULTS.get(key)) for key in sorted(wanted)}
+    keys = {key: value for key, value in values.items() if value is not None}
+    if not keys:
+        named = " ".join(map(json.dumps, wanted))
+        raise MissingKeyError(
+            f"associative list with keys has an element that omits all key fields [{named}] (and "
+            "doesn't have default values for any key fields)"
+        )
+    return "k:" + encode(keys).decode()
 
 
-def _set_items(items: list[Any]) -> dict[str, Any]:
-    return {"v:" + json.dumps(item): item for item in items}
+def _element_of_set(item: Any) -> str:
+    if isinstance(item, dict):
+        raise ValueError("associative list without keys has an element that's a map type")
+    if isinstance(item, list):
+        raise ValueError("not supported: associative list with lists as elements")
+    if item is None:
+        raise ValueError("associative list without keys has an element that's an explicit null")
+    return "v:" + json.dumps(item)
 
 
 def is_granular(type_: Type | None, value: object) -> bool:
@@ -113,16 +115,16 @@ def is_granular(type_: Type | None, value: object) -> bool:
     return False
 
 
-def parts(value: Any, type_: Type | None, path: Path) -> dict[str, tuple[Any, Type | None]]:
+def parts(value: Any, type_: Type | None) -> dict[str, tuple[Any, Type | None]]:
     """The parts of a granular value by their path elements, each with its type."""
     if isinstance(type_, ListType):
-        by_element = _by_element(value, type_, path)
+        by_element = _by_element(value, type_)
         return {element: (item, type_.item) for element, item in by_element.items()}
-    return {f"f:{key}": (inner, _part_type(type_, key)) for key, inner in value.items()}
+    return {f"f:{key}": (inner, part_type(type_, key)) for key, inner in value.items()}
 
 
-def _by_element(items: list[Any], type_: ListType, path: Path) -> dict[str, Any]:
-    return keyed_items(items, type_, path) if type_.merge.apply_keys else _set_items(items)
+def _by_element(items: list[Any], type_: ListType) -> dict[str, Any]:
+    return {element_of_item(item, type_): item for item in items}
 
 
 def applied_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
@@ -130,9 +132,17 @@ def applied_fields(value: Any, type_: Type | None, path: Path = ()) -> FieldSet:
     if not is_granular(type_, value) or not value:
         return {path} if path else set()
     found: FieldSet = {path} if path and path[-1].startswith("k:") else set()
-    for element, (inner, inner_type) in parts(value, type_, path).items():
-        found |= applied_fields(inner, inner_type, (*path, element))
+    for element, (inner, inner_type) in parts(value, type_).items():
+        place = (*path, element)
+        if element.startswith("f:") and not _is_declared(type_, element[2:]):
+            found.add(place)
+        found |= applied_fields(inner, inner_type, place)
     return found
+
+
+def _is_declared(type_: Type | None, key: str) -> bool:
+    """Whether a field is named in its type, unlike the keys of maps."""
+    return isinstance(type_, Struct) and key in type_.fields
 
 
 def all_fields(
@@ -162,7 +172,7 @@ def _collect(
         return
     if is_marked:
         found.add(path)
-    for element, (inner, inner_type) in parts(value, type_, ()).items():
+    for element, (inner, inner_type) in parts(value, type_).items():
         is_in = is_in_list or element[0] == "k"
         is_part = not _is_always_there(element, type_, is_in)
         _collect(found, inner, inner_type, (*path, element), is_marked=is_part, is_in_list=is_in)
@@ -204,21 +214,22 @@ def _compare(
         return
     prefix = "f:"
     if isinstance(type_, ListType):
-        prefix, old, new = "", _by_element(old, type_, path), _by_element(new, type_, path)
+        prefix, old, new = "", _by_element(old, type_), _by_element(new, type_)
     for key, inner in new.items():
         if key not in old:
             place = (*path, prefix + key)
-            changed |= all_fields(inner, _part_type(type_, key), place, type_)
+            changed |= all_fields(inner, part_type(type_, key), place, type_)
         elif old[key] != inner:
             place = (*path, prefix + key)
-            _compare(old[key], inner, _part_type(type_, key), place, found)
+            _compare(old[key], inner, part_type(type_, key), place, found)
     for key, inner in old.items():
         if key not in new:
             place = (*path, prefix + key)
-            removed |= all_fields(inner, _part_type(type_, key), place, type_) | {place}
+            removed |= all_fields(inner, part_type(type_, key), place, type_) | {place}
 
 
-def _part_type(type_: Type | None, key: str) -> Type | None:
+def part_type(type_: Type | None, key: str) -> Type | None:
+    """The type of a field, a value of a map or an item; ``None`` for an unknown field."""
     if isinstance(type_, Struct):
         return type_.fields.get(key, type_.others)
     if isinstance(type_, MapType):
@@ -266,6 +277,8 @@ def path_text(path: Path) -> str:
             text += f".{rest}"
         elif kind == "v:":
             text += f"[={rest}]"
+        elif kind == "i:":
+            text += f"[{rest}]"
         else:
             keys = json.loads(rest)
             text += "[" + ",".join(f"{key}={json.dumps(keys[key])}" for key in sorted(keys)) + "]"

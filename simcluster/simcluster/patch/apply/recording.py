@@ -67,6 +67,7 @@ class Writer(NamedTuple):
         subresource: that it wrote; empty for the object itself.
         now: the time, as ``metav1.Time``.
         has_status: the status is written through its own subresource only.
+        is_custom: of a custom resource, whose status subresource writes nothing but the status.
     """
 
     manager: str
@@ -74,6 +75,7 @@ class Writer(NamedTuple):
     subresource: str
     now: str
     has_status: bool = True
+    is_custom: bool = False
 
     def identity(self, operation: str) -> Identity:
         """The identity of the manager for an operation: ``Apply`` or ``Update``."""
@@ -83,6 +85,8 @@ class Writer(NamedTuple):
     def own(self, fields: AbstractSet[Path]) -> FieldSet:
         """The fields that this kind of write can change."""
         kept = without_system_fields(fields)
+        if self.subresource == "status" and self.is_custom:
+            return {path for path in kept if path[0] not in {"f:metadata", "f:spec"}}
         if self.subresource == "status":
             return {path for path in kept if path[0] != "f:spec"}
         if not self.has_status:

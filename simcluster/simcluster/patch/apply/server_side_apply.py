@@ -53,15 +53,18 @@ def apply(
     last = managers.pop(applier, None)
     fields = writer.own(applied_fields(config, struct))
     merged: Json = merge(before, config, struct)
-    if last is not None:
-        _prune(merged, struct, _abandoned(last.fields, fields, managers))
+    if last is not None and (abandoned := _abandoned(last.fields, fields, managers)):
+        merged = copy.deepcopy(merged)  # it shares parts with the live object
+        _prune(merged, struct, abandoned)
     plain = {key: value for key, value in before.items() if key not in {"kind", "apiVersion"}}
     changed, removed = compare(plain, _addressed(merged), struct)
     if live is not None:
         claimed = claimed_fields(plain, struct, writer.manager)
         _settle(managers, applier, writer.own(changed), removed, None if force else claimed)
-    is_same = last is not None and last.fields == fields
-    time = last.time if last is not None and is_same and not changed and not removed else writer.now
+    time = writer.now
+    if live is not None and plain == _addressed(merged):
+        # An apply that changes nothing keeps its time; that of a new manager is left out.
+        time = "" if last is None else last.time
     managers[applier] = Owned(fields, writer.api_version, time)
     keep_last_applied(merged, config, writer.manager)
     return Applied(merged, encode_managers(managers))
@@ -87,7 +90,7 @@ def merge(live: Any, config: Any, type_: Type | None) -> Any:
     if not (is_granular(type_, live) and is_granular(type_, config)):
         return copy.deepcopy(config)
     if isinstance(type_, ListType):
-        before, after = parts(live, type_, ()), parts(config, type_, ())
+        before, after = parts(live, type_), parts(config, type_)
         return [
             merge(before[element][0], after[element][0], type_.item)
             if element in before and element in after
@@ -95,7 +98,7 @@ def merge(live: Any, config: Any, type_: Type | None) -> Any:
             for element in _in_order(list(before), list(after))
         ]
     merged = dict(live)
-    for element, (inner, inner_type) in parts(config, type_, ()).items():
+    for element, (inner, inner_type) in parts(config, type_).items():
         key = element[2:]
         merged[key] = merge(live.get(key), inner, inner_type)
     return merged
@@ -127,7 +130,7 @@ def _abandoned(last: FieldSet, fields: FieldSet, others: Managers) -> FieldSet:
 def _prune(value: Any, type_: Type | None, fields: FieldSet, path: Path = ()) -> None:
     if not fields or not is_granular(type_, value):
         return
-    for element, (inner, inner_type) in parts(value, type_, path).items():
+    for element, (inner, inner_type) in parts(value, type_).items():
         place = (*path, element)
         below = {each for each in fields if each[: len(place)] == place}
         if not below:

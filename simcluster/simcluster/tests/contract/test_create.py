@@ -419,3 +419,37 @@ async def test_defaults_are_set_in_a_pod_with_pod_level_resources(api: ApiClient
     made = await api.create(f"{sent.PODS}?dryRun=All", pod(**spec))
     assert made["spec"]["resources"]["requests"] == limits
     assert made["status"]["qosClass"] == "Guaranteed"
+
+
+async def test_an_empty_dry_run_is_refused(api: ApiClient) -> None:
+    reply = await api.post(f"{sent.CONFIG_MAPS}?dryRun=", config_map())
+    assert (reply.status, reply.body["message"]) == (
+        422,
+        (
+            'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: [""]: supported '
+            'values: "All"'
+        ),
+    )
+
+
+async def test_the_version_of_an_owner_has_one_slash_at_most(api: ApiClient) -> None:
+    body = config_map()
+    owner = {"apiVersion": "a/b/c", "kind": "X", "name": "x", "uid": "u"}
+    body["metadata"]["ownerReferences"] = [owner]
+    reply = await api.post(sent.CONFIG_MAPS, body)
+    assert sent.causes(reply) == [
+        (
+            "FieldValueInvalid",
+            "metadata.ownerReferences.apiVersion",
+            'Invalid value: "a/b/c": version must not be empty',
+        )
+    ]
+
+
+@pytest.mark.parametrize("version", ["0", "abc"])
+async def test_a_resource_version_that_names_no_revision_is_ignored(
+    api: ApiClient, version: str
+) -> None:
+    body = config_map()
+    body["metadata"]["resourceVersion"] = version
+    assert (await api.post(sent.CONFIG_MAPS, body)).status == 201

@@ -28,7 +28,7 @@ def ruled(schema: Json, *rules: Json) -> Json:
 
 NAME_RULE = "!has(self.my__dash__name) || self.my__dash__name != 'bad'"
 NOT_CHECKED = (
-    'Invalid value: "null": some validation rules were not checked because the object was '
+    "Invalid value: null: some validation rules were not checked because the object was "
     "invalid; correct the existing errors to complete validation"
 )
 PROPERTIES: Json = {

@@ -148,8 +148,11 @@ async def test_delete_options_of_wrong_types_are_refused(api: ApiClient) -> None
 async def test_options_of_another_kind_are_refused(api: ApiClient) -> None:
     await api.create(sent.CONFIG_MAPS, config_map())
     reply = await api.delete(f"{sent.CONFIG_MAPS}/a", {"kind": "Pod", "apiVersion": "v1"})
-    assert reply.status == 500
-    assert reply.body["message"].startswith('no kind "Pod" is registered for version "v1"')
+    assert (reply.status, reply.body["reason"]) == (400, "BadRequest")
+    assert reply.body["message"] == (
+        'no kind "Pod" is registered for version "v1" in scheme '
+        '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
+    )
     assert (await api.get(f"{sent.CONFIG_MAPS}/a")).status == 200
 
 
@@ -160,3 +163,50 @@ async def test_foreground_deletion_is_answered_202(api: ApiClient) -> None:
     reply = await api.delete(f"{sent.CONFIG_MAPS}/a", {"orphanDependents": False})
     assert (reply.status, reply.body["kind"]) == (202, "ConfigMap")
     await api.patch(f"{sent.CONFIG_MAPS}/a", {"metadata": {"finalizers": None}}, MERGE)
+
+
+async def test_a_collection_is_deleted_as_the_query_lists_it(api: ApiClient) -> None:
+    namespace = "/api/v1/namespaces/default/configmaps"
+    label = "labelSelector=part%3Dx"
+    for name in ("a", "b"):
+        body = config_map(name)
+        body["metadata"] |= {"labels": {"part": "x"}, "finalizers": ["example.com/held"]}
+        await api.create(namespace, body)
+    page = (await api.delete(f"{namespace}?{label}&limit=1")).body
+    assert [item["metadata"]["name"] for item in page["items"]] == ["a"]
+    assert "deletionTimestamp" not in page["items"][0]["metadata"]
+    left = (await api.get(f"{namespace}?{label}")).body["items"]
+    assert ["deletionTimestamp" in item["metadata"] for item in left] == [True, False]
+    for name in ("a", "b"):
+        await api.patch(f"{namespace}/{name}", {"metadata": {"finalizers": None}}, MERGE)
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("continue=abc", 400),
+        ("resourceVersion=abc", 400),
+        ("limit=x", 400),
+        ("resourceVersionMatch=Exact", 422),
+    ],
+)
+async def test_a_malformed_list_of_a_collection_deletes_nothing(
+    api: ApiClient, query: str, status: int
+) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    assert (await api.delete(f"{sent.CONFIG_MAPS}?{query}")).status == status
+    assert (await api.get(f"{sent.CONFIG_MAPS}/a")).status == 200
+
+
+@pytest.mark.parametrize("query", ["resourceVersion=1", "uid=0-0"])
+async def test_the_query_can_have_preconditions(api: ApiClient, query: str) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    assert (await api.delete(f"{sent.CONFIG_MAPS}/a?{query}")).status == 409
+
+
+async def test_a_dry_run_that_leaves_the_object_shows_it(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    path = f"{sent.CONFIG_MAPS}/a?dryRun=All"
+    orphaning = await api.delete(f"{path}&propagationPolicy=Orphan")
+    assert orphaning.body["metadata"]["finalizers"] == ["orphan"]
+    assert (await api.delete(path)).body["status"] == "Success"

@@ -474,3 +474,31 @@ async def test_a_body_of_another_type_is_refused(http: ApiClient, content_type: 
     body = b'{"metadata":{"name":"a"}}'
     reply = await http.request("POST", f"{CONFIG_MAPS}?dryRun=All", body, content_type)
     assert (reply.status, reply.body["reason"]) == (415, "UnsupportedMediaType")
+
+
+@pytest.mark.parametrize(("flag", "status"), [("true", 400), ("", 400), ("0", 404)])
+async def test_the_export_parameter_is_refused(http: ApiClient, flag: str, status: int) -> None:
+    assert (await http.get(f"{PODS}/none?export={flag}")).status == status
+
+
+async def test_texts_that_look_like_other_types_are_in_double_quotes_in_yaml(
+    http: ApiClient,
+) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    data = {
+        "flag": "true",
+        "number": "1",
+        "short": "y",
+        "float": "1e3",
+        "long": "word " * 30 + "end",
+        "lines": "a\nb\n",
+    }
+    body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "texts"}, "data": data}
+    await http.create(path, body)
+    text = (await http.get(f"{path}/texts", "application/yaml")).text
+    assert 'flag: "true"\n' in text
+    assert 'number: "1"\n' in text
+    assert 'short: "y"\n' in text
+    assert 'float: "1e3"\n' in text
+    assert f"long: {data['long']}\n" in text
+    assert "lines: |\n    a\n    b\n" in text

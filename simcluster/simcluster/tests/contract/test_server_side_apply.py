@@ -185,7 +185,7 @@ REFUSED: list[tuple[str, Json, int, str]] = [
         {**config_map(), "colour": "red"},
         500,
         (
-            "failed to create typed patch object (default/a; /v1, Kind=ConfigMap): .colour: field "
+            "failed to create typed patch object (/a; /v1, Kind=ConfigMap): .colour: field "
             "not declared in schema"
         ),
     ),
@@ -413,3 +413,37 @@ async def test_duplicate_keys_of_a_json_configuration_are_reported_too(api: ApiC
     )
     reply = await api.request("PATCH", f"{PATH}?fieldManager=m", body, APPLY)
     assert (reply.status, reply.warnings) == (201, ['line 1: key "x" already set in map'])
+
+
+async def test_an_apply_that_changes_no_value_has_no_time(api: ApiClient) -> None:
+    await apply(api, PATH, config_map("a", x="1"), "one")
+    shared = await apply(api, PATH, config_map("a", x="1"), "two")
+    entries = shared.body["metadata"]["managedFields"]
+    assert [(each["manager"], "time" in each) for each in entries] == [
+        ("two", False),
+        ("one", True),
+    ]
+
+
+async def test_removing_fields_leaves_earlier_revisions_alone(api: ApiClient) -> None:
+    created = await apply(api, PATH, config_map("a", x="1", y="2"), "one")
+    await apply(api, PATH, config_map("a", x="1"), "two")
+    await apply(api, PATH, {**config_map("a"), "data": {}}, "one")
+    revision = created.body["metadata"]["resourceVersion"]
+    query = f"resourceVersion={revision}&resourceVersionMatch=Exact"
+    (before,) = (await api.get(f"{sent.CONFIG_MAPS}?{query}")).body["items"]
+    assert before["data"] == {"x": "1", "y": "2"}
+    assert (await api.get(PATH)).body["data"] == {"x": "1"}
+
+
+async def test_malformed_yaml_is_refused_with_its_error(api: ApiClient) -> None:
+    kind = "application/apply-patch+yaml"
+    reply = await api.request("PATCH", f"{PATH}?fieldManager=m", b"a: [", kind)
+    assert (reply.status, reply.body["message"]) == (
+        400,
+        (
+            "error decoding YAML: error converting YAML to JSON: yaml: line 1: did not find "
+            "expected "
+            "node content"
+        ),
+    )

@@ -10,6 +10,7 @@ from simcluster.tests.support.api_client import (
     NODES,
     PODS,
     ApiClient,
+    config_map,
     node,
     pod,
 )
@@ -238,3 +239,26 @@ async def test_partial_metadata_in_a_get_a_list_and_a_watch(http: ApiClient) -> 
     assert many["items"] == [one]
     async with http.watch(CONFIG_MAPS, "fieldSelector=metadata.name=lean", METADATA) as watch:
         assert (await watch.next())["object"] == one
+
+
+async def test_a_row_without_an_object_has_null(http: ApiClient) -> None:
+    await http.create(CONFIG_MAPS, config_map("rowless"))
+    (row,) = (await http.get(f"{CONFIG_MAPS}/rowless?includeObject=None", TABLE)).body["rows"]
+    assert row["object"] is None
+
+
+async def test_an_unknown_part_of_the_object_is_refused(http: ApiClient) -> None:
+    reply = await http.get(f"{CONFIG_MAPS}?includeObject=Half", TABLE)
+    assert (reply.status, reply.body["message"]) == (
+        400,
+        (
+            'Unable to convert to Table as requested: includeObject: Invalid value: "Half": must '
+            "be "
+            "'Metadata', 'Object', 'None', or empty"
+        ),
+    )
+
+
+async def test_the_items_of_an_empty_list_of_metadata_are_null(http: ApiClient) -> None:
+    path = f"{CONFIG_MAPS}?labelSelector=nobody%3Dhas"
+    assert (await http.get(path, METADATA_LIST)).body["items"] is None

@@ -44,8 +44,10 @@ async def test_a_put_for_another_uid_is_a_conflict(api: ApiClient) -> None:
     reply = await api.put(f"{sent.CONFIG_MAPS}/a", body)
     assert reply.status == 409
     assert reply.body["message"] == (
-        'Operation cannot be fulfilled on configmaps "a": Precondition failed: UID in '
-        f"precondition: 0-0, UID in object meta: {created['metadata']['uid']}"
+        'Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, '
+        "Key: /registry/configmaps/default/a, ResourceVersion: 0, AdditionalErrorMsg: "
+        "Precondition failed: UID in precondition: 0-0, UID in object meta: "
+        f"{created['metadata']['uid']}"
     )
 
 
@@ -411,3 +413,53 @@ async def test_the_error_shows_the_changed_immutable_fields_of_a_pod(api: ApiCli
     assert "--- expected\n+++ got\n" in message
     assert '-  "SchedulerName": "nobody",\n' in message
     assert '+  "SchedulerName": "other",\n' in message
+
+
+async def test_a_resource_version_that_is_no_number_is_an_error(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    body = config_map()
+    body["metadata"]["resourceVersion"] = "abc"
+    reply = await api.put(f"{sent.CONFIG_MAPS}/a", body)
+    assert (reply.status, reply.body["message"]) == (
+        500,
+        'strconv.ParseUint: parsing "abc": invalid syntax',
+    )
+
+
+@pytest.mark.parametrize(
+    ("patch", "message"),
+    [
+        (b"", "error decoding patch: unexpected end of JSON input"),
+        (b"null", "Invalid JSON Patch"),
+    ],
+)
+async def test_an_empty_merge_patch_is_refused(api: ApiClient, patch: bytes, message: str) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", patch, MERGE)
+    assert (reply.status, reply.body["message"]) == (400, message)
+
+
+async def test_negative_indexes_of_a_json_patch_count_from_the_end(api: ApiClient) -> None:
+    body = config_map()
+    body["metadata"]["finalizers"] = ["a.b/1", "a.b/2"]
+    await api.create(sent.CONFIG_MAPS, body)
+    path = f"{sent.CONFIG_MAPS}/a"
+    last = "/metadata/finalizers/-1"
+    operations = [{"op": "add", "path": last, "value": "a.b/3"}, {"op": "remove", "path": last}]
+    reply = await api.patch(f"{path}?dryRun=All", operations, JSON_PATCH)
+    assert reply.body["metadata"]["finalizers"] == ["a.b/1", "a.b/2"]
+    await api.patch(path, {"metadata": {"finalizers": None}}, MERGE)
+
+
+async def test_unknown_keys_of_a_json_patch_cause_warnings(api: ApiClient) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    operations = [{"op": "test", "path": "/metadata/name", "value": "a", "extra": 1}]
+    reply = await api.patch(f"{sent.CONFIG_MAPS}/a", operations, JSON_PATCH)
+    assert (reply.status, reply.warnings) == (200, ['json patch unknown field "[0].extra"'])
+
+
+@pytest.mark.parametrize("flag", ["false", ""])
+async def test_only_an_apply_may_name_force(api: ApiClient, flag: str) -> None:
+    await api.create(sent.CONFIG_MAPS, config_map())
+    reply = await api.patch(f"{sent.CONFIG_MAPS}/a?force={flag}", {}, MERGE)
+    assert reply.status == 422

@@ -326,7 +326,7 @@ METADATA: list[tuple[Json, Causes]] = [
             (
                 INVALID,
                 "metadata.name",
-                f'Invalid value: "{"a" * 254}": must be no more than 253 bytes',
+                f'Invalid value: "{"a" * 254}": must be no more than 253 characters',
             )
         ],
     ),
@@ -342,7 +342,7 @@ METADATA: list[tuple[Json, Causes]] = [
                 INVALID,
                 "metadata.labels",
                 (
-                    f'Invalid value: "x/y/z": a qualified name {NAME} with an '
+                    f'Invalid value: "x/y/z": a valid label key {NAME} with an '
                     "optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
                 ),
             )

@@ -36,7 +36,7 @@ def test_answers_are_indented_by_user_agent_or_the_pretty_option() -> None:
     assert not is_pretty(Wishes(agent="curl/8.0", pretty="yes"))
     assert is_pretty(Wishes("application/json;pretty=1", agent="kubectl"))
     assert styled(b'{"a":1}', Wishes(pretty="1")) == (b'{\n  "a": 1\n}', "application/json")
-    assert styled(b'{"a":"1"}', Wishes("application/yaml")) == (b"a: '1'\n", "application/yaml")
+    assert styled(b'{"a":"1"}', Wishes("application/yaml")) == (b'a: "1"\n', "application/yaml")
 
 
 async def test_only_large_bodies_are_compressed_and_only_if_accepted() -> None:

@@ -147,7 +147,7 @@ def test_rows_include_the_part_of_the_object_in_include_object() -> None:
     carried = {}
     for include in ("None", "Metadata", "Object"):
         decoded = msgspec.json.decode(TableFormat(PODS, include).one(stored))
-        carried[include] = decoded["rows"][0].get("object", {}).get("kind")
+        carried[include] = (decoded["rows"][0]["object"] or {}).get("kind")
     assert carried == {"None": None, "Metadata": "PartialObjectMetadata", "Object": "Pod"}
 
 
