@@ -330,7 +330,7 @@ class SchedulingQueue:
         object_event = ObjectEvent(event, old, new)
         # Recorded even if no plugin registered it: the rejections of pods in flight are not known.
         self._in_flight.record(object_event)
-        return (yield from self._moves.move(object_event, now, pre_check))
+        return self._moves.move(object_event, now, pre_check)
 
     def registered(self, event: ClusterEvent) -> tuple[ClusterEvent, ...]:
         """The event, if a plugin registered it: kube-scheduler v1.36 watches for no others."""
