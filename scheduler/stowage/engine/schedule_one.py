@@ -49,9 +49,12 @@ def schedule_one(state: EngineState, now: float) -> Interruptible[bool]:
     # 2. Skip it if it needs no node.
     if skip_pod_schedule(state, attempt.info):
         return True
-    # The columns of labels that no pod has read before are built in steps of their own.
+    # What no pod has asked for before is found out in steps of its own.
     if keys := attempt.info.pod_class.topology_keys:
         yield from state.cache.snapshot().build_label_columns(keys)
+    if attempt.info.spec.resource_claims:
+        framework = state.frameworks[attempt.info.scheduler_name]
+        yield from framework.prepare(attempt.info, state.cache.snapshot())
     # 3. Choose a node, assume the pod there, reserve and permit.
     cycle = scheduling_cycle(state, attempt, now)
     # 4. Bind it; all waiting is left to the state machine of the binding cycle.

@@ -8,7 +8,7 @@ a coroutine that the operator runs outside the cycle) and reads no clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -119,6 +119,18 @@ class QueueSortPlugin(Plugin, Protocol):
 
     def sort_key(self, pod: PodInfo, queued_at: float) -> tuple[Any, ...]:
         """Smaller goes first; `queued_at` is when the pod entered the queue, in seconds."""
+        ...
+
+
+@runtime_checkable
+class PreparingPlugin(Plugin, Protocol):
+    """A plugin whose first look at a pod may take long; not an extension point of v1.36."""
+
+    def prepare(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
+        """Find out in steps what the cycle of the pod will ask for, and keep it.
+
+        The cycle follows, and takes as long as it must without it. `snapshot` stays as it is.
+        """
         ...
 
 

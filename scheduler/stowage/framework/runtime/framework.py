@@ -142,6 +142,16 @@ class Framework:
         """Whether the pod may enter the queue; a rejection names its plugin."""
         return self.gating.run(pod)
 
+    def prepare(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
+        """Let plugins do in steps what may take long in the cycle of a pod that follows."""
+        for plugin in self._plugins.preparing:
+            try:
+                yield from plugin.prepare(pod, snapshot)
+            except MemoryError:
+                raise
+            except Exception:  # noqa: S112 - the cycle meets it again, and reports it
+                continue
+
     def run_pre_filter(
         self,
         state: CycleState,

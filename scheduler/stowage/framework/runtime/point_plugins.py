@@ -13,6 +13,7 @@ from stowage.framework.extension_points import (
     PostFilterPlugin,
     PreBindPlugin,
     PreFilterPlugin,
+    PreparingPlugin,
     PreScorePlugin,
     QueueSortPlugin,
     ReservePlugin,
@@ -28,6 +29,7 @@ class PointPlugins(NamedTuple):
     """The plugins of each extension point, in the order in which they run."""
 
     queue_sort: QueueSortPlugin
+    preparing: tuple[PreparingPlugin, ...]
     pre_filter: tuple[PreFilterPlugin, ...]
     filter: tuple[FilterPlugin, ...]
     post_filter: tuple[PostFilterPlugin, ...]
@@ -46,6 +48,7 @@ class PointPlugins(NamedTuple):
         at = profile.plugins
         return cls(
             cast("QueueSortPlugin", at[ExtensionPoint.QUEUE_SORT][0]),
+            tuple(each for each in profile.instances.values() if implements(each, PreparingPlugin)),
             cast("tuple[PreFilterPlugin, ...]", at[ExtensionPoint.PRE_FILTER]),
             cast("tuple[FilterPlugin, ...]", at[ExtensionPoint.FILTER]),
             cast("tuple[PostFilterPlugin, ...]", at[ExtensionPoint.POST_FILTER]),

@@ -9,7 +9,7 @@ constraint, unless there is one claim and its constraints concern all its reques
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -107,13 +107,26 @@ def _key(request: Request) -> _Key:
     return request.class_name, request.selectors, tolerations, capacity
 
 
-def _select(request: Request, devices: Devices) -> _Selected:
-    columns = devices.slices.columns
+def new_expressions(template: Template, devices: Devices) -> Iterator[tuple[str, ...]]:
+    """The expressions of each request that has one that nothing has asked for yet."""
+    for claim in template.claims:
+        for request in claim.all_requests:
+            expressions = _expressions(request, devices)
+            if any(map(devices.selectors.is_new, expressions)):
+                yield expressions
+
+
+def _expressions(request: Request, devices: Devices) -> tuple[str, ...]:
+    """The expressions of the class, then those of the request."""
     device_class = devices.classes.get(request.class_name)
     selectors = () if device_class is None else device_class.spec.selectors
     own = tuple(each for each in request.selectors if each is not None)
-    expressions = (*expressions_of(selectors), *own)
-    verdict = select_signatures(devices.selectors, expressions, columns)
+    return (*expressions_of(selectors), *own)
+
+
+def _select(request: Request, devices: Devices) -> _Selected:
+    columns = devices.slices.columns
+    verdict = select_signatures(devices.selectors, _expressions(request, devices), columns)
     if not len(verdict):
         nothing = np.zeros(columns.num_rows, dtype=np.bool_)
         return _Selected(nothing, nothing)
@@ -132,12 +145,11 @@ def _fitting_signatures(request: Request, columns: DeviceColumns) -> BoolArray:
     """``bool[signatures]``: whether the capacity suffices."""
     codes = columns.published.codes()
     members, firsts = columns.published.group(codes)
-    signatures = [columns.signatures.values[code] for code in firsts.tolist()]
     fits = np.zeros(len(columns.signatures), dtype=np.bool_)
     fits[codes] = _table(
         [
-            each is not None and consumed_capacity(each.capacity, request.capacity, {}) is not None
-            for each in signatures
+            consumed_capacity(each.capacity, request.capacity, {}) is not None
+            for each in columns.signatures_of(firsts)
         ]
     )[members]
     return fits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from uuid import NAMESPACE_OID, uuid5
 
@@ -46,6 +47,7 @@ from stowage.plugins.dynamic_resources.answers import (
 )
 from stowage.plugins.dynamic_resources.args import DynamicResourcesArgs, check_limits
 from stowage.plugins.dynamic_resources.companions import are_in_flight, with_companions
+from stowage.plugins.dynamic_resources.plain_requests import new_expressions
 from stowage.plugins.dynamic_resources.pod_claims import (
     SPECIAL_CLAIM,
     ClaimProblem,
@@ -58,6 +60,7 @@ from stowage.plugins.dynamic_resources.pod_devices import PodDevices, Variant
 from stowage.plugins.dynamic_resources.templates import Templates
 from stowage.state.devices.devices import ClaimAllocation, Devices
 from stowage.state.devices.features import device_features
+from stowage.state.devices.selection import selection_steps
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 
@@ -109,6 +112,16 @@ class DynamicResources:
         except ClaimProblem as problem:
             return unresolvable(str(problem))
         return SUCCESS
+
+    def prepare(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
+        """Evaluate the selectors of the pod's claims that nothing has asked for yet."""
+        if not pod.spec.resource_claims:
+            return
+        devices = snapshot.devices
+        with suppress(ClaimProblem):
+            specs = [each.spec for each in pod_claims(pod, devices) if not each.status.allocation]
+            for expressions in new_expressions(self._templates.of(specs), devices):
+                yield from selection_steps(devices.selectors, expressions, devices.slices.columns)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         """Skip a pod without claims; reject one whose claims are missing or in flight."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from stowage.api.objects.node import Taint
-from stowage.state.arrays import BoolArray, Int32Array, extended, grown_capacity
+from stowage.state.arrays import BoolArray, Int32Array, Int64Array, extended, grown_capacity
 from stowage.state.devices.device_info import DeviceInfo, Signature, SliceInfo
 from stowage.state.devices.published_columns import PublishedColumns
 from stowage.state.interning import Interner
@@ -51,6 +51,11 @@ class DeviceColumns:
     def num_rows(self) -> int:
         """Number of rows, including free ones at the end."""
         return len(self.node_row)
+
+    def signatures_of(self, codes: Int64Array) -> list[Signature]:
+        """The signatures with these codes, which devices have."""
+        values = self.signatures.values
+        return [each for code in codes.tolist() if (each := values[code]) is not None]
 
     def add(self, info: SliceInfo) -> None:
         """Give the devices of a slice rows, and share their signatures and taints."""

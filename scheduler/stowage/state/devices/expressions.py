@@ -55,19 +55,31 @@ class Expressions:
 
     def result(self, text: str, signature: Signature) -> bool | str:
         """Whether an expression is true for devices of a signature, or why that is unknown."""
-        known = self._expressions.get(text) or self._compiled(text)
-        if known.selector is None:
-            return f"CEL compile error: {known.problem}"
-        result = known.results.get(signature.id)
-        if result is None:
-            result = known.results[signature.id] = self._evaluate(known.selector, signature)
-        return result
+        return self._result(self._expressions.get(text) or self._compiled(text), signature)
+
+    def results(self, text: str, signatures: Sequence[Signature]) -> list[bool | str]:
+        """`result` for each of these signatures."""
+        known = self._compiled(text)
+        return [self._result(known, each) for each in signatures]
+
+    def knows(self, text: str) -> bool:
+        """Whether an expression is compiled."""
+        return text in self._expressions
 
     def reads(self, text: str) -> Sequence[AttributeRead] | None:
         """The attributes that an expression reads; None if it reads devices as a whole."""
         selector = self._compiled(text).selector
         reads = () if selector is None else selector.reads
         return None if reads is None or len(reads) > MAX_READS else reads
+
+    def _result(self, known: Expression, signature: Signature) -> bool | str:
+        result = known.results.get(signature.id)
+        if result is not None:
+            return result
+        if known.selector is None:
+            return f"CEL compile error: {known.problem}"
+        result = known.results[signature.id] = self._evaluate(known.selector, signature)
+        return result
 
     def _compiled(self, text: str) -> Expression:
         known = self._expressions.get(text)

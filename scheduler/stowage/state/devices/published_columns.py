@@ -8,7 +8,7 @@ then on: most attributes, such as serial numbers, are never read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -137,6 +137,13 @@ class PublishedColumns:
         found: Int64Array = (self._base[: len(self._signatures)] != ABSENT).nonzero()[0]
         return found
 
+    def build(self, reads: Sequence[Read]) -> Iterator[None]:
+        """Make the columns that nothing has asked for yet, one in each step."""
+        for name in (name for read in reads for name in _names(read)):
+            if name not in self._columns:
+                self._column(name)
+                yield
+
     def group(self, among: Int64Array, reads: Sequence[Read] = ()) -> Groups:
         """Group signatures by what they publish.
 
@@ -149,7 +156,7 @@ class PublishedColumns:
         """
         members, num_groups = dense(self._base[among].astype(np.int64), len(self._bases))
         for read in reads:
-            for column in self._raw(read):
+            for column in map(self._column, _names(read)):
                 values, width = self._as_read(column[among], read.compared)
                 values, width = dense(values, width)
                 members, num_groups = dense(members * width + values, num_groups * width)
@@ -181,16 +188,6 @@ class PublishedColumns:
     def code_of(self, value: AttributeValue) -> int:
         """The code of a value, or `ABSENT`."""
         return self._values.get(value)
-
-    def _raw(self, read: Read) -> list[Int32Array]:
-        """The columns of the names by which an attribute may be published.
-
-        A name without a domain is in that of the driver. Drivers are told apart elsewhere.
-        """
-        names = [f"{read.domain}/{read.name}"]
-        if "/" not in read.name:
-            names.append(read.name)
-        return [self._column(name) for name in names]
 
     def _as_read(
         self, codes: Int32Array, compared: frozenset[str] | None
@@ -255,6 +252,17 @@ class PublishedColumns:
         self._driver = extended(self._driver, length, ABSENT)
         for name, column in self._columns.items():
             self._columns[name] = extended(column, length, ABSENT)
+
+
+def _names(read: Read) -> list[str]:
+    """The names by which an attribute may be published.
+
+    A name without a domain is in that of the driver. Drivers are told apart elsewhere.
+    """
+    names = [f"{read.domain}/{read.name}"]
+    if "/" not in read.name:
+        names.append(read.name)
+    return names
 
 
 def _length(value: AttributeValue) -> int:

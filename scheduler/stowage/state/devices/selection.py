@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from stowage.api.interruptible import Interruptible, finish
 from stowage.state.arrays import Int64Array
 from stowage.state.devices.device_columns import DeviceColumns
 from stowage.state.devices.device_info import Signature
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from stowage.state.devices.expressions import Expressions
 
 _MAX_EXPRESSIONS = 4096
+
+EVALUATIONS_PER_STEP = 1_000
+"""Evaluations of a selector in one step; one takes up to some twenty microseconds."""
 
 #: Verdicts of `select_signatures`.
 NO, YES, FAILS = 0, 1, 2
@@ -53,9 +57,18 @@ class Selectors:
         """
         return all(self._matches(index, text, signature) for index, text in enumerate(expressions))
 
+    def is_new(self, text: str) -> bool:
+        """Whether nothing has asked for an expression yet, or not for long."""
+        return self._expressions is None or not self._expressions.knows(text)
+
     def reads(self, text: str) -> Sequence[Read] | None:
         """The attributes that an expression reads; None if it reads devices as a whole."""
         return self._known().reads(text)
+
+    def verdicts(self, text: str, signatures: Sequence[Signature]) -> list[int]:
+        """`NO`, `YES` or `FAILS` for each of these signatures."""
+        results = self._known().results(text, signatures)
+        return [FAILS if isinstance(each, str) else YES if each else NO for each in results]
 
     def _matches(self, index: int, text: str, signature: Signature) -> bool:
         result = (self._expressions or self._known()).result(text, signature)
@@ -74,6 +87,16 @@ def select_signatures(
 ) -> NDArray[np.int8]:
     """``int8[signatures]``: `NO`, `YES` or `FAILS` by the code of a signature.
 
+    `selection_steps` at once.
+    """
+    return finish(selection_steps(selectors, expressions, columns))
+
+
+def selection_steps(
+    selectors: Selectors, expressions: Sequence[str], columns: DeviceColumns
+) -> Interruptible[NDArray[np.int8]]:
+    """`select_signatures` in steps: an expression may be asked about each device of a cluster.
+
     Args:
         selectors: Evaluates expressions.
         expressions: The expressions that have to be true, those of the class first.
@@ -83,32 +106,30 @@ def select_signatures(
     undecided = columns.published.codes()
     table[undecided] = YES
     for text in expressions:
-        verdicts = _verdicts(selectors, text, columns, undecided)
+        verdicts = yield from _verdict_steps(selectors, text, columns, undecided)
         table[undecided] = verdicts
         undecided = undecided[verdicts == YES]
     return table
 
 
-def _verdicts(
+def _verdict_steps(
     selectors: Selectors, text: str, columns: DeviceColumns, codes: Int64Array
-) -> NDArray[np.int8]:
+) -> Interruptible[NDArray[np.int8]]:
     """``int8[]``: the verdict of one expression on some signatures, by groups that agree."""
+    is_new = selectors.is_new(text)
     reads = selectors.reads(text)
+    if is_new:
+        yield  # it was compiled, and the first one has imported CEL
+    yield from columns.published.build(reads or ())
     groups = None if reads is None else columns.published.group(codes, reads)
     asked = codes if groups is None else groups.firsts
-    found = np.array(
-        [_verdict(selectors, text, columns.signatures.values[code]) for code in asked.tolist()],
-        dtype=np.int8,
-    )
+    found = np.empty(len(asked), dtype=np.int8)
+    for first in range(0, len(asked), EVALUATIONS_PER_STEP):
+        if first > 0:
+            yield
+        part = slice(first, first + EVALUATIONS_PER_STEP)
+        found[part] = selectors.verdicts(text, columns.signatures_of(asked[part]))
     return found if groups is None else found[groups.members]
-
-
-def _verdict(selectors: Selectors, text: str, signature: Signature | None) -> int:
-    assert signature is not None  # noqa: S101 - a device has it
-    try:
-        return YES if selectors.matches((text,), signature) else NO
-    except SelectionError:
-        return FAILS
 
 
 def _no_expressions(undeclared: frozenset[str]) -> Expressions:

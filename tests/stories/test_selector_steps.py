@@ -1,0 +1,102 @@
+"""A selector that nothing has asked for yet is evaluated in steps before the attempt of its pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from stowage.api.events import DeviceObjectSeen, NodeSeen, PendingPodSeen
+from stowage.api.instructions import BindPod
+from stowage.api.interruptible import finish
+from stowage.engine import Engine
+from stowage.framework import PluginTraits
+from stowage.state.devices.selection import EVALUATIONS_PER_STEP
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import Snapshot
+from tests.stories.claim_driver import writes_in
+from tests.support.builders import make_node, make_pod
+from tests.support.device_builders import (
+    DRIVER,
+    device,
+    make_claim,
+    make_class,
+    make_slice,
+    pod_with_claims,
+    request,
+)
+from tests.support.engines import default_engine, of_type
+
+NUM_STEPS = 3
+DEVICES_A_SLICE = 100
+LAST = f"serial-{NUM_STEPS * EVALUATIONS_PER_STEP - 1}"
+SERIAL = f'device.attributes["{DRIVER}"].serial'
+
+
+def _engine(*expressions: str) -> Engine:
+    """Devices with a serial number each, and a pod whose claim selects by it."""
+    engine = default_engine()
+    engine.handle([NodeSeen(make_node("a"))], 0.0)
+    slices = range(0, NUM_STEPS * EVALUATIONS_PER_STEP, DEVICES_A_SLICE)
+    pool = {"name": "a", "generation": 1, "resourceSliceCount": len(slices)}
+    for first in slices:
+        devices = [
+            device(f"d-{number}", attributes={"serial": {"string": f"serial-{number}"}})
+            for number in range(first, first + DEVICES_A_SLICE)
+        ]
+        engine.handle(
+            [DeviceObjectSeen(make_slice("a", devices, name=f"s-{first}", pool=pool))], 0.0
+        )
+    engine.handle([DeviceObjectSeen(make_class())], 0.0)
+    selectors = [{"cel": {"expression": each}} for each in expressions]
+    for name in ("first", "second"):
+        claim = make_claim(f"claim-{name}", request(selectors=selectors))
+        engine.handle([DeviceObjectSeen(claim)], 0.0)
+        engine.handle([PendingPodSeen(pod_with_claims(name, f"claim-{name}"))], 0.0)
+    return engine
+
+
+def test_a_selector_is_evaluated_in_steps_for_the_first_pod_that_has_it() -> None:
+    engine = _engine(f'{SERIAL} == "{LAST}" || {SERIAL}.endsWith("-none")')
+    assert sum(1 for _ in engine.scheduling_steps(0.0, 1)) >= NUM_STEPS
+    assert sum(1 for _ in engine.scheduling_steps(0.0, 1)) == 0
+    engine.validate()
+
+
+def test_steps_decide_as_one_call() -> None:
+    expressions = (f'{SERIAL}.startsWith("serial-")', f'{SERIAL}.endsWith("{LAST[-4:]}")')
+    at_once, in_steps = _engine(*expressions), _engine(*expressions)
+    wanted = at_once.schedule(0.0, 1)
+    assert finish(in_steps.scheduling_steps(0.0, 1)) == wanted
+    (write,) = writes_in(wanted).claims
+    assert write.allocation is not None
+    (result,) = write.allocation.devices.results
+    assert result.device == f"d-{LAST.removeprefix('serial-')}"
+    assert in_steps.dump() == at_once.dump()
+
+
+class _Raises:
+    """A plugin whose preparation fails, once it has begun."""
+
+    name = "Raises"
+    traits = PluginTraits()
+
+    def prepare(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
+        yield
+        raise ValueError(pod.name)
+
+    def score(self, state: object, pod: PodInfo, nodes: object) -> np.ndarray:
+        return np.zeros(1, dtype=np.int64)
+
+
+def test_a_preparation_that_fails_leaves_the_attempt_alone() -> None:
+    engine = default_engine(plugins=[_Raises()])
+    engine.handle([NodeSeen(make_node("a"))], 0.0)
+    engine.handle([DeviceObjectSeen(make_class()), DeviceObjectSeen(make_slice("a", ["d"]))], 0.0)
+    engine.handle([DeviceObjectSeen(make_claim("c"))], 0.0)
+    engine.handle([PendingPodSeen(pod_with_claims("p", "c")), PendingPodSeen(make_pod("q"))], 0.0)
+    steps = engine.scheduling_steps(0.0, 2)
+    instructions = finish(steps)
+    assert [each.pod.name for each in of_type(BindPod, instructions)] == ["q"]
+    assert writes_in(instructions).pod.name == "p"
+    engine.validate()
