@@ -81,7 +81,7 @@ class _Raises:
     name = "Raises"
     traits = PluginTraits()
 
-    def prepare(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
+    def prepare_in_steps(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
         yield
         raise ValueError(pod.name)
 

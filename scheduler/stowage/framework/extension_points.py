@@ -126,7 +126,7 @@ class QueueSortPlugin(Plugin, Protocol):
 class PreparingPlugin(Plugin, Protocol):
     """A plugin whose first look at a pod may take long; not an extension point of v1.36."""
 
-    def prepare(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
+    def prepare_in_steps(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
         """Find out in steps what the cycle of the pod will ask for, and keep it.
 
         The cycle follows, and takes as long as it must without it. `snapshot` stays as it is.

@@ -146,7 +146,7 @@ class Framework:
         """Let plugins do in steps what may take long in the cycle of a pod that follows."""
         for plugin in self._plugins.preparing:
             try:
-                yield from plugin.prepare(pod, snapshot)
+                yield from plugin.prepare_in_steps(pod, snapshot)
             except MemoryError:
                 raise
             except Exception:  # noqa: S112 - the cycle meets it again, and reports it

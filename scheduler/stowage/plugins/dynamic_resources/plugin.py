@@ -113,7 +113,7 @@ class DynamicResources:
             return unresolvable(str(problem))
         return SUCCESS
 
-    def prepare(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
+    def prepare_in_steps(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
         """Evaluate the selectors of the pod's claims that nothing has asked for yet."""
         if not pod.spec.resource_claims:
             return
