@@ -163,8 +163,13 @@ async def test_the_static_pod_reads_the_groups_of_coscheduling_with_the_right_of
     labels = {"scheduling.x-k8s.io/pod-group": "simulation"}
     async with _cluster(KUBE_SCHEDULER) as (cluster, api, refused):
         await apply(api, [yaml.safe_load(COSCHEDULING.read_text())])
-        group = {"metadata": {"name": "simulation"}, "spec": {"minMember": 1}}
-        assert (await api.post(COSCHEDULING_GROUPS, group)).status == 201
+        group = {
+            "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+            "kind": "PodGroup",
+            "metadata": {"name": "simulation"},
+            "spec": {"minMember": 1},
+        }
+        await api.create(COSCHEDULING_GROUPS, group)
         member = pod("member", schedulerName="default-scheduler")
         await api.create(PODS, {**member, "metadata": {**member["metadata"], "labels": labels}})
         kubeconfig = write_kubeconfig(tmp_path / "scheduler.conf", cluster.url, "scheduler")
