@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
+import pytest
 
 from stowage.api.events import DeviceObjectSeen, NodeSeen, PendingPodSeen
-from stowage.api.instructions import BindPod
+from stowage.api.instructions import BindPod, ReportProblem
 from stowage.api.interruptible import finish
 from stowage.engine import Engine
-from stowage.framework import PluginTraits
+from stowage.plugins.dynamic_resources.plugin import DynamicResources
 from stowage.state.devices.selection import EVALUATIONS_PER_STEP
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
@@ -75,22 +75,16 @@ def test_steps_decide_as_one_call() -> None:
     assert in_steps.dump() == at_once.dump()
 
 
-class _Raises:
-    """A plugin whose preparation fails, once it has begun."""
-
-    name = "Raises"
-    traits = PluginTraits()
-
-    def prepare_in_steps(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
-        yield
-        raise ValueError(pod.name)
-
-    def score(self, state: object, pod: PodInfo, nodes: object) -> np.ndarray:
-        return np.zeros(1, dtype=np.int64)
+def _failing(plugin: DynamicResources, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
+    yield
+    raise ValueError(pod.name)
 
 
-def test_a_preparation_that_fails_leaves_the_attempt_alone() -> None:
-    engine = default_engine(plugins=[_Raises()])
+def test_a_preparation_that_fails_is_reported_and_leaves_the_attempt_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(DynamicResources, "prepare_in_steps", _failing)
+    engine = default_engine()
     engine.handle([NodeSeen(make_node("a"))], 0.0)
     engine.handle([DeviceObjectSeen(make_class()), DeviceObjectSeen(make_slice("a", ["d"]))], 0.0)
     engine.handle([DeviceObjectSeen(make_claim("c"))], 0.0)
@@ -99,4 +93,6 @@ def test_a_preparation_that_fails_leaves_the_attempt_alone() -> None:
     instructions = finish(steps)
     assert [each.pod.name for each in of_type(BindPod, instructions)] == ["q"]
     assert writes_in(instructions).pod.name == "p"
+    (problem,) = of_type(ReportProblem, instructions)
+    assert problem.text == "its cycle is not prepared: ValueError('p')"
     engine.validate()

@@ -32,6 +32,7 @@ from stowage.engine.pod_groups.group_cycle import is_scheduled_as_group, schedul
 from stowage.engine.scheduling_cycle import scheduling_cycle, skip_pod_schedule
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.engine_state import EngineState
+from stowage.state.pods.pod_info import PodInfo
 
 SLOW_CYCLE_S = 0.1
 """A slower cycle is reported with its steps; upstream: ``utiltrace`` in ``schedulePod``."""
@@ -53,14 +54,24 @@ def schedule_one(state: EngineState, now: float) -> Interruptible[bool]:
     if keys := attempt.info.pod_class.topology_keys:
         yield from state.cache.snapshot().build_label_columns(keys)
     if attempt.info.spec.resource_claims:
-        framework = state.frameworks[attempt.info.scheduler_name]
-        yield from framework.prepare(attempt.info, state.cache.snapshot())
+        yield from _prepare(state, attempt.info)
     # 3. Choose a node, assume the pod there, reserve and permit.
     cycle = scheduling_cycle(state, attempt, now)
     # 4. Bind it; all waiting is left to the state machine of the binding cycle.
     if cycle is not None:
         yield from binding_cycle(state, cycle, now)
     return True
+
+
+def _prepare(state: EngineState, info: PodInfo) -> Interruptible[None]:
+    """Let plugins prepare the cycle of a pod; a failure is reported, and the cycle goes on."""
+    framework = state.frameworks[info.scheduler_name]
+    try:
+        yield from framework.prepare(info, state.cache.snapshot())
+    except MemoryError:
+        raise
+    except Exception as fault:
+        state.outbox.report(f"Pod {info.key}", f"its cycle is not prepared: {fault!r}")
 
 
 def next_pod(state: EngineState, now: float) -> Attempt | None:

@@ -124,7 +124,10 @@ class QueueSortPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class PreparingPlugin(Plugin, Protocol):
-    """A plugin whose first look at a pod may take long; not an extension point of v1.36."""
+    """A plugin in the tree whose first look at a pod may take long.
+
+    Not an extension point of v1.36; plugins of other packages are not asked.
+    """
 
     def prepare_in_steps(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
         """Find out in steps what the cycle of the pod will ask for, and keep it.

@@ -145,12 +145,7 @@ class Framework:
     def prepare(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
         """Let plugins do in steps what may take long in the cycle of a pod that follows."""
         for plugin in self._plugins.preparing:
-            try:
-                yield from plugin.prepare_in_steps(pod, snapshot)
-            except MemoryError:
-                raise
-            except Exception:  # noqa: S112 - the cycle meets it again, and reports it
-                continue
+            yield from plugin.prepare_in_steps(pod, snapshot)
 
     def run_pre_filter(
         self,
