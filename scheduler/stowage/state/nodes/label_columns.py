@@ -88,8 +88,7 @@ class LabelColumn:
         """The codes that some row has, ascending; not to be written to."""
         version, codes = self._in_use
         if version != self.values.version:
-            in_use = [code for code, value in enumerate(self.values.values) if value is not None]
-            codes = np.array(in_use, dtype=np.intp)
+            codes = np.delete(np.arange(self.num_values, dtype=np.intp), self.values.free)
             self._in_use = (self.values.version, codes)
         return codes
 
