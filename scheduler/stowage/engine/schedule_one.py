@@ -56,7 +56,7 @@ def schedule_one(state: EngineState, now: float) -> Interruptible[bool]:
     if attempt.info.spec.resource_claims:
         yield from _prepare(state, attempt.info)
     # 3. Choose a node, assume the pod there, reserve and permit.
-    cycle = scheduling_cycle(state, attempt, now)
+    cycle = yield from scheduling_cycle(state, attempt, now)
     # 4. Bind it; all waiting is left to the state machine of the binding cycle.
     if cycle is not None:
         yield from binding_cycle(state, cycle, now)

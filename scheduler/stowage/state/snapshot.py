@@ -321,6 +321,10 @@ class Snapshot:
         """The pods on some rows, none of them removed yet; not for a what-if."""
         return RemovedPods(self._state, rows, answers)
 
+    def ranking_steps(self, rows: Int64Array) -> Iterator[None]:
+        """Order the pods on some rows, which `removed_pods` needs, in steps."""
+        return self._state.ranked.ranking_steps(rows, self.num_rows)
+
 
 class NodeView:
     """Some or all nodes of a snapshot; entry i of each array is node i of the view.

@@ -125,7 +125,11 @@ class Selector(msgspec.Struct, frozen=True, gc=False):
         """Whether the selector matches an object with these labels."""
         if self.matches_nothing:
             return False
-        return all(each.matches_value(labels.get(each.key)) for each in self.requirements)
+        # A loop takes half the time of all(); a pod may be matched with thousands of selectors.
+        for each in self.requirements:  # noqa: SIM110
+            if not each.matches_value(labels.get(each.key)):
+                return False
+        return True
 
     def with_requirements(self, more: Iterable[Requirement]) -> Selector:
         """The selector with more requirements (``Add`` of v1.36)."""

@@ -76,7 +76,7 @@ def try_members(
     for attempt in attempts:
         yield
         known = None if before is None else _prepared(before, attempt)
-        member = before = _try_member(state, attempt, how, reserved, known)
+        member = before = yield from _try_member(state, attempt, how, reserved, known)
         outcome.members.append(member)
         if isinstance(member.outcome, Failed) or _is_error(member.rejection):
             outcome.result = GroupResult.ERROR
@@ -135,13 +135,13 @@ def _try_member(
     how: Try,
     reserved: Mapping[str, ClaimAllocation],
     before: PreparedCycle | None,
-) -> MemberResult:
+) -> Interruptible[MemberResult]:
     """Try a member after others, which have reserved devices for claims that it may share."""
     started = state.timer()
     cycle_state = state.new_cycle_state(attempt.info.uid)
     if reserved and attempt.info.spec.resource_claims:
         cycle_state.write(CompanionClaims(dict(reserved)))
-    outcome = _choose(state, attempt, cycle_state, how, before)
+    outcome = yield from _choose(state, attempt, cycle_state, how, before)
     result = attempt_result(state, attempt.queued, outcome, state.timer() - started)
     member = MemberResult(attempt, outcome, result)
     move_search_start(state, outcome)
@@ -161,7 +161,7 @@ def _choose(
     cycle_state: CycleState,
     how: Try,
     before: PreparedCycle | None,
-) -> SchedulingResult:
+) -> Interruptible[SchedulingResult]:
     request = scheduling_request(state, attempt, cycle_state)
     if before is not None and cycle_state.timings is None and is_plain(request.pod):
         request = replace(request, before=before)
@@ -170,7 +170,7 @@ def _choose(
     is_usual = how.node_names is None and not how.barred
     if how.barred:
         cycle_state.write(PreemptionBarred(how.barred))
-    outcome = choose_node(state, request, state.refusals if is_usual else None)
+    outcome = yield from choose_node(state, request, state.refusals if is_usual else None)
     if isinstance(outcome, ExtendersNeeded | VictimReviewNeeded):
         return Failed(_NO_EXTENDERS)
     return outcome

@@ -24,6 +24,8 @@ from stowage.state.pods.affinity_terms import (
     compile_affinity_terms,
 )
 
+MANY_TERMS = 1_000
+"""More terms of pod (anti)affinity and node affinity are many."""
 ANY_IP = "0.0.0.0"  # noqa: S104 - what an empty hostIP stands for, not a socket
 HostPort = tuple[str, str, int]
 """(IP, protocol, port) on the node."""
@@ -84,6 +86,8 @@ class PodClass:
         terms: Pod (anti)affinity terms by kind.
         topology_keys: The labels of nodes that these terms and its spread constraints name.
         has_affinity_terms: Whether there is any such term.
+        has_many_terms: Whether there are so many, with the required terms of node affinity, that
+            each use of them takes milliseconds.
         controller: (kind, name) of the owning ReplicationController, ReplicaSet or StatefulSet.
         controller_uid: The UID of the controller; empty without one.
         scheduling_gates: The names in ``spec.schedulingGates``.
@@ -95,6 +99,7 @@ class PodClass:
         "controller_uid",
         "demand",
         "has_affinity_terms",
+        "has_many_terms",
         "host_ports",
         "id",
         "images",
@@ -130,7 +135,11 @@ class PodClass:
         self.host_ports = demand.host_ports
         self.images = demand.images
         self.terms = _terms(pod)
-        self.has_affinity_terms = any(self.terms.values())
+        num_terms = sum(map(len, self.terms.values()))
+        self.has_affinity_terms = num_terms > 0
+        node_terms = demand.required_affinity.terms
+        num_node_terms = 0 if node_terms is None else len(node_terms.terms)
+        self.has_many_terms = num_terms + num_node_terms > MANY_TERMS
         self.topology_keys = _topology_keys(spec, self.terms)
         owner = _selecting_controller(metadata)
         self.controller: tuple[str, str] | None = (owner.kind, owner.name) if owner else None
