@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import pytest
 
-from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodSeen
+from stowage.api.events import AssignedPodSeen, NodeSeen, PendingPodSeen, PodGroupSeen
 from stowage.api.instructions import BindPod, EvictPod
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from stowage.api.objects.pod import Affinity, NodeAffinity, PodAffinity, PodAffinityTerm
+from stowage.api.objects.pod import Affinity, NodeAffinity, Pod, PodAffinity, PodAffinityTerm
 from stowage.engine import Engine
 from stowage.plugins.default_preemption import victims
+from stowage.state.nodes import label_columns
+from stowage.state.pods import label_groups
 from stowage.state.pods.pod_class import MANY_TERMS
+from tests.stories.gang_driver import make_group, make_member
 from tests.support.builders import ZONE, affinity_term, label_selector, make_node, make_pod
 from tests.support.engines import default_engine, of_type
 from tests.support.steps import counted
 
 NUM_NODES = 300
 PODS_ON_LAST = 40
+NUM_STEPS = 3
+ROWS_PER_STEP = 100
 
 
 def _full_nodes() -> Engine:
@@ -112,3 +117,54 @@ def test_a_pod_with_few_terms_is_attempted_in_one_step() -> None:
     engine.handle([PendingPodSeen(make_pod("q", affinity=_to_pods(MANY_TERMS // 10)))], 0.0)
     engine.schedule(0.0, 1)
     assert counted(engine.scheduling_steps(0.0, 1))[0] == 0
+
+
+@pytest.fixture
+def _few_rows_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (label_columns, label_groups):
+        monkeypatch.setattr(module, "ROWS_PER_STEP", ROWS_PER_STEP)
+
+
+def _many_label_groups(pending: Iterable[Pod]) -> Engine:
+    """A node of pods of which no two have the same labels, and pending pods."""
+    engine = default_engine()
+    num_pods = NUM_STEPS * ROWS_PER_STEP + 1
+    node = make_node("n", zone="z", pods=num_pods + 100, cpu="1000000", memory="1000Ti")
+    engine.handle([NodeSeen(node)], 0.0)
+    for index in range(num_pods):
+        running = make_pod(f"running-{index}", node="n", labels={"app": f"app-{index}"})
+        engine.handle([AssignedPodSeen(running)], 0.0)
+    engine.handle(map(PendingPodSeen, pending), 0.0)
+    return engine
+
+
+def _near(app: str) -> Affinity:
+    return Affinity(pod_affinity=PodAffinity((affinity_term(ZONE, label_selector({"app": app})),)))
+
+
+@pytest.mark.usefixtures("_few_rows_a_step")
+def test_the_column_of_a_label_of_many_pods_is_filled_in_steps() -> None:
+    pods = [make_pod("p", affinity=_near("app-7")), make_pod("q", affinity=_near("app-8"))]
+    at_once, in_steps = _many_label_groups(pods), _many_label_groups(pods)
+    num_steps, answer = counted(in_steps.scheduling_steps(0.0, 1))
+    assert num_steps >= NUM_STEPS
+    assert answer == at_once.schedule(0.0, 1)
+    assert len(of_type(BindPod, answer)) == 1
+    assert counted(in_steps.scheduling_steps(0.0, 1))[0] == 0
+    in_steps.validate()
+
+
+@pytest.mark.usefixtures("_few_rows_a_step")
+def test_the_columns_that_members_of_a_pod_group_need_are_filled_in_steps() -> None:
+    num_steps: list[int] = []
+    for affinity in (None, _near("app-7")):
+        engine = _many_label_groups(())
+        members = [make_member(name, affinity=affinity) for name in ("p", "q")]
+        engine.handle([PodGroupSeen(make_group(min_count=2))], 0.0)
+        engine.handle(map(PendingPodSeen, members), 0.0)
+        number, answer = counted(engine.scheduling_steps(0.0, 1))
+        num_steps.append(number)
+        assert len(of_type(BindPod, answer)) == len(members)
+        engine.validate()
+    without, with_affinity = num_steps
+    assert with_affinity - without >= NUM_STEPS

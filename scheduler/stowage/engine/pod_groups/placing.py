@@ -18,6 +18,7 @@ from stowage.engine.pod_groups.outcome import (
     GroupResult,
     MemberResult,
 )
+from stowage.engine.preparation import has_to_prepare, preparing_steps
 from stowage.engine.scheduling import (
     ExtendersNeeded,
     Failed,
@@ -75,7 +76,9 @@ def try_members(
     before: MemberResult | None = None
     for attempt in attempts:
         yield
-        known = None if before is None else _prepared(before, attempt)
+        if not _repeats(before, attempt) and has_to_prepare(attempt.info):
+            yield from preparing_steps(state, attempt.info)
+        known = _prepared(before, attempt)
         member = before = yield from _try_member(state, attempt, how, reserved, known)
         outcome.members.append(member)
         if isinstance(member.outcome, Failed) or _is_error(member.rejection):
@@ -121,12 +124,16 @@ def place_again(state: EngineState, outcome: GroupOutcome) -> Interruptible[None
     outcome.is_placed = True
 
 
-def _prepared(before: MemberResult, attempt: Attempt) -> PreparedCycle | None:
+def _repeats(before: MemberResult | None, attempt: Attempt) -> bool:
+    """Whether the class of a member is that of the one before."""
+    return before is not None and before.attempt.info.pod_class is attempt.info.pod_class
+
+
+def _prepared(before: MemberResult | None, attempt: Attempt) -> PreparedCycle | None:
     """What was left for the member before, if it was placed and its class is that of this one."""
-    if before.prepared is None or before.cycle is None:
+    if before is None or before.cycle is None or not _repeats(before, attempt):
         return None
-    same_class = before.attempt.info.pod_class is attempt.info.pod_class
-    return before.prepared if same_class else None
+    return before.prepared
 
 
 def _try_member(

@@ -12,13 +12,15 @@ from typing import TypeAlias
 
 import numpy as np
 
+from stowage.api.interruptible import Interruptible
 from stowage.api.values.selectors import Selector
 from stowage.state.arrays import BoolArray, Int64Array, extended, grown_capacity
-from stowage.state.nodes.label_columns import LabelColumn, LabelColumns
+from stowage.state.nodes.label_columns import ROWS_PER_STEP, LabelColumn, LabelColumns
 from stowage.state.pods.pod_class import NamespacedLabels, PodClass
 from stowage.state.pods.pod_counts import PodCounts
 
 _FEW = 64
+_NO_ROW = -1
 _NO_LABELS: Mapping[str, str] = {}
 
 WeightedQuery: TypeAlias = tuple[Selector, frozenset[str] | None, int]
@@ -106,6 +108,10 @@ class LabelGroups:
         self._terminating: BoolArray = np.zeros(0, dtype=np.bool_)
         self._no_slots: BoolArray = np.zeros(0, dtype=np.bool_)
         self._placed: tuple[Int64Array, Int64Array, Int64Array] | None = None
+        # The groups with pods on several rows. In a cluster whose pods all differ there are few.
+        self._spread: dict[LabelGroup, None] = {}
+        self._only_row: Int64Array = np.zeros(0, dtype=np.int64)
+        self._only_number: Int64Array = np.zeros(0, dtype=np.int64)
         self._namespace_table: tuple[int, frozenset[str], BoolArray] | None = None
 
     def get(self, pod_class: PodClass, terminating: bool) -> LabelGroup | None:
@@ -137,9 +143,27 @@ class LabelGroups:
         self._namespaces.set(group.slot, None)
         self._free.append(group.slot)
 
-    def pods_changed(self) -> None:
-        """Drop what was derived from the placements of pods."""
+    def building_steps(self, keys: Iterable[str]) -> Interruptible[None]:
+        """Build in steps the columns of labels that selectors read, if there are very many groups.
+
+        No group may come or go before the last step.
+        """
+        if len(self._groups) > ROWS_PER_STEP:
+            yield from self.labels.building_steps(keys)
+
+    def pods_changed(self, group: LabelGroup) -> None:
+        """Note that a pod of a group came or went."""
         self._placed = None
+        per_row = group.per_row
+        if len(per_row) > 1:
+            if group not in self._spread:
+                self._spread[group] = None
+                self._only_row[group.slot] = _NO_ROW
+            return
+        self._spread.pop(group, None)
+        self._only_row[group.slot] = _NO_ROW
+        for row, number in per_row.items():
+            self._only_row[group.slot], self._only_number[group.slot] = row, number
 
     def are_many(self, namespaces: frozenset[str] | None) -> bool:
         """Whether matching the groups of these namespaces one by one is slow."""
@@ -263,16 +287,19 @@ class LabelGroups:
     def _placements(self) -> tuple[Int64Array, Int64Array, Int64Array]:
         """(slot of a group, row, number of its pods there), as three arrays; cached."""
         if self._placed is None:
-            groups = list(self._groups.values())
+            alone = np.flatnonzero(self._only_row != _NO_ROW)
+            groups = list(self._spread)
             lengths = np.array([len(group.per_row) for group in groups], dtype=np.int64)
             slots = np.array([group.slot for group in groups], dtype=np.int64)
             total = int(lengths.sum())
             rows = chain.from_iterable(group.per_row for group in groups)
             numbers = chain.from_iterable(group.per_row.values() for group in groups)
+            rows_of = np.fromiter(rows, dtype=np.int64, count=total)
+            numbers_of = np.fromiter(numbers, dtype=np.int64, count=total)
             self._placed = (
-                np.repeat(slots, lengths),
-                np.fromiter(rows, dtype=np.int64, count=total),
-                np.fromiter(numbers, dtype=np.int64, count=total),
+                np.concatenate((alone, np.repeat(slots, lengths))),
+                np.concatenate((self._only_row[alone], rows_of)),
+                np.concatenate((self._only_number[alone], numbers_of)),
             )
         return self._placed
 
@@ -286,3 +313,5 @@ class LabelGroups:
         self.labels.grow(num_slots)
         self._namespaces.grow(num_slots)
         self._terminating = extended(self._terminating, num_slots)
+        self._only_row = extended(self._only_row, num_slots, _NO_ROW)
+        self._only_number = extended(self._only_number, num_slots)

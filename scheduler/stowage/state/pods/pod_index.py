@@ -174,8 +174,8 @@ class PodIndex:
         group = self.groups.get(pod_class, pod.terminating)
         if group is None:
             group = self._new_group(pod_class, pod.terminating)
-        self._pods_changed()
         group.add(row)
+        self._pods_changed(group)
         for counts in group.counts:
             counts.add(row, 1)
         if pod_class.has_affinity_terms:
@@ -187,8 +187,8 @@ class PodIndex:
         group = self.groups.get(pod_class, pod.terminating)
         if group is None:
             raise KeyError(pod.uid)
-        self._pods_changed()
         group.remove(row)
+        self._pods_changed(group)
         for counts in group.counts:
             counts.add(row, -1)
         if not group.per_row:
@@ -205,8 +205,8 @@ class PodIndex:
             for existing in existing_terms.terms.values():
                 existing.counts.grow(num_rows)
 
-    def _pods_changed(self) -> None:
-        self.groups.pods_changed()
+    def _pods_changed(self, group: LabelGroup) -> None:
+        self.groups.pods_changed(group)
         self._num_new_queries = 0
         self._num_new_memberships = 0
 
