@@ -12,9 +12,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from stowage.api.interruptible import Interruptible
 from stowage.api.values.selectors import Selector
 from stowage.state.arrays import BoolArray, Int64Array, extended, grown_capacity
-from stowage.state.nodes.label_columns import LabelColumn, LabelColumns
+from stowage.state.nodes.label_columns import ROWS_PER_STEP, LabelColumn, LabelColumns
 from stowage.state.pods.group_placements import GroupPlacements, PlacementColumns
 from stowage.state.pods.pod_class import NamespacedLabels, PodClass
 from stowage.state.pods.pod_counts import PodCounts
@@ -139,6 +140,14 @@ class LabelGroups:
         self.labels.update(group.slot, group.labels, _NO_LABELS)
         self._namespaces.set(group.slot, None)
         self._free.append(group.slot)
+
+    def building_steps(self, keys: Iterable[str]) -> Interruptible[None]:
+        """Build in steps the columns of labels that selectors read, if there are very many groups.
+
+        No group may come or go before the last step.
+        """
+        if len(self._groups) > ROWS_PER_STEP:
+            yield from self.labels.building_steps(keys)
 
     def _are_many(self, namespaces: frozenset[str] | None) -> bool:
         """Whether matching the groups of these namespaces one by one is slow."""
