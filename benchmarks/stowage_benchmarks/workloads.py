@@ -111,6 +111,14 @@ def _anti_affinity(_index: int) -> tuple[Json, Json]:
     return _required("podAntiAffinity", "green", HOSTNAME)
 
 
+def _own_anti_affinity(index: int) -> tuple[Json, Json]:
+    """Three replicas of each application, which keep away from each other."""
+    labels = {"app": f"own-{index // 3}"}
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": HOSTNAME}
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    return labels, {"affinity": {"podAntiAffinity": terms}}
+
+
 def _preferred_affinity(_index: int) -> tuple[Json, Json]:
     return _preferred("podAffinity", "red", HOSTNAME)
 
@@ -176,6 +184,7 @@ WORKLOADS: dict[str, Callable[[int], tuple[Json, Json]]] = {
     "node-affinity": _node_affinity,
     "affinity": _affinity,
     "anti-affinity": _anti_affinity,
+    "own-anti-affinity": _own_anti_affinity,
     "preferred-affinity": _preferred_affinity,
     "preferred-anti-affinity": _preferred_anti_affinity,
     "spread": _spread,
