@@ -18,6 +18,8 @@ Json: TypeAlias = dict[str, Any]
 NAMESPACE = "default"
 CSI_VOLUMES = "csi-volumes"
 """Basic pods, each with a bound claim of its own, on nodes with a limit for volumes."""
+SERVICES = "services"
+"""Pods of applications that have a Service each, so that the default constraints spread them."""
 CLAIMS = "claims"
 """Basic pods, each with a claim for one device, on nodes with eight devices."""
 #: Workloads of `stowage bench core` with pods in gangs -> pods of a gang.
@@ -35,6 +37,7 @@ REQUEUE_STORM = "requeue-storm"
 
 _IMAGE = "registry.k8s.io/pause:3.10"
 _RESOURCES = {"cpu": "100m", "memory": "500Mi"}
+_REPLICAS = 3
 _INIT_NODE_STRIDE = 7919
 """A prime, so that every node gets one running pod before any gets a second one."""
 
@@ -81,15 +84,35 @@ def running_pod(workload: str, index: int, num_nodes: int, scheduler_name: str) 
     return pod
 
 
-def storage_of(workload: str, num_nodes: int, num_running: int, num_pods: int) -> Iterator[Json]:
-    """Objects that the pods of a workload need: storage objects if they have volumes."""
-    if workload != CSI_VOLUMES:
-        return
-    for index in range(num_nodes):
-        yield csi_node(bench_node(index)["metadata"]["name"])
-    names = [f"init-{index:06d}" for index in range(num_running)]
-    names += [f"pod-{index:06d}" for index in range(num_pods)]
-    yield from bound_claims(names, NAMESPACE)
+def objects_of(workload: str, num_nodes: int, num_running: int, num_pods: int) -> Iterator[Json]:
+    """Objects that exist before the pods of a workload: those of their volumes, or Services."""
+    if workload == SERVICES:
+        num_applications = -(-max(num_running, num_pods) // _REPLICAS)
+        yield from map(_service, range(num_applications))
+    if workload == CSI_VOLUMES:
+        for index in range(num_nodes):
+            yield csi_node(bench_node(index)["metadata"]["name"])
+        names = [f"init-{index:06d}" for index in range(num_running)]
+        names += [f"pod-{index:06d}" for index in range(num_pods)]
+        yield from bound_claims(names, NAMESPACE)
+
+
+def _service(number: int) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": f"service-{number:06d}", "namespace": NAMESPACE},
+        "spec": {"selector": _application(number * _REPLICAS), "ports": [{"port": 80}]},
+    }
+
+
+def _application(index: int) -> Json:
+    """The labels of the application that a pod is of."""
+    return {"app": f"own-{index // _REPLICAS}"}
+
+
+def _of_a_service(index: int) -> tuple[Json, Json]:
+    return _application(index), {}
 
 
 def _basic(index: int) -> tuple[Json, Json]:
@@ -109,6 +132,14 @@ def _affinity(_index: int) -> tuple[Json, Json]:
 
 def _anti_affinity(_index: int) -> tuple[Json, Json]:
     return _required("podAntiAffinity", "green", HOSTNAME)
+
+
+def _own_anti_affinity(index: int) -> tuple[Json, Json]:
+    """The replicas of each application keep away from each other."""
+    labels = _application(index)
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": HOSTNAME}
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    return labels, {"affinity": {"podAntiAffinity": terms}}
 
 
 def _preferred_affinity(_index: int) -> tuple[Json, Json]:
@@ -176,10 +207,12 @@ WORKLOADS: dict[str, Callable[[int], tuple[Json, Json]]] = {
     "node-affinity": _node_affinity,
     "affinity": _affinity,
     "anti-affinity": _anti_affinity,
+    "own-anti-affinity": _own_anti_affinity,
     "preferred-affinity": _preferred_affinity,
     "preferred-anti-affinity": _preferred_anti_affinity,
     "spread": _spread,
     "preferred-spread": _preferred_spread,
     "mixed": _mixed,
+    SERVICES: _of_a_service,
     CSI_VOLUMES: _basic,
 }

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowage.api import parse_quantity
-from stowage.cel import CelCompileError, CelRuntimeError, Device, Version, compile_selector
+from stowage.cel import (
+    COST_LIMIT,
+    CelCompileError,
+    CelRuntimeError,
+    Device,
+    Version,
+    compile_selector,
+)
+from stowage.cel.estimation import worst_selector_cost
 from tests.support.generators.cel_expressions import SELECTORS
 
 DEVICE = Device("d", {"model": "a100", "index": 3, "version": Version("1.2.3")}, {"memory": "80Gi"})
@@ -47,8 +55,19 @@ def test_every_text_is_refused_or_gives_a_selector_that_answers_or_fails(express
     except CelRuntimeError:
         return
     assert isinstance(answer, bool)
-    assert 0 <= cost <= 1_000_000
+    assert 0 <= cost <= COST_LIMIT
     assert selector.evaluate(DEVICE) == (answer, cost)
+
+
+@given(SELECTORS)
+@settings(max_examples=1500, deadline=None)
+def test_no_evaluation_costs_more_than_the_worst_cost(expression: str) -> None:
+    try:
+        worst = worst_selector_cost(expression)
+        _, cost = compile_selector(expression).evaluate(DEVICE)
+    except (CelCompileError, CelRuntimeError):
+        return
+    assert cost <= worst
 
 
 @given(INT64, st.sampled_from(sorted(OPERATORS)), INT64)

@@ -10,11 +10,12 @@ from stowage.api.config.extenders import Extenders
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.types import Extender
 from stowage.api.events import ExtendersAnswered, NodeSeen, PendingPodSeen
-from stowage.api.instructions import AttemptResult, BindPod, ConsultExtenders, Instruction
-from stowage.api.interruptible import Interruptible, finish
+from stowage.api.instructions import AttemptResult, BindPod, ConsultExtenders
+from stowage.api.interruptible import finish
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import of_type
+from tests.support.steps import counted
 
 NUM_MEMBERS = 40
 
@@ -31,17 +32,6 @@ def _gang(
     return driver
 
 
-def _taken(steps: Interruptible[list[Instruction]]) -> tuple[int, list[Instruction]]:
-    """The number of steps before the last one, and the result."""
-    count = 0
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return count, end.value
-        count += 1
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -54,7 +44,7 @@ def _taken(steps: Interruptible[list[Instruction]]) -> tuple[int, list[Instructi
 )
 def test_steps_decide_what_one_call_decides(make: Callable[[], GangDriver]) -> None:
     at_once, in_steps = make(), make()
-    count, answer = _taken(in_steps.engine.scheduling_steps(0.0, 1))
+    count, answer = counted(in_steps.engine.scheduling_steps(0.0, 1))
     assert answer == at_once.engine.schedule(0.0, 1)
     assert count >= 2 * NUM_MEMBERS
     assert in_steps.engine.dump() == at_once.engine.dump()
@@ -83,7 +73,7 @@ def test_a_pod_without_a_group_is_one_step() -> None:
     driver = GangDriver()
     driver.add_nodes("a", cpu="4")
     driver.handle(PendingPodSeen(make_pod("alone")))
-    count, answer = _taken(driver.engine.scheduling_steps(0.0, 4))
+    count, answer = counted(driver.engine.scheduling_steps(0.0, 4))
     assert count == 0
     assert [each.result for each in answer if isinstance(each, AttemptResult)] == ["scheduled"]
 
@@ -123,7 +113,7 @@ def test_waiting_members_are_allowed_in_steps() -> None:
         driver.handle(ExtendersAnswered(asked.pod.uid, asked.number, asked.node_names))
     driver.schedule(NUM_MEMBERS - 1)
     assert len(driver.engine.waiting_pods()) == NUM_MEMBERS - 1
-    count, answer = _taken(driver.engine.scheduling_steps(0.0, 1))
+    count, answer = counted(driver.engine.scheduling_steps(0.0, 1))
     assert count == NUM_MEMBERS - 1
     assert len(of_type(BindPod, answer)) == NUM_MEMBERS
     driver.engine.validate()

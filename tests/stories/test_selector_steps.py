@@ -1,8 +1,9 @@
-"""A selector that nothing has asked for yet is evaluated in steps before the attempt of its pod."""
+"""What a pod is the first to ask about devices is found out in steps before its attempt."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from stowage.api.instructions import BindPod, ReportProblem
 from stowage.api.interruptible import finish
 from stowage.engine import Engine
 from stowage.plugins.dynamic_resources.plugin import DynamicResources
+from stowage.state.devices import published_columns
 from stowage.state.devices.selection import EVALUATIONS_PER_STEP
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
@@ -26,6 +28,7 @@ from tests.support.device_builders import (
     request,
 )
 from tests.support.engines import default_engine, of_type
+from tests.support.steps import counted
 
 NUM_STEPS = 3
 DEVICES_A_SLICE = 100
@@ -33,8 +36,8 @@ LAST = f"serial-{NUM_STEPS * EVALUATIONS_PER_STEP - 1}"
 SERIAL = f'device.attributes["{DRIVER}"].serial'
 
 
-def _engine(*expressions: str) -> Engine:
-    """Devices with a serial number each, and a pod whose claim selects by it."""
+def _engine(*expressions: str, count: int = 1, **constraints: Any) -> Engine:
+    """Devices with a serial number each, and pods whose claims select by it."""
     engine = default_engine()
     engine.handle([NodeSeen(make_node("a"))], 0.0)
     slices = range(0, NUM_STEPS * EVALUATIONS_PER_STEP, DEVICES_A_SLICE)
@@ -50,7 +53,8 @@ def _engine(*expressions: str) -> Engine:
     engine.handle([DeviceObjectSeen(make_class())], 0.0)
     selectors = [{"cel": {"expression": each}} for each in expressions]
     for name in ("first", "second"):
-        claim = make_claim(f"claim-{name}", request(selectors=selectors))
+        wanted = request(selectors=selectors, count=count)
+        claim = make_claim(f"claim-{name}", wanted, **constraints)
         engine.handle([DeviceObjectSeen(claim)], 0.0)
         engine.handle([PendingPodSeen(pod_with_claims(name, f"claim-{name}"))], 0.0)
     return engine
@@ -73,6 +77,23 @@ def test_steps_decide_as_one_call() -> None:
     (result,) = write.allocation.devices.results
     assert result.device == f"d-{LAST.removeprefix('serial-')}"
     assert in_steps.dump() == at_once.dump()
+
+
+def test_the_columns_of_attributes_that_have_to_match_are_made_in_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(published_columns, "SIGNATURES_PER_STEP", EVALUATIONS_PER_STEP)
+    constraints = [{"requests": ["r"], "matchAttribute": f"{DRIVER}/serial"}]
+    at_once, in_steps = (_engine(count=2, constraints=constraints) for _ in range(2))
+    wanted = at_once.schedule(0.0, 1)
+    num_steps, instructions = counted(in_steps.scheduling_steps(0.0, 1))
+    num_columns = 2  # the attribute may be published with its domain, or without
+    assert num_steps >= num_columns * NUM_STEPS
+    assert instructions == wanted
+    assert counted(in_steps.scheduling_steps(0.0, 1))[0] == 0
+    at_once.schedule(0.0, 1)
+    assert in_steps.dump() == at_once.dump()
+    in_steps.validate()
 
 
 def _failing(plugin: DynamicResources, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:

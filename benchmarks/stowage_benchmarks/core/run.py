@@ -10,36 +10,37 @@ import gc
 import random
 import time
 import tracemalloc
-from collections.abc import Iterable, Sequence
-from typing import cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from simcluster.kubelet.nodes import bench_node
 from stowage.api.config.loading import DEFAULT_SCHEDULER_NAME, load_configuration
-from stowage.api.decoding.decode import KINDS, convert_object
+from stowage.api.decoding.decode import convert_object
 from stowage.api.events import (
     AssignedPodSeen,
     BindSucceeded,
+    Event,
     NamespaceSeen,
     NodeSeen,
     PendingPodGone,
     PendingPodSeen,
-    StorageSeen,
 )
 from stowage.api.instructions import BindPod
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.namespace import Namespace
 from stowage.api.objects.node import Node
 from stowage.api.objects.pod import Pod
-from stowage.api.objects.volume import StorageObject
+from stowage.api.reflected_kinds import REFLECTED_KINDS, ReflectedKind
 from stowage.cli.profiles import make_frameworks
 from stowage.engine import Engine, make_engine
 from stowage_benchmarks.core.frozen_heap import frozen_heap
 from stowage_benchmarks.quantile import quantile
-from stowage_benchmarks.workloads import NAMESPACE, pending_pod, running_pod, storage_of
+from stowage_benchmarks.workloads import NAMESPACE, objects_of, pending_pod, running_pod
 
 SCHEDULER_NAME = DEFAULT_SCHEDULER_NAME
+_KINDS: Mapping[str, ReflectedKind[Any]] = {kind.kind: kind for kind in REFLECTED_KINDS}
 #: Pods scheduled before the clock counts: classes become known, caches warm.
 WARM_UP_PODS = 30
 
@@ -80,7 +81,7 @@ def measure_core(
     num_running = num_nodes * running_a_node
     engine = bench_engine()
     engine.handle(node_events(num_nodes), 0.0)
-    engine.handle(_storage(workload, num_nodes, num_running, WARM_UP_PODS + num_pods), 0.0)
+    engine.handle(_objects(workload, num_nodes, num_running, WARM_UP_PODS + num_pods), 0.0)
     engine.handle(running_pods(workload, num_nodes, num_running), 0.0)
     samples: list[tuple[float, float, bool]] = []
     with frozen_heap():
@@ -145,12 +146,10 @@ def node_events(num_nodes: int) -> Iterable[NodeSeen]:
     return (NodeSeen(convert_object(Node, bench_node(index))) for index in range(num_nodes))
 
 
-def _storage(
-    workload: str, num_nodes: int, num_running: int, num_pods: int
-) -> Iterable[StorageSeen]:
-    for obj in storage_of(workload, num_nodes, num_running, num_pods):
-        kind = cast("type[StorageObject]", KINDS[obj["kind"]])
-        yield StorageSeen(convert_object(kind, obj))
+def _objects(workload: str, num_nodes: int, num_running: int, num_pods: int) -> Iterable[Event]:
+    for obj in objects_of(workload, num_nodes, num_running, num_pods):
+        kind = _KINDS[obj["kind"]]
+        yield kind.seen(convert_object(kind.type, obj))
 
 
 def running_pods(workload: str, num_nodes: int, num_running: int) -> Iterable[AssignedPodSeen]:

@@ -20,9 +20,9 @@ from stowage_benchmarks.workloads import (
     NAMESPACE,
     WORKLOADS,
     Json,
+    objects_of,
     pending_pod,
     running_pod,
-    storage_of,
 )
 
 #: Name prefix of the measured pods.
@@ -89,7 +89,7 @@ def _constrained(workload: str) -> Scenario:
     """One of the workloads of `stowage bench core`."""
 
     def setting(size: Size, scheduler_name: str) -> Iterator[Json]:
-        yield from storage_of(workload, size.nodes, size.running, size.pods)
+        yield from objects_of(workload, size.nodes, size.running, size.pods)
         for index in range(size.running):
             yield running_pod(workload, index, size.nodes, scheduler_name)
 

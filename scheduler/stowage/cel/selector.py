@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stowage.cel.checking.checker import check
-from stowage.cel.checking.environment import device_declarations
+from stowage.cel.checking.environment import Declarations, device_declarations
 from stowage.cel.checking.validators import validate
 from stowage.cel.device import Device
 from stowage.cel.errors import CelCompileError, CelRuntimeError
@@ -12,6 +12,7 @@ from stowage.cel.functions.conversions import type_name
 from stowage.cel.reads import AttributeRead, attribute_reads
 from stowage.cel.signatures.types import ANY, BOOL
 from stowage.cel.syntax.parser import parse
+from stowage.cel.syntax.tree import Node
 from stowage.cel.values.semver import Semver
 
 
@@ -75,13 +76,27 @@ def compile_selector(expression: str, undeclared: frozenset[str] = frozenset()) 
         >>> selector.matches(Device("dra.example.com", {"model": "a100"}))
         True
     """
-    tree = parse(expression)
     try:
-        found = check(tree, expression, device_declarations(undeclared))
-        validate(tree, expression)
-        if found not in (BOOL, ANY):
-            message = f"must evaluate to bool or the unknown type, not {found.full_name}"
-            raise CelCompileError(message)
+        tree = typed_tree(expression, device_declarations(undeclared))
         return Selector(expression, plan_program(tree), attribute_reads(tree))
     except RecursionError:
         raise CelCompileError("compilation failed: expression is nested too deeply") from None
+
+
+def typed_tree(expression: str, declarations: Declarations) -> Node:
+    """Parse and check a selector; return its tree, with the types of all nodes.
+
+    Args:
+        expression: The text.
+        declarations: What it may name.
+
+    Raises:
+        CelCompileError: kube-scheduler refuses the expression.
+    """
+    tree = parse(expression)
+    found = check(tree, expression, declarations)
+    validate(tree, expression)
+    if found not in (BOOL, ANY):
+        message = f"must evaluate to bool or the unknown type, not {found.full_name}"
+        raise CelCompileError(message)
+    return tree

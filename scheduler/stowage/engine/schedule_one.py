@@ -29,10 +29,10 @@ from __future__ import annotations
 from stowage.api.interruptible import Interruptible
 from stowage.engine.binding.state_machine import binding_cycle
 from stowage.engine.pod_groups.group_cycle import is_scheduled_as_group, schedule_pod_group
+from stowage.engine.preparation import has_to_prepare, preparing_steps
 from stowage.engine.scheduling_cycle import scheduling_cycle, skip_pod_schedule
 from stowage.engine.state.attempt import Attempt
 from stowage.engine.state.engine_state import EngineState
-from stowage.state.pods.pod_info import PodInfo
 
 SLOW_CYCLE_S = 0.1
 """A slower cycle is reported with its steps; upstream: ``utiltrace`` in ``schedulePod``."""
@@ -51,27 +51,14 @@ def schedule_one(state: EngineState, now: float) -> Interruptible[bool]:
     if skip_pod_schedule(state, attempt.info):
         return True
     # What no pod has asked for before is found out in steps of its own.
-    if keys := attempt.info.pod_class.topology_keys:
-        yield from state.cache.snapshot().build_label_columns(keys)
-    if attempt.info.spec.resource_claims:
-        yield from _prepare(state, attempt.info)
+    if has_to_prepare(attempt.info):
+        yield from preparing_steps(state, attempt.info)
     # 3. Choose a node, assume the pod there, reserve and permit.
-    cycle = scheduling_cycle(state, attempt, now)
+    cycle = yield from scheduling_cycle(state, attempt, now)
     # 4. Bind it; all waiting is left to the state machine of the binding cycle.
     if cycle is not None:
         yield from binding_cycle(state, cycle, now)
     return True
-
-
-def _prepare(state: EngineState, info: PodInfo) -> Interruptible[None]:
-    """Let plugins prepare the cycle of a pod; a failure is reported, and the cycle goes on."""
-    framework = state.frameworks[info.scheduler_name]
-    try:
-        yield from framework.prepare(info, state.cache.snapshot())
-    except MemoryError:
-        raise
-    except Exception as fault:
-        state.outbox.report(f"Pod {info.key}", f"its cycle is not prepared: {fault!r}")
 
 
 def next_pod(state: EngineState, now: float) -> Attempt | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from stowage.api.instructions import AttemptResult
+from stowage.api.interruptible import Interruptible
 from stowage.api.status import error
 from stowage.engine.binding.steps import run_permit, run_reserve, run_step
 from stowage.engine.extenders.consulting import (
@@ -23,7 +24,7 @@ from stowage.engine.scheduling import (
     SchedulingResult,
     Unschedulable,
     VictimReviewNeeded,
-    schedule_pod,
+    scheduling_steps,
 )
 from stowage.engine.scheduling_failure import (
     Failure,
@@ -57,7 +58,9 @@ def skip_pod_schedule(state: EngineState, info: PodInfo) -> bool:
     return True
 
 
-def scheduling_cycle(state: EngineState, attempt: Attempt, now: float) -> BindingCycle | None:
+def scheduling_cycle(
+    state: EngineState, attempt: Attempt, now: float
+) -> Interruptible[BindingCycle | None]:
     """Choose a node, assume the pod there, reserve and permit; ``schedulingCycle`` of v1.36.
 
     Returns:
@@ -65,7 +68,7 @@ def scheduling_cycle(state: EngineState, attempt: Attempt, now: float) -> Bindin
     """
     # 3.1 Choose a node.
     cycle_state = state.new_cycle_state(attempt.info.uid)
-    outcome = _choose_node(state, attempt, cycle_state)
+    outcome = yield from _choose_node(state, attempt, cycle_state)
     # 3.2 The choice depends on extenders that have not answered: ask them.
     if isinstance(outcome, ExtendersNeeded | VictimReviewNeeded):
         consult_extenders(state, attempt, outcome)
@@ -82,6 +85,8 @@ def scheduling_cycle(state: EngineState, attempt: Attempt, now: float) -> Bindin
             state.outbox.emit(instruction)
         fail_scheduling_cycle(state, attempt, outcome, now)
         return None
+    if attempt.info.pod_class.has_many_terms:
+        yield
     # 3.4 Assume the pod on the node.
     cycle = assume(state, attempt, outcome, cycle_state)
     # 3.5 Reserve and 3.6 permit. If either fails, the pod is forgotten and requeued.
@@ -157,12 +162,13 @@ def place_on(
 
 def _choose_node(
     state: EngineState, attempt: Attempt, cycle_state: CycleState
-) -> SchedulingOutcome:
+) -> Interruptible[SchedulingOutcome]:
     """Run the scheduling algorithm, unless the extenders have failed."""
     consultation = attempt.consultation
     if consultation is not None and consultation.answer is not None and consultation.answer.error:
         return Failed(error(consultation.answer.error))
-    return choose_node(state, scheduling_request(state, attempt, cycle_state), state.refusals)
+    request = scheduling_request(state, attempt, cycle_state)
+    return (yield from choose_node(state, request, state.refusals))
 
 
 def scheduling_request(
@@ -192,14 +198,14 @@ def scheduling_request(
 
 def choose_node(
     state: EngineState, request: SchedulingRequest, refusals: RefusalCache | None
-) -> SchedulingOutcome:
-    """Run the scheduling algorithm; an exception fails this pod and no other.
+) -> Interruptible[SchedulingOutcome]:
+    """Run the scheduling algorithm in steps; an exception fails this pod and no other.
 
     Raises:
         MemoryError: Outside of plugins.
     """
     try:
-        return schedule_pod(request, refusals)
+        return (yield from scheduling_steps(request, refusals))
     except MemoryError:
         raise  # no pod is at fault
     except Exception as fault:

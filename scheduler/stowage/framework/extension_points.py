@@ -15,6 +15,7 @@ import msgspec
 
 from stowage.api.cluster_events import ClusterEvent, EventResource, QueueingHint
 from stowage.api.instructions import BindClaims, BindPod, BindVolumes
+from stowage.api.interruptible import Interruptible
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.status import SUCCESS, Status
 from stowage.framework.cycle_state import CycleState
@@ -184,6 +185,20 @@ class PostFilterPlugin(Plugin, Protocol):
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Any
     ) -> tuple[Status, str | None]:
         """The status and the nominated node: None keeps the nomination, empty clears it."""
+        ...
+
+
+@runtime_checkable
+class SteppedPostFilterPlugin(PostFilterPlugin, Protocol):
+    """A PostFilter plugin in the tree that takes long, and so runs in steps.
+
+    Not an extension point of v1.36; PostFilter of plugins of other packages is one step.
+    """
+
+    def post_filter_in_steps(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Any
+    ) -> Interruptible[tuple[Status, str | None]]:
+        """`post_filter` in steps; `snapshot` stays as it is."""
         ...
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, Self, TypeAlias, TypeVar
 
+from stowage.api.interruptible import Interruptible
 from stowage.api.status import Code, Status
 
 P = ParamSpec("P")
@@ -143,6 +144,16 @@ def timed_plugin(
 ) -> Callable[P, R]:
     """`run`, a plugin's method; its duration is observed unless `timings` is None."""
     return run if timings is None else timings.of_plugin(plugin, point, run)
+
+
+def timed_steps(stopwatch: Stopwatch | None, steps: Interruptible[R]) -> Interruptible[R]:
+    """Take all `steps`; their duration, with what is done between them, is observed if it can."""
+    if stopwatch is None:
+        return (yield from steps)
+    with stopwatch:
+        answer = yield from steps
+        stopwatch.code = code_of(answer)
+        return answer
 
 
 class Stopwatch:

@@ -78,7 +78,8 @@ def _between_thresholds(
         if image is None:
             continue
         spread = image.num_nodes / snapshot.num_nodes
-        sums += nodes.take(image.on_node) * int(image.size_bytes * spread)
+        # Half the time of adding a product of the mask; a pod may have thousands of images.
+        np.add(sums, int(image.size_bytes * spread), out=sums, where=nodes.take(image.on_node))
     # Not np.clip: without containers, `highest` is below the lower threshold.
     counted = np.where(sums < MIN_THRESHOLD_BYTES, MIN_THRESHOLD_BYTES, np.minimum(sums, highest))
     scores: Int64Array = best * (counted - MIN_THRESHOLD_BYTES) // (highest - MIN_THRESHOLD_BYTES)

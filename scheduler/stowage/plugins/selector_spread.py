@@ -219,20 +219,14 @@ def spread_selectors(
     if not labels:
         return
     for kind in (_SERVICE,) if services_only else _PLAIN_KINDS:
-        for plain in workloads.in_namespace(kind, pod_class.namespace).values():
-            if plain is not None and plain.match_labels and _has(labels, plain):
+        for plain in workloads.selecting(kind, pod_class.namespace, labels):
+            if plain.match_labels:
                 yield selector_from_labels(plain.match_labels)
     for kind in () if services_only else _SET_KINDS:
-        for written in workloads.in_namespace(kind, pod_class.namespace).values():
-            if written is not None and _has(labels, written):
-                selector = _compiled(written)
-                if selector is not None and selector.matches(labels):
-                    yield selector
-
-
-def _has(labels: Mapping[str, str], selector: LabelSelector) -> bool:
-    """Whether the labels include the selector's ``matchLabels``; cheaper than compiling it."""
-    return selector.match_labels.items() <= labels.items()
+        for written in workloads.selecting(kind, pod_class.namespace, labels):
+            selector = _compiled(written)
+            if selector is not None and selector.matches(labels):
+                yield selector
 
 
 def _compiled(written: LabelSelector) -> Selector | None:

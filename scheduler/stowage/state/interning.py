@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 ABSENT = -1
@@ -34,6 +34,11 @@ class Interner(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         return iter(self._codes)
+
+    @property
+    def free(self) -> Sequence[int]:
+        """The codes without a value, in no order."""
+        return self._free
 
     def get(self, value: T) -> int:
         """The code of `value`, or `ABSENT`."""

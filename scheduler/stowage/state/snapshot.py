@@ -269,12 +269,10 @@ class Snapshot:
         """The column of a label; empty if no node has the label."""
         return self._columns.labels.column(key)
 
-    def build_label_columns(self, keys: Iterable[str]) -> Iterator[None]:
-        """Build the columns of labels that nothing has asked for yet, one in each step."""
-        for key in keys:
-            if self._columns.labels.is_missing(key):
-                self._columns.labels.column(key)
-                yield
+    def label_column_steps(self, pod_class: PodClass) -> Iterator[None]:
+        """Build in steps the columns of labels that nothing before such pods has asked for."""
+        yield from self._columns.labels.building_steps(pod_class.node_labels)
+        yield from self._state.pods.groups.building_steps(pod_class.pod_labels)
 
     def label_codes(self, key: str) -> Int32Array:
         """``int32[rows]``: codes in `label_column`, -1 without the label."""
@@ -320,6 +318,10 @@ class Snapshot:
     def removed_pods(self, rows: Int64Array, answers: VariantValues) -> RemovedPods:
         """The pods on some rows, none of them removed yet; not for a what-if."""
         return RemovedPods(self._state, rows, answers)
+
+    def ranking_steps(self, rows: Int64Array) -> Iterator[None]:
+        """Order the pods on some rows, which `removed_pods` needs, in steps."""
+        return self._state.ranked.ranking_steps(rows, self.num_rows)
 
 
 class NodeView:

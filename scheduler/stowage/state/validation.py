@@ -17,7 +17,7 @@ from stowage.state.devices.validation import device_validation_steps
 from stowage.state.nodes.node_columns import NodeColumns
 from stowage.state.nodes.resource_index import ResourceIndex
 from stowage.state.nodes.search_order import zone_of_labels
-from stowage.state.pods.validation import check_terms_of_row, pod_count_steps
+from stowage.state.pods.validation import check_groups_of_row, check_terms_of_row, pod_count_steps
 from stowage.state.storage.validation import check_volumes_of_row, storage_validation_steps
 from stowage.state.violation import InvariantViolation, expect
 
@@ -50,6 +50,7 @@ def _check_row(state: ClusterState, row: int) -> None:
     _check_labels(columns, row)
     _check_images(columns, row, where)
     check_terms_of_row(state, row)
+    check_groups_of_row(state, row)
     check_volumes_of_row(state, row)
 
 

@@ -5,6 +5,7 @@ Follows ``pkg/apis/resource/validation`` of v1.36. CEL expressions are not compi
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from simcluster.apiserver import errors
@@ -12,6 +13,8 @@ from simcluster.store.stored import encode
 from simcluster.validation import names, rules
 from simcluster.validation.rules import Errors, Rule
 from simcluster.values import Json
+from stowage.cel import COST_LIMIT, CelCompileError
+from stowage.cel.estimation import worst_selector_cost
 
 MAX_ITEMS = 32
 """Entries of most lists: requests, constraints, selectors, results, attributes, counters."""
@@ -157,8 +160,25 @@ def qualified_attribute(value: str, path: str) -> Errors:
 def _selector(selector: Json, path: str) -> Errors:
     if "cel" not in selector:
         yield errors.required(f"{path}.cel")
-    elif len(selector["cel"].get("expression", "").encode()) > _MAX_EXPRESSION:
-        yield errors.too_long(f"{path}.cel.expression", _MAX_EXPRESSION)
+        return
+    place, expression = f"{path}.cel.expression", selector["cel"].get("expression", "")
+    if len(expression.encode()) > _MAX_EXPRESSION:
+        yield errors.too_long(place, _MAX_EXPRESSION)
+        return
+    refusal, cost = _compiled(expression)
+    if refusal:
+        yield errors.invalid_value(place, expression, refusal)
+    elif cost > COST_LIMIT:
+        yield errors.forbidden_field(place, "too complex, exceeds cost limit")
+
+
+@lru_cache(maxsize=256)
+def _compiled(expression: str) -> tuple[str, int]:
+    """Why a selector does not compile, and its worst cost; claims of one template have the same."""
+    try:
+        return "", worst_selector_cost(expression)
+    except CelCompileError as error:
+        return str(error), 0
 
 
 SELECTORS = each_item("selectors", _selector)

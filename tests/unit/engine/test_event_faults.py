@@ -110,7 +110,7 @@ def test_a_device_object_without_a_name_or_with_a_bad_quantity_is_reported() -> 
     ("owner", "attribute"),
     [
         (ClusterCache, "update_node"),
-        (scheduling_cycle, "schedule_pod"),
+        (scheduling_cycle, "scheduling_steps"),
     ],
     ids=["event", "scheduling"],
 )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from stowage.api.interruptible import finish
 from stowage.api.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
 from stowage.framework import CycleState, Diagnosis, PostFilterOutcome
 from tests.support.builders import make_node, make_pod
@@ -10,9 +11,8 @@ from tests.support.plugins.small_plugins import FixedPostFilter, framework_of
 def _run(*plugins: FixedPostFilter) -> PostFilterOutcome:
     cluster = MirroredCluster([make_node("n0")])
     pod = cluster.info(make_pod("p"))
-    return framework_of(*plugins).run_post_filter(
-        CycleState(), pod, cluster.snapshot(), Diagnosis(1)
-    )
+    framework, snapshot = framework_of(*plugins), cluster.snapshot()
+    return finish(framework.run_post_filter(CycleState(), pod, snapshot, Diagnosis(1)))
 
 
 def test_reasons_of_all_rejections_are_listed_under_the_first_plugin() -> None:

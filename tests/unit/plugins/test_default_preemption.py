@@ -10,6 +10,7 @@ import pytest
 from msgspec import convert
 
 from stowage.api.config.loading import KubeSchedulerProfile
+from stowage.api.interruptible import finish
 from stowage.api.objects.meta import ObjectMeta
 from stowage.api.objects.policy import (
     PodDisruptionBudget,
@@ -143,7 +144,8 @@ def test_a_search_for_a_few_more_candidates_asks_about_64_nodes_at_once() -> Non
     pod, snapshot = cluster.info(make_pod("preemptor", cpu="1", priority=100)), cluster.snapshot()
     framework.run_pre_filter(state, pod, snapshot)
     framework.prepare_post_filter(state, pod, Nominator(), TieBreaker(lambda _: 0), None)
-    search = find_candidates(state.read(DryRun), snapshot, existing_nodes(snapshot).rows, 64)
+    rows = existing_nodes(snapshot).rows
+    search = finish(find_candidates(state.read(DryRun), snapshot, rows, 64))
     assert search.num_found == 60
     asked = [len(each.trial.what_if) for each in search.looked_at]
     assert asked == [64, 64, 64, 64, 44]
@@ -159,7 +161,8 @@ def test_no_node_is_tried_if_no_pod_anywhere_has_a_lower_priority(
     pod = cluster.info(make_pod("preemptor", cpu="9", priority=priority))
     framework.run_pre_filter(state, pod, snapshot)
     framework.prepare_post_filter(state, pod, Nominator(), TieBreaker(lambda _: 0), None)
-    search = find_candidates(state.read(DryRun), snapshot, existing_nodes(snapshot).rows, 4)
+    rows = existing_nodes(snapshot).rows
+    search = finish(find_candidates(state.read(DryRun), snapshot, rows, 4))
     looked_at = [int(each.judgement.fits.size) for each in search.looked_at]
     assert sum(looked_at) == num_looked_at
     counts, plugins = search.count_reasons()

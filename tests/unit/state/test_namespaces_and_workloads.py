@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stowage.api.objects.meta import LabelSelector
 from stowage.api.values.selectors import compile_label_selector, selector_from_labels
 from stowage.state.namespaces import Namespaces
 from stowage.state.workloads import Workloads
 from tests.support.builders import label_selector, make_namespace
 
+LABELS = st.dictionaries(st.sampled_from("kl"), st.sampled_from("xy"))
 TEAM_X = selector_from_labels({"team": "x"})
 
 
@@ -55,6 +60,42 @@ def test_workloads_are_kept_by_kind_and_namespace() -> None:
     assert workloads.remove("Service", "red", "web")
     assert not workloads.remove("Service", "red", "web")
     assert workloads.generation == 3
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["Service", "ReplicaSet"]),
+            st.sampled_from(["red", "blue"]),
+            st.sampled_from("abc"),
+            st.none() | st.just("gone") | LABELS,
+        ),
+        max_size=12,
+    ),
+    LABELS,
+)
+def test_the_selectors_of_a_pod_are_those_whose_labels_it_has(
+    writes: list[tuple[str, str, str, dict[str, str] | str | None]], labels: dict[str, str]
+) -> None:
+    workloads = Workloads()
+    twin: dict[tuple[str, str, str], LabelSelector | None] = {}
+    for kind, namespace, name, written in writes:
+        if written == "gone":
+            workloads.remove(kind, namespace, name)
+            twin.pop((kind, namespace, name), None)
+        else:
+            selector = label_selector(written) if isinstance(written, dict) else None
+            workloads.update(kind, namespace, name, selector)
+            twin[kind, namespace, name] = selector
+        for home in (("Service", "red"), ("ReplicaSet", "blue")):
+            found = [each.match_labels for each in workloads.selecting(*home, labels)]
+            wanted = [
+                each.match_labels
+                for key, each in twin.items()
+                if key[:2] == home and each and each.match_labels.items() <= labels.items()
+            ]
+            assert sorted(found, key=str) == sorted(wanted, key=str)
 
 
 class _OpenNamespaces(Namespaces):

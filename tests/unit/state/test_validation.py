@@ -19,6 +19,7 @@ from stowage.state import ClusterCache, InvariantViolation, PodInfo, make_pod_in
 from stowage.state.cluster_state import ClusterState
 from stowage.state.pods import validation as pods_validation
 from stowage.state.pods.affinity_terms import TermKind
+from stowage.state.pods.label_groups import LabelGroup
 from tests.support.builders import (
     ZONE,
     affinity_term,
@@ -201,6 +202,27 @@ def _forget_term(cache: _OpenCache) -> None:
         cache.state.pods.remove(pod, index % 3)
 
 
+def _group(cache: _OpenCache) -> LabelGroup:
+    """The label group of all pods."""
+    pod = cache.state.placed.get("uid-p0")
+    assert pod is not None
+    group = cache.state.pods.groups.get(pod.pod_class, pod.terminating)
+    assert group is not None
+    return group
+
+
+def _add_to_group(cache: _OpenCache) -> None:
+    _group(cache).add(ROW)
+
+
+def _group_elsewhere(cache: _OpenCache) -> None:
+    _group(cache).add(40)
+
+
+def _move_entry(cache: _OpenCache) -> None:
+    cache.state.pods.groups.placed().rows[_group(cache).entries[ROW]] = 40
+
+
 def _unmarked_order(cache: _OpenCache) -> None:
     state = cache.state
     state.placed.put(cache.info(_pod(3, "n0", started="2020-01-01T00:00:00Z")), ROW)
@@ -280,6 +302,9 @@ BROKEN: dict[str, tuple[Break, str]] = {
         lambda cache: next(iter(cache.state.pods.kept_counts().values())).add(40, 1),
         "pods matching .* on row 40",
     ),
+    "the pods of a label group on a row": (_add_to_group, "pods of label group .* on row 0"),
+    "the place of a label group's pods": (_move_entry, "entry of label group .* on row 0"),
+    "pods of a label group on a row without a node": (_group_elsewhere, "pods of label groups"),
     "a term on a row with such pods": (
         _term(TermKind.REQUIRED_AFFINITY, ROW, 1),
         "pods with .* on row 0",

@@ -34,7 +34,8 @@ __all__ = [
 
 _NAME_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_VALUE = re.compile(rf"(?=.{{0,63}}\Z)({_NAME_PART.pattern})?")
+# At most 63 characters.
+_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _CHARACTERS = (
     "must consist of alphanumeric characters, '-', '_' or '.', "
@@ -124,7 +125,11 @@ class Selector(msgspec.Struct, frozen=True, gc=False):
         """Whether the selector matches an object with these labels."""
         if self.matches_nothing:
             return False
-        return all(each.matches_value(labels.get(each.key)) for each in self.requirements)
+        # A loop takes half the time of all(); a pod may be matched with thousands of selectors.
+        for each in self.requirements:  # noqa: SIM110
+            if not each.matches_value(labels.get(each.key)):
+                return False
+        return True
 
     def with_requirements(self, more: Iterable[Requirement]) -> Selector:
         """The selector with more requirements (``Add`` of v1.36)."""
@@ -185,7 +190,7 @@ def valid_requirement(
         SelectorError: The key, the number of values or a value is invalid.
     """
     given = tuple(values)
-    if len(given) == 1 and operator in _SETS and not (key_error(key) or _value_error(given[0])):
+    if len(given) == 1 and operator in _SETS and _VALUE.fullmatch(given[0]) and not key_error(key):
         return Requirement(key, operator, given)
     distinct = given if len(given) == 1 else tuple(sorted(set(given)))
     if not (key_error(key) or _values_error(operator, given) or _has_invalid(distinct)):

@@ -173,7 +173,7 @@ class _Checker:
         node.function = node.function if node.target else node.function.removeprefix(".")
         if node.target is not None:
             self.check(node.target)
-        if node.function not in FUNCTIONS:
+        if node.function not in FUNCTIONS or node.function in self._declarations.without:
             return self._undeclared(node, node.function)
         if node.function in (AND, OR):
             return self._logical(node)

@@ -101,17 +101,31 @@ class Declarations:
     Attributes:
         variables: their types by name.
         structs: the fields of object types, by the name of the type.
+        without: functions that it may not call.
     """
 
     variables: Mapping[str, Type]
     structs: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
 
     def type_of_name(self, name: str) -> Type | None:
         """The type of a variable, or of the name of a type as a value; None if it is neither."""
         return self.variables.get(name) or _TYPES_AS_VALUES.get(name)
 
 
-def device_declarations(undeclared: frozenset[str] = frozenset()) -> Declarations:
-    """What a selector may name: ``device``, without those of its fields in `undeclared`."""
+NEW_FUNCTIONS = frozenset(["includes"])
+"""Functions that came with v1.36. The scheduler knows them; its API server lets no new object call
+them."""
+
+
+def device_declarations(
+    undeclared: frozenset[str] = frozenset(), without: frozenset[str] = frozenset()
+) -> Declarations:
+    """What a selector may name: ``device``, without those of its fields in `undeclared`.
+
+    Args:
+        undeclared: Fields of ``device``.
+        without: Functions that it may not call.
+    """
     fields = {name: found for name, found in DEVICE_FIELDS.items() if name not in undeclared}
-    return Declarations({"device": DEVICE}, {DEVICE.name: fields})
+    return Declarations({"device": DEVICE}, {DEVICE.name: fields}, without)

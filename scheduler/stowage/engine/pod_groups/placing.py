@@ -18,6 +18,7 @@ from stowage.engine.pod_groups.outcome import (
     GroupResult,
     MemberResult,
 )
+from stowage.engine.preparation import has_to_prepare, preparing_steps
 from stowage.engine.scheduling import (
     ExtendersNeeded,
     Failed,
@@ -75,8 +76,10 @@ def try_members(
     before: MemberResult | None = None
     for attempt in attempts:
         yield
-        known = None if before is None else _prepared(before, attempt)
-        member = before = _try_member(state, attempt, how, reserved, known)
+        if not _repeats(before, attempt) and has_to_prepare(attempt.info):
+            yield from preparing_steps(state, attempt.info)
+        known = _prepared(before, attempt)
+        member = before = yield from _try_member(state, attempt, how, reserved, known)
         outcome.members.append(member)
         if isinstance(member.outcome, Failed) or _is_error(member.rejection):
             outcome.result = GroupResult.ERROR
@@ -121,12 +124,16 @@ def place_again(state: EngineState, outcome: GroupOutcome) -> Interruptible[None
     outcome.is_placed = True
 
 
-def _prepared(before: MemberResult, attempt: Attempt) -> PreparedCycle | None:
+def _repeats(before: MemberResult | None, attempt: Attempt) -> bool:
+    """Whether the class of a member is that of the one before."""
+    return before is not None and before.attempt.info.pod_class is attempt.info.pod_class
+
+
+def _prepared(before: MemberResult | None, attempt: Attempt) -> PreparedCycle | None:
     """What was left for the member before, if it was placed and its class is that of this one."""
-    if before.prepared is None or before.cycle is None:
+    if before is None or before.cycle is None or not _repeats(before, attempt):
         return None
-    same_class = before.attempt.info.pod_class is attempt.info.pod_class
-    return before.prepared if same_class else None
+    return before.prepared
 
 
 def _try_member(
@@ -135,13 +142,13 @@ def _try_member(
     how: Try,
     reserved: Mapping[str, ClaimAllocation],
     before: PreparedCycle | None,
-) -> MemberResult:
+) -> Interruptible[MemberResult]:
     """Try a member after others, which have reserved devices for claims that it may share."""
     started = state.timer()
     cycle_state = state.new_cycle_state(attempt.info.uid)
     if reserved and attempt.info.spec.resource_claims:
         cycle_state.write(CompanionClaims(dict(reserved)))
-    outcome = _choose(state, attempt, cycle_state, how, before)
+    outcome = yield from _choose(state, attempt, cycle_state, how, before)
     result = attempt_result(state, attempt.queued, outcome, state.timer() - started)
     member = MemberResult(attempt, outcome, result)
     move_search_start(state, outcome)
@@ -161,7 +168,7 @@ def _choose(
     cycle_state: CycleState,
     how: Try,
     before: PreparedCycle | None,
-) -> SchedulingResult:
+) -> Interruptible[SchedulingResult]:
     request = scheduling_request(state, attempt, cycle_state)
     if before is not None and cycle_state.timings is None and is_plain(request.pod):
         request = replace(request, before=before)
@@ -170,7 +177,7 @@ def _choose(
     is_usual = how.node_names is None and not how.barred
     if how.barred:
         cycle_state.write(PreemptionBarred(how.barred))
-    outcome = choose_node(state, request, state.refusals if is_usual else None)
+    outcome = yield from choose_node(state, request, state.refusals if is_usual else None)
     if isinstance(outcome, ExtendersNeeded | VictimReviewNeeded):
         return Failed(_NO_EXTENDERS)
     return outcome

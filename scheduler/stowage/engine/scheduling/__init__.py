@@ -10,14 +10,15 @@ Invariants.
 - It reads no clock and no randomness; the caller passes a `TieBreaker`.
 - It knows extension points, not plugins.
 
-Callers. `schedule_one` for pods of the queue; tests and the conformance suite for any pod.
+Callers. `schedule_one` for pods of the queue, in steps; tests and the conformance suite for any
+pod, at once.
 
 Rejected. kube-scheduler ends the search as soon as enough nodes are feasible. Here all nodes are
 evaluated at once, which costs no more and finds the best node. A profile that sets
 ``percentageOfNodesToScore`` still gets a limited search.
 """
 
-from stowage.engine.scheduling.algorithm import schedule_pod
+from stowage.engine.scheduling.algorithm import schedule_pod, scheduling_steps
 from stowage.engine.scheduling.extender_answers import ExtenderAnswers
 from stowage.engine.scheduling.outcome import (
     ExtendersNeeded,
@@ -45,4 +46,5 @@ __all__ = [
     "Unschedulable",
     "VictimReviewNeeded",
     "schedule_pod",
+    "scheduling_steps",
 ]

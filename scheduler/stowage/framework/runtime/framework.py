@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from stowage.api.config.feature_gates import FeatureGates
 from stowage.api.instructions import BindPod, BindVolumes
+from stowage.api.interruptible import Interruptible
 from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework.cycle_state import CycleState, PreparedCycle
 from stowage.framework.diagnosis import Diagnosis
@@ -53,7 +54,7 @@ from stowage.framework.runtime.score_result import ScoreResult
 from stowage.framework.runtime.score_run import ScoreRun
 from stowage.framework.runtime.tie_run import TieRun
 from stowage.framework.tie_policy import BrokenTie, Draw
-from stowage.framework.timings import code_of
+from stowage.framework.timings import code_of, timed_steps
 from stowage.framework.verdict import Int64Array
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
@@ -243,10 +244,13 @@ class Framework:
 
     def run_post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
-    ) -> PostFilterOutcome:
-        """Run PostFilter for a pod without a feasible node."""
-        run = self._timed(state, "PostFilter", run_post_filter_plugins)
-        return run(self._plugins.post_filter, state, pod, snapshot, diagnosis)
+    ) -> Interruptible[PostFilterOutcome]:
+        """Run PostFilter in steps for a pod without a feasible node; `snapshot` stays as it is."""
+        name, timings = self.scheduler_name, state.timings
+        stopwatch = None if timings is None else timings.stopwatch("PostFilter", name)
+        plugins = self._plugins.post_filter
+        steps = run_post_filter_plugins(plugins, state, pod, snapshot, diagnosis)
+        return (yield from timed_steps(stopwatch, steps))
 
     @property
     def lets_groups_preempt(self) -> bool:

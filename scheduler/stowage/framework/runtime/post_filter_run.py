@@ -6,12 +6,18 @@ from collections.abc import Sequence
 
 import msgspec
 
+from stowage.api.interruptible import Interruptible
 from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework.cycle_state import CycleState
 from stowage.framework.diagnosis import Diagnosis
-from stowage.framework.extension_points import PodGroupPostFilterPlugin, PostFilterPlugin
+from stowage.framework.extension_points import (
+    PodGroupPostFilterPlugin,
+    PostFilterPlugin,
+    SteppedPostFilterPlugin,
+)
 from stowage.framework.failure import failed
-from stowage.framework.timings import timed_plugin
+from stowage.framework.implements import implements
+from stowage.framework.timings import timed_plugin, timed_steps
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
@@ -34,7 +40,7 @@ def run_post_filter_plugins(
     pod: PodInfo,
     snapshot: Snapshot,
     diagnosis: Diagnosis,
-) -> PostFilterOutcome:
+) -> Interruptible[PostFilterOutcome]:
     """Run PostFilter plugins until one succeeds, fails or returns an unresolvable rejection.
 
     The status joins the reasons of all rejections and names the first rejecting plugin. Without
@@ -45,9 +51,8 @@ def run_post_filter_plugins(
     nominated: str | None = None if plugins else ""
     for plugin in plugins:
         doing = f'running PostFilter plugin "{plugin.name}"'
-        ask = timed_plugin(state.timings, plugin.name, "PostFilter", plugin.post_filter)
         try:
-            status, node_name = ask(state, pod, snapshot, diagnosis)
+            status, node_name = yield from _run_one(plugin, state, pod, snapshot, diagnosis)
         except Exception as problem:
             return PostFilterOutcome(failed(doing, plugin.name, problem).status)
         if status.is_success or status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -58,6 +63,22 @@ def run_post_filter_plugins(
         reasons += status.reasons
         rejector = rejector or plugin.name
     return PostFilterOutcome(Status(Code.UNSCHEDULABLE, tuple(reasons), rejector), nominated)
+
+
+def _run_one(
+    plugin: PostFilterPlugin,
+    state: CycleState,
+    pod: PodInfo,
+    snapshot: Snapshot,
+    diagnosis: Diagnosis,
+) -> Interruptible[tuple[Status, str | None]]:
+    if not implements(plugin, SteppedPostFilterPlugin):
+        ask = timed_plugin(state.timings, plugin.name, "PostFilter", plugin.post_filter)
+        return ask(state, pod, snapshot, diagnosis)
+    timings = state.timings
+    stopwatch = None if timings is None else timings.plugin_stopwatch(plugin.name, "PostFilter")
+    steps = plugin.post_filter_in_steps(state, pod, snapshot, diagnosis)
+    return (yield from timed_steps(stopwatch, steps))
 
 
 def run_pod_group_post_filter_plugins(

@@ -9,6 +9,7 @@ from functools import partial
 import msgspec
 import numpy as np
 
+from stowage.api.interruptible import Interruptible
 from stowage.framework import Candidate, DryRun, Preemption, VictimReview
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.plugins.default_preemption.budgets import rows_beyond_budgets
@@ -76,8 +77,10 @@ def find_candidates(
     wanted: int,
     *,
     respects_budgets: bool = False,
-) -> Search:
+) -> Interruptible[Search]:
     """Try `rows`, in that order, until there are enough candidates (``DryRunPreemption``).
+
+    In steps, between which the snapshot must not change.
 
     The search ends when there are `wanted` candidates and at least one of them violates no budget.
     At most `wanted` candidates that violate a budget are kept. kube-scheduler tries nodes in
@@ -90,10 +93,10 @@ def find_candidates(
     num_clean = start = 0
     while start < len(rows):
         missing = max(wanted - search.num_found, _LEAST_NODES_AT_ONCE)
-        stripped, start = _promising(dry_run, snapshot, rows, (start, missing), search)
+        stripped, start = yield from _promising(dry_run, snapshot, rows, (start, missing), search)
         if stripped is None:
             break
-        found = select_victims(stripped)
+        found = yield from select_victims(stripped)
         search.needless += found.needless
         if respects_budgets:
             found = _without_protected(found, search)
@@ -123,7 +126,7 @@ def _promising(
     rows: Int64Array,
     search_from: tuple[int, int],
     search: Search,
-) -> tuple[Stripped | None, int]:
+) -> Interruptible[tuple[Stripped | None, int]]:
     """The next rows that the pod fits once all pods of lower priority are removed.
 
     Rows are tried in chunks. Chunks grow while few rows fit, and are little larger than the number
@@ -146,11 +149,13 @@ def _promising(
     while start < len(rows) and num_found < wanted:
         chunk = rows[start : start + _next_length(start, start - search_from[0], num_found, wanted)]
         start += len(chunk)
+        yield from snapshot.ranking_steps(chunk)
         each = strip(dry_run.on(snapshot, chunk), priority)
         search.looked_at.append(each)
         num_found += len(each.positions)
         if len(each.positions):
             parts.append(each)
+        yield
     if len(parts) <= 1:
         return (parts[0] if parts else None), start
     promising = [part.trial.what_if.rows[part.positions] for part in parts]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource, QueueingHint
+from stowage.api.interruptible import Interruptible, finish
 from stowage.api.status import SUCCESS, Status, error, unresolvable, unschedulable
 from stowage.framework import (
     CycleState,
@@ -83,6 +84,12 @@ class DefaultPreemption:
     def post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
     ) -> Outcome:
+        """`post_filter_in_steps` at once."""
+        return finish(self.post_filter_in_steps(state, pod, snapshot, diagnosis))
+
+    def post_filter_in_steps(
+        self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
+    ) -> Interruptible[Outcome]:
         """The node to nominate, or the reason why there is none; ``Evaluator.Preempt`` of v1.36."""
         state.write(Preemption())
         barred = state.get(PreemptionBarred)
@@ -103,7 +110,7 @@ class DefaultPreemption:
         dry_run = state.read(DryRun)
         offset = dry_run.choose(len(rows))
         wanted = self._args.num_candidates(len(rows))
-        search = find_candidates(
+        search = yield from find_candidates(
             dry_run,
             snapshot,
             np.concatenate((rows[offset:], rows[:offset])),

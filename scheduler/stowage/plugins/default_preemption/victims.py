@@ -7,10 +7,16 @@ from collections import Counter
 import msgspec
 import numpy as np
 
+from stowage.api.interruptible import Interruptible
 from stowage.framework import Candidate
 from stowage.framework.runtime.dry_run import Judgement, RowTrial
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.plugins.default_preemption.budgets import violating_pods
+
+ROWS_TRIED_PER_STEP = 25_000
+"""So many rows are tried in one step."""
+#: A trial takes as long as if it had so many rows more.
+_ROWS_OF_A_TRIAL = 100
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
 
@@ -85,8 +91,8 @@ def strip(trial: RowTrial, priority: int) -> Stripped:
     return Stripped(trial, potential, positions[judgement.fits], judgement)
 
 
-def select_victims(stripped: Stripped) -> VictimsByNode:
-    """Find the victims on every row (``SelectVictimsOnNode`` of v1.36).
+def select_victims(stripped: Stripped) -> Interruptible[VictimsByNode]:
+    """Find the victims on every row, in steps (``SelectVictimsOnNode`` of v1.36).
 
     Each potential victim is reprieved if the pod fits with it: first those whose eviction would
     violate a budget, then by importance. The k-th pods of all rows are tried in one call. The rows
@@ -94,7 +100,7 @@ def select_victims(stripped: Stripped) -> VictimsByNode:
     """
     what_if, positions = stripped.trial.what_if, stripped.positions
     violating = violating_pods(what_if, stripped.potential)
-    num_violations = _reprieve(stripped.trial, positions, stripped.potential, violating)
+    num_violations = yield from _reprieve(stripped.trial, positions, stripped.potential, violating)
     victims = what_if.removed
     in_vain = what_if.ranked.count(victims)[positions] == 0
     names = what_if.snapshot.node_names
@@ -104,7 +110,7 @@ def select_victims(stripped: Stripped) -> VictimsByNode:
 
 def _reprieve(
     trial: RowTrial, positions: Int64Array, potential: BoolArray, violating: BoolArray | None
-) -> Int64Array:
+) -> Interruptible[Int64Array]:
     """Reprieve pods; returns ``int64[rows]``, the budget violations of the remaining victims."""
     what_if = trial.what_if
     num_violations = np.zeros(len(what_if), dtype=np.int64)
@@ -113,9 +119,14 @@ def _reprieve(
         # On each row the pods that violate a budget come first; both kinds by importance.
         order = order[np.lexsort((~violating[order], what_if.ranked.positions[order]))]
     begin = np.cumsum(lengths) - lengths
+    num_tried = 0
     for k in range(int(lengths.max())):
+        if num_tried > ROWS_TRIED_PER_STEP:
+            yield
+            num_tried = 0
         trying = lengths > k
         tried, slots = positions[trying], order[begin[trying] + k]
+        num_tried += _ROWS_OF_A_TRIAL + len(tried)
         what_if.put_back(tried, slots)
         lost = ~trial.fits(tried)
         tried, slots = tried[lost], slots[lost]

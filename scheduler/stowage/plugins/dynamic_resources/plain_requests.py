@@ -24,7 +24,7 @@ from stowage.plugins.dynamic_resources.templates import Template
 from stowage.state.arrays import BoolArray
 from stowage.state.devices.device_columns import DeviceColumns
 from stowage.state.devices.devices import Devices
-from stowage.state.devices.selection import FAILS, YES, select_signatures
+from stowage.state.devices.selection import FAILS, YES, select_signatures, selection_steps
 
 #: Class, selectors, tolerations and capacity: requests that select the same devices.
 _Key: TypeAlias = tuple[object, ...]
@@ -107,7 +107,20 @@ def _key(request: Request) -> _Key:
     return request.class_name, request.selectors, tolerations, capacity
 
 
-def new_expressions(template: Template, devices: Devices) -> Iterator[tuple[str, ...]]:
+def preparation_steps(template: Template, devices: Devices) -> Iterator[None]:
+    """Find out in steps what nothing has asked `has_enough_devices` for yet.
+
+    These are the verdicts of selectors, and the columns of attributes that have to match.
+    """
+    columns = devices.slices.columns
+    for expressions in _new_expressions(template, devices):
+        yield from selection_steps(devices.selectors, expressions, columns)
+    for group in match_groups(template) if template.is_plain else ():
+        for attribute in group.attributes:
+            yield from columns.published.build(columns.published.names_of(attribute))
+
+
+def _new_expressions(template: Template, devices: Devices) -> Iterator[tuple[str, ...]]:
     """The expressions of each request that has one that nothing has asked for yet."""
     for claim in template.claims:
         for request in claim.all_requests:

@@ -47,7 +47,7 @@ from stowage.plugins.dynamic_resources.answers import (
 )
 from stowage.plugins.dynamic_resources.args import DynamicResourcesArgs, check_limits
 from stowage.plugins.dynamic_resources.companions import are_in_flight, with_companions
-from stowage.plugins.dynamic_resources.plain_requests import new_expressions
+from stowage.plugins.dynamic_resources.plain_requests import preparation_steps
 from stowage.plugins.dynamic_resources.pod_claims import (
     SPECIAL_CLAIM,
     ClaimProblem,
@@ -60,7 +60,6 @@ from stowage.plugins.dynamic_resources.pod_devices import PodDevices, Variant
 from stowage.plugins.dynamic_resources.templates import Templates
 from stowage.state.devices.devices import ClaimAllocation, Devices
 from stowage.state.devices.features import device_features
-from stowage.state.devices.selection import selection_steps
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
 
@@ -114,14 +113,13 @@ class DynamicResources:
         return SUCCESS
 
     def prepare_in_steps(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
-        """Evaluate the selectors of the pod's claims that nothing has asked for yet."""
+        """Find out about devices what the claims of no earlier pod have asked for."""
         if not pod.spec.resource_claims:
             return
         devices = snapshot.devices
         with suppress(ClaimProblem):
             specs = [each.spec for each in pod_claims(pod, devices) if not each.status.allocation]
-            for expressions in new_expressions(self._templates.of(specs), devices):
-                yield from selection_steps(devices.selectors, expressions, devices.slices.columns)
+            yield from preparation_steps(self._templates.of(specs), devices)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         """Skip a pod without claims; reject one whose claims are missing or in flight."""

@@ -167,9 +167,8 @@ def default_selector(pod_class: PodClass, workloads: Workloads) -> Selector:
     """
     namespace = pod_class.namespace
     labels: dict[str, str] = {}
-    for selector in workloads.in_namespace("Service", namespace).values():
-        if selector is not None and _selects(selector.match_labels, pod_class.labels):
-            labels |= selector.match_labels
+    for selector in workloads.selecting("Service", namespace, pod_class.labels):
+        labels |= selector.match_labels
     if pod_class.controller is None:
         return selector_from_labels(labels)
     kind, name = pod_class.controller
@@ -182,10 +181,6 @@ def default_selector(pod_class: PodClass, workloads: Workloads) -> Selector:
 def _restricted(selector: Selector, owned: LabelSelector | None) -> Selector:
     more = NOTHING if owned is None else compile_label_selector(owned)
     return selector.with_requirements(more.requirements)
-
-
-def _selects(wanted: dict[str, str], labels: dict[str, str]) -> bool:
-    return wanted.items() <= labels.items()
 
 
 def _compile(

@@ -7,12 +7,12 @@ then on: most attributes, such as serial numbers, are never read.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from stowage.api.interruptible import Interruptible, finish
 from stowage.state.arrays import Int32Array, Int64Array, extended, grown_capacity
 from stowage.state.devices.device_info import AttributeValue, Signature
 from stowage.state.interning import ABSENT, Interner
@@ -23,6 +23,9 @@ MAX_READS = _MAX_COLUMNS // 4
 #: Up to so many keys, each has a place in a table; from there on keys are sorted.
 _MAX_TABLE = 4_000_000
 _NO_TEXT = -1
+
+SIGNATURES_PER_STEP = 10_000
+"""Signatures whose values are put into a new column in one step; one takes a microsecond."""
 
 
 class Read(Protocol):
@@ -137,12 +140,22 @@ class PublishedColumns:
         found: Int64Array = (self._base[: len(self._signatures)] != ABSENT).nonzero()[0]
         return found
 
-    def build(self, reads: Sequence[Read]) -> Iterator[None]:
-        """Make the columns that nothing has asked for yet, one in each step."""
-        for name in (name for read in reads for name in _names(read)):
+    def build(self, names: Iterable[str]) -> Iterator[None]:
+        """Make the columns that nothing has asked for yet, in steps.
+
+        Args:
+            names: Those of `names_read` or `names_of`.
+        """
+        for name in names:
             if name not in self._columns:
-                self._column(name)
+                self._keep(name, (yield from self._making_steps(name)))
                 yield
+
+    def names_of(self, attribute: str) -> list[str]:
+        """The names of the columns from which `attribute` reads."""
+        domain, _, identifier = attribute.partition("/")
+        is_of_driver = bool(identifier) and self._drivers.get(domain) != ABSENT
+        return [attribute, identifier] if is_of_driver else [attribute]
 
     def group(self, among: Int64Array, reads: Sequence[Read] = ()) -> Groups:
         """Group signatures by what they publish.
@@ -156,7 +169,7 @@ class PublishedColumns:
         """
         members, num_groups = dense(self._base[among].astype(np.int64), len(self._bases))
         for read in reads:
-            for column in map(self._column, _names(read)):
+            for column in map(self._column, names_read(read)):
                 values, width = self._as_read(column[among], read.compared)
                 values, width = dense(values, width)
                 members, num_groups = dense(members * width + values, num_groups * width)
@@ -170,14 +183,11 @@ class PublishedColumns:
         Args:
             name: Its fully qualified name, see `Signature.attribute`.
         """
-        domain, _, identifier = name.partition("/")
-        whole = self._column(name)
-        driver = self._drivers.get(domain)
-        if not identifier or driver == ABSENT:
+        whole, *own = map(self._column, self.names_of(name))
+        if not own:
             return whole
-        is_own = self._driver[: len(whole)] == driver
-        own = np.where(is_own, self._column(identifier), ABSENT)
-        found: Int32Array = np.where(whole == ABSENT, own, whole)
+        is_own = self._driver[: len(whole)] == self._drivers.get(name.partition("/")[0])
+        found: Int32Array = np.where((whole == ABSENT) & is_own, own[0], whole)
         return found
 
     @property
@@ -208,39 +218,53 @@ class PublishedColumns:
     def _column(self, name: str) -> Int32Array:
         known = self._columns.pop(name, None)
         if known is None:
-            if len(self._columns) == _MAX_COLUMNS:
-                oldest = self._columns.pop(next(iter(self._columns)))
-                held, holders = np.unique(oldest, return_counts=True)
-                for code, number in zip(held.tolist(), holders.tolist(), strict=True):
-                    self._release(code, number)
-            known = self._made(name)
-        self._columns[name] = known
+            known = finish(self._making_steps(name))
+        self._keep(name, known)
         return known[: len(self._signatures)]
 
-    def _made(self, name: str) -> Int32Array:
+    def _keep(self, name: str, column: Int32Array) -> None:
+        """Keep a column as the latest that was asked for."""
+        if len(self._columns) == _MAX_COLUMNS:
+            oldest = self._columns.pop(next(iter(self._columns)))
+            held, holders = np.unique(oldest, return_counts=True)
+            for code, number in zip(held.tolist(), holders.tolist(), strict=True):
+                self._release(code, number)
+        self._columns[name] = column
+
+    def _making_steps(self, name: str) -> Interruptible[Int32Array]:
+        """The column of an attribute; nothing may change before the last step."""
         column = np.full(len(self._base), ABSENT, dtype=np.int32)
         # The one loop over all signatures, once for each name.
-        values = [
-            None if signature is None else signature.attributes.get(name)
-            for signature in self._signatures.values
-        ]
-        holders = Counter(values)
-        codes = {value: self._acquired(value, number) for value, number in holders.items()}
-        if len(codes) > 1 or None not in codes:
-            column[: len(values)] = [codes[value] for value in values]
+        for first in range(0, len(self._signatures), SIGNATURES_PER_STEP):
+            if first > 0:
+                yield
+            part = slice(first, first + SIGNATURES_PER_STEP)
+            signatures = self._signatures.values[part]
+            codes = self._values.acquire_all(
+                None if each is None else each.attributes.get(name) for each in signatures
+            )
+            column[first : first + len(codes)] = codes
+            self._note_lengths({*codes} - {ABSENT})
         return column
 
-    def _acquired(self, value: AttributeValue | None, holders: int = 1) -> int:
+    def _note_lengths(self, codes: Collection[int]) -> None:
+        if not codes:
+            return
+        if len(self._values) > len(self._lengths):
+            capacity = grown_capacity(len(self._lengths), len(self._values))
+            self._lengths = extended(self._lengths, capacity)
+        values = self._values.values
+        for code in codes:
+            value = values[code]
+            self._lengths[code] = _NO_TEXT if value is None else _length(value)
+
+    def _acquired(self, value: AttributeValue | None) -> int:
         if value is None:
             return ABSENT
         version = self._values.version
-        code = self._values.acquire(value, holders)
+        code = self._values.acquire(value)
         if self._values.version != version:
-            if code >= len(self._lengths):
-                self._lengths = extended(
-                    self._lengths, grown_capacity(len(self._lengths), code + 1)
-                )
-            self._lengths[code] = _length(value)
+            self._note_lengths((code,))
         return code
 
     def _release(self, code: int, holders: int) -> None:
@@ -254,7 +278,7 @@ class PublishedColumns:
             self._columns[name] = extended(column, length, ABSENT)
 
 
-def _names(read: Read) -> list[str]:
+def names_read(read: Read) -> list[str]:
     """The names by which an attribute may be published.
 
     A name without a domain is in that of the driver. Drivers are told apart elsewhere.

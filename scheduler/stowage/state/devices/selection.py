@@ -12,7 +12,7 @@ from stowage.api.interruptible import Interruptible, finish
 from stowage.state.arrays import Int64Array
 from stowage.state.devices.device_columns import DeviceColumns
 from stowage.state.devices.device_info import Signature
-from stowage.state.devices.published_columns import Read
+from stowage.state.devices.published_columns import Read, names_read
 
 if TYPE_CHECKING:
     from stowage.state.devices.expressions import Expressions
@@ -120,7 +120,7 @@ def _verdict_steps(
     reads = selectors.reads(text)
     if is_new:
         yield  # it was compiled, and the first one has imported CEL
-    yield from columns.published.build(reads or ())
+    yield from columns.published.build(name for read in reads or () for name in names_read(read))
     groups = None if reads is None else columns.published.group(codes, reads)
     asked = codes if groups is None else groups.firsts
     found = np.empty(len(asked), dtype=np.int8)

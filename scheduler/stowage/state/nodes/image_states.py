@@ -35,7 +35,7 @@ class ImageState:
         """``bool[rows]``: which nodes have the image; built on first use."""
         if self._mask is None:
             self._mask = np.zeros(self._num_rows, dtype=np.bool_)
-            self._mask[list(self._rows)] = True
+            self._mask[np.fromiter(self._rows, dtype=np.intp, count=len(self._rows))] = True
         return read_only(self._mask)
 
     def is_on(self, row: int) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from cachetools import LRUCache
 from numpy.typing import NDArray
 
+from stowage.api.interruptible import Interruptible, finish
 from stowage.api.values.selectors import Operator, Requirement, Selector, parse_int64
 from stowage.state.arrays import BoolArray, Int32Array, Int64Array, extended, read_only
 from stowage.state.interning import ABSENT, Interner
@@ -17,6 +18,9 @@ from stowage.state.interning import ABSENT, Interner
 _MEMBERSHIP = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
 _EXCLUSION = (Operator.NOT_IN, Operator.NOT_EQUALS)
 _MAX_TABLES = 256
+
+ROWS_PER_STEP = 10_000
+"""Rows of a new column that are filled in one step; each takes some microseconds at most."""
 
 _ValueT = TypeVar("_ValueT", bound=np.generic)
 
@@ -88,8 +92,7 @@ class LabelColumn:
         """The codes that some row has, ascending; not to be written to."""
         version, codes = self._in_use
         if version != self.values.version:
-            in_use = [code for code, value in enumerate(self.values.values) if value is not None]
-            codes = np.array(in_use, dtype=np.intp)
+            codes = np.delete(np.arange(self.num_values, dtype=np.intp), self.values.free)
             self._in_use = (self.values.version, codes)
         return codes
 
@@ -108,13 +111,15 @@ class LabelColumn:
         self._num_out_of_order += (new not in (row, ABSENT)) - (old not in (row, ABSENT))
         return old, new
 
-    def fill(self, values: Sequence[str | None]) -> None:
-        """Set the values of all rows of a new column; None for those without the label."""
-        self._codes[:] = self.values.acquire_all(values)
-        is_absent = self._codes == ABSENT
-        self.num_absent = int(np.count_nonzero(is_absent))
-        in_order = self._codes == np.arange(len(values), dtype=np.int32)
-        self._num_out_of_order = int(np.count_nonzero(~(in_order | is_absent)))
+    def fill(self, first: int, values: Sequence[str | None]) -> None:
+        """Set the values of consecutive rows of a new column; None for those without the label."""
+        rows = slice(first, first + len(values))
+        codes = self._codes[rows]
+        codes[:] = self.values.acquire_all(values)
+        is_absent = codes == ABSENT
+        self.num_absent -= len(values) - int(np.count_nonzero(is_absent))
+        in_order = codes == np.arange(first, first + len(values), dtype=np.int32)
+        self._num_out_of_order += int(np.count_nonzero(~(in_order | is_absent)))
 
     def entries(self, table: NDArray[_ValueT], rows: slice | Int64Array) -> NDArray[_ValueT]:
         """The entry of a table for each of some rows, ``table[codes[rows]]``, not to be written to.
@@ -284,13 +289,18 @@ class LabelColumns:
         if column is None:
             if key not in self._key_counts:
                 return self._empty_column()
-            column = self._columns[key] = LabelColumn(key, self._num_rows)
-            self._fill(column)
+            column = finish(self._building_steps(key))
         return column
 
-    def is_missing(self, key: str) -> bool:
-        """Whether `column` would build the column of a key, which takes time for each row."""
-        return key not in self._columns and key in self._key_counts
+    def building_steps(self, keys: Iterable[str]) -> Interruptible[None]:
+        """Build in steps the columns of keys that nothing has asked for yet.
+
+        No label may change before the last step.
+        """
+        for key in keys:
+            if key not in self._columns and key in self._key_counts:
+                yield from self._building_steps(key)
+                yield
 
     def mask(self, selector: Selector) -> BoolArray:
         """``bool[rows]``: where a selector matches; a free row has no labels."""
@@ -343,6 +353,12 @@ class LabelColumns:
         for observer in self.observers:
             observer(column, row, old, new)
 
-    def _fill(self, column: LabelColumn) -> None:
-        labels_of, key = self._labels_of, column.key
-        column.fill([labels_of(row).get(key) for row in range(self._num_rows)])
+    def _building_steps(self, key: str) -> Interruptible[LabelColumn]:
+        column, labels_of = LabelColumn(key, self._num_rows), self._labels_of
+        for first in range(0, self._num_rows, ROWS_PER_STEP):
+            if first > 0:
+                yield
+            rows = range(first, min(first + ROWS_PER_STEP, self._num_rows))
+            column.fill(first, [labels_of(row).get(key) for row in rows])
+        self._columns[key] = column
+        return column

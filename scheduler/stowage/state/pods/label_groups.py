@@ -1,24 +1,27 @@
 """Label groups: pods on nodes that no selector distinguishes, and matching them with selectors.
 
 Few groups are matched one by one. Many are matched like nodes: their labels are columns, a
-requirement is evaluated once per distinct value, and each group looks up the result.
+requirement is evaluated once per distinct value, and each group looks up the result. Where the pods
+of the groups are is in columns, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
 
+from stowage.api.interruptible import Interruptible
 from stowage.api.values.selectors import Selector
 from stowage.state.arrays import BoolArray, Int64Array, extended, grown_capacity
-from stowage.state.nodes.label_columns import LabelColumn, LabelColumns
+from stowage.state.nodes.label_columns import ROWS_PER_STEP, LabelColumn, LabelColumns
+from stowage.state.pods.group_placements import GroupPlacements, PlacementColumns
 from stowage.state.pods.pod_class import NamespacedLabels, PodClass
 from stowage.state.pods.pod_counts import PodCounts
 
 _FEW = 64
+"""So many groups are matched, and so many rows added up, one by one."""
 _NO_LABELS: Mapping[str, str] = {}
 
 WeightedQuery: TypeAlias = tuple[Selector, frozenset[str] | None, int]
@@ -28,59 +31,60 @@ WeightedQuery: TypeAlias = tuple[Selector, frozenset[str] | None, int]
 class LabelGroup:
     """Pods with equal namespace and labels, and equally terminating or not.
 
-    Attributes:
+    Args:
+        pod_class: A class of such pods.
+        terminating: Whether they have a deletion timestamp.
         slot: The index of the group in columns over groups.
-        per_row: Row -> number of pods.
+        placements: Has the numbers of its pods.
+
+    Attributes:
+        entries: Row -> the entry of the group and the row in `placements`.
         counts: The counts in which these pods are included.
     """
 
     __slots__ = (
         "_placements",
         "counts",
+        "entries",
         "labels",
         "namespaced_labels",
-        "per_row",
         "slot",
         "terminating",
     )
 
-    def __init__(self, pod_class: PodClass, terminating: bool, slot: int) -> None:
+    def __init__(
+        self, pod_class: PodClass, terminating: bool, slot: int, placements: GroupPlacements
+    ) -> None:
         self.namespaced_labels = pod_class.namespaced_labels
         self.labels = pod_class.labels
         self.terminating = terminating
         self.slot = slot
-        self.per_row: dict[int, int] = {}
-        self._placements: tuple[Int64Array, Int64Array] | None = None
+        self.entries: dict[int, int] = {}
+        self._placements = placements
         self.counts: dict[PodCounts, None] = {}
 
     def add(self, row: int) -> None:
         """Add a pod of the group on a row."""
-        self.per_row[row] = self.per_row.get(row, 0) + 1
-        self._placements = None
+        entry = self.entries.get(row)
+        if entry is None:
+            self.entries[row] = self._placements.add(self.slot, row)
+        else:
+            self._placements.change(entry, 1)
 
     def remove(self, row: int) -> None:
         """Remove a pod of the group from a row."""
-        left = self.per_row[row] - 1
-        if left:
-            self.per_row[row] = left
-        else:
-            del self.per_row[row]
-        self._placements = None
+        if not self._placements.change(self.entries[row], -1):
+            del self.entries[row]
+
+    def num_on_row(self, row: int) -> int:
+        """The number of pods of the group on a row."""
+        entry = self.entries.get(row)
+        return 0 if entry is None else self._placements.number(entry)
 
     @property
     def namespace(self) -> str:
         """The namespace of the pods."""
         return self.namespaced_labels[0]
-
-    def placements(self) -> tuple[Int64Array, Int64Array]:
-        """The rows with such pods, and the number of pods on each."""
-        if self._placements is None:
-            num = len(self.per_row)
-            self._placements = (
-                np.fromiter(self.per_row, dtype=np.int64, count=num),
-                np.fromiter(self.per_row.values(), dtype=np.int64, count=num),
-            )
-        return self._placements
 
     def matches(self, selector: Selector, skip_terminating: bool) -> bool:
         """Whether a selector matches the pods; the caller has checked the namespace."""
@@ -101,11 +105,11 @@ class LabelGroups:
         self._groups_in: dict[str, dict[LabelGroup, None]] = {}
         self._slots: list[LabelGroup | None] = []
         self._free: list[int] = []
+        self._placements = GroupPlacements()
         self.labels = LabelColumns(self._labels_of, 0, keeps_unused=False)
         self._namespaces = LabelColumn("", 0)
         self._terminating: BoolArray = np.zeros(0, dtype=np.bool_)
         self._no_slots: BoolArray = np.zeros(0, dtype=np.bool_)
-        self._placed: tuple[Int64Array, Int64Array, Int64Array] | None = None
         self._namespace_table: tuple[int, frozenset[str], BoolArray] | None = None
 
     def get(self, pod_class: PodClass, terminating: bool) -> LabelGroup | None:
@@ -116,7 +120,7 @@ class LabelGroups:
         """Add the group of such pods, of which there were none."""
         if not self._free:
             self._grow(grown_capacity(len(self._slots)))
-        group = LabelGroup(pod_class, terminating, self._free.pop())
+        group = LabelGroup(pod_class, terminating, self._free.pop(), self._placements)
         self._groups[group.namespaced_labels, terminating] = group
         self._groups_in.setdefault(group.namespace, {})[group] = None
         self._slots[group.slot] = group
@@ -137,11 +141,15 @@ class LabelGroups:
         self._namespaces.set(group.slot, None)
         self._free.append(group.slot)
 
-    def pods_changed(self) -> None:
-        """Drop what was derived from the placements of pods."""
-        self._placed = None
+    def building_steps(self, keys: Iterable[str]) -> Interruptible[None]:
+        """Build in steps the columns of labels that selectors read, if there are very many groups.
 
-    def are_many(self, namespaces: frozenset[str] | None) -> bool:
+        No group may come or go before the last step.
+        """
+        if len(self._groups) > ROWS_PER_STEP:
+            yield from self.labels.building_steps(keys)
+
+    def _are_many(self, namespaces: frozenset[str] | None) -> bool:
         """Whether matching the groups of these namespaces one by one is slow."""
         if namespaces is None or len(namespaces) > len(self._groups_in):
             return len(self._groups) > _FEW
@@ -154,25 +162,35 @@ class LabelGroups:
 
     def matching(
         self, selector: Selector, namespaces: frozenset[str] | None, skip_terminating: bool
-    ) -> list[LabelGroup]:
-        """The groups of `namespaces` (None: all) that `selector` matches."""
-        if not self.are_many(namespaces):
-            return [
-                group for group in self._of(namespaces) if group.matches(selector, skip_terminating)
-            ]
-        slots = np.flatnonzero(self._mask(selector, namespaces, skip_terminating))
+    ) -> Int64Array:
+        """The slots of the groups of `namespaces` (None: all) that `selector` matches."""
+        if self._are_many(namespaces):
+            mask = self._mask(selector, namespaces, skip_terminating)
+            return np.flatnonzero(mask).astype(np.int64)
+        slots = [
+            group.slot
+            for group in self._of(namespaces)
+            if group.matches(selector, skip_terminating)
+        ]
+        return np.array(slots, dtype=np.int64)
+
+    def in_slots(self, slots: Int64Array) -> list[LabelGroup]:
+        """The groups in some slots."""
         return [group for slot in slots.tolist() if (group := self._slots[slot]) is not None]
 
-    def per_row(
-        self,
-        selector: Selector,
-        namespaces: frozenset[str] | None,
-        skip_terminating: bool,
-        num_rows: int,
-    ) -> Int64Array:
-        """``int64[rows]``: number of matching pods; without a loop over groups or pods."""
-        slots, rows, numbers = self._placements()
-        here = self._mask(selector, namespaces, skip_terminating)[slots]
+    def per_row(self, slots: Int64Array, num_rows: int) -> Int64Array:
+        """``int64[rows]``: the number of pods of the groups in some slots."""
+        groups = self.in_slots(slots) if len(slots) <= _FEW else ()
+        if len(groups) == len(slots) and sum(len(group.entries) for group in groups) <= _FEW:
+            per_row: Int64Array = np.zeros(num_rows, dtype=np.int64)
+            for group in groups:
+                for row in group.entries:
+                    per_row[row] += group.num_on_row(row)
+            return per_row
+        are_counted: BoolArray = np.zeros(len(self._slots), dtype=np.bool_)
+        are_counted[slots] = True
+        of_groups, rows, numbers = self._placements.columns
+        here = are_counted[of_groups]
         # Doubles are exact up to 2**53.
         sums = np.bincount(rows[here], weights=numbers[here], minlength=num_rows)
         return sums.astype(np.int64)
@@ -209,9 +227,9 @@ class LabelGroups:
             matched |= inside
         return sums, matched
 
-    def placed(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """(slot of a group, row, number of its pods there), as three arrays."""
-        return self._placements()
+    def placed(self) -> PlacementColumns:
+        """Where the pods of all groups are."""
+        return self._placements.columns
 
     def _distinguished(self, selector: Selector) -> BoolArray | None:
         """``bool[slots]``: the groups that a selector matches; None if it matches every group."""
@@ -259,22 +277,6 @@ class LabelGroups:
             among = [each for each in self._groups_in if each in namespaces]
         for namespace in among:
             yield from self._groups_in.get(namespace, ())
-
-    def _placements(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """(slot of a group, row, number of its pods there), as three arrays; cached."""
-        if self._placed is None:
-            groups = list(self._groups.values())
-            lengths = np.array([len(group.per_row) for group in groups], dtype=np.int64)
-            slots = np.array([group.slot for group in groups], dtype=np.int64)
-            total = int(lengths.sum())
-            rows = chain.from_iterable(group.per_row for group in groups)
-            numbers = chain.from_iterable(group.per_row.values() for group in groups)
-            self._placed = (
-                np.repeat(slots, lengths),
-                np.fromiter(rows, dtype=np.int64, count=total),
-                np.fromiter(numbers, dtype=np.int64, count=total),
-            )
-        return self._placed
 
     def _labels_of(self, slot: int) -> Mapping[str, str]:
         group = self._slots[slot]

@@ -6,7 +6,7 @@ results for one pod of a class for the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import count
 from weakref import WeakValueDictionary
 
@@ -23,7 +23,10 @@ from stowage.state.pods.affinity_terms import (
     TermKind,
     compile_affinity_terms,
 )
+from stowage.state.pods.label_reads import node_labels_read, pod_labels_read
 
+MANY_TERMS = 1_000
+"""More terms of pod (anti)affinity and node affinity are many."""
 ANY_IP = "0.0.0.0"  # noqa: S104 - what an empty hostIP stands for, not a socket
 HostPort = tuple[str, str, int]
 """(IP, protocol, port) on the node."""
@@ -82,8 +85,11 @@ class PodClass:
         host_ports: Ports taken on the node by containers and sidecars.
         images: Image names of init containers, containers and image volumes, in this order.
         terms: Pod (anti)affinity terms by kind.
-        topology_keys: The labels of nodes that these terms and its spread constraints name.
+        node_labels: The labels of nodes that its spec names.
+        pod_labels: The labels of other pods that its spec names.
         has_affinity_terms: Whether there is any such term.
+        has_many_terms: Whether there are so many, with the required terms of node affinity, that
+            each use of them takes milliseconds.
         controller: (kind, name) of the owning ReplicationController, ReplicaSet or StatefulSet.
         controller_uid: The UID of the controller; empty without one.
         scheduling_gates: The names in ``spec.schedulingGates``.
@@ -95,20 +101,22 @@ class PodClass:
         "controller_uid",
         "demand",
         "has_affinity_terms",
+        "has_many_terms",
         "host_ports",
         "id",
         "images",
         "labels",
         "namespace",
         "namespaced_labels",
+        "node_labels",
         "nonzero_cpu_milli",
         "nonzero_memory_bytes",
+        "pod_labels",
         "priority",
         "requests",
         "scheduling_gates",
         "spec",
         "terms",
-        "topology_keys",
     )
 
     def __init__(self, class_id: int, pod: Pod, spec: PodSpec, demand: NodeDemand) -> None:
@@ -130,8 +138,13 @@ class PodClass:
         self.host_ports = demand.host_ports
         self.images = demand.images
         self.terms = _terms(pod)
-        self.has_affinity_terms = any(self.terms.values())
-        self.topology_keys = _topology_keys(spec, self.terms)
+        num_terms = sum(map(len, self.terms.values()))
+        self.has_affinity_terms = num_terms > 0
+        node_terms = demand.required_affinity.terms
+        num_node_terms = 0 if node_terms is None else len(node_terms.terms)
+        self.has_many_terms = num_terms + num_node_terms > MANY_TERMS
+        self.node_labels = node_labels_read(spec, self.terms, demand.required_affinity)
+        self.pod_labels = pod_labels_read(spec, self.terms)
         owner = _selecting_controller(metadata)
         self.controller: tuple[str, str] | None = (owner.kind, owner.name) if owner else None
         self.controller_uid: str = owner.uid if owner else ""
@@ -332,13 +345,6 @@ def _images(spec: PodSpec) -> tuple[str, ...]:
     containers = [each.image for each in (*spec.init_containers, *spec.containers)]
     volumes = [each.image.reference for each in spec.volumes if each.image is not None]
     return (*containers, *volumes)
-
-
-def _topology_keys(spec: PodSpec, terms: Mapping[TermKind, AffinityTerms]) -> tuple[str, ...]:
-    """Each key once, in the order of the spec."""
-    keys = [each.topology_key for each in spec.topology_spread_constraints]
-    keys += [each.topology_key for of_kind in terms.values() for each in of_kind]
-    return tuple(dict.fromkeys(keys)) if keys else ()
 
 
 def _terms(pod: Pod) -> dict[TermKind, AffinityTerms]:

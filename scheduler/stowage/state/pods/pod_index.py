@@ -119,7 +119,7 @@ class PodIndex:
         ):
             self._num_new_queries += 1
             return self._start_counting(query)
-        return PodCounts(self._labels, self._per_row(query))
+        return self._counted(self.groups.matching(*query), None)
 
     def weigh_matching(self, topology_key: str, queries: Iterable[WeightedQuery]) -> Int64Array:
         """Sum per domain, over the queries, the weight times the number of the matching pods.
@@ -137,7 +137,7 @@ class PodIndex:
         sums, matched = self.groups.weigh(queries)
         slots, rows, numbers = self.groups.placed()
         codes = column.codes[rows]
-        inside = (codes >= 0) & matched[slots]
+        inside = (codes >= 0) & matched[slots] & (numbers > 0)
         if not inside.any():
             return NO_DOMAINS
         # Doubles are exact up to 2**53.
@@ -174,7 +174,7 @@ class PodIndex:
         group = self.groups.get(pod_class, pod.terminating)
         if group is None:
             group = self._new_group(pod_class, pod.terminating)
-        self._pods_changed()
+        self._count_new_queries_anew()
         group.add(row)
         for counts in group.counts:
             counts.add(row, 1)
@@ -187,11 +187,11 @@ class PodIndex:
         group = self.groups.get(pod_class, pod.terminating)
         if group is None:
             raise KeyError(pod.uid)
-        self._pods_changed()
+        self._count_new_queries_anew()
         group.remove(row)
         for counts in group.counts:
             counts.add(row, -1)
-        if not group.per_row:
+        if not group.entries:
             self.groups.drop(group)
         if pod_class.has_affinity_terms:
             self._remove_terms(pod_class, row)
@@ -205,14 +205,13 @@ class PodIndex:
             for existing in existing_terms.terms.values():
                 existing.counts.grow(num_rows)
 
-    def _pods_changed(self) -> None:
-        self.groups.pods_changed()
+    def _count_new_queries_anew(self) -> None:
         self._num_new_queries = 0
         self._num_new_memberships = 0
 
     def _start_counting(self, query: PodQuery) -> PodCounts:
-        counts = PodCounts(self._labels, self._per_row(query), self._tracking)
-        groups = self.groups.matching(*query)
+        slots = self.groups.matching(*query)
+        counts, groups = self._counted(slots, self._tracking), self.groups.in_slots(slots)
         self._make_room_for(len(groups))
         for group in groups:
             group.counts[counts] = None
@@ -223,14 +222,9 @@ class PodIndex:
         self._buckets.add(query, query.selector, query.bucket_namespaces)
         return counts
 
-    def _per_row(self, query: PodQuery) -> Int64Array:
-        if self.groups.are_many(query.namespaces):
-            return self.groups.per_row(*query, self._num_rows)
-        per_row = np.zeros(self._num_rows, dtype=np.int64)
-        for group in self.groups.matching(*query):
-            rows, numbers = group.placements()
-            per_row[rows] += numbers
-        return per_row
+    def _counted(self, slots: Int64Array, tracking: DomainTracking | None) -> PodCounts:
+        """The counts of the groups in some slots."""
+        return PodCounts(self._labels, self.groups.per_row(slots, self._num_rows), tracking)
 
     def _make_room_for(self, num_memberships: int) -> None:
         while self._counts and (
@@ -240,7 +234,7 @@ class PodIndex:
             self._stop_counting(*self._counts.popitem(last=False))
 
     def _stop_counting(self, query: PodQuery, counts: PodCounts) -> None:
-        for group in self.groups.matching(*query):
+        for group in self.groups.in_slots(self.groups.matching(*query)):
             del group.counts[counts]
         self._num_memberships -= self._memberships.pop(query)
         self._buckets.discard(query, query.selector, query.bucket_namespaces)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stowage.api.interruptible import Interruptible, finish
 from stowage.state.arrays import Int64Array, extended
 from stowage.state.nodes.resource_index import ResourceIndex
 from stowage.state.pods.placed_pods import PlacedPods
@@ -25,6 +26,7 @@ _POWERS: Int64Array = 10 ** np.arange(len(_DIGITS) - 1, -1, -1, dtype=np.int64)
 _SPARE_SLOTS = 1024
 #: More at once are slower: their pods do not fit the processor's cache.
 _ROWS_AT_ONCE = 128
+_PODS_AT_ONCE = 4_000
 
 
 class RankedPods:
@@ -47,15 +49,26 @@ class RankedPods:
 
     def of(self, rows: Int64Array, num_rows: int) -> RankedRows:
         """The pods on `rows`; the cluster has `num_rows`."""
+        finish(self.ranking_steps(rows, num_rows))
+        return self._slots.of(rows)
+
+    def ranking_steps(self, rows: Int64Array, num_rows: int) -> Interruptible[None]:
+        """Order the pods that changed on `rows` in steps, so that `of` has nothing left to order.
+
+        No pod may come or go before the last step.
+        """
         self._slots.make_room_for_rows(num_rows)
         changed = np.array([*self._pods.reordered], dtype=np.int64)
         if len(changed):
             asked = np.zeros(max(num_rows, int(changed.max()) + 1), dtype=np.bool_)
             asked[rows] = True
             changed = changed[asked[changed]]
-        for start in range(0, len(changed), _ROWS_AT_ONCE):
-            self._rank(changed[start : start + _ROWS_AT_ONCE])
-        return self._slots.of(rows)
+        rows_at_once = _PODS_AT_ONCE * num_rows // max(1, len(self._pods))
+        rows_at_once = min(max(1, rows_at_once), _ROWS_AT_ONCE)
+        for start in range(0, len(changed), rows_at_once):
+            if start > 0:
+                yield
+            self._rank(changed[start : start + rows_at_once])
 
     def is_outdated(self, row: int) -> bool:
         """Whether a row is wrongly ordered and not marked as changed."""

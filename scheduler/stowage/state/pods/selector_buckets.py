@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-from stowage.api.values.selectors import Operator, Selector
+from stowage.api.values.selectors import Operator, Requirement, Selector
 
 MAX_BUCKET_NAMESPACES = 16
 """Items for more namespaces than this are listed under all: one entry per namespace would cost more
 than evaluating them in vain."""
 
 T = TypeVar("T", bound=Hashable)
-_Anchor = tuple[str, str]
+_Anchor = tuple[str, str | None]
+"""A label that a matching pod must have; with None, whatever its value is."""
 _EQUALITY = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
+_PRESENCE = (*_EQUALITY, Operator.EXISTS, Operator.GT, Operator.LT)
 
 
 class SelectorBuckets(Generic[T]):
     """Items with selectors, by namespace and by one label that a matching pod must have.
 
-    Nearly every selector requires a label to equal one value. Listed under that label, it is
+    Nearly every selector requires a label, mostly with one value. Listed under that label, it is
     evaluated only for pods that have the label, however many other selectors there are.
     """
 
@@ -56,17 +58,23 @@ class SelectorBuckets(Generic[T]):
             yield from buckets.get((home, None), ())
             for label in labels.items():
                 yield from buckets.get((home, label), ())
+                yield from buckets.get((home, (label[0], None)), ())
 
     def _best_anchor(
         self, selector: Selector, namespaces: Collection[str | None]
     ) -> _Anchor | None:
-        """Of the labels that must equal one value, the one with the fewest items."""
+        """Of the labels that a pod must have, the one with the fewest items."""
         anchors = [
-            (requirement.key, requirement.values[0])
+            _anchor(requirement)
             for requirement in selector.requirements
-            if requirement.operator in _EQUALITY and len(requirement.values) == 1
+            if requirement.operator in _PRESENCE
         ]
         if len(anchors) < 2:
             return anchors[0] if anchors else None
         home = next(iter(namespaces), None)
         return min(anchors, key=lambda anchor: len(self._buckets.get((home, anchor), ())))
+
+
+def _anchor(requirement: Requirement) -> _Anchor:
+    has_one_value = requirement.operator in _EQUALITY and len(requirement.values) == 1
+    return requirement.key, requirement.values[0] if has_one_value else None

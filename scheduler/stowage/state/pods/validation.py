@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 32
 
 
 def pod_count_steps(state: ClusterState) -> Iterator[None]:
-    """Recount the pods of each selector and each term.
+    """Recount the pods of each selector and each term, and those of all label groups.
 
     Raises:
         InvariantViolation: A count differs from the recount.
@@ -31,6 +31,7 @@ def pod_count_steps(state: ClusterState) -> Iterator[None]:
     for which in TermKind:
         for term in tuple(existing.term for existing in state.pods.existing_terms(which)):
             yield from _term_steps(state, which, term)
+    expect("pods of label groups", len(state.placed), int(state.pods.groups.placed().numbers.sum()))
 
 
 def check_terms_of_row(state: ClusterState, row: int) -> None:
@@ -47,6 +48,24 @@ def check_terms_of_row(state: ClusterState, row: int) -> None:
             existing = state.pods.existing_term(which, term)
             found = 0 if existing is None else existing.counts.on_row(row)
             _expect_count(f"pods with {which.value} {term}", row, expected, found)
+
+
+def check_groups_of_row(state: ClusterState, row: int) -> None:
+    """Compare the numbers of pods of label groups on a row.
+
+    Raises:
+        InvariantViolation: A number differs from the recount.
+    """
+    groups, columns = state.pods.groups, state.pods.groups.placed()
+    found = [groups.get(pod.pod_class, pod.terminating) for pod in state.placed.on_row(row)]
+    for group, expected in Counter(found).items():
+        number = 0 if group is None else group.num_on_row(row)
+        where = f"label group {None if group is None else group.namespaced_labels} on row {row}"
+        expect(f"pods of {where}", expected, number)
+        if group is not None:
+            entry = group.entries[row]
+            place = int(columns.slots[entry]), int(columns.rows[entry])
+            expect(f"entry of {where}", (group.slot, row), place)
 
 
 def _query_steps(state: ClusterState, query: PodQuery) -> Iterator[None]:

@@ -122,6 +122,32 @@ async def test_a_claim_with_bad_requests_is_refused(
     assert causes(await api.post(CLAIMS, claim(requests=requests))) == expected
 
 
+NO_FIELD = (
+    "compilation failed: ERROR: <input>:1:7: undefined field 'model'\n | device.model\n | ......^"
+)
+NO_BOOL = "must evaluate to bool or the unknown type, not string"
+TOO_COMPLEX = 'device.capacity["gpu.example.com"].memory != quantity("1Gi")'
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason", "message"),
+    [
+        ("device.model", INVALID, f'Invalid value: "device.model": {NO_FIELD}'),
+        ("device.driver", INVALID, f'Invalid value: "device.driver": {NO_BOOL}'),
+        (TOO_COMPLEX, FORBIDDEN, "Forbidden: too complex, exceeds cost limit"),
+    ],
+)
+async def test_a_selector_must_compile_and_stay_within_the_cost_limit(
+    api: ApiClient, expression: str, reason: str, message: str
+) -> None:
+    selectors = [{"cel": {"expression": expression}}]
+    field = "selectors[0].cel.expression"
+    refused = await api.post(CLAIMS, claim(requests=[request(selectors=selectors)]))
+    assert causes(refused) == [(reason, f"{REQUESTS}[0].exactly.{field}", message)]
+    refused = await api.post(CLASSES, device_class(selectors=selectors))
+    assert causes(refused) == [(reason, f"spec.{field}", message)]
+
+
 async def test_constraints_and_configuration_must_name_requests_of_the_claim(
     api: ApiClient,
 ) -> None:

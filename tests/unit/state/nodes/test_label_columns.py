@@ -165,7 +165,9 @@ def test_a_column_that_is_filled_equals_one_that_is_set_row_by_row(
 ) -> None:
     values = [None if each is None else f"{each}-{row * differ}" for row, each in enumerate(values)]
     filled, by_row = LabelColumn("key", len(values)), LabelColumn("key", len(values))
-    filled.fill(values)
+    middle = len(values) // 2
+    filled.fill(0, values[:middle])
+    filled.fill(middle, values[middle:])
     for row, value in enumerate(values):
         by_row.set(row, value)
     assert filled.codes.tolist() == by_row.codes.tolist()

@@ -15,11 +15,18 @@ from stowage.api.values.selectors import (
 from stowage.state.pods.selector_buckets import SelectorBuckets
 
 labels = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"))
-requirements = st.builds(
-    Requirement,
-    st.sampled_from("abc"),
-    st.sampled_from([Operator.IN, Operator.NOT_IN]),
-    st.lists(st.sampled_from("xyz"), min_size=1, max_size=2, unique=True).map(tuple),
+requirements = st.one_of(
+    st.builds(
+        Requirement,
+        st.sampled_from("abc"),
+        st.sampled_from([Operator.IN, Operator.NOT_IN]),
+        st.lists(st.sampled_from("xyz"), min_size=1, max_size=2, unique=True).map(tuple),
+    ),
+    st.builds(
+        Requirement,
+        st.sampled_from("abc"),
+        st.sampled_from([Operator.EXISTS, Operator.DOES_NOT_EXIST]),
+    ),
 )
 selectors = st.one_of(
     st.just(NOTHING), st.lists(requirements, max_size=3).map(lambda each: Selector(tuple(each)))
@@ -45,6 +52,17 @@ def test_the_label_with_the_fewest_selectors_decides_whatever_the_labels_are_cal
     found = list(buckets.candidates("red", {"a-tier": "web", "z-app": "a7"}))
     assert "s7" in found
     assert len(found) <= 2
+
+
+def test_selectors_for_labels_that_a_pod_lacks_are_not_evaluated() -> None:
+    buckets: SelectorBuckets[str] = SelectorBuckets()
+    for number in range(100):
+        key = f"key-{number}"
+        exists = Selector((Requirement(key, Operator.EXISTS),))
+        one_of_two = Selector((Requirement(key, Operator.IN, ("x", "y")),))
+        buckets.add(f"exists-{number}", exists, ("red",))
+        buckets.add(f"in-{number}", one_of_two, ("red",))
+    assert set(buckets.candidates("red", {"key-7": "y"})) == {"exists-7", "in-7"}
 
 
 @settings(deadline=None)
