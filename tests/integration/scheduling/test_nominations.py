@@ -1,54 +1,84 @@
-"""The nominated node of a preemptor, and whom it keeps its room from.
+"""The nominated node of a pod, and whom it keeps the room from.
 
 No kubelet runs, so a victim with a grace period stays until the test deletes it without one.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
 from simcluster.tests.support.api_client import NODES, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
+from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.status import SKIP, SUCCESS, Status, unschedulable
 from stowage.framework import CycleState, PluginTraits, plugin_factory
 from stowage.state import PodInfo
-from tests.integration.scheduling.preemption_cluster import PreemptionCluster
+from tests.integration.scheduling.preemption_cluster import HOSTNAME, PreemptionCluster
 from tests.support.integration.auditor import node_of, scheduled_condition
 from tests.support.integration.running_scheduler import CONFIGURATION, running_scheduler
 
 TAINT = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
 
 
-class FailsBeforeBinding:
-    """Rejects the pod `preemptor` in PreBind."""
+class BeforeBinding:
+    """PreBind rejects the pod `preemptor`, and holds the pod `held` until it is released.
 
-    name = "FailsBeforeBinding"
+    Attributes:
+        released: Set when `held` may be bound.
+    """
+
+    name = "BeforeBinding"
     traits = PluginTraits()
 
+    def __init__(self) -> None:
+        self.released = asyncio.Event()
+
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        return SUCCESS if pod.name == "preemptor" else SKIP
+        return SUCCESS if pod.name in ("preemptor", "held") else SKIP
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        return unschedulable("the disk is not formatted")
+        if pod.name == "preemptor":
+            return unschedulable("the disk is not formatted")
+        await self.released.wait()
+        return SUCCESS
+
+
+@asynccontextmanager
+async def scheduling(
+    api_server: ApiServerUnderTest, plugin: BeforeBinding, **options: Any
+) -> AsyncIterator[None]:
+    """A scheduler with this plugin."""
+    enabled = {"multiPoint": {"enabled": [{"name": plugin.name}]}}
+    profile = {"schedulerName": "stowage", "plugins": enabled}
+    configuration = {**CONFIGURATION, "profiles": [profile]}
+    plugins = [plugin_factory(lambda: plugin, name=plugin.name)]
+    server = api_server.kubeconfig
+    async with running_scheduler(server, configuration, plugins, **options) as scheduler:
+        yield
+        scheduler.engine.validate()
+
+
+@pytest.fixture
+async def one_node(api: ApiClient) -> PreemptionCluster:
+    """One node of 4 CPUs without pods."""
+    built = PreemptionCluster(api)
+    await built.prepare()
+    await api.delete(f"{NODES}/n2")
+    return built
 
 
 @pytest.fixture
 async def cluster(
-    api: ApiClient, api_server: ApiServerUnderTest
+    one_node: PreemptionCluster, api_server: ApiServerUnderTest
 ) -> AsyncIterator[PreemptionCluster]:
-    """One node of 4 CPUs without pods, and a scheduler with the plugin `FailsBeforeBinding`."""
-    built = PreemptionCluster(api)
-    await built.prepare()
-    await api.delete(f"{NODES}/n2")
-    enabled = {"multiPoint": {"enabled": [{"name": FailsBeforeBinding.name}]}}
-    profile = {"schedulerName": "stowage", "plugins": enabled}
-    configuration = {**CONFIGURATION, "profiles": [profile]}
-    plugins = [plugin_factory(FailsBeforeBinding)]
-    async with running_scheduler(api_server.kubeconfig, configuration, plugins) as scheduler:
-        yield built
-        scheduler.engine.validate()
+    """One node, and a scheduler."""
+    async with scheduling(api_server, BeforeBinding()):
+        yield one_node
 
 
 async def nominate(cluster: PreemptionCluster, victim_cpu: str, cpu: str, name: str) -> None:
@@ -140,3 +170,36 @@ async def test_pods_created_during_a_preemption_do_not_get_its_room(
     assert await cluster.node_of("p") == "n1"
     for number in range(10):
         await cluster.refused(f"later{number}", "Insufficient cpu")
+
+
+@pytest.mark.parametrize("gate", [True, False])
+async def test_a_pod_is_nominated_while_pre_bind_works_unless_the_gate_is_off(
+    gate: bool, one_node: PreemptionCluster, api_server: ApiServerUnderTest
+) -> None:
+    plugin = BeforeBinding()
+    gates = parse_feature_gates([f"NominatedNodeNameForExpectation={gate}"])
+    async with scheduling(api_server, plugin, feature_gates=gates):
+        await one_node.create("held", "4")
+        await one_node.create("later", "4")
+        await one_node.refused("later")
+        if gate:
+            assert await one_node.nominated("held") == "n1"
+        else:
+            assert "nominatedNodeName" not in (await one_node.pod("held"))["status"]
+        plugin.released.set()
+        assert await one_node.node_of("held") == "n1"
+    assert "nominatedNodeName" not in (await one_node.pod("held"))["status"]
+
+
+async def test_a_victim_that_pre_bind_holds_is_not_deleted_but_goes_to_another_node(
+    one_node: PreemptionCluster, api_server: ApiServerUnderTest
+) -> None:
+    plugin = BeforeBinding()
+    async with scheduling(api_server, plugin):
+        await one_node.create("held", "4", priorityClassName="low")
+        assert await one_node.nominated("held") == "n1"
+        await one_node.add_node("n3")
+        await one_node.preemptor("p", "4", nodeSelector={HOSTNAME: "n1"})
+        assert await one_node.node_of("p") == "n1"
+        plugin.released.set()
+        assert await one_node.node_of("held") == "n3"
