@@ -30,13 +30,15 @@ class BeforeBinding:
 
     Attributes:
         released: Set when `held` may be bound.
+        may_end: Set when a PreBind that was cancelled may end.
     """
 
     name = "BeforeBinding"
     traits = PluginTraits()
 
     def __init__(self) -> None:
-        self.released = asyncio.Event()
+        self.released, self.may_end = asyncio.Event(), asyncio.Event()
+        self.may_end.set()
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         return SUCCESS if pod.name in ("preemptor", "held") else SKIP
@@ -44,7 +46,10 @@ class BeforeBinding:
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         if pod.name == "preemptor":
             return unschedulable("the disk is not formatted")
-        await self.released.wait()
+        try:
+            await self.released.wait()
+        finally:
+            await self.may_end.wait()
         return SUCCESS
 
 
@@ -191,15 +196,21 @@ async def test_a_pod_is_nominated_while_pre_bind_works_unless_the_gate_is_off(
     assert "nominatedNodeName" not in (await one_node.pod("held"))["status"]
 
 
+@pytest.mark.parametrize("ends_slowly", [False, True])
 async def test_a_victim_that_pre_bind_holds_is_not_deleted_but_goes_to_another_node(
-    one_node: PreemptionCluster, api_server: ApiServerUnderTest
+    ends_slowly: bool, one_node: PreemptionCluster, api_server: ApiServerUnderTest
 ) -> None:
     plugin = BeforeBinding()
+    if ends_slowly:
+        plugin.may_end.clear()
     async with scheduling(api_server, plugin):
         await one_node.create("held", "4", priorityClassName="low")
         assert await one_node.nominated("held") == "n1"
         await one_node.add_node("n3")
         await one_node.preemptor("p", "4", nodeSelector={HOSTNAME: "n1"})
         assert await one_node.node_of("p") == "n1"
+        await one_node.seen("held", lambda pod: pod["status"].get("nominatedNodeName") == "n3")
+        plugin.may_end.set()
+        assert node_of(await one_node.pod("held")) == ""
         plugin.released.set()
         assert await one_node.node_of("held") == "n3"
