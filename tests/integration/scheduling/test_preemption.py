@@ -78,6 +78,34 @@ async def test_two_preemptors_get_different_nodes(
     await _settled(scheduler, cluster)
 
 
+async def test_a_critical_pod_preempts_a_pod_of_high_priority(
+    scheduler: RunningScheduler, cluster: PreemptionCluster
+) -> None:
+    await cluster.place("a", "n1", "4", "high")
+    await cluster.preemptor("p", "4", "system-node-critical", nodeSelector={HOSTNAME: "n1"})
+    assert await cluster.node_of("p") == "n1"
+    assert not await cluster.is_there("a")
+    await _settled(scheduler, cluster)
+
+
+async def test_pods_that_must_be_spread_preempt_on_the_node_where_they_are_fewer(
+    scheduler: RunningScheduler, cluster: PreemptionCluster
+) -> None:
+    await cluster.place("a", "n1", "4")
+    labels = {"app": "web"}
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": HOSTNAME,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": labels},
+    }
+    for name in "pqrs":
+        await cluster.preemptor(name, "1", labels=labels, topologySpreadConstraints=[spread])
+    nodes = [await cluster.node_of(name) for name in "pqrs"]
+    assert sorted(nodes) == ["n1", "n1", "n2", "n2"]
+    await _settled(scheduler, cluster)
+
+
 async def test_a_preemptor_waits_for_the_grace_period_of_its_victim(
     scheduler: RunningScheduler, cluster: PreemptionCluster
 ) -> None:
