@@ -17,6 +17,7 @@ from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from tests.integration.scheduling.cluster import Cluster
+from tests.integration.scheduling.preemption_cluster import HOSTNAME, PreemptionCluster
 from tests.integration.scheduling.volume_objects import (
     CLAIMS,
     CSI_NODES,
@@ -98,6 +99,26 @@ async def test_provisioning_is_requested_again_after_it_failed(
     await volumes.fail_provisioning("data")
     await volumes.provision("data")
     assert await cluster.node_of("p") == await volumes.claim_on_node("data")
+
+
+@pytest.mark.usefixtures("scheduler")
+async def test_a_pod_preempted_while_its_claim_is_provisioned_waits_for_the_selected_node(
+    volumes: VolumeController, api: ApiClient
+) -> None:
+    cluster = PreemptionCluster(api)
+    await cluster.prepare()
+    await cluster.create("full", "4", nodeSelector={HOSTNAME: "n2"}, priorityClassName="high")
+    assert await cluster.node_of("full") == "n2"
+    await volumes.add_claim(claim("data"))
+    await cluster.create("p", "4", volumes=claim_volumes("data"), priorityClassName="low")
+    assert await volumes.claim_on_node("data") == "n1"
+    await cluster.preemptor("q", "4")
+    assert await cluster.node_of("q") == "n1"
+    await cluster.delete("full")
+    await cluster.refused("p", NO_VOLUME)
+    await volumes.fail_provisioning("data")
+    await volumes.provision("data")
+    assert await cluster.node_of("p") == "n2"
 
 
 @pytest.mark.usefixtures("scheduler")
