@@ -3,7 +3,8 @@
 It prints its port, then serves until it is killed. It writes its requests as JSON lines to the
 file named by ``--log``. Modes:
 
-    picky    filter: only nodes whose name ends in an even digit pass, the others are "too odd";
+    picky    filter: only nodes whose name ends in an even digit pass, or in one of the digits of
+             ``--passes``; the others are "too odd";
              prioritize: 10 for the node named by ``--favourite``; bind: at the API server;
              preempt: leaves only the node named by ``--favourite``
     slow     answers after an hour
@@ -60,7 +61,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _filter(self, asked: dict[str, Any]) -> dict[str, Any]:
         names = _names(asked)
-        passed = [name for name in names if name[-1] in "02468"]
+        passed = [name for name in names if name[-1] in self.options.passes]
         failed = {name: "too odd" for name in names if name not in passed}
         if asked["NodeNames"] is not None:
             return {"NodeNames": passed, "FailedNodes": failed}
@@ -113,6 +114,7 @@ def main() -> None:
     parser.add_argument("mode", choices=["picky", "slow", "garbage", "broken", "denying"])
     parser.add_argument("--log", required=True)
     parser.add_argument("--favourite", default="")
+    parser.add_argument("--passes", default="02468")
     parser.add_argument("--server", default="")
     parser.add_argument("--token", default="")
     Handler.options = parser.parse_args()

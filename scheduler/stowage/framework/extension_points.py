@@ -298,7 +298,12 @@ class PreBindPlugin(Plugin, Protocol):
         ...
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Do the work; with any status but Success the pod is requeued."""
+        """Do the work; with any status but Success the pod is requeued.
+
+        It is cancelled if the pod is deleted or preempted, and after the time limit. The pod's next
+        `pre_bind` begins when this one has ended; one that has not 5 s after its cancellation is
+        left behind.
+        """
         ...
 
 

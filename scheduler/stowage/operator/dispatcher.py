@@ -367,6 +367,9 @@ class Dispatcher:
         self._inbox.put(ClaimsWritten(instruction.pod.uid, instruction.number, error=repr(fault)))
 
     def _stop_pre_bind(self, instruction: StopPreBind) -> None:
+        uid = instruction.pod.uid
+        self._pre_binds.drop_waiting(lambda job: job.pod.uid == uid)
+        self._volume_writes.drop_waiting(lambda job: job.pod.uid == uid)
         self._writers.pre_binder.stop(instruction.pod)
         self._writers.volumes.stop(instruction.pod)
         self._writers.claims.stop(instruction.pod)

@@ -197,6 +197,35 @@ async def test_an_extender_filters_and_scores_nodes(
     assert sorted(named) == ["n2", "n4"]
 
 
+async def test_extenders_filter_in_turn_and_their_weighted_scores_are_added(
+    api_server: ApiServerUnderTest, cluster: Cluster, extender: StartExtender
+) -> None:
+    """The last one knows nodes by name, the second one binds and is asked for GPUs only."""
+
+    def rated(started: RunningExtender, weight: int, **more: Any) -> Json:
+        verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize"}
+        return {"urlPrefix": started.url, "weight": weight, **verbs, **more}
+
+    await cluster.add_nodes("n5")
+    access = (f"--server={api_server.url}", f"--token={api_server.token}")
+    first = extender("picky", "--passes=123", "--favourite=n2")
+    binder = extender("picky", "--passes=235", "--favourite=n3", *access)
+    last = extender("picky", "--passes=123", "--favourite=n2")
+    managed = [{"name": GPU, "ignoredByScheduler": True}]
+    async with _scheduling(
+        api_server,
+        rated(first, 3),
+        rated(binder, 20, bindVerb="bind", managedResources=managed),
+        rated(last, 10, nodeCacheCapable=True),
+    ):
+        await cluster.add_pod("with-a-gpu", **{GPU: "1"})
+        assert await cluster.bound("with-a-gpu") == "n3"
+        await cluster.add_pod("without")
+        assert await cluster.bound("without") == "n2"
+    assert [request["Node"] for request in binder.requests("bind")] == ["n3"]
+    assert [len(request["NodeNames"]) for request in last.requests("filter")] == [2, 3]
+
+
 async def test_a_pod_that_an_extender_rejects_gets_the_extenders_message(
     api_server: ApiServerUnderTest, api: ApiClient, extender: StartExtender
 ) -> None:

@@ -7,90 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
-from simcluster.tests.support.api_client import PODS, STRATEGIC, ApiClient
+from simcluster.tests.support.api_client import PODS, ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
-from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
-from tests.integration.scheduling.cluster import Cluster
-from tests.support.integration.auditor import node_of
+from simcluster.tests.support.timeouts import wait_until
+from tests.integration.scheduling.preemption_cluster import HOSTNAME, PreemptionCluster
 from tests.support.integration.running_scheduler import RunningScheduler, running_scheduler
 
-Json = dict[str, Any]
-
-EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
-PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
-CLASSES = {"low": 10, "middle": 20, "high": 1000, "never-preempting": 1000}
-HOSTNAME = "kubernetes.io/hostname"
-
-
-class PreemptionCluster(Cluster):
-    """Two nodes of 4 CPUs, and pods of different priorities."""
-
-    def __init__(self, api: ApiClient) -> None:
-        super().__init__(api)
-        self.api = api
-
-    async def prepare(self) -> None:
-        for name, value in CLASSES.items():
-            policy = "Never" if name == "never-preempting" else "PreemptLowerPriority"
-            body = {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy}
-            await self.api.create(PRIORITY_CLASSES, body)
-        for name in ("n1", "n2"):
-            await self.add_node(name)
-
-    async def place(
-        self, name: str, node: str, cpu: str, priority_class: str = "low", **fields: Any
-    ) -> str:
-        """Bind a pod to a node; returns its UID. Its default grace period is 0."""
-        spec = {"terminationGracePeriodSeconds": 0, "nodeSelector": {HOSTNAME: node}, **fields}
-        await self.create(name, cpu, priorityClassName=priority_class, **spec)
-        return await self.bound_uid(name, node)
-
-    async def bound_uid(self, name: str, node: str) -> str:
-        pod = await self.seen(name, lambda pod: bool(node_of(pod)))
-        assert node_of(pod) == node
-        return str(pod["metadata"]["uid"])
-
-    async def preemptor(
-        self, name: str, cpu: str, priority_class: str = "high", **fields: Any
-    ) -> None:
-        await self.create(name, cpu, priorityClassName=priority_class, **fields)
-
-    async def nominated(self, name: str) -> str:
-        """Wait until a pod is nominated; returns the nominated node."""
-        pod = await self.seen(name, lambda pod: bool(pod["status"].get("nominatedNodeName")))
-        return str(pod["status"]["nominatedNodeName"])
-
-    async def terminating(self, name: str) -> Json:
-        """Wait until a pod is terminating; returns the pod."""
-        return await self.seen(name, lambda pod: "deletionTimestamp" in pod["metadata"])
-
-    async def is_there(self, name: str) -> bool:
-        answer = await self.api.get(f"{PODS}/{name}")
-        return answer.status == 200 and "deletionTimestamp" not in answer.body["metadata"]
-
-    async def gone(self, name: str) -> None:
-        async def is_gone() -> bool:
-            return (await self.api.get(f"{PODS}/{name}")).status == 404
-
-        await wait_until(is_gone)
-
-    async def preempted_event(self, uid: str) -> Json:
-        """Wait for the Preempted Event of a pod."""
-        async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while True:
-                for event in (await self.api.get(EVENTS)).body["items"]:
-                    if event["regarding"].get("uid") == uid and event["reason"] == "Preempted":
-                        return dict(event)
-                await asyncio.sleep(0.02)
-
-    async def patch_status(self, name: str, status: Json) -> None:
-        reply = await self.api.patch(f"{PODS}/{name}/status", {"status": status}, STRATEGIC)
-        assert reply.status == 200, reply.text
 
 
 @pytest.fixture
@@ -149,6 +75,34 @@ async def test_two_preemptors_get_different_nodes(
     await cluster.place("b", "n2", "4")
     await asyncio.gather(cluster.preemptor("p", "3"), cluster.preemptor("q", "3"))
     assert {await cluster.node_of("p"), await cluster.node_of("q")} == {"n1", "n2"}
+    await _settled(scheduler, cluster)
+
+
+async def test_a_critical_pod_preempts_a_pod_of_high_priority(
+    scheduler: RunningScheduler, cluster: PreemptionCluster
+) -> None:
+    await cluster.place("a", "n1", "4", "high")
+    await cluster.preemptor("p", "4", "system-node-critical", nodeSelector={HOSTNAME: "n1"})
+    assert await cluster.node_of("p") == "n1"
+    assert not await cluster.is_there("a")
+    await _settled(scheduler, cluster)
+
+
+async def test_pods_that_must_be_spread_preempt_on_the_node_where_they_are_fewer(
+    scheduler: RunningScheduler, cluster: PreemptionCluster
+) -> None:
+    await cluster.place("a", "n1", "4")
+    labels = {"app": "web"}
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": HOSTNAME,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": labels},
+    }
+    for name in "pqrs":
+        await cluster.preemptor(name, "1", labels=labels, topologySpreadConstraints=[spread])
+    nodes = [await cluster.node_of(name) for name in "pqrs"]
+    assert sorted(nodes) == ["n1", "n1", "n2", "n2"]
     await _settled(scheduler, cluster)
 
 

@@ -7,7 +7,8 @@ tests see the scheduler's own writes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import pytest
 
@@ -16,10 +17,12 @@ from simcluster.tests.support.api_client import ApiClient
 from simcluster.tests.support.api_servers import ApiServerUnderTest
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from tests.integration.scheduling.cluster import Cluster
+from tests.integration.scheduling.preemption_cluster import HOSTNAME, PreemptionCluster
 from tests.integration.scheduling.volume_objects import (
     CLAIMS,
     CSI_NODES,
     LOCAL,
+    PROVISIONED,
     VOLUMES,
     VolumeController,
     claim,
@@ -99,6 +102,26 @@ async def test_provisioning_is_requested_again_after_it_failed(
 
 
 @pytest.mark.usefixtures("scheduler")
+async def test_a_pod_preempted_while_its_claim_is_provisioned_waits_for_the_selected_node(
+    volumes: VolumeController, api: ApiClient
+) -> None:
+    cluster = PreemptionCluster(api)
+    await cluster.prepare()
+    await cluster.create("full", "4", nodeSelector={HOSTNAME: "n2"}, priorityClassName="high")
+    assert await cluster.node_of("full") == "n2"
+    await volumes.add_claim(claim("data"))
+    await cluster.create("p", "4", volumes=claim_volumes("data"), priorityClassName="low")
+    assert await volumes.claim_on_node("data") == "n1"
+    await cluster.preemptor("q", "4")
+    assert await cluster.node_of("q") == "n1"
+    await cluster.delete("full")
+    await cluster.refused("p", NO_VOLUME)
+    await volumes.fail_provisioning("data")
+    await volumes.provision("data")
+    assert await cluster.node_of("p") == "n2"
+
+
+@pytest.mark.usefixtures("scheduler")
 async def test_two_claims_never_get_the_same_volume(
     cluster: Cluster, volumes: VolumeController
 ) -> None:
@@ -115,6 +138,80 @@ async def test_two_claims_never_get_the_same_volume(
     assert await volumes.claim_of_volume("another") == loser
     await volumes.bind(loser, "another")
     assert await cluster.node_of(loser) == "n2"
+
+
+@dataclass(frozen=True)
+class SeveralClaims:
+    """A pod with more than one claim.
+
+    Attributes:
+        disks: The volumes of the class `local`, and the node of each.
+        bound: Claims that are bound to a volume of the same name before the pod is created.
+        reserved: Claims whose name is in the volume of the same name, which is not bound.
+        free: Other claims of the class `local`.
+        provisioned: Claims of the class `provisioned`.
+        node: The pod's node; empty if there is none.
+    """
+
+    disks: Mapping[str, str]
+    bound: Sequence[str] = ()
+    reserved: Sequence[str] = ()
+    free: Sequence[str] = ()
+    provisioned: Sequence[str] = ()
+    node: str = "n2"
+
+
+SEVERAL_CLAIMS = {
+    "two free disks are on one node": SeveralClaims(
+        disks={"w": "n1", "x": "n2", "y": "n2"}, free=("a", "b")
+    ),
+    "the free disks are on different nodes": SeveralClaims(
+        disks={"w": "n1", "x": "n2"}, free=("a", "b"), node=""
+    ),
+    "one claim is bound": SeveralClaims(
+        disks={"w": "n1", "x": "n2", "y": "n2"}, bound=("x",), free=("a",)
+    ),
+    "one claim is bound, and the free disk is elsewhere": SeveralClaims(
+        disks={"w": "n1", "x": "n2"}, bound=("x",), free=("a",), node=""
+    ),
+    "a disk is reserved for the claim": SeveralClaims(
+        disks={"w": "n1", "x": "n2"}, reserved=("x",), provisioned=("a",)
+    ),
+    "a disk is reserved for the claim, and the other claim is bound elsewhere": SeveralClaims(
+        disks={"v": "n1", "w": "n1", "x": "n2"}, reserved=("x",), bound=("w",), node=""
+    ),
+    "one claim is provisioned": SeveralClaims(disks={"x": "n2"}, free=("a",), provisioned=("b",)),
+    "both claims are provisioned": SeveralClaims(
+        disks={"x": "n2"}, bound=("x",), provisioned=("a", "b")
+    ),
+}
+
+
+@pytest.mark.usefixtures("scheduler")
+@pytest.mark.parametrize("case", SEVERAL_CLAIMS.values(), ids=list(SEVERAL_CLAIMS))
+async def test_a_pod_goes_where_all_its_claims_can_be_bound(
+    case: SeveralClaims, cluster: Cluster, volumes: VolumeController
+) -> None:
+    static = (*case.bound, *case.reserved, *case.free)
+    for name, node_name in case.disks.items():
+        disk = volume(name, node_name)
+        if name in case.reserved:
+            disk["spec"]["claimRef"] = {"namespace": "default", "name": name}
+        await volumes.add_volume(disk)
+    for name in (*static, *case.provisioned):
+        await volumes.add_claim(claim(name, LOCAL if name in static else PROVISIONED))
+    for name in case.bound:
+        await volumes.claim_for_another(name, name)
+    await cluster.create("p", volumes=claim_volumes(*static, *case.provisioned))
+    if not case.node:
+        await cluster.refused("p", NO_VOLUME)
+        return
+    for name, node_name in case.disks.items():
+        if node_name == case.node and name not in case.bound:
+            await volumes.bind(await volumes.claim_of_volume(name), name)
+    for name in case.provisioned:
+        await volumes.provision(name)
+    assert await cluster.node_of("p") == case.node
 
 
 @pytest.mark.usefixtures("scheduler")

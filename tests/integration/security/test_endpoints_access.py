@@ -64,8 +64,13 @@ async def _running(kubeconfig: Path, **changes: Any) -> AsyncIterator[_Endpoints
 
 @asynccontextmanager
 async def _serving(
-    kubeconfig: Path, port: int, access: AccessOptions = DEFAULT_ACCESS, **changes: Any
+    kubeconfig: Path,
+    port: int,
+    access: AccessOptions = DEFAULT_ACCESS,
+    ready_status: int = 200,
+    **changes: Any,
 ) -> AsyncIterator[_Endpoints]:
+    """A running scheduler, once it is ready, or not ready if `ready_status` is 500."""
     stop = asyncio.Event()
     options = RunOptions(
         engine_factory=lambda _parts: RoundRobinEngine(),
@@ -80,7 +85,7 @@ async def _serving(
     endpoints = _Endpoints(port)
     try:
         async with asyncio.timeout(WAIT_TIMEOUT_S):
-            while not await _is_ready(endpoints):  # noqa: ASYNC110 - the server does not notify
+            while await _readiness(endpoints) != ready_status:  # noqa: ASYNC110 - polled
                 await asyncio.sleep(0.02)
         yield endpoints
     finally:
@@ -88,11 +93,12 @@ async def _serving(
         assert await asyncio.wait_for(process, WAIT_TIMEOUT_S) == 0
 
 
-async def _is_ready(endpoints: _Endpoints) -> bool:
+async def _readiness(endpoints: _Endpoints) -> int:
+    """The status of ``/readyz``; 0 while the server does not answer."""
     try:
-        return (await endpoints.get("/readyz"))[0] == 200
+        return (await endpoints.get("/readyz"))[0]
     except aiohttp.ClientError:
-        return False
+        return 0
 
 
 @asynccontextmanager
@@ -129,6 +135,29 @@ async def test_health_paths_are_public_and_other_endpoints_need_permission(
         assert 'rest_client_requests_total{code="200",host="127.0.0.1:' in text
         assert (await endpoints.get("/debug/queue", MONITORING))[0] == 403
         assert (await endpoints.get("/debug/queue", ADMIN))[0] == 200
+
+
+async def test_a_scheduler_whose_api_server_does_not_answer_is_alive_but_not_ready(
+    tmp_path: Path, port: int
+) -> None:
+    """No access can be reviewed either; paths that are always allowed need no review."""
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", f"http://127.0.0.1:{port}", ADMIN)
+    statuses = {
+        "/healthz": 200,
+        "/livez": 200,
+        "/livez/ping": 200,
+        "/readyz": 500,
+        "/readyz/shutdown": 200,
+        "/readyz/informer-sync": 500,
+        "/readyz/sched-handler-sync": 500,
+        "/statusz": 200,
+        "/flagz": 200,
+        "/metrics": 200,
+    }
+    access = AccessOptions(always_allow_paths=tuple(statuses))
+    async with _running(kubeconfig, access=access, ready_status=500) as endpoints:
+        assert {path: (await endpoints.get(path))[0] for path in statuses} == statuses
+        assert (await endpoints.get("/configz"))[0] == 500
 
 
 async def test_access_may_be_reviewed_with_kubeconfigs_of_its_own(

@@ -207,6 +207,32 @@ RESOURCE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
+        "any change of a node that is big enough, since devices may stand for a resource",
+        (*FIT, "NodeAffinity", "DynamicResources"),
+        objects=[
+            node(memory="1Gi"),
+            node("m", {"group": "b"}, cpu="2"),
+            make_class("gpu", resource=GPU),
+        ],
+        pending=[pod("p", cpu="4", requests={GPU: "1"}, affinity=IN_B)],
+        trigger=[Put(node(memory="2Gi"))],
+        requeued=only("p"),
+    ),
+    *(
+        RequeueCase(
+            f"a class {change} that serves the resource of one pod",
+            FIT,
+            objects=[node(), *before],
+            pending=[
+                pod("p", cpu="4", requests={GPU: "1"}),
+                pod("q", cpu="4", requests={"example.com/other": "1"}),
+            ],
+            trigger=[Put(make_class("gpu", resource=GPU))],
+            requeued=only("p"),
+        )
+        for change, before in (("is created", ()), ("becomes one", (make_class("gpu"),)))
+    ),
+    RequeueCase(
         "a class that serves a requested resource changes, but not what it serves",
         FIT,
         objects=[node(cpu="2"), make_class("gpu", resource=GPU)],

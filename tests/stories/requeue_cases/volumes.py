@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from stowage.api.objects.pod import Pod
-from stowage.api.objects.volume import GCEPersistentDiskVolumeSource, Volume
+from stowage.api.objects.volume import (
+    AWSElasticBlockStoreVolumeSource,
+    GCEPersistentDiskVolumeSource,
+    Volume,
+)
 from tests.stories.requeue_cases.case import (
     NO_PODS,
     Delete,
@@ -35,6 +39,7 @@ IMMEDIATE = make_class("now", mode="Immediate")
 IN_A, IN_B = {ZONE: "a"}, {ZONE: "b"}
 ONCE = ["ReadWriteOncePod"]
 DISK = Volume("disk", gce_persistent_disk=GCEPersistentDiskVolumeSource("x"))
+EBS = Volume("ebs", aws_elastic_block_store=AWSElasticBlockStoreVolumeSource("x"))
 
 
 def using(name: str, claim: str) -> Pod:
@@ -281,6 +286,20 @@ ZONE_CASES = (
         requeued=only("p"),
     ),
     RequeueCase(
+        "the claim of one pod is bound to a volume of the node's zone",
+        ZONES,
+        objects=[
+            node(labels=IN_A),
+            IMMEDIATE,
+            make_claim("c", "now"),
+            make_claim("d", "now"),
+            make_volume("v", given_to="c", labels=IN_A),
+        ],
+        pending=[using("p", "c"), using("q", "d")],
+        trigger=[Put(make_claim("c", "now", volume="v"))],
+        requeued=only("p"),
+    ),
+    RequeueCase(
         "a node of the volume's zone is added",
         ZONES,
         objects=[
@@ -411,6 +430,18 @@ LIMIT_CASES = (
         ],
         pending=[using("p", "c")],
         trigger=[Delete(make_attachment("a", "n", "v"))],
+        requeued=only("p"),
+    ),
+    RequeueCase(
+        "an attachment of the driver that serves one pod's disk is deleted",
+        LIMITS,
+        objects=[
+            node(),
+            make_csi_node("n", ebs_csi_aws_com=0, pd_csi_storage_gke_io=0),
+            make_attachment("a", "n", "v", attacher="ebs.csi.aws.com"),
+        ],
+        pending=[pod("p", volumes=(EBS,)), pod("q", volumes=(DISK,))],
+        trigger=[Delete(make_attachment("a", "n", "v", attacher="ebs.csi.aws.com"))],
         requeued=only("p"),
     ),
 )

@@ -44,6 +44,7 @@ from stowage.api.instructions import (
     ReleaseClaims,
     ReportProblem,
     SetSelectedNode,
+    StopPreBind,
 )
 from stowage.framework.authoring import SUCCESS, CycleState, PodInfo, Status
 from stowage.operator.client.api_error import ApiError
@@ -213,6 +214,18 @@ async def test_deleting_a_pod_cancels_its_pre_bind_plugins(shell: _Shell) -> Non
     assert len(shell.inbox) == 0
     assert shell.client.sent("POST") == []
     shell.engine.validate()
+
+
+async def test_the_volumes_of_a_pod_that_is_stopped_before_a_worker_is_free_are_not_written(
+    shell: _Shell,
+) -> None:
+    write = BindVolumes(POD, "n", claims=(SELECT,))
+    shell.client.script("PATCH", *[b'{"metadata":{"resourceVersion":"8"}}'] * 2)
+    shell.dispatcher.dispatch([write, StopPreBind(POD), write])
+    assert shell.dispatcher.num_unfinished_bindings == 1
+    await shell.dispatcher.close(5.0)
+    assert len(shell.client.sent("PATCH")) == 1
+    assert shell.inbox.drain(10) == [VolumesWritten("uid-p", claims={"default/data": "8"})]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import structlog
 from stowage.api.events import PreBindFinished
 from stowage.api.instructions import PodReference, RunPreBind
 from stowage.api.status import Code, Status, error
+from stowage.operator.writers.pod_runs import PodRuns
 
 log = structlog.get_logger("stowage.operator.writers.pre_binder")
 
@@ -35,32 +36,27 @@ class PreBinder:
         self._work = work
         self._limit_s = limit_s
         self._end_within_s = end_within_s
-        self._stopped: dict[str, asyncio.Event] = {}
+        self._runs = PodRuns()
 
     async def run(self, instruction: RunPreBind) -> PreBindFinished | None:
         """Run the plugins until one does not succeed.
 
         Returns:
-            The event for the engine; None if the pod is gone.
+            The event for the engine; None if the pod is gone or the run was stopped.
         """
         uid = instruction.pod.uid
-        stopped = self._stopped[uid] = asyncio.Event()
-        try:
-            for plugin in instruction.plugins:
+        async with self._runs.begin(uid) as stopped:
+            for plugin in () if stopped.is_set() else instruction.plugins:
                 status = await self._run_plugin(instruction.pod, plugin, stopped)
                 if status is None or stopped.is_set():
                     return None
                 if not status.is_success:
                     return PreBindFinished(uid, status.code, status.reasons, status.plugin)
-        finally:
-            del self._stopped[uid]
-        return PreBindFinished(uid, Code.SUCCESS)
+            return None if stopped.is_set() else PreBindFinished(uid, Code.SUCCESS)
 
     def stop(self, pod: PodReference) -> None:
-        """Cancel the plugin that runs for this pod, if any."""
-        stopped = self._stopped.get(pod.uid)
-        if stopped is not None:
-            stopped.set()
+        """Cancel the plugin that runs for this pod, if any; no further one runs."""
+        self._runs.stop(pod.uid)
 
     async def _run_plugin(
         self, pod: PodReference, plugin: str, stopped: asyncio.Event

@@ -14,6 +14,7 @@ writes: a volume with a claimRef and a claim with a selected node stay so when t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -31,10 +32,12 @@ from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.backoff import Backoff, retry_log
 from stowage.operator.client.outage_log import plain_message
 from stowage.operator.clock import Clock
+from stowage.operator.writers.pod_runs import PodRuns
 
 MAX_ANSWERED_ERRORS = 5
 """5xx answers to one write, each with the object unchanged, before the write counts as failed."""
 _NOT_THE_LEADER = "this replica does not hold the lease any more"
+_STOPPED = "the pod is gone or was preempted"
 
 log = structlog.get_logger("stowage.operator.writers.volume_writer")
 
@@ -80,45 +83,42 @@ class VolumeWriter:
         self._client = client
         self._may_write = may_write
         self._clock = clock
-        self._running: set[str] = set()
+        self._runs = PodRuns()
 
     async def write(self, instruction: BindVolumes) -> VolumesWritten | None:
         """Make the writes until one fails; returns None if `stop` was called for the pod."""
         uid = instruction.pod.uid
-        self._running.add(uid)
         volumes: dict[str, str] = {}
         claims: dict[str, str] = {}
         failure = ""
-        try:
-            for volume in instruction.volumes:
-                volumes[volume.name] = await self._settle(uid, _claim_ref_write(volume))
-            for claim in instruction.claims:
-                write = _selected_node_write(claim, instruction.node_name)
-                claims[f"{claim.namespace}/{claim.name}"] = await self._settle(uid, write)
-        except _WriteFailedError as failed:
-            failure = str(failed)
-        if uid not in self._running:
-            return None
-        self._running.discard(uid)
-        return VolumesWritten(uid, volumes, claims, failure)
+        async with self._runs.begin(uid) as stopped:
+            try:
+                for volume in instruction.volumes:
+                    volumes[volume.name] = await self._settle(_claim_ref_write(volume), stopped)
+                for claim in instruction.claims:
+                    write = _selected_node_write(claim, instruction.node_name)
+                    claims[f"{claim.namespace}/{claim.name}"] = await self._settle(write, stopped)
+            except _WriteFailedError as failed:
+                failure = str(failed)
+        return None if stopped.is_set() else VolumesWritten(uid, volumes, claims, failure)
 
     def stop(self, pod: PodReference) -> None:
         """Make no further write for this pod."""
-        self._running.discard(pod.uid)
+        self._runs.stop(pod.uid)
 
-    async def _settle(self, uid: str, write: _Write) -> str:
+    async def _settle(self, write: _Write, stopped: asyncio.Event) -> str:
         """Make one write, with retries; returns the new resource version.
 
         Raises:
-            _WriteFailedError: the write failed permanently.
+            _WriteFailedError: the write failed permanently, or was stopped.
         """
         backoff = Backoff(self._clock.jitter, initial_s=0.1, max_s=10.0)
         was_sent, answered_errors = False, 0
         while True:
             if not self._may_write():
                 raise _WriteFailedError(_NOT_THE_LEADER)
-            if uid not in self._running:
-                raise _WriteFailedError("the pod is gone")
+            if stopped.is_set():
+                raise _WriteFailedError(_STOPPED)
             try:
                 answer = await self._client.patch(write.path, msgspec.json.encode(write.body))
                 return decode_object(_MetadataOnly, answer).metadata.resource_version
@@ -131,7 +131,7 @@ class VolumeWriter:
             except LOST_ANSWER_ERRORS as error:
                 was_sent, failure = True, error
             if was_sent:
-                version = await self._read_back(write, failure)
+                version = await self._read_back(write, failure, stopped)
                 if version:
                     return version
             if answered_errors >= MAX_ANSWERED_ERRORS:
@@ -140,14 +140,16 @@ class VolumeWriter:
             log_retry("writing again", object=write.name, error=plain_message(failure))
             await self._clock.sleep(backoff.next_delay(failure))
 
-    async def _read_back(self, write: _Write, failure: Exception) -> str:
+    async def _read_back(self, write: _Write, failure: Exception, stopped: asyncio.Event) -> str:
         """Read the object; returns its version if it has the written fields, "" if unchanged.
 
         Raises:
-            _WriteFailedError: the object is gone, or has changed otherwise.
+            _WriteFailedError: the object is gone, or has changed otherwise; or it was stopped.
         """
         backoff = Backoff(self._clock.jitter, initial_s=0.1, max_s=10.0)
         while True:
+            if stopped.is_set():
+                raise _WriteFailedError(_STOPPED)
             try:
                 found = await self._client.get(write.path)
             except ApiError as error:

@@ -102,20 +102,25 @@ class WorkerPool(Generic[Job]):
         """
         self._closed = True
         if not finish_waiting:
-            self._drop_waiting()
+            self._drop_all_waiting()
         workers = list(self._workers)
         if not workers:
             return 0
         _, unfinished = await asyncio.wait(workers, timeout=grace_s)
-        self._drop_waiting()
+        self._drop_all_waiting()
         for worker in unfinished:
             worker.cancel()
         await asyncio.gather(*unfinished, return_exceptions=True)
         return len(unfinished)
 
-    def _drop_waiting(self) -> None:
-        self._num_unfinished -= len(self._waiting)
-        self._waiting.clear()
+    def drop_waiting(self, is_obsolete: Callable[[Job], bool]) -> None:
+        """Drop the jobs that nobody needs any more, and that no worker has begun."""
+        kept = [waiting for waiting in self._waiting if not is_obsolete(waiting[0])]
+        self._num_unfinished -= len(self._waiting) - len(kept)
+        self._waiting = deque(kept)
+
+    def _drop_all_waiting(self) -> None:
+        self.drop_waiting(lambda _job: True)
 
     async def _run(self) -> None:
         try:

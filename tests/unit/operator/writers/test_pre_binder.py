@@ -116,6 +116,64 @@ async def test_the_next_attempt_of_a_stopped_pod_runs() -> None:
     assert await binder.run(_instruction("B")) == PreBindFinished(POD.uid, Code.SUCCESS)
 
 
+class EndsSlowly(Blocking):
+    """When it is cancelled, it ends once the test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cancelled = asyncio.Event()
+        self.may_end = asyncio.Event()
+
+    async def __call__(self) -> Status:
+        try:
+            return await super().__call__()
+        finally:
+            self.cancelled.set()
+            await self.may_end.wait()
+
+
+async def _stopped_and_tried_again(
+    slow: EndsSlowly, next_one: Work
+) -> tuple[PreBinder, list[asyncio.Task[PreBindFinished | None]]]:
+    """A run that was stopped and has not ended, and the next run of the pod."""
+    binder = _binder(A=slow, B=next_one)
+    first = asyncio.create_task(binder.run(_instruction("A")))
+    await slow.began.wait()
+    binder.stop(POD)
+    second = asyncio.create_task(binder.run(_instruction("B")))
+    await slow.cancelled.wait()
+    return binder, [first, second]
+
+
+async def test_the_next_attempt_of_a_pod_begins_when_its_stopped_plugin_has_ended() -> None:
+    slow, began = EndsSlowly(), asyncio.Event()
+
+    async def begin() -> Status:
+        assert slow.may_end.is_set()
+        began.set()
+        return SUCCESS
+
+    _, runs = await _stopped_and_tried_again(slow, begin)
+    assert not began.is_set()
+    slow.may_end.set()
+    assert await asyncio.gather(*runs) == [None, PreBindFinished(POD.uid, Code.SUCCESS)]
+
+
+@pytest.mark.parametrize("ends_first", [True, False])
+async def test_the_next_attempt_can_be_stopped_before_and_after_the_first_has_ended(
+    ends_first: bool,
+) -> None:
+    slow, next_one = EndsSlowly(), Blocking()
+    binder, runs = await _stopped_and_tried_again(slow, next_one)
+    if ends_first:
+        slow.may_end.set()
+        await next_one.began.wait()
+    binder.stop(POD)
+    slow.may_end.set()
+    assert await asyncio.gather(*runs) == [None, None]
+    assert next_one.was_cancelled == next_one.began.is_set() == ends_first
+
+
 async def test_a_plugin_that_raises_cancelled_error_is_reported_as_an_error() -> None:
     async def cancel() -> Status:
         raise asyncio.CancelledError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -133,6 +134,34 @@ async def test_writes_of_a_stopped_pod_end_without_an_outcome() -> None:
     time.on_sleep = lambda: writer.stop(POD)
     assert await writer.write(BindVolumes(POD, "n1", claims=(SELECT,))) is None
     assert len(client.requests) == 1
+
+
+async def test_stopped_writes_are_not_resumed_when_the_pod_is_tried_again() -> None:
+    client = FakeApiClient(patch=[ApiError(429), _object("8")])
+    time, tried_again = FakeTime(), asyncio.Event()
+    writer = VolumeWriter(client, lambda: True, time.clock)
+
+    def stop() -> None:
+        writer.stop(POD)
+        tried_again.set()
+
+    time.on_sleep = stop
+    first = asyncio.create_task(writer.write(BindVolumes(POD, "n1", claims=(SELECT,))))
+    await tried_again.wait()
+    second = await writer.write(BindVolumes(POD, "n2", claims=(SELECT,)))
+    assert await first is None
+    assert second == VolumesWritten("u1", claims={"default/data": "8"})
+    nodes = [each.body["metadata"]["annotations"] for each in client.sent("PATCH")]
+    assert nodes == [SELECTED, {"volume.kubernetes.io/selected-node": "n2"}]
+
+
+async def test_a_stopped_write_is_not_read_back_until_the_api_server_answers() -> None:
+    client = FakeApiClient(patch=[TimeoutError()], get=[TimeoutError()])
+    time = FakeTime()
+    writer = VolumeWriter(client, lambda: True, time.clock)
+    time.on_sleep = lambda: writer.stop(POD)
+    assert await writer.write(BindVolumes(POD, "n1", claims=(SELECT,))) is None
+    assert len(client.sent("GET")) == 1
 
 
 def _volume(version: str, uid: str = "v1", claim_uid: str = "") -> dict[str, Any]:

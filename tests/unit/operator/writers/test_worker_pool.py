@@ -68,6 +68,20 @@ async def test_a_job_that_fails_does_not_stop_the_pool() -> None:
     assert logs == [line | {"pool": "test", "job": "0"}]
 
 
+async def test_obsolete_jobs_are_dropped_if_they_have_not_begun() -> None:
+    jobs = _Jobs()
+    pool = WorkerPool("test", 2, jobs.work)
+    for job in range(5):
+        pool.add(job)
+    await let_tasks_run()
+    pool.drop_waiting(lambda job: job in (1, 3))
+    assert (len(pool), pool.num_waiting) == (4, 2)
+    jobs.open.set()
+    await let_tasks_run()
+    assert jobs.begun == [0, 1, 2, 4]
+    assert len(pool) == 0
+
+
 async def test_closing_drops_waiting_jobs_and_cancels_running_ones() -> None:
     jobs = _Jobs()
     pool = WorkerPool("test", 1, jobs.work)

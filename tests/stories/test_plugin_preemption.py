@@ -1,0 +1,81 @@
+"""Preemption for pods that a plugin of the test rejects: the plugin judges what-ifs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from stowage.api.instructions import EvictPod, PatchPodStatus
+from stowage.api.status import Code, Status
+from stowage.framework import (
+    ACCEPT_ALL,
+    CycleState,
+    EventRegistration,
+    FilterVerdict,
+    PluginTraits,
+    PreFilterResult,
+    Rejection,
+)
+from stowage.state import NodeView, PodInfo, Snapshot
+from tests.stories.plugin_driver import full
+from tests.stories.preemption_driver import PreemptionDriver, names
+from tests.support.engines import of_type
+
+
+class Licences:
+    """Allows two pods in the whole cluster; counts them at PreFilter or at Filter."""
+
+    name = "Licences"
+    traits = PluginTraits()
+
+    def __init__(self, point: str, code: Code) -> None:
+        self._point = point
+        self._code = code
+
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return ()
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        if self._point == "PreFilter" and self._are_used_up(snapshot):
+            return PreFilterResult(Status(self._code, ("no licence left",)))
+        return PreFilterResult()
+
+    def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        if self._point == "PreFilter" or not self._are_used_up(nodes.snapshot):
+            return ACCEPT_ALL
+        is_final = self._code is not Code.UNSCHEDULABLE
+        return FilterVerdict((Rejection("no licence left", np.ones(len(nodes), bool), is_final),))
+
+    @staticmethod
+    def _are_used_up(snapshot: Snapshot) -> bool:
+        return sum(len(snapshot.pods_on(name)) for name in snapshot.node_names) >= 2
+
+
+@pytest.mark.parametrize("point", ["PreFilter", "Filter"])
+@pytest.mark.parametrize(
+    ("code", "victims"),
+    [(Code.UNSCHEDULABLE, ["b"]), (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, [])],
+)
+def test_the_least_important_pods_that_a_plugin_counts_are_evicted_unless_that_cannot_help(
+    point: str, code: Code, victims: list[str]
+) -> None:
+    driver = PreemptionDriver(plugins=[Licences(point, code)])
+    driver.add_nodes("n", cpu="4")
+    for name in ("a", "b"):
+        driver.show_running(name, "n")
+    driver.show_pending("p")
+    assert names(of_type(EvictPod, driver.schedule_next())) == victims
+
+
+def test_nobody_is_evicted_if_a_plugin_rejects_the_pod_without_victims_too() -> None:
+    driver = PreemptionDriver(plugins=[full()])
+    driver.add_nodes("n", "m")
+    driver.show_running("a", "n")
+    driver.show_pending("p")
+    answer = driver.schedule_next()
+    assert of_type(EvictPod, answer) == []
+    assert of_type(PatchPodStatus, answer)[0].message.endswith(
+        "1 No preemption victims found for incoming pod, 1 full."
+    )
