@@ -18,9 +18,12 @@ from stowage.api.instructions import (
     PodReference,
     ReportProblem,
 )
+from stowage.api.status import Status, unschedulable
+from stowage.state.pods.pod_info import PodInfo
 from tests.stories.gang_driver import GangDriver, make_group, make_member
 from tests.support.builders import HOSTNAME, make_pod
 from tests.support.disruption_budgets import DB, RESPECTFUL, db_budget
+from tests.support.plugins.scripted_plugin import ScriptedPlugin
 
 ON = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"])
 
@@ -228,6 +231,23 @@ def test_a_basic_group_makes_room_member_by_member_until_all_are_in() -> None:
     _gang(driver, 3)
     driver.run(30)
     assert driver.bound() == ["p-0", "p-1", "p-2"]
+
+
+def test_post_filter_runs_once_for_each_member_and_not_while_victims_are_sought() -> None:
+    """A PostFilter plugin may write to the cluster, and here it would see one without victims."""
+    asked: list[str] = []
+
+    def post_filter(_state: object, pod: PodInfo, *_: object) -> tuple[Status, str]:
+        asked.append(pod.name)
+        return unschedulable("asked"), ""
+
+    plugin = ScriptedPlugin("Asked", {"post_filter": post_filter})
+    driver = _driver("4", plugins=[plugin])
+    _low(driver, "low-0", "low-1", "low-2", "low-3")
+    _gang(driver, 3, 3)
+    driver.schedule(1)
+    assert len(driver.evicted) == 3
+    assert sorted(asked) == ["p-0", "p-1", "p-2"]
 
 
 def test_ordinary_pods_preempt_as_ever() -> None:

@@ -43,7 +43,7 @@ NOT_REGISTERED = (
 NEVER = "not eligible due to preemptionPolicy=Never."
 NO_VICTIMS = "No preemption victims found for incoming preemptor"
 _CLUSTER = "cluster"
-_HOW = Try(barred=BARRED)
+_WHAT_IF = Try(barred=BARRED, is_what_if=True)
 
 
 def preempts_as_group(state: EngineState) -> bool:
@@ -164,7 +164,7 @@ def _try_without(state: EngineState, attempts: Sequence[Attempt]) -> Interruptib
     """Try the group and take it back; the first of equally good nodes is taken."""
     ties, state.ties = state.ties, TieBreaker(lambda _num_ties: 0)
     try:
-        outcome = yield from try_group(state, attempts, _HOW)
+        outcome = yield from try_group(state, attempts, _WHAT_IF)
         yield from take_back(state, outcome)
         yield from free_members(outcome)
     finally:

@@ -55,10 +55,13 @@ class Try(msgspec.Struct, frozen=True):
     Attributes:
         node_names: The only nodes that members may go to; None for all.
         barred: Why no member may preempt; empty if members may.
+        is_what_if: Whether the cluster is not as it is, so that PostFilter, which may write to it,
+            does not run.
     """
 
     node_names: frozenset[str] | None = None
     barred: str = ""
+    is_what_if: bool = False
 
 
 def try_members(
@@ -167,6 +170,8 @@ def _choose(
         request = replace(request, before=before)
     if how.node_names is not None:
         request = replace(request, node_names=how.node_names)
+    if how.is_what_if:
+        request = replace(request, runs_post_filter=False)
     is_usual = how.node_names is None and not how.barred
     if how.barred:
         cycle_state.write(PreemptionBarred(how.barred))
