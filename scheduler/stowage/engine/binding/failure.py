@@ -12,7 +12,7 @@ from stowage.engine.binding.freed_volumes import move_pods_to_freed_volumes
 from stowage.engine.scheduling_failure import Failure, handle_scheduling_failure
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
-from stowage.framework import Diagnosis, PluginFailed, fit_error_message
+from stowage.framework import CycleState, Diagnosis, PluginFailed, fit_error_message
 from stowage.queue.queue_events import ASSIGNED_POD_DELETE
 
 _IN_SCHEDULING_CYCLE = frozenset({BindingPhase.RESERVING, BindingPhase.PERMITTING})
@@ -72,7 +72,7 @@ def unreserve(state: EngineState, cycle: BindingCycle) -> None:
     """
     run = cycle.framework.run_unreserve
     tell_plugins(state, cycle, lambda: run(cycle.cycle_state, cycle.info, cycle.node_name))
-    emit_instructions(state, cycle)
+    emit_instructions(state, cycle.cycle_state)
     for plan in cycle.reserve_plans.values():
         state.cache.forget_storage(plan.volumes, plan.claims, cycle.info.uid, cycle.written)
     if _may_write_claims(cycle):
@@ -85,9 +85,9 @@ def _may_write_claims(cycle: BindingCycle) -> bool:
     return cycle.phase is BindingPhase.WRITING and bool(cycle.claims_number)
 
 
-def emit_instructions(state: EngineState, cycle: BindingCycle) -> None:
-    """Emit the instructions that plugins have left in the cycle's state."""
-    for instruction in cycle.cycle_state.take_instructions():
+def emit_instructions(state: EngineState, cycle_state: CycleState) -> None:
+    """Emit the instructions that plugins have left in the state of a cycle."""
+    for instruction in cycle_state.take_instructions():
         state.outbox.emit(instruction)
 
 

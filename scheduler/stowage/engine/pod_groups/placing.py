@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from stowage.api.interruptible import Interruptible
 from stowage.api.status import Status, error
-from stowage.engine.binding.failure import unreserve
+from stowage.engine.binding.failure import emit_instructions, unreserve
 from stowage.engine.binding.steps import run_permit, run_reserve, status_of_step
 from stowage.engine.pod_groups.outcome import (
     UNSCHEDULABLE_TEXT,
@@ -153,8 +153,10 @@ def _try_member(
             member.prepared = cycle_state.prepared(was_scored=outcome.scores is not None)
         take_turn(state, attempt.info, outcome)
         _assume(state, member, outcome.node_name, cycle_state)
-    elif isinstance(outcome, Unschedulable) and outcome.nominated_node_name:
-        _assume(state, member, outcome.nominated_node_name, cycle_state)
+    elif isinstance(outcome, Unschedulable):
+        emit_instructions(state, cycle_state)
+        if outcome.nominated_node_name:
+            _assume(state, member, outcome.nominated_node_name, cycle_state)
     return member
 
 
