@@ -250,6 +250,49 @@ def test_post_filter_runs_once_for_each_member_and_not_while_victims_are_sought(
     assert sorted(asked) == ["p-0", "p-1", "p-2"]
 
 
+def test_a_basic_group_makes_room_for_all_without_waiting_for_its_backoff() -> None:
+    driver = _driver("3")
+    _low(driver, "low-0", "low-1", "low-2")
+    _gang(driver, 3)
+    for _ in range(4):
+        driver.run()
+    assert driver.bound() == ["p-0", "p-1", "p-2"]
+
+
+def test_replacements_of_the_victims_do_not_take_the_room_of_the_group() -> None:
+    """As a ReplicaSet makes them, while its pods are terminating one after the other."""
+    driver = _driver("2")
+    _low(driver, "low-0", "low-1")
+
+    def evict(evict: EvictPod) -> None:
+        driver.start_to_leave(evict)
+        driver.show(make_pod(f"new-{evict.victim.name}", cpu="1", priority=1))
+
+    driver.evict = evict
+    _gang(driver, 2, 2)
+    driver.run(30)
+    for name in ("low-0", "low-1"):
+        driver.delete(name)
+        driver.run(3)
+    assert driver.bound() == ["p-0", "p-1"]
+    assert sorted(driver.evicted) == ["low-0", "low-1"]
+    driver.check_replay()
+
+
+def test_members_are_nominated_to_the_nodes_that_they_get_room_on() -> None:
+    driver = GangDriver(gates=ON)
+    driver.add_nodes("a", "b", cpu="1")
+    _low(driver, "low-a")
+    driver.evict = driver.start_to_leave
+    _gang(driver, 2, 2)
+    driver.schedule(1)
+    nominated = {each.pod.name: each.nominated_node_name for each in driver.take(PatchPodStatus)}
+    assert set(nominated.values()) == {"a", "b"}
+    driver.delete("low-a")
+    driver.run()
+    assert {name: driver.node_of(name) for name in ("p-0", "p-1")} == nominated
+
+
 def test_ordinary_pods_preempt_as_ever() -> None:
     driver = _driver("1")
     _low(driver, "low-0")

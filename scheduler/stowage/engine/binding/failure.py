@@ -14,6 +14,7 @@ from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import CycleState, Diagnosis, PluginFailed, fit_error_message
 from stowage.queue.queue_events import ASSIGNED_POD_DELETE
+from stowage.queue.queued_pod import QueueState
 
 _IN_SCHEDULING_CYCLE = frozenset({BindingPhase.RESERVING, BindingPhase.PERMITTING})
 _UP_TO_PERMIT = _IN_SCHEDULING_CYCLE | {BindingPhase.WAITING_ON_PERMIT}
@@ -110,10 +111,22 @@ def retry_after_victim(state: EngineState, victim_uid: str, now: float) -> None:
 
     kube-scheduler leaves it to the queueing hints of the plugins that rejected those pods. If no
     hint takes notice, the pods wait for the flush of unschedulable pods after five minutes.
+    A pod group is retried at once when its last victim is gone; kube-scheduler, while it is idle,
+    retries it all the time.
     """
     retries = state.preemptions.take_retries(victim_uid)
     if retries:
         state.queue.try_again(retries, ASSIGNED_POD_DELETE, now)
+    for key in state.group_evictions.victim_is_gone(victim_uid):
+        _activate_group(state, key, now)
+
+
+def _activate_group(state: EngineState, key: str, now: float) -> None:
+    """Try a group at once: one member that PreEnqueue admits takes the others with it."""
+    for uid in state.cache.pod_groups.members(key).unscheduled:
+        state.queue.activate((uid,), now)
+        if state.queue.state_of(uid) is QueueState.ACTIVE:
+            return
 
 
 def _requeue(state: EngineState, cycle: BindingCycle, failure: Failure, now: float) -> None:

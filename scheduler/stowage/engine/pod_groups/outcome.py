@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
 import msgspec
@@ -70,6 +71,8 @@ class GroupOutcome(msgspec.Struct):
         members: The members that were tried, in order; after an error the others are missing.
         rejected_elsewhere: The plugins that rejected members in other placements, or the victims of
             the group.
+        nominations: UID of a member -> the node where it goes when the victims of the group are
+            gone; empty unless the group evicts as a whole.
         is_placed: Whether the members with a `cycle` are on their nodes in the cache.
     """
 
@@ -78,6 +81,7 @@ class GroupOutcome(msgspec.Struct):
     members: list[MemberResult]
     is_placed: bool = False
     rejected_elsewhere: frozenset[str] = frozenset()
+    nominations: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def rejecting_plugins(self) -> frozenset[str]:
