@@ -18,13 +18,14 @@ from stowage.api.instructions import (
     PodReference,
     ReportProblem,
 )
-from stowage.api.status import Status, unschedulable
+from stowage.api.status import SUCCESS, Code, Status, unschedulable
 from stowage.state.pods.pod_info import PodInfo
 from tests.stories.gang_driver import GangDriver, make_group, make_member
 from tests.support.builders import HOSTNAME, make_pod
 from tests.support.disruption_budgets import DB, RESPECTFUL, db_budget
 from tests.support.plugins.scripted_plugin import ScriptedPlugin
 
+GROUPS = parse_feature_gates(["GenericWorkload=true,GangScheduling=true"])
 ON = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"])
 
 NAME = {"schedulerName": "default-scheduler"}
@@ -276,6 +277,22 @@ def test_replacements_of_the_victims_do_not_take_the_room_of_the_group() -> None
         driver.run(3)
     assert driver.bound() == ["p-0", "p-1"]
     assert sorted(driver.evicted) == ["low-0", "low-1"]
+    driver.check_replay()
+
+
+@pytest.mark.parametrize("gates", [ON, GROUPS], ids=["as a whole", "by its members"])
+def test_a_group_is_tried_at_once_when_no_victim_had_a_binding(gates: Any) -> None:
+    def permit(_state: object, pod: PodInfo, _node_name: str) -> tuple[Status, float]:
+        return (Status(Code.WAIT), 600.0) if pod.name.startswith("low") else (SUCCESS, 0.0)
+
+    driver = GangDriver(gates=gates, plugins=[ScriptedPlugin("Holds", {"permit": permit})])
+    driver.add_nodes("a", cpu="2")
+    driver.show(make_pod("low-0", cpu="1", priority=1))
+    driver.show(make_pod("low-1", cpu="1", priority=1))
+    driver.run()
+    _gang(driver, 2, 2)
+    driver.run()
+    assert (driver.bound(), driver.evicted) == (["p-0", "p-1"], [])
     driver.check_replay()
 
 

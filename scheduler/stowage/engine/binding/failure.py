@@ -118,10 +118,10 @@ def retry_after_victim(state: EngineState, victim_uid: str, now: float) -> None:
     if retries:
         state.queue.try_again(retries, ASSIGNED_POD_DELETE, now)
     for key in state.group_evictions.victim_is_gone(victim_uid):
-        _activate_group(state, key, now)
+        activate_group(state, key, now)
 
 
-def _activate_group(state: EngineState, key: str, now: float) -> None:
+def activate_group(state: EngineState, key: str, now: float) -> None:
     """Try a group at once: one member that PreEnqueue admits takes the others with it."""
     for uid in state.cache.pod_groups.members(key).unscheduled:
         state.queue.activate((uid,), now)

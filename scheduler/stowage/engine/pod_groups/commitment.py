@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 
 from msgspec.structs import replace
 
 from stowage.api.instructions import AttemptResult
 from stowage.api.interruptible import Interruptible
+from stowage.engine.binding.failure import activate_group
 from stowage.engine.binding.state_machine import binding_cycle
 from stowage.engine.binding.steps import run_permit, run_step
 from stowage.engine.pod_groups.outcome import (
@@ -77,6 +78,7 @@ def put_back(
         )
         _emit(state, result, untried)
         handle_scheduling_failure(state, attempt.queued, attempt.info, untried, now)
+    _await_victims(state, outcome, attempts[0].info.group_key, now)
 
 
 def own_failure(member: MemberResult) -> Failure:
@@ -154,7 +156,6 @@ def _start_preemptions(
 
     kube-scheduler v1.36 evicts them before it knows that.
     """
-    evicted: dict[str, None] = {}
     is_waiting = outcome.result is GroupResult.WAITING_ON_PREEMPTION
     for member in outcome.members:
         preemption = _preemption(member)
@@ -164,21 +165,27 @@ def _start_preemptions(
             start_preemption(state, member.attempt.info, preemption, now)
             yield
         elif is_waiting and member.cycle is not None:
-            own = _without(preemption, evicted)
+            own = _without(preemption, outcome.victims)
             start_preemption(state, member.attempt.info, own, now)
-            evicted.update((victim.uid, None) for victim in preemption.chosen.victims)
+            outcome.victims.update(victim.uid for victim in preemption.chosen.victims)
             yield
-    if evicted:
-        key = outcome.members[0].attempt.info.group_key
-        left = (uid for uid in evicted if state.cache.get_pod(uid) is not None)
-        state.group_evictions.await_end(key, left)
+
+
+def _await_victims(state: EngineState, outcome: GroupOutcome, key: str, now: float) -> None:
+    """Try the group again when its victims are gone; those without a Binding are gone already."""
+    if not outcome.victims:
+        return
+    left = [uid for uid in sorted(outcome.victims) if state.cache.get_pod(uid) is not None]
+    state.group_evictions.await_end(key, left)
+    if not left:
+        activate_group(state, key, now)
 
 
 def _preemption(member: MemberResult) -> Preemption | None:
     return member.outcome.preemption if isinstance(member.outcome, Unschedulable) else None
 
 
-def _without(preemption: Preemption, evicted: Collection[str]) -> Preemption:
+def _without(preemption: Preemption, evicted: Set[str]) -> Preemption:
     """The preemption without victims of companions; if none is left, the pod waits for one."""
     assert preemption.chosen is not None  # noqa: S101 - the caller asked
     victims = preemption.chosen.victims

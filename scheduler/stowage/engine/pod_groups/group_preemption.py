@@ -89,9 +89,8 @@ def preempt_for_group(
         return
     outcome.result = GroupResult.WAITING_ON_PREEMPTION
     outcome.nominations = found.node_of
-    key = attempts[0].info.group_key
-    state.group_evictions.await_end(key, (victim.uid for victim in found.victims))
     for victim in found.victims:
+        outcome.victims.add(victim.uid)
         _evict(state, known, attempts[0].info, victim, now)
         yield
 

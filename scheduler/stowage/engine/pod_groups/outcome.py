@@ -73,6 +73,7 @@ class GroupOutcome(msgspec.Struct):
             the group.
         nominations: UID of a member -> the node where it goes when the victims of the group are
             gone; empty unless the group evicts as a whole.
+        victims: The UIDs of the pods that the group, or its members, evicted.
         is_placed: Whether the members with a `cycle` are on their nodes in the cache.
     """
 
@@ -82,6 +83,7 @@ class GroupOutcome(msgspec.Struct):
     is_placed: bool = False
     rejected_elsewhere: frozenset[str] = frozenset()
     nominations: Mapping[str, str] = msgspec.field(default_factory=dict)
+    victims: set[str] = msgspec.field(default_factory=set)
 
     @property
     def rejecting_plugins(self) -> frozenset[str]:
