@@ -27,6 +27,8 @@ from tests.support.plugins.scripted_plugin import ScriptedPlugin
 
 GROUPS = parse_feature_gates(["GenericWorkload=true,GangScheduling=true"])
 ON = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"])
+#: Whether the group evicts as a whole, or each of its members for itself.
+WHOLE_OR_SINGLE = pytest.mark.parametrize("gates", [ON, GROUPS], ids=["whole", "single"])
 
 NAME = {"schedulerName": "default-scheduler"}
 
@@ -280,7 +282,7 @@ def test_replacements_of_the_victims_do_not_take_the_room_of_the_group() -> None
     driver.check_replay()
 
 
-@pytest.mark.parametrize("gates", [ON, GROUPS], ids=["as a whole", "by its members"])
+@WHOLE_OR_SINGLE
 def test_a_group_is_tried_at_once_when_no_victim_had_a_binding(gates: Any) -> None:
     def permit(_state: object, pod: PodInfo, _node_name: str) -> tuple[Status, float]:
         return (Status(Code.WAIT), 600.0) if pod.name.startswith("low") else (SUCCESS, 0.0)
@@ -293,6 +295,52 @@ def test_a_group_is_tried_at_once_when_no_victim_had_a_binding(gates: Any) -> No
     _gang(driver, 2, 2)
     driver.run()
     assert (driver.bound(), driver.evicted) == (["p-0", "p-1"], [])
+    driver.check_replay()
+
+
+@WHOLE_OR_SINGLE
+def test_a_group_of_higher_priority_takes_the_room_and_the_other_makes_room_elsewhere(
+    gates: Any,
+) -> None:
+    driver = GangDriver(gates=gates)
+    driver.add_nodes("a", cpu="2")
+    driver.evict = driver.start_to_leave
+    _low(driver, "low-0", "low-1")
+    driver.show_group(make_group("mid", min_count=1, priority=50))
+    driver.create_members("mid-0", group="mid", cpu="2", priority=50)
+    driver.run()
+    driver.delete("low-0")
+    driver.add_nodes("b", cpu="2")
+    _low(driver, "low-2", "low-3", node="b")
+    _gang(driver, 1, 1)
+    driver.run(1)
+    assert driver.node_of("p-0") == "a"
+    driver.delete("low-1")
+    driver.run()
+    driver.delete("low-2")
+    driver.delete("low-3")
+    driver.run()
+    assert driver.node_of("mid-0") == "b"
+    assert sorted(driver.evicted) == ["low-0", "low-1", "low-2", "low-3"]
+    driver.check_replay()
+
+
+@WHOLE_OR_SINGLE
+def test_a_group_of_lower_priority_takes_no_room_that_others_wait_for(gates: Any) -> None:
+    driver = GangDriver(gates=gates)
+    driver.add_nodes("a", cpu="4")
+    driver.evict = driver.start_to_leave
+    _low(driver, "low-0", "low-1", "low-2", "low-3")
+    _gang(driver, 1, 1, cpu="2")
+    driver.run()
+    driver.show_group(make_group("mid", min_count=2, priority=50))
+    driver.create_members("mid-0", "mid-1", group="mid", cpu="1", priority=50)
+    driver.run(2)
+    assert sorted(driver.evicted) == ["low-0", "low-1", "low-2", "low-3"]
+    for name in driver.evicted:
+        driver.delete(name)
+    driver.run()
+    assert driver.bound() == ["p-0", "mid-0", "mid-1"]
     driver.check_replay()
 
 
