@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,9 @@ from stowage.api.instructions import (
     ReportProblem,
 )
 from stowage.api.status import SUCCESS, Code, Status, unschedulable
+from stowage.framework import FilterVerdict, Rejection
 from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView
 from tests.stories.gang_driver import GangDriver, make_group, make_member
 from tests.support.builders import HOSTNAME, make_pod
 from tests.support.disruption_budgets import DB, RESPECTFUL, db_budget
@@ -342,6 +345,32 @@ def test_a_group_of_lower_priority_takes_no_room_that_others_wait_for(gates: Any
     driver.run()
     assert driver.bound() == ["p-0", "mid-0", "mid-1"]
     driver.check_replay()
+
+
+def test_what_plugins_reserve_for_a_member_counts_for_the_next_while_victims_are_sought() -> None:
+    reserved: set[str] = set()
+
+    def one_seat(_state: object, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        full = np.full(len(nodes), bool(reserved) and pod.group == "g")
+        return FilterVerdict((Rejection("the seat is taken", full),))
+
+    def reserve(_state: object, pod: PodInfo, _node_name: str) -> Status:
+        reserved.add(pod.name)
+        return SUCCESS
+
+    def unreserve(_state: object, pod: PodInfo, _node_name: str) -> None:
+        reserved.discard(pod.name)
+
+    does = {"filter": one_seat, "reserve": reserve, "unreserve": unreserve}
+    driver = _driver("2", plugins=[ScriptedPlugin("OneSeat", does)])
+    _low(driver, "low-0", "low-1")
+    _gang(driver, 2, 2)
+    driver.run(30)
+    assert (driver.evicted, reserved) == ([], set())
+    driver.show_group(make_group("h", min_count=1, priority=100))
+    driver.create_members("h-0", group="h", priority=100)
+    driver.run(30)
+    assert len(driver.evicted) == 1
 
 
 def test_members_are_nominated_to_the_nodes_that_they_get_room_on() -> None:
