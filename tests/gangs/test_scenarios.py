@@ -1,4 +1,4 @@
-"""Scenarios of pod groups, recorded from kube-scheduler, are played over HTTP."""
+"""Scenarios of pod groups, most of them recorded from kube-scheduler, are played over HTTP."""
 
 from __future__ import annotations
 

@@ -144,6 +144,14 @@ class GangDriver(EngineDriver):
             elif isinstance(each, EvictPod):
                 self.evict(each)
 
+    def start_to_leave(self, evict: EvictPod) -> None:
+        """Answer an eviction whose victim is terminating until it is deleted."""
+        self.evicted.append(evict.victim.name)
+        pod = self.pods[evict.victim.name]
+        metadata = replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+        self.handle(EvictionFinished(evict.preemptor.uid, evict.victim, was_deleted=True))
+        self.show(replace(pod, metadata=metadata))
+
     def _patch(self, patch: PatchPodGroupStatus) -> None:
         condition = Condition("PodGroupScheduled", patch.status, patch.reason, patch.message)
         group = replace(self.groups[patch.group.name], status=PodGroupStatus((condition,)))

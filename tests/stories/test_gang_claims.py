@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from stowage.api.events import ClaimsWritten, PendingPodGone, PendingPodSeen, PodGroupSeen
-from stowage.api.instructions import BindClaims, Instruction
-from stowage.api.objects.device import ResourceClaim
+from stowage.api.instructions import BindClaims, DeallocateClaim, DeleteClaim, Instruction
+from stowage.api.objects.device import ResourceClaim, ResourceClaimConsumerReference
+from stowage.api.objects.meta import OwnerReference
+from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowage.api.objects.pod import PodSchedulingGroup
-from stowage.api.values.claim_writes import deallocated, with_finalizer, with_reservation
+from stowage.api.values.claim_writes import (
+    EXTENDED_RESOURCE_CLAIM,
+    deallocated,
+    with_finalizer,
+    with_reservation,
+)
 from tests.stories.claim_driver import WRITTEN_AT, ClaimDriver, bound_to, failures
 from tests.stories.gang_driver import make_group
-from tests.support.device_builders import make_claim, pod_with_claims, request, with_version
+from tests.support.device_builders import (
+    allocated,
+    make_claim,
+    pod_with_claims,
+    request,
+    with_version,
+)
 from tests.support.engines import of_type
 
 
@@ -148,3 +163,37 @@ def test_a_late_member_waits_until_the_claim_is_written() -> None:
     assert (writes.pod.name, writes.claims[0].allocation) == ("late", None)
     assert bound_to(driver.handle(written_by_server(known, writes))) == ["n0"]
     assert known["c"].status.reserved_for[-1].name == "late"
+
+
+def test_a_claim_that_a_member_cannot_use_where_it_is_allocated_is_deallocated() -> None:
+    claim = allocated(make_claim("c"), "gone", "gpu-0", version="7")
+    assert claim.status.allocation is not None
+    there = NodeSelectorTerm(
+        match_fields=(NodeSelectorRequirement("metadata.name", "In", ("gone",)),)
+    )
+    allocation = replace(claim.status.allocation, node_selector=NodeSelector((there,)))
+    consumer = ResourceClaimConsumerReference(resource="pods", name="p", uid="uid-p")
+    status = replace(claim.status, allocation=allocation, reserved_for=(consumer,))
+    driver = ClaimDriver(replace(claim, status=status))
+    driver.handle(PodGroupSeen(make_group(min_count=1)))
+    answer = driver.schedule_pod("p", "c", scheduling_group=PodSchedulingGroup("g"))
+    (deallocation,) = of_type(DeallocateClaim, answer)
+    assert (deallocation.claim.name, deallocation.claim.resource_version) == ("c", "7")
+    driver.show(with_version(deallocated(claim), "8"))
+    driver.now += 10.0
+    (writes,) = of_type(BindClaims, driver.schedule())
+    assert writes.claims[0].allocation is not None
+
+
+def test_a_claim_that_an_earlier_attempt_left_behind_for_a_member_is_deleted() -> None:
+    owner = OwnerReference("Pod", "p", "uid-p", "v1", controller=True)
+    stale = make_claim("p-x")
+    metadata = replace(
+        stale.metadata, annotations={EXTENDED_RESOURCE_CLAIM: "true"}, owner_references=(owner,)
+    )
+    driver = ClaimDriver(replace(stale, metadata=metadata))
+    driver.handle(PodGroupSeen(make_group(min_count=1)))
+    answer = driver.schedule_pod(
+        "p", requests={"example.com/gpu": "1"}, scheduling_group=PodSchedulingGroup("g")
+    )
+    assert [each.claim.name for each in of_type(DeleteClaim, answer)] == ["p-x"]

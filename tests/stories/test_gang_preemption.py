@@ -97,15 +97,39 @@ def test_a_gang_whose_group_is_deleted_gives_back_the_room_that_evictions_made()
     driver.check_replay()
 
 
+def test_a_gang_is_tried_as_soon_as_its_last_victim_is_gone() -> None:
+    """Its members do not wait for the end of their backoff."""
+    driver = _full_node(3)
+    driver.evict = driver.start_to_leave
+    driver.show_group(make_group(min_count=3))
+    driver.create_members("p-0", "p-1", "p-2", priority=100)
+    driver.run()
+    driver.delete("low-0")
+    driver.delete("low-1")
+    driver.take(PodGroupAttemptResult)
+    driver.run()
+    assert driver.take(PodGroupAttemptResult) == []
+    driver.delete("low-2")
+    driver.run()
+    assert driver.bound() == ["p-0", "p-1", "p-2"]
+    driver.check_replay()
+
+
 def test_pods_that_counted_on_a_nomination_are_tried_when_an_attempt_of_its_gang_clears_it() -> (
     None
 ):
     """No event shows it: the nomination was not shown, and another scheduler filled the room."""
-    driver = _nominated_gang()
-    driver.show(make_pod("heir", cpu="1", priority=100))
+    driver = _full_node(2)
+    driver.evict = driver.start_to_leave
+    driver.show_group(make_group(min_count=2))
+    driver.create_members("p-0", "p-1", priority=100)
     driver.schedule(1)
-    assert driver.bound() == []
+    driver.delete("low-0")
+    driver.show(make_pod("heir", cpu="1", priority=100))
+    driver.schedule(10)
+    assert driver.bound("heir") == []
     driver.show(make_pod("squatter", cpu="1", node="a", priority=100))
+    driver.delete("low-1")
     driver.run(15)
     assert driver.bound() == ["heir", "squatter"]
     driver.check_replay()

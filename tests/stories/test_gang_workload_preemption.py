@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,11 +19,19 @@ from stowage.api.instructions import (
     PodReference,
     ReportProblem,
 )
+from stowage.api.status import SUCCESS, Code, Status, unschedulable
+from stowage.framework import FilterVerdict, Rejection
+from stowage.state.pods.pod_info import PodInfo
+from stowage.state.snapshot import NodeView
 from tests.stories.gang_driver import GangDriver, make_group, make_member
 from tests.support.builders import HOSTNAME, make_pod
 from tests.support.disruption_budgets import DB, RESPECTFUL, db_budget
+from tests.support.plugins.scripted_plugin import ScriptedPlugin
 
+GROUPS = parse_feature_gates(["GenericWorkload=true,GangScheduling=true"])
 ON = parse_feature_gates(["GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"])
+#: Whether the group evicts as a whole, or each of its members for itself.
+WHOLE_OR_SINGLE = pytest.mark.parametrize("gates", [ON, GROUPS], ids=["whole", "single"])
 
 NAME = {"schedulerName": "default-scheduler"}
 
@@ -228,6 +237,154 @@ def test_a_basic_group_makes_room_member_by_member_until_all_are_in() -> None:
     _gang(driver, 3)
     driver.run(30)
     assert driver.bound() == ["p-0", "p-1", "p-2"]
+
+
+def test_post_filter_runs_once_for_each_member_and_not_while_victims_are_sought() -> None:
+    """A PostFilter plugin may write to the cluster, and here it would see one without victims."""
+    asked: list[str] = []
+
+    def post_filter(_state: object, pod: PodInfo, *_: object) -> tuple[Status, str]:
+        asked.append(pod.name)
+        return unschedulable("asked"), ""
+
+    plugin = ScriptedPlugin("Asked", {"post_filter": post_filter})
+    driver = _driver("4", plugins=[plugin])
+    _low(driver, "low-0", "low-1", "low-2", "low-3")
+    _gang(driver, 3, 3)
+    driver.schedule(1)
+    assert len(driver.evicted) == 3
+    assert sorted(asked) == ["p-0", "p-1", "p-2"]
+
+
+def test_a_basic_group_makes_room_for_all_without_waiting_for_its_backoff() -> None:
+    driver = _driver("3")
+    _low(driver, "low-0", "low-1", "low-2")
+    _gang(driver, 3)
+    for _ in range(4):
+        driver.run()
+    assert driver.bound() == ["p-0", "p-1", "p-2"]
+
+
+def test_replacements_of_the_victims_do_not_take_the_room_of_the_group() -> None:
+    """As a ReplicaSet makes them, while its pods are terminating one after the other."""
+    driver = _driver("2")
+    _low(driver, "low-0", "low-1")
+
+    def evict(evict: EvictPod) -> None:
+        driver.start_to_leave(evict)
+        driver.show(make_pod(f"new-{evict.victim.name}", cpu="1", priority=1))
+
+    driver.evict = evict
+    _gang(driver, 2, 2)
+    driver.run(30)
+    for name in ("low-0", "low-1"):
+        driver.delete(name)
+        driver.run(3)
+    assert driver.bound() == ["p-0", "p-1"]
+    assert sorted(driver.evicted) == ["low-0", "low-1"]
+    driver.check_replay()
+
+
+@WHOLE_OR_SINGLE
+def test_a_group_is_tried_at_once_when_no_victim_had_a_binding(gates: Any) -> None:
+    def permit(_state: object, pod: PodInfo, _node_name: str) -> tuple[Status, float]:
+        return (Status(Code.WAIT), 600.0) if pod.name.startswith("low") else (SUCCESS, 0.0)
+
+    driver = GangDriver(gates=gates, plugins=[ScriptedPlugin("Holds", {"permit": permit})])
+    driver.add_nodes("a", cpu="2")
+    driver.show(make_pod("low-0", cpu="1", priority=1))
+    driver.show(make_pod("low-1", cpu="1", priority=1))
+    driver.run()
+    _gang(driver, 2, 2)
+    driver.run()
+    assert (driver.bound(), driver.evicted) == (["p-0", "p-1"], [])
+    driver.check_replay()
+
+
+@WHOLE_OR_SINGLE
+def test_a_group_of_higher_priority_takes_the_room_and_the_other_makes_room_elsewhere(
+    gates: Any,
+) -> None:
+    driver = GangDriver(gates=gates)
+    driver.add_nodes("a", cpu="2")
+    driver.evict = driver.start_to_leave
+    _low(driver, "low-0", "low-1")
+    driver.show_group(make_group("mid", min_count=1, priority=50))
+    driver.create_members("mid-0", group="mid", cpu="2", priority=50)
+    driver.run()
+    driver.delete("low-0")
+    driver.add_nodes("b", cpu="2")
+    _low(driver, "low-2", "low-3", node="b")
+    _gang(driver, 1, 1)
+    driver.run(1)
+    assert driver.node_of("p-0") == "a"
+    driver.delete("low-1")
+    driver.run()
+    driver.delete("low-2")
+    driver.delete("low-3")
+    driver.run()
+    assert driver.node_of("mid-0") == "b"
+    assert sorted(driver.evicted) == ["low-0", "low-1", "low-2", "low-3"]
+    driver.check_replay()
+
+
+@WHOLE_OR_SINGLE
+def test_a_group_of_lower_priority_takes_no_room_that_others_wait_for(gates: Any) -> None:
+    driver = GangDriver(gates=gates)
+    driver.add_nodes("a", cpu="4")
+    driver.evict = driver.start_to_leave
+    _low(driver, "low-0", "low-1", "low-2", "low-3")
+    _gang(driver, 1, 1, cpu="2")
+    driver.run()
+    driver.show_group(make_group("mid", min_count=2, priority=50))
+    driver.create_members("mid-0", "mid-1", group="mid", cpu="1", priority=50)
+    driver.run(2)
+    assert sorted(driver.evicted) == ["low-0", "low-1", "low-2", "low-3"]
+    for name in driver.evicted:
+        driver.delete(name)
+    driver.run()
+    assert driver.bound() == ["p-0", "mid-0", "mid-1"]
+    driver.check_replay()
+
+
+def test_what_plugins_reserve_for_a_member_counts_for_the_next_while_victims_are_sought() -> None:
+    reserved: set[str] = set()
+
+    def one_seat(_state: object, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        full = np.full(len(nodes), bool(reserved) and pod.group == "g")
+        return FilterVerdict((Rejection("the seat is taken", full),))
+
+    def reserve(_state: object, pod: PodInfo, _node_name: str) -> Status:
+        reserved.add(pod.name)
+        return SUCCESS
+
+    def unreserve(_state: object, pod: PodInfo, _node_name: str) -> None:
+        reserved.discard(pod.name)
+
+    does = {"filter": one_seat, "reserve": reserve, "unreserve": unreserve}
+    driver = _driver("2", plugins=[ScriptedPlugin("OneSeat", does)])
+    _low(driver, "low-0", "low-1")
+    _gang(driver, 2, 2)
+    driver.run(30)
+    assert (driver.evicted, reserved) == ([], set())
+    driver.show_group(make_group("h", min_count=1, priority=100))
+    driver.create_members("h-0", group="h", priority=100)
+    driver.run(30)
+    assert len(driver.evicted) == 1
+
+
+def test_members_are_nominated_to_the_nodes_that_they_get_room_on() -> None:
+    driver = GangDriver(gates=ON)
+    driver.add_nodes("a", "b", cpu="1")
+    _low(driver, "low-a")
+    driver.evict = driver.start_to_leave
+    _gang(driver, 2, 2)
+    driver.schedule(1)
+    nominated = {each.pod.name: each.nominated_node_name for each in driver.take(PatchPodStatus)}
+    assert set(nominated.values()) == {"a", "b"}
+    driver.delete("low-a")
+    driver.run()
+    assert {name: driver.node_of(name) for name in ("p-0", "p-1")} == nominated
 
 
 def test_ordinary_pods_preempt_as_ever() -> None:

@@ -144,10 +144,11 @@ def _try(
     known = state.cache.pod_groups.group(key)
     domains = _try_domains(state, key, attempts, how)
     shown = _shown(outcome, domains) if domains else DomainTry("", how, outcome)
-    found: list[PodInfo] | Status = []
+    found: group_preemption.VictimsFound | Status = group_preemption.VictimsFound([], {})
     if as_group and known is not None and outcome.result is GroupResult.UNSCHEDULABLE:
         found = finish(group_preemption.victims_of_group(state, known, attempts))
-    victims, refusal = ([], found.message) if isinstance(found, Status) else (found, "")
+    refusal = found.message if isinstance(found, Status) else ""
+    victims = [] if isinstance(found, Status) else found.victims
     return GroupTrial(
         attempts,
         held,

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from stowage.api.instructions import AttemptResult
 from stowage.api.interruptible import Interruptible
 from stowage.api.status import error
+from stowage.engine.binding.failure import emit_instructions
 from stowage.engine.binding.steps import run_permit, run_reserve, run_step
 from stowage.engine.extenders.consulting import (
     consult_extenders,
@@ -81,8 +82,7 @@ def scheduling_cycle(
     state.outbox.emit(result)
     # 3.3 No node takes the pod: evict victims if that helps, and requeue it.
     if not isinstance(outcome, Scheduled):
-        for instruction in cycle_state.take_instructions():
-            state.outbox.emit(instruction)
+        emit_instructions(state, cycle_state)
         fail_scheduling_cycle(state, attempt, outcome, now)
         return None
     if attempt.info.pod_class.has_many_terms:

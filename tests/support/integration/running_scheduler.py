@@ -79,7 +79,12 @@ async def running_scheduler(
     made, stop = asyncio.Event(), asyncio.Event()
 
     def make(parts: EngineDependencies) -> Engine:
-        engine = make_engine(frameworks, parts.choose, queue_settings=QUEUE_SETTINGS)
+        engine = make_engine(
+            frameworks,
+            parts.choose,
+            queue_settings=QUEUE_SETTINGS,
+            wall_clock=parts.wall_clock,
+        )
         engines.append(engine)
         made.set()
         return engine

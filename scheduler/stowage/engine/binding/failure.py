@@ -12,8 +12,9 @@ from stowage.engine.binding.freed_volumes import move_pods_to_freed_volumes
 from stowage.engine.scheduling_failure import Failure, handle_scheduling_failure
 from stowage.engine.state.bindings import BindingCycle, BindingPhase, LastSeen
 from stowage.engine.state.engine_state import EngineState
-from stowage.framework import Diagnosis, PluginFailed, fit_error_message
+from stowage.framework import CycleState, Diagnosis, PluginFailed, fit_error_message
 from stowage.queue.queue_events import ASSIGNED_POD_DELETE
+from stowage.queue.queued_pod import QueueState
 
 _IN_SCHEDULING_CYCLE = frozenset({BindingPhase.RESERVING, BindingPhase.PERMITTING})
 _UP_TO_PERMIT = _IN_SCHEDULING_CYCLE | {BindingPhase.WAITING_ON_PERMIT}
@@ -72,7 +73,7 @@ def unreserve(state: EngineState, cycle: BindingCycle) -> None:
     """
     run = cycle.framework.run_unreserve
     tell_plugins(state, cycle, lambda: run(cycle.cycle_state, cycle.info, cycle.node_name))
-    emit_instructions(state, cycle)
+    emit_instructions(state, cycle.cycle_state)
     for plan in cycle.reserve_plans.values():
         state.cache.forget_storage(plan.volumes, plan.claims, cycle.info.uid, cycle.written)
     if _may_write_claims(cycle):
@@ -85,9 +86,9 @@ def _may_write_claims(cycle: BindingCycle) -> bool:
     return cycle.phase is BindingPhase.WRITING and bool(cycle.claims_number)
 
 
-def emit_instructions(state: EngineState, cycle: BindingCycle) -> None:
-    """Emit the instructions that plugins have left in the cycle's state."""
-    for instruction in cycle.cycle_state.take_instructions():
+def emit_instructions(state: EngineState, cycle_state: CycleState) -> None:
+    """Emit the instructions that plugins have left in the state of a cycle."""
+    for instruction in cycle_state.take_instructions():
         state.outbox.emit(instruction)
 
 
@@ -110,10 +111,22 @@ def retry_after_victim(state: EngineState, victim_uid: str, now: float) -> None:
 
     kube-scheduler leaves it to the queueing hints of the plugins that rejected those pods. If no
     hint takes notice, the pods wait for the flush of unschedulable pods after five minutes.
+    A pod group is retried at once when its last victim is gone; kube-scheduler, while it is idle,
+    retries it all the time.
     """
     retries = state.preemptions.take_retries(victim_uid)
     if retries:
         state.queue.try_again(retries, ASSIGNED_POD_DELETE, now)
+    for key in state.group_evictions.victim_is_gone(victim_uid):
+        activate_group(state, key, now)
+
+
+def activate_group(state: EngineState, key: str, now: float) -> None:
+    """Try a group at once: one member that PreEnqueue admits takes the others with it."""
+    for uid in state.cache.pod_groups.members(key).unscheduled:
+        state.queue.activate((uid,), now)
+        if state.queue.state_of(uid) is QueueState.ACTIVE:
+            return
 
 
 def _requeue(state: EngineState, cycle: BindingCycle, failure: Failure, now: float) -> None:

@@ -189,7 +189,7 @@ def _check_objects(state: EngineState, cycle: BindingCycle, _detail: Any, now: f
         return
     waits, uid = state.bindings.object_waits, cycle.info.uid
     progress = cycle.staged_pre_bind.progress(state.cache.snapshot())
-    emit_instructions(state, cycle)
+    emit_instructions(state, cycle.cycle_state)
     if progress.status.code is Code.WAIT:
         waits.set_awaited(uid, progress.awaited)
         if progress.within_s is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from msgspec.structs import replace
 
-from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.instructions import AttemptResult
 from stowage.api.interruptible import Interruptible
+from stowage.engine.binding.failure import activate_group
 from stowage.engine.binding.state_machine import binding_cycle
 from stowage.engine.binding.steps import run_permit, run_step
 from stowage.engine.pod_groups.outcome import (
@@ -26,9 +26,6 @@ from stowage.engine.state.bindings import BindingCycle
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import Diagnosis, Preemption, fit_error_message
 
-#: A member that did not fit beside its companions is tried again alone.
-SURPLUS_AGAIN = ClusterEvent(EventResource.WILDCARD, ActionType.ALL, "PodGroupScheduled")
-
 
 def bind_members(
     state: EngineState, outcome: GroupOutcome, now: float, *, retries_rest: bool
@@ -42,8 +39,8 @@ def bind_members(
         state: The engine's state.
         outcome: The try; its members are on their nodes.
         now: The time.
-        retries_rest: Whether the others are tried again after their backoff without any event:
-            alone they may preempt, which they could not beside members that fit.
+        retries_rest: Whether the others are tried again at once: alone they may preempt, which they
+            could not beside members that fit.
     """
     for member in outcome.members:
         yield
@@ -52,7 +49,7 @@ def bind_members(
             continue
         _fail(state, member, own_failure(member), now)
         if retries_rest:
-            state.queue.try_again((member.attempt.queued.uid,), SURPLUS_AGAIN, now)
+            state.queue.activate((member.attempt.queued.uid,), now)
 
 
 def put_back(
@@ -62,8 +59,7 @@ def put_back(
 
     If the group fits after evictions, these begin now.
     """
-    is_waiting = outcome.result is GroupResult.WAITING_ON_PREEMPTION
-    yield from _start_preemptions(state, outcome.members, is_waiting, now)
+    yield from _start_preemptions(state, outcome, now)
     rejected_by = outcome.rejecting_plugins
     for member in outcome.members:
         yield
@@ -82,6 +78,7 @@ def put_back(
         )
         _emit(state, result, untried)
         handle_scheduling_failure(state, attempt.queued, attempt.info, untried, now)
+    _await_victims(state, outcome, attempts[0].info.group_key, now)
 
 
 def own_failure(member: MemberResult) -> Failure:
@@ -119,15 +116,27 @@ def _failure_in_group(
             return failure
         return Failure(outcome.message, is_error=True)
     if outcome.result is GroupResult.WAITING_ON_PREEMPTION and member.fits:
-        assert member.cycle is not None  # noqa: S101 - a member that fits is on a node
-        node_name = member.cycle.node_name
+        node_name = _nomination(member, outcome)
         return Failure(outcome.message, rejected_by=rejected_by, nominated_node_name=node_name)
     if outcome.result is GroupResult.UNSCHEDULABLE and member.cycle is not None:
         text = f"{UNSCHEDULABLE_TEXT}, {member.permit.message}"
         return Failure(text, rejected_by=rejected_by)
     # What helps one member may help the others: their events move it too.
     failure = own_failure(member)
+    if outcome.nominations:
+        failure = replace(failure, nominated_node_name=_nomination(member, outcome))
     return replace(failure, rejected_by=failure.rejected_by | rejected_by)
+
+
+def _nomination(member: MemberResult, outcome: GroupOutcome) -> str:
+    """The node where a member waits for the end of victims; empty if it is to go nowhere.
+
+    kube-scheduler v1.36 nominates none of the members that needed the room when a group evicts as a
+    whole. Pods of lower priority, such as the victims' replacements, may then take it.
+    """
+    if outcome.nominations:
+        return outcome.nominations.get(member.attempt.info.uid, "")
+    return "" if member.cycle is None else member.cycle.node_name
 
 
 def _bind(
@@ -141,29 +150,42 @@ def _bind(
 
 
 def _start_preemptions(
-    state: EngineState, members: Sequence[MemberResult], is_waiting: bool, now: float
+    state: EngineState, outcome: GroupOutcome, now: float
 ) -> Interruptible[None]:
     """Evict the victims of each member once, if the group fits without them.
 
     kube-scheduler v1.36 evicts them before it knows that.
     """
-    evicted: set[str] = set()
-    for member in members:
-        outcome = member.outcome
-        if not isinstance(outcome, Unschedulable) or outcome.preemption is None:
+    is_waiting = outcome.result is GroupResult.WAITING_ON_PREEMPTION
+    for member in outcome.members:
+        preemption = _preemption(member)
+        if preemption is None:
             continue
-        preemption = outcome.preemption
         if preemption.chosen is None:
             start_preemption(state, member.attempt.info, preemption, now)
             yield
         elif is_waiting and member.cycle is not None:
-            own = _without(preemption, evicted)
+            own = _without(preemption, outcome.victims)
             start_preemption(state, member.attempt.info, own, now)
-            evicted.update(victim.uid for victim in preemption.chosen.victims)
+            outcome.victims.update(victim.uid for victim in preemption.chosen.victims)
             yield
 
 
-def _without(preemption: Preemption, evicted: set[str]) -> Preemption:
+def _await_victims(state: EngineState, outcome: GroupOutcome, key: str, now: float) -> None:
+    """Try the group again when its victims are gone; those without a Binding are gone already."""
+    if not outcome.victims:
+        return
+    left = [uid for uid in sorted(outcome.victims) if state.cache.get_pod(uid) is not None]
+    state.group_evictions.await_end(key, left)
+    if not left:
+        activate_group(state, key, now)
+
+
+def _preemption(member: MemberResult) -> Preemption | None:
+    return member.outcome.preemption if isinstance(member.outcome, Unschedulable) else None
+
+
+def _without(preemption: Preemption, evicted: Set[str]) -> Preemption:
     """The preemption without victims of companions; if none is left, the pod waits for one."""
     assert preemption.chosen is not None  # noqa: S101 - the caller asked
     victims = preemption.chosen.victims

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from stowage.api.events import EvictionFinished
 from stowage.api.instructions import POD_GROUP, EmitEvent, EvictPod, PodReference
 from stowage.api.interruptible import Interruptible
@@ -43,7 +45,21 @@ NOT_REGISTERED = (
 NEVER = "not eligible due to preemptionPolicy=Never."
 NO_VICTIMS = "No preemption victims found for incoming preemptor"
 _CLUSTER = "cluster"
-_HOW = Try(barred=BARRED)
+
+
+class VictimsFound(msgspec.Struct, frozen=True):
+    """What a group evicts, and what it gains.
+
+    Attributes:
+        victims: The pods that have to go.
+        node_of: UID of a member -> the node where it goes then; surplus members may be missing.
+    """
+
+    victims: list[PodInfo]
+    node_of: dict[str, str]
+
+
+_WHAT_IF = Try(barred=BARRED, is_what_if=True)
 
 
 def preempts_as_group(state: EngineState) -> bool:
@@ -72,14 +88,16 @@ def preempt_for_group(
             outcome.rejected_elsewhere |= {found.plugin}
         return
     outcome.result = GroupResult.WAITING_ON_PREEMPTION
-    for victim in found:
+    outcome.nominations = found.node_of
+    for victim in found.victims:
+        outcome.victims.add(victim.uid)
         _evict(state, known, attempts[0].info, victim, now)
         yield
 
 
 def victims_of_group(
     state: EngineState, known: KnownGroup, attempts: Sequence[Attempt]
-) -> Interruptible[list[PodInfo] | Status]:
+) -> Interruptible[VictimsFound | Status]:
     """The pods that the group would evict; the cluster stays as it is.
 
     Returns:
@@ -93,11 +111,11 @@ def victims_of_group(
     units = victim_units(state, known.group.priority)
     if not units:
         return unschedulable(NO_VICTIMS)
-    victims = yield from _find_victims(state, attempts, units)
-    if isinstance(victims, str):
-        return unschedulable(victims)
-    status = framework.run_pod_group_post_filter(victims, state.cache.snapshot())
-    return victims if status.is_success else status
+    found = yield from _find_victims(state, attempts, units)
+    if isinstance(found, str):
+        return unschedulable(found)
+    status = framework.run_pod_group_post_filter(found.victims, state.cache.snapshot())
+    return found if status.is_success else status
 
 
 def eviction_finished(
@@ -131,7 +149,7 @@ def _refusal(framework: Framework, known: KnownGroup, attempts: Sequence[Attempt
 
 def _find_victims(
     state: EngineState, attempts: Sequence[Attempt], units: Sequence[VictimUnit]
-) -> Interruptible[list[PodInfo] | str]:
+) -> Interruptible[VictimsFound | str]:
     """The pods without which the group fits, as few as the order of the units allows.
 
     Returns:
@@ -143,33 +161,46 @@ def _find_victims(
             state.cache.take_out(pod)
             out[pod.uid] = pod
             yield
-        alone = yield from _try_without(state, attempts)
-        if alone.result is not GroupResult.SCHEDULED:
-            return alone.message
+        node_of = yield from _try_without(state, attempts)
+        if isinstance(node_of, str):
+            return node_of
         for unit in units:
             for pod in unit.pods:
                 state.cache.bring_back(out.pop(pod.uid))
-            fitting = yield from _try_without(state, attempts)
-            if fitting.result is not GroupResult.SCHEDULED:
-                for pod in unit.pods:
-                    state.cache.take_out(pod)
-                    out[pod.uid] = pod
-        return list(out.values())
+            beside = yield from _try_without(state, attempts)
+            if not isinstance(beside, str):
+                node_of = beside
+                continue
+            for pod in unit.pods:
+                state.cache.take_out(pod)
+                out[pod.uid] = pod
+        return VictimsFound(list(out.values()), node_of)
     finally:
         for pod in out.values():
             state.cache.bring_back(pod)
 
 
-def _try_without(state: EngineState, attempts: Sequence[Attempt]) -> Interruptible[GroupOutcome]:
-    """Try the group and take it back; the first of equally good nodes is taken."""
+def _try_without(
+    state: EngineState, attempts: Sequence[Attempt]
+) -> Interruptible[dict[str, str] | str]:
+    """Try the group and take it back; the first of equally good nodes is taken.
+
+    Returns:
+        The members' nodes by UID, or why the group does not fit.
+    """
     ties, state.ties = state.ties, TieBreaker(lambda _num_ties: 0)
     try:
-        outcome = yield from try_group(state, attempts, _HOW)
+        outcome = yield from try_group(state, attempts, _WHAT_IF)
         yield from take_back(state, outcome)
+        node_of = {
+            member.attempt.info.uid: member.cycle.node_name
+            for member in outcome.members
+            if member.cycle is not None
+        }
         yield from free_members(outcome)
     finally:
         state.ties = ties
-    return outcome
+    return node_of if outcome.result is GroupResult.SCHEDULED else outcome.message
 
 
 def _evict(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 
 import msgspec
@@ -70,6 +71,9 @@ class GroupOutcome(msgspec.Struct):
         members: The members that were tried, in order; after an error the others are missing.
         rejected_elsewhere: The plugins that rejected members in other placements, or the victims of
             the group.
+        nominations: UID of a member -> the node where it goes when the victims of the group are
+            gone; empty unless the group evicts as a whole.
+        victims: The UIDs of the pods that the group, or its members, evicted.
         is_placed: Whether the members with a `cycle` are on their nodes in the cache.
     """
 
@@ -78,6 +82,8 @@ class GroupOutcome(msgspec.Struct):
     members: list[MemberResult]
     is_placed: bool = False
     rejected_elsewhere: frozenset[str] = frozenset()
+    nominations: Mapping[str, str] = msgspec.field(default_factory=dict)
+    victims: set[str] = msgspec.field(default_factory=set)
 
     @property
     def rejecting_plugins(self) -> frozenset[str]:

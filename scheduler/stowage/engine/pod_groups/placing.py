@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from stowage.api.interruptible import Interruptible
 from stowage.api.status import Status, error
-from stowage.engine.binding.failure import unreserve
+from stowage.engine.binding.failure import emit_instructions, unreserve
 from stowage.engine.binding.steps import run_permit, run_reserve, status_of_step
 from stowage.engine.pod_groups.outcome import (
     UNSCHEDULABLE_TEXT,
@@ -56,10 +56,13 @@ class Try(msgspec.Struct, frozen=True):
     Attributes:
         node_names: The only nodes that members may go to; None for all.
         barred: Why no member may preempt; empty if members may.
+        is_what_if: Whether the cluster is not as it is, so that PostFilter, which may write to it,
+            does not run.
     """
 
     node_names: frozenset[str] | None = None
     barred: str = ""
+    is_what_if: bool = False
 
 
 def try_members(
@@ -157,8 +160,10 @@ def _try_member(
             member.prepared = cycle_state.prepared(was_scored=outcome.scores is not None)
         take_turn(state, attempt.info, outcome)
         _assume(state, member, outcome.node_name, cycle_state)
-    elif isinstance(outcome, Unschedulable) and outcome.nominated_node_name:
-        _assume(state, member, outcome.nominated_node_name, cycle_state)
+    elif isinstance(outcome, Unschedulable):
+        emit_instructions(state, cycle_state)
+        if outcome.nominated_node_name:
+            _assume(state, member, outcome.nominated_node_name, cycle_state)
     return member
 
 
@@ -174,6 +179,8 @@ def _choose(
         request = replace(request, before=before)
     if how.node_names is not None:
         request = replace(request, node_names=how.node_names)
+    if how.is_what_if:
+        request = replace(request, runs_post_filter=False)
     is_usual = how.node_names is None and not how.barred
     if how.barred:
         cycle_state.write(PreemptionBarred(how.barred))

@@ -126,6 +126,8 @@ def _run_post_filter(
     request: SchedulingRequest, diagnosis: Diagnosis, num_evaluated: int
 ) -> Interruptible[Unschedulable | VictimReviewNeeded]:
     """Run PostFilter, which may find a node on which preemption helps the pod."""
+    if not request.runs_post_filter:
+        return Unschedulable(diagnosis, fit_error_message(diagnosis), num_evaluated)
     framework, state, pod = request.framework, request.cycle_state, request.pod
     framework.prepare_post_filter(
         state, pod, request.nominated, request.ties, request.victim_review

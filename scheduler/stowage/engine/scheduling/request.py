@@ -45,6 +45,7 @@ class SchedulingRequest(msgspec.Struct, frozen=True):
         victim_review: The extenders' answer about the victims; None before they have answered.
         before: What PreFilter and PreScore left for a pod of the same class that has just been
             placed; None if there is none.
+        runs_post_filter: Whether PostFilter runs if no node fits.
         node_names: The only nodes that exist for this pod; None for all. It is for pod groups in
             one topology domain. What plugins count over all nodes they count over the cluster.
     """
@@ -62,6 +63,7 @@ class SchedulingRequest(msgspec.Struct, frozen=True):
     extender_answers: ExtenderAnswers | None = None
     reviews_victims: bool = False
     victim_review: VictimReview | None = None
+    runs_post_filter: bool = True
     node_names: frozenset[str] | None = None
     before: PreparedCycle | None = None
 
