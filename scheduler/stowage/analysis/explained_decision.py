@@ -36,9 +36,11 @@ from stowage.framework import (
     FilterResult,
     Framework,
     Nominations,
+    PluginFailed,
     PreemptionBarred,
     ScoreResult,
 )
+from stowage.framework.verdict import Int64Array
 from stowage.queue.queue_events import registration_labels
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
@@ -141,15 +143,13 @@ def _request(
 
 
 def _scheduled(request: SchedulingRequest, result: Scheduled) -> SchedulingExplanation:
-    framework, snapshot, state = request.framework, request.snapshot, request.cycle_state
+    state = request.cycle_state
     scores = result.scores
     scored = scores is not None
     if scores is None:
         found = result.feasible
         rows = found.filtered.rows if found.first_fit else found.rows
-        status = framework.run_pre_score(state, request.pod, snapshot.view(rows))
-        if status.is_success:
-            scores = framework.run_score(state, request.pod, snapshot, rows)
+        scores = _unasked_scores(request, rows)
     explanation = _with_nodes(request, SchedulingExplanation(SCHEDULED), scores)
     feasible = explanation.ranked
     best = max((each.total or 0 for each in feasible), default=0)
@@ -163,6 +163,18 @@ def _scheduled(request: SchedulingRequest, result: Scheduled) -> SchedulingExpla
         scored=scored,
         first_fit=result.feasible.first_fit,
     )
+
+
+def _unasked_scores(request: SchedulingRequest, rows: Int64Array) -> ScoreResult | None:
+    """The scores of nodes of which one is taken unscored; None if a plugin fails."""
+    framework, snapshot, state = request.framework, request.snapshot, request.cycle_state
+    status = framework.run_pre_score(state, request.pod, snapshot.view(rows))
+    if not status.is_success:
+        return None
+    try:
+        return framework.run_score(state, request.pod, snapshot, rows)
+    except PluginFailed:
+        return None
 
 
 def _tie(broken: BrokenTie) -> Tie:
@@ -199,7 +211,10 @@ def _with_nodes(
             explanation, pre_filter=plugin_status(outcome.status), skipped_filters=skipped
         )
     asked = request.nodes_left_by(outcome.node_names)
-    filtered = framework.run_filter(state, pod, snapshot, asked, request.nominated)
+    try:
+        filtered = framework.run_filter(state, pod, snapshot, asked, request.nominated)
+    except PluginFailed:
+        return explanation  # on nodes that the decision did not need
     names = list(snapshot.node_names)
     nodes = verdict_records(filtered, scores, names)
     lacking = pod_shortages(state, pod, snapshot, nodes)
