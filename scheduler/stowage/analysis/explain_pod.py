@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stowage.analysis.described_group import DescribedGroup, describe_group, is_tried_as_group
-from stowage.analysis.explained_decision import Circumstances, explain_decision
+from stowage.analysis.explained_decision import GATED, Circumstances, explain_decision
 from stowage.analysis.explanation import (
     AS_IT_IS_NOW,
     LostPoints,
@@ -21,6 +21,7 @@ from stowage.framework import Framework
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 
 _POD_SCHEDULED = "PodScheduled"
+_FEW_NAMES = 3
 
 
 class NotInCluster(LookupError):  # noqa: N818 - it names the finding
@@ -42,7 +43,7 @@ def explain_pod(cluster: LoadedCluster, key: str) -> PodExplanation:
     """
     pod = cluster.objects.pod(key)
     if pod is None:
-        raise NotInCluster(f"there is no pod {key}")
+        raise NotInCluster(f"there is no pod {key}{_elsewhere(cluster, key)}")
     state = cluster.engine.state
     uid = pod.metadata.uid
     framework = state.frameworks[pod.spec.scheduler_name]
@@ -59,6 +60,14 @@ def explain_pod(cluster: LoadedCluster, key: str) -> PodExplanation:
         framework, state.cache.snapshot(), waiting, Circumstances.of(state, framework)
     )
     return _explanation(cluster, pod, decision, group)
+
+
+def _elsewhere(cluster: LoadedCluster, key: str) -> str:
+    """The pods with this name in other namespaces, as the end of a sentence."""
+    name = key.partition("/")[2]
+    pods = (pod.metadata for pod in cluster.objects.pods())
+    found = sorted(each.namespaced_name for each in pods if each.name == name)
+    return f"; there is {', '.join(found[:_FEW_NAMES])}" if found else ""
 
 
 def _group_of(state: EngineState, pod: PodInfo) -> DescribedGroup | None:
@@ -140,6 +149,13 @@ def _points(verdict: NodeVerdict) -> dict[str, int]:
     return {each.plugin: each.weighted for each in verdict.scores}
 
 
+def _is_unreported(pod: Pod, decision: SchedulingExplanation) -> bool:
+    """Whether a pending pod lacks the condition that a scheduler writes after an attempt."""
+    if pod.spec.node_name or decision.outcome == GATED:
+        return False
+    return all(each.type != _POD_SCHEDULED for each in pod.status.conditions)
+
+
 def _notes(cluster: LoadedCluster, pod: Pod, decision: SchedulingExplanation) -> list[str]:
     notes = []
     state = cluster.engine.state
@@ -148,6 +164,11 @@ def _notes(cluster: LoadedCluster, pod: Pod, decision: SchedulingExplanation) ->
         notes.append(
             f"no profile has the scheduler name {pod.spec.scheduler_name}: "
             f"the profile {stand_in} answers"
+        )
+    if _is_unreported(pod, decision):
+        notes.append(
+            "no scheduler has reported about it (it has no PodScheduled condition): if this lasts, "
+            f"check that a scheduler with the name {pod.spec.scheduler_name} runs"
         )
     if state.extenders:
         notes.append("extenders are not asked")

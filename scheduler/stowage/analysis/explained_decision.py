@@ -41,7 +41,8 @@ from stowage.framework import (
     ScoreResult,
 )
 from stowage.framework.verdict import Int64Array
-from stowage.queue.queue_events import registration_labels
+from stowage.plugins.gang_scheduling import GangScheduling
+from stowage.queue.queue_events import UNSCHEDULED_POD_ADD, event_label, registration_labels
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
@@ -266,10 +267,14 @@ def _waits_for(framework: Framework, plugins: Iterable[str]) -> tuple[Wakeup, ..
 
 
 def _awaited_events(framework: Framework, plugin: str) -> tuple[str, ...]:
-    """The labels of the events that a plugin registered; an unknown plugin waits for any event."""
+    """The labels of the events that a plugin registered; an unknown plugin waits for any event.
+
+    A gang also waits for its next pod, which moves its members without a registration.
+    """
     registered = framework.events_by_plugin.get(plugin)
     if registered is None or any(each.event.is_wildcard for each in registered):
         return ("any event",)
-    return tuple(
-        sorted({label for each in registered for label in registration_labels(each.event)})
-    )
+    labels = {label for each in registered for label in registration_labels(each.event)}
+    if plugin == GangScheduling.name:
+        labels.add(event_label(UNSCHEDULED_POD_ADD))
+    return tuple(sorted(labels))

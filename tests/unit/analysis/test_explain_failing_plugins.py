@@ -9,12 +9,13 @@ from stowage.analysis.explain_pod import explain_pod
 from stowage.analysis.explanation import SchedulingExplanation
 from stowage.analysis.loaded_cluster import load_cluster
 from stowage.api.objects.meta import ApiStruct
+from stowage.cli.ask.explain_tables import rejection_parts
 from stowage.framework import CycleState, FilterVerdict, PluginTraits
 from stowage.framework.extension_points import Plugin
 from stowage.framework.verdict import Int64Array
 from stowage.state import NodeView, PodInfo
 from tests.support.builders import make_node, make_pod
-from tests.support.plugins.small_plugins import NO_TRAITS, framework_of
+from tests.support.plugins.small_plugins import NO_TRAITS, Raises, framework_of
 
 
 @dataclass
@@ -61,3 +62,9 @@ def test_a_nominated_node_is_shown_if_a_filter_plugin_fails_on_others() -> None:
     assert (decision.outcome, decision.chosen) == ("Scheduled", "n")
     assert decision.via_nomination
     assert decision.nodes == ()
+
+
+def test_an_error_says_that_the_pod_waits_for_its_backoff() -> None:
+    decision = _decision(Raises(), make_node("n"), make_pod("p", scheduler_name="test"))
+    *_, last = rejection_parts(decision, False, said=decision.message)
+    assert last == "it is tried again after its backoff, by default 1 to 10 seconds"

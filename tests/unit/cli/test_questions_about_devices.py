@@ -121,7 +121,7 @@ def test_capacity_and_what_if_read_templates(cluster: Path) -> None:
     files += ["-f", GPUS / "training.yaml"]
     assert ask("capacity", "--from", cluster, *files).startswith("3 more pods fit")
     text = ask("what-if", "--from", cluster, *files)
-    assert "devices for default/training-3:" in text
+    assert "default/training-3, missing devices:" in text
     assert "request gpu (1 device of gpu.example.com): 0 of 3 devices are free" in text
 
 

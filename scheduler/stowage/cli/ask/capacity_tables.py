@@ -13,7 +13,7 @@ from stowage.analysis.gang_capacity import GangCapacityAnswer
 from stowage.cli.ask.device_tables import shortage_lines
 from stowage.cli.ask.group_tables import group_tables
 from stowage.cli.ask.output import plain_table
-from stowage.cli.ask.what_if_tables import listing, summary_table
+from stowage.cli.ask.what_if_tables import listing, sentences, summary_table
 
 _FEW_REASONS = 3
 _FEW_ROWS = 10
@@ -74,7 +74,7 @@ def compact_tables(answer: CompactAnswer, wide: bool) -> list[RenderableType]:
     parts: list[RenderableType] = [f"[bold]{nodes}[/bold] could be removed{escape(names)}{more}"]
     moved = [(each.pod, each.was, each.node) for each in answer.moved]
     parts += listing(("pod", "was on", "goes to"), moved, limit)
-    needed = [(each.node, each.why) for each in answer.needed]
-    parts += listing(("needed node", "why"), needed, limit)
+    needed = [(each.node, "", each.why) for each in answer.needed]
+    parts += sentences("needed nodes:", needed, limit)
     parts.append(summary_table(answer.before, answer.after))
     return parts
