@@ -124,6 +124,12 @@ def explain_decision(
     return _unschedulable(request, result)
 
 
+def without_post_filter(message: str, explained: SchedulingExplanation) -> str:
+    """A fit error without what PostFilter says: for pods that preempt none in a question."""
+    post_filter = "" if explained.preemption is None else explained.preemption.message
+    return message.removesuffix(f" {post_filter}") if post_filter else message
+
+
 def _request(
     framework: Framework, snapshot: Snapshot, pod: PodInfo, circumstances: Circumstances
 ) -> SchedulingRequest:

@@ -22,7 +22,7 @@ from stowage.analysis.described_group import describe_group, is_tried_as_group
 from stowage.analysis.devices.shortage import DeviceShortage
 from stowage.analysis.explained_decision import Circumstances, explain_decision
 from stowage.analysis.group_explanation import GroupExplanation
-from stowage.analysis.loaded_cluster import LoadedCluster
+from stowage.analysis.loaded_cluster import LoadedCluster, stand_in_notes
 from stowage.analysis.pods_by_node import is_finished
 from stowage.analysis.virtual_cluster import Preempted, VirtualCluster
 from stowage.api.objects.pod import Pod
@@ -163,7 +163,11 @@ def what_if(loaded: LoadedCluster, question: Question) -> WhatIfAnswer:
     cluster.run()
     if cluster.engine.state.extenders:
         notes.append("extenders are not asked")
-    return replace(_answer(cluster, summary, drained, added), notes=tuple(notes))
+    answer = _answer(cluster, summary, drained, added)
+    keys = [*(each.pod for each in answer.placed), *(each.pod for each in answer.pending)]
+    decided = [pod for key in keys if (pod := cluster.objects.pod(key)) is not None]
+    notes += stand_in_notes(loaded, decided)
+    return replace(answer, notes=tuple(notes))
 
 
 def _make_way(cluster: VirtualCluster, asked: ClusterObjects) -> tuple[ClusterObjects, list[str]]:

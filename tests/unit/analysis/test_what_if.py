@@ -87,7 +87,7 @@ def test_a_pod_that_has_a_node_stays_although_a_manifest_names_it() -> None:
     answer = what_if(cluster, Question(objects=pods))
     assert nodes_of(answer) == {"default/web-1": "n"}
     assert answer.after.requested["cpu"] == "4"
-    assert answer.notes == ("default/web-0 is on node n already: it stays as it is",)
+    assert answer.notes[0] == "default/web-0 is on node n already: it stays as it is"
 
 
 def test_a_manifest_replaces_a_pending_pod_of_the_same_name() -> None:
@@ -216,7 +216,7 @@ def test_a_pod_that_a_budget_protects_goes_with_its_removed_node(
     assert answer.deleted == (() if owner else ("default/w",))
     assert answer.kept == ()
     why = "PodDisruptionBudget default/web allows no disruption"
-    assert answer.notes == (f"default/w goes with its node, although {why}",)
+    assert answer.notes[0] == f"default/w goes with its node, although {why}"
 
 
 NODES = ["n", "gone"]

@@ -42,8 +42,12 @@ def what_if_tables(answer: WhatIfAnswer, wide: bool) -> list[RenderableType]:
     parts.append(summary_table(answer.before, answer.after))
     if any(each.tied for each in answer.placed):
         parts.append("tie: other nodes are as good, a running scheduler may choose one of them")
-    parts += [f"[dim]{escape(note)}[/dim]" for note in answer.notes]
-    return parts
+    return [*parts, *note_lines(answer.notes)]
+
+
+def note_lines(notes: Sequence[str]) -> list[RenderableType]:
+    """What an answer cannot know, a line each."""
+    return [f"[dim]{escape(note)}[/dim]" for note in notes]
 
 
 def _shortages(answer: WhatIfAnswer, wide: bool) -> Iterator[RenderableType]:
