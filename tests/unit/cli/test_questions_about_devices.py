@@ -125,6 +125,16 @@ def test_capacity_and_what_if_read_templates(cluster: Path) -> None:
     assert "request gpu (1 device of gpu.example.com): 0 of 3 devices are free" in text
 
 
+def test_claims_in_files_have_the_defaults_of_the_api_server(cluster: Path) -> None:
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
+    claim = {**CLAIM, "spec": {"devices": {"requests": [request]}}}
+    untainted = {**SLICE["spec"], "devices": [{"name": "d"}]}
+    objects = [CLASS, NODE, {**SLICE, "spec": untainted}, claim, POD]
+    cluster.write_text(json.dumps(objects), encoding="utf-8")
+    answer = json.loads(ask("explain", "pod", "p", "--from", cluster, "-o", "json"))
+    assert answer["decision"]["chosen"] == "n"
+
+
 def test_unknown_feature_gates_are_refused(cluster: Path) -> None:
     arguments = ["explain", "pod", "p", "--from", str(cluster), "--feature-gates=X=true"]
     result = CliRunner().invoke(app, arguments)

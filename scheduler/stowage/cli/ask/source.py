@@ -20,6 +20,7 @@ from rich.markup import escape
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.compact import CompactAnswer
 from stowage.analysis.explain_pod import NotInCluster
+from stowage.analysis.generated_claims import default_requests
 from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
 from stowage.analysis.workload_pods import InvalidManifest
 from stowage.api.config.feature_gates import parse_feature_gates
@@ -47,6 +48,8 @@ from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.cluster_lists import read_cluster
 from stowage.operator.configuration.config_map import parse_reference, read_config_map
 from stowage.recording.frames import RECORDING_START, UnreadableRecording
+
+_WITH_REQUESTS = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
 
 
 class UnreadableObjects(Exception):  # noqa: N818 - it names the finding
@@ -188,10 +191,15 @@ def _read(flags: ClusterFlags) -> tuple[ClusterObjects, list[str]]:
 def read_files(files: Sequence[Path]) -> ClusterObjects:
     """The objects of files; of two with one name the later counts.
 
+    Claims of devices in manifests get the API server's defaults.
+
     Raises:
         UnreadableObjects: A file cannot be read, or holds something else.
     """
-    return ClusterObjects.of(item for file in files for item in read_items(file))
+    items = (item for file in files for item in read_items(file))
+    return ClusterObjects.of(
+        default_requests(item) if item["kind"] in _WITH_REQUESTS else item for item in items
+    )
 
 
 def read_items(file: Path) -> list[dict[str, Any]]:
