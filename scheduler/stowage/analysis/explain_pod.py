@@ -15,9 +15,11 @@ from stowage.analysis.explanation import (
     SchedulingExplanation,
 )
 from stowage.analysis.loaded_cluster import LoadedCluster
+from stowage.analysis.unbound_claims import unbound_claims
 from stowage.api.objects.pod import Pod
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import Framework
+from stowage.plugins.volumes.binding import UNBOUND_IMMEDIATE
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 
 _POD_SCHEDULED = "PodScheduled"
@@ -170,6 +172,8 @@ def _notes(cluster: LoadedCluster, pod: Pod, decision: SchedulingExplanation) ->
             "no scheduler has reported about it (it has no PodScheduled condition): if this lasts, "
             f"check that a scheduler with the name {pod.spec.scheduler_name} runs"
         )
+    if decision.pre_filter is not None and UNBOUND_IMMEDIATE in decision.pre_filter.reasons:
+        notes += unbound_claims(pod, cluster.objects)
     if state.extenders:
         notes.append("extenders are not asked")
     framework = state.frameworks[pod.spec.scheduler_name]

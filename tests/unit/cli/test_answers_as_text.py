@@ -128,3 +128,13 @@ def test_why_pods_stay_pending_is_a_line_for_each(cluster: Path) -> None:
     text = ask("what-if", "--from", cluster)
     message = '0/2 nodes are available: persistentvolumeclaim "none" not found. not found'
     assert f"\n  shop/unbound: {message}\n" in text
+
+
+def test_files_without_nodes_and_objects_are_told_apart(cluster: Path) -> None:
+    cluster.write_text(json.dumps([_pod("fits")]), encoding="utf-8")
+    text = "note: there are no nodes in the files: kubectl get nodes,pods -A -o json prints both"
+    assert text in ask("explain", "pod", "shop/fits", "--from", cluster)
+    cluster.write_text("NAME STATUS AGE\nn Ready 5d\n", encoding="utf-8")
+    done = CliRunner().invoke(app, ["explain", "pod", "shop/fits", "--from", str(cluster)])
+    assert done.exit_code == 1
+    assert "expected an object with a kind, as kubectl get -o json" in done.output

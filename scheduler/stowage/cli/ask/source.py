@@ -49,6 +49,7 @@ from stowage.operator.client.cluster_lists import read_cluster
 from stowage.operator.configuration.config_map import parse_reference, read_config_map
 from stowage.recording.frames import RECORDING_START, UnreadableRecording
 
+_NO_NODES = "there are no nodes in the files: kubectl get nodes,pods -A -o json prints both"
 _WITH_REQUESTS = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
 
 
@@ -183,7 +184,8 @@ def read_profiles(flags: ClusterFlags) -> KubeSchedulerConfiguration:
 def _read(flags: ClusterFlags) -> tuple[ClusterObjects, list[str]]:
     with garbage_collection_paused():
         if flags.files:
-            return read_files(flags.files), []
+            objects = read_files(flags.files)
+            return objects, [] if objects.counts().get("Node") else [_NO_NODES]
         path = str(flags.kubeconfig) if flags.kubeconfig else None
         return run_coroutine(read_cluster(path, flags.context))
 
@@ -245,7 +247,10 @@ def _unfolded(document: Any, place: str) -> list[dict[str, Any]]:
     found = document if isinstance(document, list) else [document]
     for number, each in enumerate(found, 1):
         if not isinstance(each, dict) or not isinstance(each.get("kind"), str):
-            raise UnreadableObjects(f"{place}, object {number}: expected an object with a kind")
+            raise UnreadableObjects(
+                f"{place}, object {number}: expected an object with a kind, as "
+                "kubectl get -o json or -o yaml prints it"
+            )
         if each["kind"] == KIND:
             raise UnreadableObjects(
                 f"{place}: expected objects of a cluster; --config takes a {KIND}"
