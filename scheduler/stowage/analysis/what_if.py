@@ -28,7 +28,6 @@ from stowage.analysis.virtual_cluster import Preempted, VirtualCluster
 from stowage.api.objects.pod import Pod
 from stowage.state.snapshot import Snapshot
 
-_GATED = "Scheduling is blocked due to non-empty scheduling gates"
 AFTER_THE_CHANGES = "evaluated after the changes"
 
 
@@ -223,13 +222,13 @@ def _answer(
 def _message(cluster: VirtualCluster, key: str) -> str:
     """Why a pod is pending.
 
-    Its condition says so if no attempt changed it; the API server gives it to gated pods.
+    Its condition says so if no attempt changed it; that of a gated pod does not name its gates.
     """
     pod = cluster.objects.pod(key)
     if key in cluster.messages or pod is None:
         return cluster.messages.get(key, "")
     if pod.spec.scheduling_gates:
-        return _GATED
+        return _held_by(cluster, pod)
     conditions = [each for each in pod.status.conditions if each.type == "PodScheduled"]
     return conditions[-1].message if conditions else _held_by(cluster, pod)
 

@@ -106,10 +106,14 @@ def test_a_pod_without_a_condition_names_the_plugin_s_reason() -> None:
     assert pending.message == 'could not find ResourceClaim "default/none"'
 
 
-def test_a_gated_pod_waits_for_its_gates() -> None:
-    gated = created(make_pod("gated", gates=["g"]))
-    (pending,) = what_if(loaded_cluster(make_node("n")), Question(objects=gated)).pending
-    assert pending.message == "Scheduling is blocked due to non-empty scheduling gates"
+def test_a_gated_pod_names_its_gates_also_if_its_condition_does_not() -> None:
+    gated = make_pod("gated", gates=["g"])
+    answer = what_if(loaded_cluster(make_node("n")), Question(objects=created(gated)))
+    assert [each.message for each in answer.pending] == ["waiting for scheduling gates: [g]"]
+    blocked = Condition(type="PodScheduled", status="False", message="Scheduling is blocked")
+    told = replace(gated, status=replace(gated.status, conditions=(blocked,)))
+    answer = what_if(loaded_cluster(make_node("n"), told), Question())
+    assert [each.message for each in answer.pending] == ["waiting for scheduling gates: [g]"]
 
 
 def test_a_tie_is_marked() -> None:
