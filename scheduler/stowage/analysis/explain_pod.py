@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stowage.analysis.described_group import DescribedGroup, describe_group, is_tried_as_group
-from stowage.analysis.explained_decision import GATED, Circumstances, explain_decision
+from stowage.analysis.explained_decision import GATED, SCHEDULED, Circumstances, explain_decision
 from stowage.analysis.explanation import (
     AS_IT_IS_NOW,
     LostPoints,
@@ -41,7 +41,8 @@ def explain_pod(cluster: LoadedCluster, key: str) -> PodExplanation:
         key: ``namespace/name``.
 
     Raises:
-        NotInCluster: There is no such pod, or it has finished.
+        NotInCluster: There is no such pod, or it is not scheduled: it has finished, is invalid, or
+            is being deleted.
     """
     pod = cluster.objects.pod(key)
     if pod is None:
@@ -53,6 +54,8 @@ def explain_pod(cluster: LoadedCluster, key: str) -> PodExplanation:
     if placed is not None:
         decision = _without(cluster, pod, placed, framework)
         return _explanation(cluster, pod, decision, _group_of(state, placed))
+    if pod.metadata.deletion_timestamp is not None:
+        raise NotInCluster(f"pod {key} is being deleted: it is not scheduled")
     waiting = state.queue.latest(uid)
     if waiting is None:
         raise NotInCluster(f"pod {key} is {pod.status.phase or 'invalid'}: it is not scheduled")
@@ -187,4 +190,6 @@ def _notes(cluster: LoadedCluster, pod: Pod, decision: SchedulingExplanation) ->
     node = pod.spec.node_name
     if node and decision.best and node not in decision.best:
         notes.append(f"a new decision would choose {decision.chosen}")
+    if node and decision.outcome != SCHEDULED:
+        notes.append(f"a new decision would find no node: {decision.message}")
     return notes

@@ -53,7 +53,9 @@ def load_cluster(
     answer = engine.handle(objects.events(), 0.0)
     objects.pods_by_node()  # made once, for all questions of a process
     problems = [
-        f"{each.subject}: {each.text}" for each in answer if isinstance(each, ReportProblem)
+        each.text if each.text.startswith(each.subject) else f"{each.subject}: {each.text}"
+        for each in answer
+        if isinstance(each, ReportProblem)
     ]
     invalid = [str(each) for each in objects.invalid]
     return LoadedCluster(

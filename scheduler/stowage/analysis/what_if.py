@@ -227,6 +227,8 @@ def _message(cluster: VirtualCluster, key: str) -> str:
     pod = cluster.objects.pod(key)
     if key in cluster.messages or pod is None:
         return cluster.messages.get(key, "")
+    if pod.metadata.deletion_timestamp is not None:
+        return "it is being deleted: it is not scheduled"
     if pod.spec.scheduling_gates:
         return _held_by(cluster, pod)
     conditions = [each for each in pod.status.conditions if each.type == "PodScheduled"]
@@ -238,7 +240,7 @@ def _held_by(cluster: VirtualCluster, pod: Pod) -> str:
     state = cluster.engine.state
     waiting = state.queue.latest(pod.metadata.uid)
     if waiting is None:
-        return ""
+        return "it is invalid: it is not scheduled"
     return state.frameworks[waiting.scheduler_name].run_pre_enqueue(waiting).message
 
 

@@ -156,6 +156,17 @@ def test_a_pod_that_no_scheduler_has_reported_about_says_so() -> None:
         assert note not in explain_pod(loaded_cluster(make_node("n"), other), "default/p").notes
 
 
+def test_a_pod_that_is_being_deleted_is_not_scheduled() -> None:
+    cluster = loaded_cluster(make_node("n"), make_pod("p", terminating=True))
+    with pytest.raises(NotInCluster, match="pod default/p is being deleted: it is not scheduled"):
+        explain_pod(cluster, "default/p")
+
+
+def test_a_problem_names_its_object_once() -> None:
+    (problem,) = loaded_cluster(make_pod("p", cpu="abc")).problems
+    assert problem.count("Pod default/p") == 1
+
+
 def test_an_unknown_pod_is_named_with_those_of_other_namespaces() -> None:
     cluster = loaded_cluster(make_pod("p", namespace="shop"), make_pod("q"))
     with pytest.raises(NotInCluster, match=r"^there is no pod default/p; there is shop/p$"):

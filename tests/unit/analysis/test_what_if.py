@@ -116,6 +116,15 @@ def test_a_gated_pod_names_its_gates_also_if_its_condition_does_not() -> None:
     assert [each.message for each in answer.pending] == ["waiting for scheduling gates: [g]"]
 
 
+def test_pods_that_are_not_scheduled_say_why() -> None:
+    pods = (make_pod("going", terminating=True), make_pod("invalid", cpu="abc"))
+    answer = what_if(loaded_cluster(make_node("n"), *pods), Question())
+    assert {each.pod: each.message for each in answer.pending} == {
+        "default/going": "it is being deleted: it is not scheduled",
+        "default/invalid": "it is invalid: it is not scheduled",
+    }
+
+
 def test_a_tie_is_marked() -> None:
     cluster = loaded_cluster(make_node("one"), make_node("two"), make_node("far", cpu="1"))
     answer = what_if(cluster, Question(objects=created(make_pod("tied"))))

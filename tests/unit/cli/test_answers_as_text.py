@@ -130,6 +130,24 @@ def test_why_pods_stay_pending_is_a_line_for_each(cluster: Path) -> None:
     assert f"\n  shop/unbound: {message}\n" in text
 
 
+def test_manifests_without_namespaces_and_uids_are_a_cluster(cluster: Path) -> None:
+    pods = [_pod("a"), _pod("b")]
+    for pod in pods:
+        del pod["metadata"]["namespace"], pod["metadata"]["uid"]
+    cluster.write_text(json.dumps([_node(LONG), *pods]), encoding="utf-8")
+    text = ask("what-if", "--from", cluster)
+    assert [f"default/{name} - {LONG}" in " ".join(text.split()) for name in "ab"] == [True, True]
+
+
+def test_a_pod_that_would_not_fit_on_its_node_again_waits_for_nothing(cluster: Path) -> None:
+    cluster.write_text(json.dumps([_node(LONG), _pod("full", "9", nodeName=LONG)]))
+    text = ask("explain", "pod", "shop/full", "--from", cluster)
+    assert text.startswith(f"shop/full is on node {LONG}\n")
+    assert "a new decision would find no node: 0/1 nodes are available: 1 Insufficient cpu." in text
+    assert "tried again" not in text
+    assert "\npreemption" not in text
+
+
 def test_files_without_nodes_and_objects_are_told_apart(cluster: Path) -> None:
     cluster.write_text(json.dumps([_pod("fits")]), encoding="utf-8")
     text = "note: there are no nodes in the files: kubectl get nodes,pods -A -o json prints both"

@@ -37,6 +37,8 @@ def pod_tables(explained: PodExplanation, wide: bool) -> list[RenderableType]:
     parts += [f"[dim]{escape(note)}[/dim]" for note in (explained.basis, *explained.notes)]
     if decision.outcome == "Scheduled":
         parts += _scores(explained, wide)
+    elif explained.node:
+        parts += _reason_tables(decision)  # it waits for nothing, and preempts none
     else:
         parts += rejection_parts(decision, wide, said=decision.message)
     return parts

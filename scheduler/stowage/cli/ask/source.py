@@ -22,6 +22,7 @@ from stowage.analysis.compact import CompactAnswer
 from stowage.analysis.explain_pod import NotInCluster
 from stowage.analysis.generated_claims import default_requests
 from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
+from stowage.analysis.manifest_identity import with_identity
 from stowage.analysis.workload_pods import InvalidManifest
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import (
@@ -193,14 +194,15 @@ def _read(flags: ClusterFlags) -> tuple[ClusterObjects, list[str]]:
 def read_files(files: Sequence[Path]) -> ClusterObjects:
     """The objects of files; of two with one name the later counts.
 
-    Claims of devices in manifests get the API server's defaults.
+    Objects of manifests get a namespace and a UID, and their claims of devices defaults, as from
+    the API server.
 
     Raises:
         UnreadableObjects: A file cannot be read, or holds something else.
     """
-    items = (item for file in files for item in read_items(file))
+    items = (with_identity(item) for file in files for item in read_items(file))
     return ClusterObjects.of(
-        default_requests(item) if item["kind"] in _WITH_REQUESTS else item for item in items
+        default_requests(dict(item)) if item["kind"] in _WITH_REQUESTS else item for item in items
     )
 
 
