@@ -24,6 +24,7 @@ import yaml
 from prometheus_client import CollectorRegistry, ProcessCollector
 from typer.main import get_command
 
+from docs.answer_fields import answer_fields
 from stowage.api.config.legacy_algorithms import (
     DEFAULT_PREDICATES,
     MANDATORY_PREDICATES,
@@ -437,6 +438,7 @@ TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
     "sample configurations": _samples,
     "rights": _rights,
     "mutants": _mutants,
+    "answers": answer_fields,
 }
 
 

@@ -115,8 +115,9 @@ def test_a_pod_moves_where_the_queue_of_the_engine_would_move_it(
     if nodes_of_plain["default/moved"]:
         assert (why, nodes_of_fast) == ("", nodes_of_plain)
     else:
-        message = plain.messages["default/moved"]
-        assert why == f"default/moved would stay pending: {message}"
+        fit_error, of_preemption = plain.messages["default/moved"].split(". ")
+        assert why == f"default/moved would stay pending: {fit_error}."
+        assert "preemption: not eligible due to preemptionPolicy=Never" in of_preemption
         assert nodes_of_fast["default/moved"] in ("", "old")
 
 

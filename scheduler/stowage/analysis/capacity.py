@@ -15,9 +15,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from stowage.analysis.devices.shortage import DeviceShortage
-from stowage.analysis.explained_decision import Circumstances, explain_decision
-from stowage.analysis.explanation import NodeVerdict, SchedulingExplanation
-from stowage.analysis.loaded_cluster import LoadedCluster
+from stowage.analysis.explained_decision import Circumstances, explain_decision, without_post_filter
+from stowage.analysis.explanation import NodeVerdict
+from stowage.analysis.loaded_cluster import LoadedCluster, stand_in_notes
 from stowage.analysis.virtual_cluster import VirtualCluster
 from stowage.api.objects.pod import Pod
 from stowage.engine.state.engine_state import EngineState
@@ -70,6 +70,7 @@ class CapacityAnswer(_Answer, frozen=True):
         message: Why the next pod does not fit; empty if the limit ended the count.
         is_counted: Whether the pods were counted from the columns.
         device_shortages: The requests for devices of the next pod that fail, and on which nodes.
+        notes: What the answer cannot know.
     """
 
     fits: int
@@ -81,6 +82,7 @@ class CapacityAnswer(_Answer, frozen=True):
     message: str = ""
     is_counted: bool = False
     device_shortages: tuple[DeviceShortage, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class _Room(msgspec.Struct):
@@ -117,7 +119,10 @@ def capacity(
         room = _counted(loaded, framework, info)
     else:
         room = _simulated(loaded, framework, pod, limit)
-    return _answer(snapshot, room, limit, group_by)
+    notes = list(stand_in_notes(loaded, [pod]))
+    if state.extenders:
+        notes.append("extenders are not asked")
+    return replace(_answer(snapshot, room, limit, group_by), notes=tuple(notes))
 
 
 def _is_countable(state: EngineState, framework: Framework, info: PodInfo) -> bool:
@@ -153,13 +158,12 @@ def _counted(loaded: LoadedCluster, framework: Framework, info: PodInfo) -> _Roo
         for at in np.flatnonzero(quotient == counts).tolist():
             reasons[names[at]] = (*reasons.get(names[at], ()), reason)
     per_node = dict(zip(names, counts.tolist(), strict=True))
-    return _Room(per_node, reasons, _fit_error(explained) or _message(snapshot, reasons), True)
-
-
-def _fit_error(explained: SchedulingExplanation) -> str:
-    """The fit error without what PostFilter says: the counted pods preempt none."""
-    post_filter = "" if explained.preemption is None else explained.preemption.message
-    return explained.message.removesuffix(f" {post_filter}")
+    return _Room(
+        per_node,
+        reasons,
+        without_post_filter(explained.message, explained) or _message(snapshot, reasons),
+        True,
+    )
 
 
 def _message(snapshot: Snapshot, reasons: Mapping[str, tuple[str, ...]]) -> str:
@@ -205,7 +209,10 @@ def _simulated(loaded: LoadedCluster, framework: Framework, pod: Pod, limit: int
         verdict.node: _reasons(verdict) for verdict in explained.nodes if verdict.rejected_by
     }
     return _Room(
-        dict(placed), reasons, _fit_error(explained), device_shortages=explained.device_shortages
+        dict(placed),
+        reasons,
+        without_post_filter(explained.message, explained),
+        device_shortages=explained.device_shortages,
     )
 
 

@@ -11,7 +11,7 @@ from stowage.analysis.cluster_changes import (
     find_node,
     kept_by_drain,
 )
-from stowage.analysis.loaded_cluster import LoadedCluster
+from stowage.analysis.loaded_cluster import LoadedCluster, stand_in_notes
 from stowage.analysis.relocation import Relocations
 from stowage.analysis.virtual_cluster import VirtualCluster
 from stowage.analysis.what_if import ClusterSummary, Placement, summary_of
@@ -38,6 +38,7 @@ class CompactAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
         needed: The nodes that were tried and are needed.
         before: The cluster as it is, with the pending pods that fit on their nodes.
         after: The cluster without the removable nodes.
+        notes: What the answer cannot know.
     """
 
     removable: tuple[str, ...]
@@ -45,6 +46,7 @@ class CompactAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     needed: tuple[NeededNode, ...]
     before: ClusterSummary
     after: ClusterSummary
+    notes: tuple[str, ...] = ()
 
 
 def compact(loaded: LoadedCluster) -> CompactAnswer:
@@ -56,6 +58,9 @@ def compact(loaded: LoadedCluster) -> CompactAnswer:
     another order or another profile may free more nodes. A pending pod that fits is placed first;
     the others stay pending. The cluster is changed: load it for each question.
     """
+    notes = list(stand_in_notes(loaded, loaded.objects.pods()))
+    if loaded.engine.state.extenders:
+        notes.append("extenders are not asked")
     cluster = VirtualCluster(loaded)
     cluster.run()
     cluster.set_aside_pending()
@@ -83,6 +88,7 @@ def compact(loaded: LoadedCluster) -> CompactAnswer:
         tuple(needed),
         before,
         summary_of(cluster),
+        tuple(notes),
     )
 
 

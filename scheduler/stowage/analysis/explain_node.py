@@ -13,6 +13,7 @@ from stowage.analysis.loaded_cluster import LoadedCluster
 from stowage.analysis.near_misses import taint_text
 from stowage.analysis.node_verdict_table import plugin_status, verdict_records
 from stowage.engine.state.engine_state import EngineState
+from stowage.framework import PluginFailed
 from stowage.state.nodes.resource_index import PODS
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
@@ -75,7 +76,10 @@ def _rejected(engine_state: EngineState, pod: PodInfo, node_name: str) -> Reject
         left_out = (PluginStatus(plugin, "Unschedulable") for plugin in sorted(outcome.plugins))
         return RejectedPod(pod.key, tuple(left_out))
     nominated = engine_state.queue.nominator
-    filtered = framework.run_filter(state, pod, snapshot, frozenset((node_name,)), nominated)
+    try:
+        filtered = framework.run_filter(state, pod, snapshot, frozenset((node_name,)), nominated)
+    except PluginFailed as failure:
+        return RejectedPod(pod.key, (plugin_status(failure.status),))
     verdicts = verdict_records(filtered, None, list(snapshot.node_names))
     statuses = tuple(
         status

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stowage.analysis.described_group import DescribedGroup, describe_group, is_tried_as_group
-from stowage.analysis.explained_decision import Circumstances, explain_decision
+from stowage.analysis.explained_decision import GATED, SCHEDULED, Circumstances, explain_decision
 from stowage.analysis.explanation import (
     AS_IT_IS_NOW,
     LostPoints,
@@ -15,12 +15,15 @@ from stowage.analysis.explanation import (
     SchedulingExplanation,
 )
 from stowage.analysis.loaded_cluster import LoadedCluster
+from stowage.analysis.unbound_claims import unbound_claims
 from stowage.api.objects.pod import Pod
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import Framework
+from stowage.plugins.volumes.binding import UNBOUND_IMMEDIATE
 from stowage.state.pods.pod_info import PodInfo, make_pod_info
 
 _POD_SCHEDULED = "PodScheduled"
+_FEW_NAMES = 3
 
 
 class NotInCluster(LookupError):  # noqa: N818 - it names the finding
@@ -38,11 +41,12 @@ def explain_pod(cluster: LoadedCluster, key: str) -> PodExplanation:
         key: ``namespace/name``.
 
     Raises:
-        NotInCluster: There is no such pod, or it has finished.
+        NotInCluster: There is no such pod, or it is not scheduled: it has finished, is invalid, or
+            is being deleted.
     """
     pod = cluster.objects.pod(key)
     if pod is None:
-        raise NotInCluster(f"there is no pod {key}")
+        raise NotInCluster(f"there is no pod {key}{_elsewhere(cluster, key)}")
     state = cluster.engine.state
     uid = pod.metadata.uid
     framework = state.frameworks[pod.spec.scheduler_name]
@@ -50,6 +54,8 @@ def explain_pod(cluster: LoadedCluster, key: str) -> PodExplanation:
     if placed is not None:
         decision = _without(cluster, pod, placed, framework)
         return _explanation(cluster, pod, decision, _group_of(state, placed))
+    if pod.metadata.deletion_timestamp is not None:
+        raise NotInCluster(f"pod {key} is being deleted: it is not scheduled")
     waiting = state.queue.latest(uid)
     if waiting is None:
         raise NotInCluster(f"pod {key} is {pod.status.phase or 'invalid'}: it is not scheduled")
@@ -59,6 +65,14 @@ def explain_pod(cluster: LoadedCluster, key: str) -> PodExplanation:
         framework, state.cache.snapshot(), waiting, Circumstances.of(state, framework)
     )
     return _explanation(cluster, pod, decision, group)
+
+
+def _elsewhere(cluster: LoadedCluster, key: str) -> str:
+    """The pods with this name in other namespaces, as the end of a sentence."""
+    name = key.partition("/")[2]
+    pods = (pod.metadata for pod in cluster.objects.pods())
+    found = sorted(each.namespaced_name for each in pods if each.name == name)
+    return f"; there is {', '.join(found[:_FEW_NAMES])}" if found else ""
 
 
 def _group_of(state: EngineState, pod: PodInfo) -> DescribedGroup | None:
@@ -140,6 +154,13 @@ def _points(verdict: NodeVerdict) -> dict[str, int]:
     return {each.plugin: each.weighted for each in verdict.scores}
 
 
+def _is_unreported(pod: Pod, decision: SchedulingExplanation) -> bool:
+    """Whether a pending pod lacks the condition that a scheduler writes after an attempt."""
+    if pod.spec.node_name or decision.outcome == GATED:
+        return False
+    return all(each.type != _POD_SCHEDULED for each in pod.status.conditions)
+
+
 def _notes(cluster: LoadedCluster, pod: Pod, decision: SchedulingExplanation) -> list[str]:
     notes = []
     state = cluster.engine.state
@@ -149,6 +170,13 @@ def _notes(cluster: LoadedCluster, pod: Pod, decision: SchedulingExplanation) ->
             f"no profile has the scheduler name {pod.spec.scheduler_name}: "
             f"the profile {stand_in} answers"
         )
+    if _is_unreported(pod, decision):
+        notes.append(
+            "no scheduler has reported about it (it has no PodScheduled condition): if this lasts, "
+            f"check that a scheduler with the name {pod.spec.scheduler_name} runs"
+        )
+    if decision.pre_filter is not None and UNBOUND_IMMEDIATE in decision.pre_filter.reasons:
+        notes += unbound_claims(pod, cluster.objects)
     if state.extenders:
         notes.append("extenders are not asked")
     framework = state.frameworks[pod.spec.scheduler_name]
@@ -162,4 +190,6 @@ def _notes(cluster: LoadedCluster, pod: Pod, decision: SchedulingExplanation) ->
     node = pod.spec.node_name
     if node and decision.best and node not in decision.best:
         notes.append(f"a new decision would choose {decision.chosen}")
+    if node and decision.outcome != SCHEDULED:
+        notes.append(f"a new decision would find no node: {decision.message}")
     return notes

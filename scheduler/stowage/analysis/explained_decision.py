@@ -36,10 +36,13 @@ from stowage.framework import (
     FilterResult,
     Framework,
     Nominations,
+    PluginFailed,
     PreemptionBarred,
     ScoreResult,
 )
-from stowage.queue.queue_events import registration_labels
+from stowage.framework.verdict import Int64Array
+from stowage.plugins.gang_scheduling import GangScheduling
+from stowage.queue.queue_events import UNSCHEDULED_POD_ADD, event_label, registration_labels
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import Snapshot
 
@@ -121,6 +124,12 @@ def explain_decision(
     return _unschedulable(request, result)
 
 
+def without_post_filter(message: str, explained: SchedulingExplanation) -> str:
+    """A fit error without what PostFilter says: for pods that preempt none in a question."""
+    post_filter = "" if explained.preemption is None else explained.preemption.message
+    return message.removesuffix(f" {post_filter}") if post_filter else message
+
+
 def _request(
     framework: Framework, snapshot: Snapshot, pod: PodInfo, circumstances: Circumstances
 ) -> SchedulingRequest:
@@ -141,15 +150,13 @@ def _request(
 
 
 def _scheduled(request: SchedulingRequest, result: Scheduled) -> SchedulingExplanation:
-    framework, snapshot, state = request.framework, request.snapshot, request.cycle_state
+    state = request.cycle_state
     scores = result.scores
     scored = scores is not None
     if scores is None:
         found = result.feasible
         rows = found.filtered.rows if found.first_fit else found.rows
-        status = framework.run_pre_score(state, request.pod, snapshot.view(rows))
-        if status.is_success:
-            scores = framework.run_score(state, request.pod, snapshot, rows)
+        scores = _unasked_scores(request, rows)
     explanation = _with_nodes(request, SchedulingExplanation(SCHEDULED), scores)
     feasible = explanation.ranked
     best = max((each.total or 0 for each in feasible), default=0)
@@ -163,6 +170,18 @@ def _scheduled(request: SchedulingRequest, result: Scheduled) -> SchedulingExpla
         scored=scored,
         first_fit=result.feasible.first_fit,
     )
+
+
+def _unasked_scores(request: SchedulingRequest, rows: Int64Array) -> ScoreResult | None:
+    """The scores of nodes of which one is taken unscored; None if a plugin fails."""
+    framework, snapshot, state = request.framework, request.snapshot, request.cycle_state
+    status = framework.run_pre_score(state, request.pod, snapshot.view(rows))
+    if not status.is_success:
+        return None
+    try:
+        return framework.run_score(state, request.pod, snapshot, rows)
+    except PluginFailed:
+        return None
 
 
 def _tie(broken: BrokenTie) -> Tie:
@@ -199,7 +218,10 @@ def _with_nodes(
             explanation, pre_filter=plugin_status(outcome.status), skipped_filters=skipped
         )
     asked = request.nodes_left_by(outcome.node_names)
-    filtered = framework.run_filter(state, pod, snapshot, asked, request.nominated)
+    try:
+        filtered = framework.run_filter(state, pod, snapshot, asked, request.nominated)
+    except PluginFailed:
+        return explanation  # on nodes that the decision did not need
     names = list(snapshot.node_names)
     nodes = verdict_records(filtered, scores, names)
     lacking = pod_shortages(state, pod, snapshot, nodes)
@@ -251,10 +273,14 @@ def _waits_for(framework: Framework, plugins: Iterable[str]) -> tuple[Wakeup, ..
 
 
 def _awaited_events(framework: Framework, plugin: str) -> tuple[str, ...]:
-    """The labels of the events that a plugin registered; an unknown plugin waits for any event."""
+    """The labels of the events that a plugin registered; an unknown plugin waits for any event.
+
+    A gang also waits for its next pod, which moves its members without a registration.
+    """
     registered = framework.events_by_plugin.get(plugin)
     if registered is None or any(each.event.is_wildcard for each in registered):
         return ("any event",)
-    return tuple(
-        sorted({label for each in registered for label in registration_labels(each.event)})
-    )
+    labels = {label for each in registered for label in registration_labels(each.event)}
+    if plugin == GangScheduling.name:
+        labels.add(event_label(UNSCHEDULED_POD_ADD))
+    return tuple(sorted(labels))

@@ -154,6 +154,7 @@ class SchedulingExplanation(_Answer, frozen=True):
         nodes: The verdicts: feasible nodes by falling total, then the others by name.
         skipped_filters: The Filter plugins that do not concern the pod.
         skipped_scores: The Score plugins that do not concern the pod.
+        unschedulable_plugins: The plugins that rejected the pod or a node, or the one that failed.
         reason_counts: Reason -> number of nodes, as in the message.
         near_misses: The smallest changes that would help, nearest first.
         device_shortages: The requests for devices that fail, and on which nodes.

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.described_group import describe_group
+from stowage.analysis.explained_decision import without_post_filter
 from stowage.analysis.group_explanation import GroupExplanation
-from stowage.analysis.loaded_cluster import LoadedCluster
+from stowage.analysis.loaded_cluster import LoadedCluster, stand_in_notes
 from stowage.analysis.virtual_cluster import VirtualCluster
 from stowage.analysis.workload_pods import InvalidManifest
 from stowage.api.objects.pod import Pod, PodSchedulingGroup
@@ -46,6 +47,7 @@ class GangCapacityAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defau
         per_domain: Value of the topology key -> number of these gangs; empty without a key.
         topology_key: The node label of which all members of a gang share a value.
         next_gang: Why the next gang is not placed as a whole; None if the limit ended the count.
+        notes: What the answer cannot know.
     """
 
     fits: int
@@ -55,6 +57,7 @@ class GangCapacityAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defau
     per_domain: dict[str, int]
     topology_key: str = ""
     next_gang: GroupExplanation | None = None
+    notes: tuple[str, ...] = ()
 
 
 def gang_of(made: ClusterObjects, cluster: ClusterObjects) -> GangModel | None:
@@ -114,7 +117,7 @@ def gang_capacity(loaded: LoadedCluster, model: GangModel, limit: int) -> GangCa
         nodes = _placed_nodes(cluster, gang)
         if not all(nodes):
             about = describe_group(state, gang.group.metadata.namespaced_name).explanation
-            next_gang = replace(about, basis=BESIDE_THE_GANGS)
+            next_gang = _preempting_none(replace(about, basis=BESIDE_THE_GANGS))
             break
         fits += 1
         per_node.update(nodes)
@@ -127,6 +130,24 @@ def gang_capacity(loaded: LoadedCluster, model: GangModel, limit: int) -> GangCa
         dict(sorted(per_domain.items())),
         key,
         next_gang,
+        stand_in_notes(loaded, model.pods),
+    )
+
+
+def _preempting_none(about: GroupExplanation) -> GroupExplanation:
+    """The explanation without preemption, which is not tried, and events: no such gang waits."""
+    decision = about.decision
+    if decision is None:
+        return about
+    message = without_post_filter(decision.message, decision)
+    members = (
+        replace(each, message=without_post_filter(each.message, decision)) for each in about.members
+    )
+    return replace(
+        about,
+        message=without_post_filter(about.message, decision),
+        members=tuple(members),
+        decision=replace(decision, message=message, preemption=None, waits_for=()),
     )
 
 

@@ -84,11 +84,17 @@ def counts_text(counts: Mapping[str, int]) -> str:
     Examples:
         >>> counts_text({"Too many pods": 1, "Insufficient cpu": 3})
         '3 nodes Insufficient cpu, 1 node Too many pods'
+        >>> counts_text({"node(s) had untolerated taint(s)": 2})
+        '2 node(s) had untolerated taint(s)'
     """
     found = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return ", ".join(
-        f"{number} {'node' if number == 1 else 'nodes'} {reason}" for reason, number in found
-    )
+    return ", ".join(_count_text(number, reason) for reason, number in found)
+
+
+def _count_text(number: int, reason: str) -> str:
+    if reason.startswith("node(s)"):
+        return f"{number} {reason}"
+    return f"{number} {'node' if number == 1 else 'nodes'} {reason}"
 
 
 def _held(about: GroupExplanation) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.api.instructions import ReportProblem
+from stowage.api.objects.pod import Pod
 from stowage.engine import Engine, make_engine
 from stowage.framework import Framework
 
@@ -51,7 +53,9 @@ def load_cluster(
     answer = engine.handle(objects.events(), 0.0)
     objects.pods_by_node()  # made once, for all questions of a process
     problems = [
-        f"{each.subject}: {each.text}" for each in answer if isinstance(each, ReportProblem)
+        each.text if each.text.startswith(each.subject) else f"{each.subject}: {each.text}"
+        for each in answer
+        if isinstance(each, ReportProblem)
     ]
     invalid = [str(each) for each in objects.invalid]
     return LoadedCluster(
@@ -59,6 +63,17 @@ def load_cluster(
         engine,
         {each.scheduler_name: frameworks[0].scheduler_name for each in stand_ins},
         (*invalid, *problems),
+    )
+
+
+def stand_in_notes(cluster: LoadedCluster, pods: Iterable[Pod]) -> tuple[str, ...]:
+    """A sentence for each scheduler name of these pods that no profile has."""
+    names = Counter(pod.spec.scheduler_name for pod in pods)
+    return tuple(
+        f"no profile has the scheduler name {name} of {number} {'pod' if number == 1 else 'pods'}: "
+        f"the profile {cluster.stand_ins[name]} decides instead"
+        for name, number in sorted(names.items())
+        if name in cluster.stand_ins
     )
 
 

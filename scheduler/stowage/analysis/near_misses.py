@@ -13,10 +13,12 @@ import numpy as np
 
 from stowage.analysis.amounts import amount_text
 from stowage.analysis.explanation import NearMiss, NodeVerdict
+from stowage.analysis.selector_misses import selector_misses
 from stowage.api.config.feature_gates import COMPARISON_GATE, FeatureGates
 from stowage.api.objects.node import Taint
 from stowage.api.values.tolerations import DO_NOT_SCHEDULE_EFFECTS, tolerated
 from stowage.framework.verdict import Int64Array
+from stowage.plugins.node_affinity import NodeAffinity
 from stowage.plugins.node_resources.fit import NodeResourcesFit
 from stowage.plugins.node_unschedulable import NodeUnschedulable
 from stowage.plugins.taint_toleration import TaintToleration
@@ -52,6 +54,9 @@ def find_near_misses(
         elif plugin == TaintToleration.name:
             compares = gates.enabled(COMPARISON_GATE)
             found += _more_tolerations(snapshot, pod, verdicts, compares)
+        elif plugin == NodeAffinity.name:
+            misses, others = selector_misses(snapshot, pod, verdicts)
+            found += [*misses, *_without_plugin(plugin, others)]
         else:
             found += _without_plugin(plugin, verdicts)
     return sorted(found, key=lambda each: (each.distance, -len(each.nodes), each.change))

@@ -10,13 +10,18 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
+from stowage.analysis.explained_decision import (
+    Circumstances,
+    explain_decision,
+    without_post_filter,
+)
 from stowage.analysis.movable_pods import KNOWN_PLUGINS, MovablePods, preempting_none
 from stowage.analysis.virtual_cluster import VirtualCluster, pod_made_again
 from stowage.api.objects.pod import Pod
 from stowage.engine.scheduling import SchedulingRequest, Unschedulable, schedule_pod
 from stowage.engine.scheduling.feasible_nodes import find_nodes_that_fit_pod
 from stowage.engine.scheduling.node_scoring import prioritize_nodes, select_host
-from stowage.framework import CycleState, Framework
+from stowage.framework import CycleState, Framework, fit_error_message
 from stowage.framework.plugin_traits import Reads
 from stowage.framework.profile.points import ExtensionPoint
 from stowage.framework.verdict import BoolArray, Int64Array
@@ -63,7 +68,8 @@ class Relocations:
         outcome = schedule_pod(self._request(info)) if self._is_quiet else None
         self._place(pod, known)
         if isinstance(outcome, Unschedulable):
-            return f"{info.key} would stay pending: {outcome.message}"
+            refusal = fit_error_message(replace(outcome.diagnosis, post_filter_message=""))
+            return f"{info.key} would stay pending: {refusal}"
         return self._move_by_queue(pod)  # it comes back to the node, or a plugin failed
 
     def hopeless_first(self, name: str, pods: list[Pod]) -> list[Pod]:
@@ -137,10 +143,21 @@ class Relocations:
         cluster.run()
         current = cluster.objects.pod(key)
         if current is None or not current.spec.node_name:
-            return f"{key} would stay pending: {cluster.messages.get(key, '')}"
+            return f"{key} would stay pending: {self._refusal(key, current)}"
         if current.spec.node_name == was:
             return f"{key} would come back to the node, although it is cordoned"
         return ""
+
+    def _refusal(self, key: str, current: Pod | None) -> str:
+        """Why a pod is pending, without what PostFilter says: the pod was let preempt none."""
+        message, state = self._cluster.messages.get(key, ""), self._state
+        waiting = None if current is None else state.queue.latest(current.metadata.uid)
+        if waiting is None:
+            return message
+        framework = state.frameworks[waiting.scheduler_name]
+        circumstances = Circumstances.of(state, framework)
+        explained = explain_decision(framework, state.cache.snapshot(), waiting, circumstances)
+        return without_post_filter(message, explained)
 
 
 def _other_node(request: SchedulingRequest, was: str, avoided: BoolArray) -> str:

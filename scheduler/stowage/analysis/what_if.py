@@ -22,13 +22,12 @@ from stowage.analysis.described_group import describe_group, is_tried_as_group
 from stowage.analysis.devices.shortage import DeviceShortage
 from stowage.analysis.explained_decision import Circumstances, explain_decision
 from stowage.analysis.group_explanation import GroupExplanation
-from stowage.analysis.loaded_cluster import LoadedCluster
+from stowage.analysis.loaded_cluster import LoadedCluster, stand_in_notes
 from stowage.analysis.pods_by_node import is_finished
 from stowage.analysis.virtual_cluster import Preempted, VirtualCluster
 from stowage.api.objects.pod import Pod
 from stowage.state.snapshot import Snapshot
 
-_GATED = "Scheduling is blocked due to non-empty scheduling gates"
 AFTER_THE_CHANGES = "evaluated after the changes"
 
 
@@ -163,7 +162,11 @@ def what_if(loaded: LoadedCluster, question: Question) -> WhatIfAnswer:
     cluster.run()
     if cluster.engine.state.extenders:
         notes.append("extenders are not asked")
-    return replace(_answer(cluster, summary, drained, added), notes=tuple(notes))
+    answer = _answer(cluster, summary, drained, added)
+    keys = [*(each.pod for each in answer.placed), *(each.pod for each in answer.pending)]
+    decided = [pod for key in keys if (pod := cluster.objects.pod(key)) is not None]
+    notes += stand_in_notes(loaded, decided)
+    return replace(answer, notes=tuple(notes))
 
 
 def _make_way(cluster: VirtualCluster, asked: ClusterObjects) -> tuple[ClusterObjects, list[str]]:
@@ -219,13 +222,15 @@ def _answer(
 def _message(cluster: VirtualCluster, key: str) -> str:
     """Why a pod is pending.
 
-    Its condition says so if no attempt changed it; the API server gives it to gated pods.
+    Its condition says so if no attempt changed it; that of a gated pod does not name its gates.
     """
     pod = cluster.objects.pod(key)
     if key in cluster.messages or pod is None:
         return cluster.messages.get(key, "")
+    if pod.metadata.deletion_timestamp is not None:
+        return "it is being deleted: it is not scheduled"
     if pod.spec.scheduling_gates:
-        return _GATED
+        return _held_by(cluster, pod)
     conditions = [each for each in pod.status.conditions if each.type == "PodScheduled"]
     return conditions[-1].message if conditions else _held_by(cluster, pod)
 
@@ -235,7 +240,7 @@ def _held_by(cluster: VirtualCluster, pod: Pod) -> str:
     state = cluster.engine.state
     waiting = state.queue.latest(pod.metadata.uid)
     if waiting is None:
-        return ""
+        return "it is invalid: it is not scheduled"
     return state.frameworks[waiting.scheduler_name].run_pre_enqueue(waiting).message
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from stowage.analysis.cluster_objects import ClusterObjects, ObjectT, struct_of
 from stowage.analysis.generated_claims import default_requests, missing_templates
+from stowage.analysis.manifest_identity import with_identity
 from stowage.api.decoding.decode import convert_object
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.objects.meta import ObjectMeta
@@ -33,9 +34,6 @@ _NAMESPACED_WORKLOADS = frozenset(
     }
 )
 _SELECTS_PODS = {"Deployment": "ReplicaSet"}
-_CLUSTER_SCOPED = frozenset(
-    {"Node", "Namespace", "PersistentVolume", "StorageClass", "DeviceClass", "ResourceSlice"}
-)
 _WITH_DEVICE_REQUESTS = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
 _NOT_READY_S = 300
 #: The API server of every cluster makes them.
@@ -132,9 +130,8 @@ def _with_namespace(item: Mapping[str, Any]) -> Json:
     if not isinstance(meta, Mapping) or not (meta.get("name") or meta.get("generateName")):
         raise InvalidManifest(f"{kind or 'object'}: metadata.name: expected a name")
     name = str(meta.get("name") or f"{meta['generateName']}x")
-    namespace = {} if kind in _CLUSTER_SCOPED else {"namespace": meta.get("namespace") or "default"}
-    named = {"name": name, **namespace, "uid": meta.get("uid") or f"{kind}/{name}"}
-    return {**item, "kind": kind, "metadata": {**meta, **named}}
+    named = {**item, "kind": kind, "metadata": {**meta, "name": name}}
+    return dict(with_identity(named))
 
 
 def _name(item: Json) -> str:

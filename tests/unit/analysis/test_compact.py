@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stowage.analysis.compact import CompactAnswer, compact
 from stowage.api.objects.meta import ApiStruct, LabelSelector, ObjectMeta
 from stowage.api.objects.pod import Toleration
@@ -25,6 +27,23 @@ def ask(*objects: ApiStruct) -> CompactAnswer:
     answer = compact(cluster)
     cluster.engine.validate()
     return answer
+
+
+@pytest.mark.parametrize("volumes", [(), (DISK,)], ids=["at once", "by the queue"])
+def test_a_needed_node_says_nothing_about_a_preemption_that_is_not_tried(
+    volumes: tuple[Volume, ...],
+) -> None:
+    answer = ask(
+        make_node("a", cpu="4"),
+        make_node("b", cpu="1"),
+        make_pod("big", cpu="3", node="a", owner=WEB, volumes=volumes),
+        make_pod("small", cpu="1", node="b"),
+    )
+    refusal = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."
+    assert [(each.node, each.why) for each in answer.needed] == [
+        ("a", f"default/big would stay pending: {refusal}"),
+        ("b", "default/small has no controller that would make it again"),
+    ]
 
 
 def test_the_least_used_nodes_are_emptied_into_the_others() -> None:

@@ -308,3 +308,10 @@ def test_the_answer_is_what_the_engine_does_next(objects: list[ApiStruct]) -> No
     assert bound == (fitting if about.outcome == "Fits" else {})
     evicted = {each.victim.key for each in done if isinstance(each, EvictPod)}
     assert evicted == set(about.victims)
+
+
+def test_a_member_that_waits_for_others_names_the_event_of_the_next_pod() -> None:
+    cluster = loaded_cluster(*nodes(1), make_group(min_count=2), make_member("p0"))
+    (waits,) = explain_pod(cluster, "default/p0").decision.waits_for
+    assert waits.plugin == "GangScheduling"
+    assert {"UnschedulablePodAdd", "scheduling.k8s.io/PodGroupUpdate"} <= set(waits.events)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.explain_node import explain_node
 from stowage.analysis.explain_pod import NotInCluster
+from stowage.analysis.loaded_cluster import load_cluster
 from stowage.api.objects.node import Taint
 from tests.support.builders import make_node, make_pod
 from tests.support.clusters import loaded_cluster
+from tests.support.plugins.small_plugins import Raises, framework_of
 
 
 def test_a_node_shows_its_pods_and_what_is_free() -> None:
@@ -44,3 +47,16 @@ def test_a_node_lists_the_pending_pods_that_it_rejects_and_why() -> None:
 def test_an_unknown_node_is_named() -> None:
     with pytest.raises(NotInCluster, match="there is no node n"):
         explain_node(loaded_cluster(), "n")
+
+
+def test_a_pod_whose_filter_plugin_fails_is_listed_with_the_error() -> None:
+    objects = ClusterObjects()
+    pods = [make_pod(name, scheduler_name="test") for name in ("p", "q")]
+    for each in (make_node("n"), *pods):
+        objects.add(each)
+    cluster = load_cluster(objects, [framework_of(Raises())])
+    rejects = explain_node(cluster, "n").rejects
+    assert [each.pod for each in rejects] == ["default/p", "default/q"]
+    (status,) = rejects[0].rejected_by
+    assert (status.plugin, status.code) == ("Raises", "Error")
+    assert status.reasons == ('running "Raises" filter plugin: the disk is on fire',)

@@ -135,9 +135,44 @@ def test_the_first_profile_answers_for_other_schedulers() -> None:
     explained = explain_pod(cluster, "default/p")
     assert explained.decision.chosen == "n"
     assert (explained.scheduler_name, explained.profile) == ("other", "stowage")
-    assert explained.notes == (
-        "no profile has the scheduler name other: the profile stowage answers",
+    assert explained.notes[0] == (
+        "no profile has the scheduler name other: the profile stowage answers"
     )
+
+
+def test_a_pod_that_no_scheduler_has_reported_about_says_so() -> None:
+    note = (
+        "no scheduler has reported about it (it has no PodScheduled condition): if this lasts, "
+        "check that a scheduler with the name other runs"
+    )
+    pending = make_pod("p", scheduler_name="other")
+    assert note in explain_pod(loaded_cluster(make_node("n"), pending), "default/p").notes
+    told = PodStatus(conditions=(Condition(type="PodScheduled", status="False"),))
+    for other in (
+        msgspec.structs.replace(pending, status=told),
+        make_pod("p", scheduler_name="other", node="n"),
+        make_pod("p", scheduler_name="other", gates=("wait",)),
+    ):
+        assert note not in explain_pod(loaded_cluster(make_node("n"), other), "default/p").notes
+
+
+def test_a_pod_that_is_being_deleted_is_not_scheduled() -> None:
+    cluster = loaded_cluster(make_node("n"), make_pod("p", terminating=True))
+    with pytest.raises(NotInCluster, match="pod default/p is being deleted: it is not scheduled"):
+        explain_pod(cluster, "default/p")
+
+
+def test_a_problem_names_its_object_once() -> None:
+    (problem,) = loaded_cluster(make_pod("p", cpu="abc")).problems
+    assert problem.count("Pod default/p") == 1
+
+
+def test_an_unknown_pod_is_named_with_those_of_other_namespaces() -> None:
+    cluster = loaded_cluster(make_pod("p", namespace="shop"), make_pod("q"))
+    with pytest.raises(NotInCluster, match=r"^there is no pod default/p; there is shop/p$"):
+        explain_pod(cluster, "default/p")
+    with pytest.raises(NotInCluster, match=r"^there is no pod default/r$"):
+        explain_pod(cluster, "default/r")
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from stowage.analysis.cluster_objects import ClusterObjects
@@ -176,3 +177,12 @@ def test_what_if_preempts_for_a_gang_only_if_it_fits_then() -> None:
     assert (len(fits.placed), len(fits.preempted)) == (4, 2)
     lacks = ask(group(5), job(5), on=[*nodes(2), *low])
     assert (lacks.placed, lacks.preempted) == ((), ())
+
+
+def test_the_next_gang_says_nothing_about_a_preemption_that_is_not_tried() -> None:
+    about = count(model(group(3), pod(cpu="9")), *nodes(2)).next_gang
+    assert about is not None
+    assert about.decision is not None
+    assert about.decision.message == "0/2 nodes are available: 2 Insufficient cpu."
+    assert about.decision.waits_for == ()
+    assert b"preemption" not in msgspec.json.encode(about)

@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 
 from stowage.analysis.explain_pod import explain_pod
 from stowage.analysis.explanation import NearMiss
-from stowage.api.objects.node import Node, Taint
-from stowage.api.objects.pod import Pod, Toleration
+from stowage.api.objects.node import (
+    Node,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Taint,
+)
+from stowage.api.objects.pod import Affinity, NodeAffinity, Pod, Toleration
 from stowage.api.values.quantity import quantity_milli_value
 from tests.support.builders import make_node, make_pod
 from tests.support.clusters import loaded_cluster
@@ -64,9 +70,45 @@ def test_a_cordoned_node_says_so() -> None:
 
 
 def test_other_plugins_are_named_with_their_reason() -> None:
-    (miss,) = near_misses([make_node("n")], make_pod("p", node_selector={"disk": "ssd"}))
-    assert miss.plugin == "NodeAffinity"
-    assert "node(s) didn't match Pod's node affinity/selector" in miss.change
+    busy = make_pod("busy", node="n", host_ports=[80])
+    (miss,) = near_misses([make_node("n")], busy, make_pod("p", host_ports=[80]))
+    assert miss.text == (
+        "fits on node n if NodePorts did not reject them: "
+        "node(s) didn't have free ports for the requested pod ports"
+    )
+
+
+def test_a_selector_that_nodes_do_not_match_is_named_with_what_they_have() -> None:
+    nodes = [make_node(name, labels={"disktype": "ssd", "rack": name}) for name in "abcde"]
+    wrong_value, wrong_key = {"disktype": "sdd"}, {"disktpye": "ssd"}
+    for selector, text in (
+        (wrong_value, "disktype=sdd (they have disktype=ssd)"),
+        (wrong_key, "disktpye=ssd (they have no disktpye, but disktype=ssd)"),
+        ({"gpu": "a100"}, "gpu=a100 (they have no gpu)"),
+        ({"rack": "z"}, "rack=z (they have rack=a, b, c, ...)"),
+        ({"gpu": "1", "disktype": "x"}, "disktype=x and gpu=1 (they have disktype=ssd, no gpu)"),
+    ):
+        (miss,) = near_misses(nodes, make_pod("p", node_selector=selector))
+        assert miss.text == f"fits on 5 nodes if it did not ask for {text}"
+        assert (miss.plugin, miss.distance) == ("NodeAffinity", len(selector))
+
+
+def test_one_required_term_is_named_as_a_selector_and_several_are_not() -> None:
+    cold = NodeSelectorTerm((NodeSelectorRequirement("temperature", "In", ("cold", "cool")),))
+    node = make_node("n", labels={"temperature": "hot"})
+    (miss,) = near_misses([node], make_pod("p", affinity=_required(cold)))
+    asked = "temperature in (cold,cool) (it has temperature=hot)"
+    assert miss.text == f"fits on node n if it did not ask for {asked}"
+    gone = NodeSelectorTerm((NodeSelectorRequirement("gone", "Exists"),))
+    (miss,) = near_misses([node], make_pod("p", affinity=_required(cold, gone)))
+    assert miss.text == (
+        "fits on node n if NodeAffinity did not reject them: "
+        "node(s) didn't match Pod's node affinity/selector"
+    )
+
+
+def _required(*terms: NodeSelectorTerm) -> Affinity:
+    return Affinity(NodeAffinity(NodeSelector(terms)))
 
 
 def test_a_pod_that_fits_has_no_near_misses() -> None:

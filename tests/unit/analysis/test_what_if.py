@@ -87,7 +87,7 @@ def test_a_pod_that_has_a_node_stays_although_a_manifest_names_it() -> None:
     answer = what_if(cluster, Question(objects=pods))
     assert nodes_of(answer) == {"default/web-1": "n"}
     assert answer.after.requested["cpu"] == "4"
-    assert answer.notes == ("default/web-0 is on node n already: it stays as it is",)
+    assert answer.notes[0] == "default/web-0 is on node n already: it stays as it is"
 
 
 def test_a_manifest_replaces_a_pending_pod_of_the_same_name() -> None:
@@ -106,10 +106,23 @@ def test_a_pod_without_a_condition_names_the_plugin_s_reason() -> None:
     assert pending.message == 'could not find ResourceClaim "default/none"'
 
 
-def test_a_gated_pod_waits_for_its_gates() -> None:
-    gated = created(make_pod("gated", gates=["g"]))
-    (pending,) = what_if(loaded_cluster(make_node("n")), Question(objects=gated)).pending
-    assert pending.message == "Scheduling is blocked due to non-empty scheduling gates"
+def test_a_gated_pod_names_its_gates_also_if_its_condition_does_not() -> None:
+    gated = make_pod("gated", gates=["g"])
+    answer = what_if(loaded_cluster(make_node("n")), Question(objects=created(gated)))
+    assert [each.message for each in answer.pending] == ["waiting for scheduling gates: [g]"]
+    blocked = Condition(type="PodScheduled", status="False", message="Scheduling is blocked")
+    told = replace(gated, status=replace(gated.status, conditions=(blocked,)))
+    answer = what_if(loaded_cluster(make_node("n"), told), Question())
+    assert [each.message for each in answer.pending] == ["waiting for scheduling gates: [g]"]
+
+
+def test_pods_that_are_not_scheduled_say_why() -> None:
+    pods = (make_pod("going", terminating=True), make_pod("invalid", cpu="abc"))
+    answer = what_if(loaded_cluster(make_node("n"), *pods), Question())
+    assert {each.pod: each.message for each in answer.pending} == {
+        "default/going": "it is being deleted: it is not scheduled",
+        "default/invalid": "it is invalid: it is not scheduled",
+    }
 
 
 def test_a_tie_is_marked() -> None:
@@ -216,7 +229,7 @@ def test_a_pod_that_a_budget_protects_goes_with_its_removed_node(
     assert answer.deleted == (() if owner else ("default/w",))
     assert answer.kept == ()
     why = "PodDisruptionBudget default/web allows no disruption"
-    assert answer.notes == (f"default/w goes with its node, although {why}",)
+    assert answer.notes[0] == f"default/w goes with its node, although {why}"
 
 
 NODES = ["n", "gone"]

@@ -157,3 +157,18 @@ def test_a_mistake_is_named_by_object_and_field(text: str, complaint: str) -> No
     with pytest.raises(InvalidManifest) as error:
         expand(yaml.safe_load(text))
     assert complaint in str(error.value)
+
+
+def test_pods_with_one_name_in_two_namespaces_have_uids_of_their_own() -> None:
+    items = [
+        {"kind": "Pod", "metadata": {"name": "web", "namespace": namespace}, "spec": {}}
+        for namespace in ("a", "b")
+    ]
+    made = objects_of_manifests(items, ClusterObjects())
+    assert len({pod.metadata.uid for pod in made.pods()}) == 2
+
+
+def test_objects_without_a_namespace_get_none() -> None:
+    node = {"kind": "CSINode", "metadata": {"name": "n"}, "spec": {"drivers": []}}
+    made = objects_of_manifests([node], ClusterObjects())
+    assert list(made.by_kind["CSINode"]) == ["n"]

@@ -121,8 +121,18 @@ def test_capacity_and_what_if_read_templates(cluster: Path) -> None:
     files += ["-f", GPUS / "training.yaml"]
     assert ask("capacity", "--from", cluster, *files).startswith("3 more pods fit")
     text = ask("what-if", "--from", cluster, *files)
-    assert "devices for default/training-3:" in text
+    assert "default/training-3, missing devices:" in text
     assert "request gpu (1 device of gpu.example.com): 0 of 3 devices are free" in text
+
+
+def test_claims_in_files_have_the_defaults_of_the_api_server(cluster: Path) -> None:
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
+    claim = {**CLAIM, "spec": {"devices": {"requests": [request]}}}
+    untainted = {**SLICE["spec"], "devices": [{"name": "d"}]}
+    objects = [CLASS, NODE, {**SLICE, "spec": untainted}, claim, POD]
+    cluster.write_text(json.dumps(objects), encoding="utf-8")
+    answer = json.loads(ask("explain", "pod", "p", "--from", cluster, "-o", "json"))
+    assert answer["decision"]["chosen"] == "n"
 
 
 def test_unknown_feature_gates_are_refused(cluster: Path) -> None:

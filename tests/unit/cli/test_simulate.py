@@ -282,3 +282,15 @@ def test_only_one_experiment_of_this_process_is_recorded(
     status, _, err = run(workload, "--record", folder, *flags)
     assert (status, expected in err.replace("\n", " ")) == (2, True)
     assert not folder.exists()
+
+
+def test_pods_of_a_scheduler_that_no_profile_has_are_named(tmp_path: Path) -> None:
+    spec = {**SPEC, "pods": [pods_of(count=1, pod_spec={"schedulerName": "volcano"})]}
+    workload = write(tmp_path / "workload.yaml", written_workload(**spec))
+    text = (
+        "test: no profile of default has the scheduler name volcano of some pods: the profile "
+        "stowage decides instead"
+    )
+    assert text in answer(workload)["notes"]
+    plain = write(tmp_path / "plain.yaml", written_workload(**SPEC))
+    assert all("scheduler name" not in note for note in answer(plain)["notes"])

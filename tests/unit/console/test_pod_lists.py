@@ -75,7 +75,7 @@ def test_the_reason_is_the_schedulers_or_judged_here() -> None:
     assert found["default/told"] == ("condition", "0/1 nodes are available: too small.")
     assert found["default/untold"][0] == "evaluated"
     assert "Insufficient cpu" in found["default/untold"][1]
-    assert found["default/fits"] == ("evaluated", "it fits on 1 nodes; no attempt is known")
+    assert found["default/fits"] == ("evaluated", "it fits on node n; no attempt is known")
     assert found["default/gated"][0] == "gate"
     assert "wait" in found["default/gated"][1]
 

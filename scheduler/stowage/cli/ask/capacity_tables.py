@@ -13,7 +13,7 @@ from stowage.analysis.gang_capacity import GangCapacityAnswer
 from stowage.cli.ask.device_tables import shortage_lines
 from stowage.cli.ask.group_tables import group_tables
 from stowage.cli.ask.output import plain_table
-from stowage.cli.ask.what_if_tables import listing, summary_table
+from stowage.cli.ask.what_if_tables import listing, note_lines, sentences, summary_table
 
 _FEW_REASONS = 3
 _FEW_ROWS = 10
@@ -35,6 +35,7 @@ def capacity_tables(answer: CapacityAnswer, wide: bool) -> list[RenderableType]:
     for pods, nodes in answer.histogram.items():
         histogram.add_row(str(pods), str(nodes))
     parts += [groups, histogram, *shortage_lines(answer.device_shortages, wide)]
+    parts += note_lines(answer.notes)
     if wide:
         per_node = plain_table("node", "pods")
         for name, count in sorted(answer.per_node.items(), key=lambda each: (-each[1], each[0])):
@@ -58,6 +59,7 @@ def gang_capacity_tables(answer: GangCapacityAnswer, wide: bool) -> list[Rendera
     if answer.next_gang is not None:
         parts.append("the next one:")
         parts += group_tables(answer.next_gang, wide)
+    parts += note_lines(answer.notes)
     if wide:
         nodes = sorted(answer.per_node.items(), key=lambda each: (-each[1], each[0]))
         parts += listing(("node", "pods"), [(name, str(pods)) for name, pods in nodes], None)
@@ -74,7 +76,7 @@ def compact_tables(answer: CompactAnswer, wide: bool) -> list[RenderableType]:
     parts: list[RenderableType] = [f"[bold]{nodes}[/bold] could be removed{escape(names)}{more}"]
     moved = [(each.pod, each.was, each.node) for each in answer.moved]
     parts += listing(("pod", "was on", "goes to"), moved, limit)
-    needed = [(each.node, each.why) for each in answer.needed]
-    parts += listing(("needed node", "why"), needed, limit)
+    needed = [(each.node, "", each.why) for each in answer.needed]
+    parts += sentences("needed nodes:", needed, limit)
     parts.append(summary_table(answer.before, answer.after))
-    return parts
+    return [*parts, *note_lines(answer.notes)]

@@ -37,8 +37,10 @@ def pod_tables(explained: PodExplanation, wide: bool) -> list[RenderableType]:
     parts += [f"[dim]{escape(note)}[/dim]" for note in (explained.basis, *explained.notes)]
     if decision.outcome == "Scheduled":
         parts += _scores(explained, wide)
+    elif explained.node:
+        parts += _reason_tables(decision)  # it waits for nothing, and preempts none
     else:
-        parts += rejection_parts(decision, wide)
+        parts += rejection_parts(decision, wide, said=decision.message)
     return parts
 
 
@@ -103,7 +105,8 @@ def _points(ranked: Sequence[NodeVerdict], node: str) -> Table:
     """The weighted scores of the pod's node and of the best others: a column for each node."""
     own = [each for each in ranked if each.node == node]
     shown = [*own, *[each for each in ranked if each.node != node][: _FEW_COLUMNS - len(own)]]
-    table = plain_table("points")
+    table = plain_table()
+    table.add_column("points", no_wrap=True)
     for verdict in shown:
         table.add_column(escape(verdict.node), justify="right")
     for scores in zip(*(verdict.scores for verdict in shown), strict=True):
@@ -129,15 +132,17 @@ def _score_table(ranked: Sequence[NodeVerdict], node: str) -> Table:
     return table
 
 
-def rejection_parts(decision: SchedulingExplanation, wide: bool) -> list[RenderableType]:
-    """Why no node takes a pod, and what would help."""
+def rejection_parts(
+    decision: SchedulingExplanation, wide: bool, *, said: str = ""
+) -> list[RenderableType]:
+    """Why no node takes a pod, and what would help; nothing that `said`, shown above, says."""
     parts: list[RenderableType] = []
     for rejection, point in (
         (decision.pre_enqueue, "PreEnqueue"),
         (decision.pre_filter, "PreFilter"),
     ):
         if rejection is not None:
-            parts.append(f"{point}: {_status_text(rejection)}")
+            parts.append(f"{point}: {_status_text(rejection, said)}")
     parts += _reason_tables(decision)
     parts += shortage_lines(decision.device_shortages, wide)
     if wide:
@@ -146,11 +151,22 @@ def rejection_parts(decision: SchedulingExplanation, wide: bool) -> list[Rendera
     if misses:
         parts.append("nearest misses:")
         parts += [f"  {escape(miss.text)}" for miss in misses]
-    parts += _preemption(decision, wide)
-    if decision.waits_for:
-        parts.append("it is tried again after one of these events, or by default after 5 minutes:")
-        parts += [f"  {each.plugin}: {', '.join(each.events)}" for each in decision.waits_for]
+    parts += _preemption(decision, wide, said)
+    parts += _retries(decision)
     return parts
+
+
+def _retries(decision: SchedulingExplanation) -> list[RenderableType]:
+    """When the scheduler comes back to the pod."""
+    if decision.outcome == "Error":
+        return ["it is tried again after its backoff, by default 1 to 10 seconds"]
+    if not decision.waits_for:
+        return []
+    again = "PreEnqueue is asked again" if decision.outcome == "Gated" else "it is tried again"
+    return [
+        f"{again} after one of these events, or by default after 5 minutes:",
+        *(f"  {each.plugin}: {', '.join(each.events)}" for each in decision.waits_for),
+    ]
 
 
 def _reason_tables(decision: SchedulingExplanation) -> list[RenderableType]:
@@ -187,12 +203,13 @@ def _node_table(verdicts: Iterable[NodeVerdict]) -> Table:
     return table
 
 
-def _preemption(decision: SchedulingExplanation, wide: bool) -> list[RenderableType]:
+def _preemption(decision: SchedulingExplanation, wide: bool, said: str) -> list[RenderableType]:
     answer = decision.preemption
     if answer is None:
         return []
     if not answer.nominated_node:
-        return [f"preemption does not help: {escape(answer.message)}"]
+        why = "" if answer.message in said else f": {escape(answer.message)}"
+        return [f"preemption does not help{why}"]
     chosen = f"[bold]{escape(answer.nominated_node)}[/bold] is chosen"
     if not answer.candidates:
         return [f"preemption: {chosen}"]
@@ -203,8 +220,9 @@ def _preemption(decision: SchedulingExplanation, wide: bool) -> list[RenderableT
     return [f"preemption: {len(answer.candidates)} candidate nodes; {chosen}", table]
 
 
-def _status_text(status: PluginStatus) -> str:
-    return f"{status.plugin}: {escape(', '.join(status.reasons))}"
+def _status_text(status: PluginStatus, said: str = "") -> str:
+    reasons = ", ".join(status.reasons)
+    return status.plugin if said and reasons in said else f"{status.plugin}: {escape(reasons)}"
 
 
 def node_tables(explained: NodeExplanation, wide: bool) -> list[RenderableType]:

@@ -100,11 +100,6 @@ class ClusterFlags(FlagGroup, frozen=True):
     ] = None
 
 
-def pod_key(name: str, namespace: str = "default") -> str:
-    """``namespace/name`` of an object that may be named without its namespace."""
-    return name if "/" in name else f"{namespace}/{name}"
-
-
 def split_lists(values: Sequence[str] | None) -> list[str]:
     """The values of a flag that may be repeated and takes lists with commas."""
     names = (name.strip() for value in values or () for name in value.split(","))

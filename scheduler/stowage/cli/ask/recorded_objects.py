@@ -17,7 +17,8 @@ from stowage.api.config.feature_gates import FeatureGates
 from stowage.api.config.loading import KubeSchedulerConfiguration, load_configuration
 from stowage.api.events import AssignedPodSeen, ConfigurationChanged, PendingPodSeen
 from stowage.api.instructions import AttemptResult
-from stowage.cli.ask.flags import ClusterFlags, pod_key
+from stowage.cli.ask.flags import ClusterFlags
+from stowage.cli.ask.object_names import pod_key
 from stowage.engine.journal import Entry, HandleCall
 from stowage.recording.frames import UnreadableRecording, is_recording
 from stowage.recording.reader import Recording, find_recording

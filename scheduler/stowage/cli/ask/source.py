@@ -20,7 +20,9 @@ from rich.markup import escape
 from stowage.analysis.cluster_objects import ClusterObjects
 from stowage.analysis.compact import CompactAnswer
 from stowage.analysis.explain_pod import NotInCluster
+from stowage.analysis.generated_claims import default_requests
 from stowage.analysis.loaded_cluster import LoadedCluster, load_cluster
+from stowage.analysis.manifest_identity import with_identity
 from stowage.analysis.workload_pods import InvalidManifest
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import (
@@ -47,6 +49,9 @@ from stowage.operator.client.api_error import ApiError
 from stowage.operator.client.cluster_lists import read_cluster
 from stowage.operator.configuration.config_map import parse_reference, read_config_map
 from stowage.recording.frames import RECORDING_START, UnreadableRecording
+
+_NO_NODES = "there are no nodes in the files: kubectl get nodes,pods -A -o json prints both"
+_WITH_REQUESTS = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
 
 
 class UnreadableObjects(Exception):  # noqa: N818 - it names the finding
@@ -180,7 +185,8 @@ def read_profiles(flags: ClusterFlags) -> KubeSchedulerConfiguration:
 def _read(flags: ClusterFlags) -> tuple[ClusterObjects, list[str]]:
     with garbage_collection_paused():
         if flags.files:
-            return read_files(flags.files), []
+            objects = read_files(flags.files)
+            return objects, [] if objects.counts().get("Node") else [_NO_NODES]
         path = str(flags.kubeconfig) if flags.kubeconfig else None
         return run_coroutine(read_cluster(path, flags.context))
 
@@ -188,10 +194,16 @@ def _read(flags: ClusterFlags) -> tuple[ClusterObjects, list[str]]:
 def read_files(files: Sequence[Path]) -> ClusterObjects:
     """The objects of files; of two with one name the later counts.
 
+    Objects of manifests get a namespace and a UID, and their claims of devices defaults, as from
+    the API server.
+
     Raises:
         UnreadableObjects: A file cannot be read, or holds something else.
     """
-    return ClusterObjects.of(item for file in files for item in read_items(file))
+    items = (with_identity(item) for file in files for item in read_items(file))
+    return ClusterObjects.of(
+        default_requests(dict(item)) if item["kind"] in _WITH_REQUESTS else item for item in items
+    )
 
 
 def read_items(file: Path) -> list[dict[str, Any]]:
@@ -237,7 +249,10 @@ def _unfolded(document: Any, place: str) -> list[dict[str, Any]]:
     found = document if isinstance(document, list) else [document]
     for number, each in enumerate(found, 1):
         if not isinstance(each, dict) or not isinstance(each.get("kind"), str):
-            raise UnreadableObjects(f"{place}, object {number}: expected an object with a kind")
+            raise UnreadableObjects(
+                f"{place}, object {number}: expected an object with a kind, as "
+                "kubectl get -o json or -o yaml prints it"
+            )
         if each["kind"] == KIND:
             raise UnreadableObjects(
                 f"{place}: expected objects of a cluster; --config takes a {KIND}"

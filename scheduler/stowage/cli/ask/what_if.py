@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from stowage.cli.ask.flags import ClusterFlags, Output, OutputFormat, split_lists
+from stowage.cli.ask.object_names import node_name, node_names
 from stowage.cli.flag_groups import FlagGroup, Panel, takes_flag_groups
 from stowage.cli.imports import fast_imports
 from stowage.cli.lazy_commands import single_command_app
@@ -72,10 +73,10 @@ def what_if_command(
 
     wanted = Changes(
         changes.manifests or (),
-        [(changes.add_nodes, changes.like)] if changes.add_nodes else (),
-        split_lists(changes.cordon),
-        split_lists(changes.drain),
-        split_lists(changes.remove_nodes),
+        [(changes.add_nodes, node_name(changes.like))] if changes.add_nodes else (),
+        node_names(split_lists(changes.cordon)),
+        node_names(split_lists(changes.drain)),
+        node_names(split_lists(changes.remove_nodes)),
         split_lists(changes.weights),
     )
     answer_what_if(cluster, wanted, output)

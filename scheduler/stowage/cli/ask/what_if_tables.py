@@ -30,25 +30,36 @@ def what_if_tables(answer: WhatIfAnswer, wide: bool) -> list[RenderableType]:
     parts += _group_lines(answer.groups, limit)
     evicted = [(each.pod, each.node, each.preemptor) for each in answer.preempted]
     parts += listing(("preempted pod", "on", "for"), evicted, limit)
-    pending = [(each.pod, each.was or "-", each.message) for each in answer.pending]
-    parts += listing(
-        ("pending pod", "was on", "why"), pending if wide else _grouped(pending), limit
-    )
-    lacking = next((each for each in answer.pending if each.device_shortages), None)
-    if lacking is not None:
-        parts.append(f"devices for {escape(lacking.pod)}:")
-        parts += shortage_lines(lacking.device_shortages, wide)
+    pending = [(each.pod, each.was, each.message) for each in answer.pending]
+    parts += sentences("pending:", pending if wide else _grouped(pending), limit)
+    parts += _shortages(answer, wide)
     deleted = [(each,) for each in answer.deleted]
     parts += listing(("deleted pod without a controller",), deleted, limit)
-    kept = [(each.pod, each.why) for each in answer.kept]
-    parts += listing(("pod that stays", "why"), kept, limit)
+    kept = [(each.pod, "", each.why) for each in answer.kept]
+    parts += sentences("not evicted:", kept, limit)
     if not parts:
         parts.append("no pod would move")
     parts.append(summary_table(answer.before, answer.after))
     if any(each.tied for each in answer.placed):
         parts.append("tie: other nodes are as good, a running scheduler may choose one of them")
-    parts += [f"[dim]{escape(note)}[/dim]" for note in answer.notes]
-    return parts
+    return [*parts, *note_lines(answer.notes)]
+
+
+def note_lines(notes: Sequence[str]) -> list[RenderableType]:
+    """What an answer cannot know, a line each."""
+    return [f"[dim]{escape(note)}[/dim]" for note in notes]
+
+
+def _shortages(answer: WhatIfAnswer, wide: bool) -> Iterator[RenderableType]:
+    """The devices that pending pods lack; without `wide` of the first such pod only."""
+    lacking = [each for each in answer.pending if each.device_shortages]
+    shown = lacking if wide else lacking[:1]
+    for each in shown:
+        heading, *lines = shortage_lines(each.device_shortages, wide)
+        yield f"{escape(each.pod)}, {heading}"
+        yield from lines
+    if len(shown) < len(lacking):
+        yield f"and {len(lacking) - len(shown)} more without devices: -o wide"
 
 
 def _group_lines(groups: Sequence[GroupExplanation], limit: int | None) -> Iterator[RenderableType]:
@@ -69,6 +80,20 @@ def _grouped(rows: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]
         (pods[0] if len(pods) == 1 else f"{pods[0]} and {len(pods) - 1} more", was, why)
         for (was, why), pods in groups.items()
     ]
+
+
+def sentences(
+    heading: str, rows: Sequence[tuple[str, str, str]], limit: int | None
+) -> list[RenderableType]:
+    """A line for each row, what, its node before, and why: sentences are too long for a table."""
+    if not rows:
+        return []
+    lines = [
+        f"  {escape(what)}{f' (was on {escape(was)})' if was else ''}: {escape(why)}"
+        for what, was, why in rows[:limit]
+    ]
+    left = len(rows) - len(lines)
+    return [heading, *lines, *([f"  and {left} more: -o wide"] if left else [])]
 
 
 def listing(

@@ -16,13 +16,8 @@ from stowage.analysis.explain_pod import NotInCluster
 from stowage.analysis.explanation import PodExplanation
 from stowage.api.config.loading import InvalidConfiguration
 from stowage.cli.ask.explain_tables import pod_tables
-from stowage.cli.ask.flags import (
-    Output,
-    OutputFormat,
-    parse_time,
-    pod_key,
-    split_lists,
-)
+from stowage.cli.ask.flags import Output, OutputFormat, parse_time, split_lists
+from stowage.cli.ask.object_names import pod_key
 from stowage.cli.ask.output import Tables, write_answer
 from stowage.cli.ask.recorded_objects import engine_time
 from stowage.cli.config_file import print_errors

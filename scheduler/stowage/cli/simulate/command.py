@@ -27,7 +27,7 @@ from stowage.cli.simulate.experiment_flags import (
     experiment_failures_reported,
     run_with_progress,
 )
-from stowage.cli.simulate.policies import ConfiguredPolicy, read_policies
+from stowage.cli.simulate.policies import ConfiguredPolicy, read_policies, stand_in_notes
 from stowage.cli.simulate.recorded_experiment import recorded_experiment
 from stowage.cli.simulate.report import (
     FailedExperiment,
@@ -193,7 +193,8 @@ def simulate(
         if record is not None:
             experiments = [_recorded(experiments, policies[0], record, options)]
         sweep = run_with_progress(experiments, options, console)
-        answer = _answer(experiments, sweep)
+        notes = list(stand_in_notes(workloads, policies, wanted[0]))
+        answer = _answer(experiments, sweep, notes)
         write_answer(answer, output, simulation_tables)
         if json_file is not None:
             json_file.write_bytes(msgspec.json.encode(answer) + b"\n")
@@ -245,10 +246,12 @@ def _recorded(
     return recorded_experiment(experiments[0], policy, folder, time.time())
 
 
-def _answer(experiments: Sequence[WorkloadExperiment], sweep: Sweep) -> SimulationAnswer:
+def _answer(
+    experiments: Sequence[WorkloadExperiment], sweep: Sweep, notes: Sequence[str]
+) -> SimulationAnswer:
     by_key = {each.key: each for each in experiments}
     failures = [_failed(by_key[each.key], each) for each in sweep.failures]
-    return make_answer(len(experiments), sweep.results, failures)
+    return make_answer(len(experiments), sweep.results, failures, notes)
 
 
 def _failed(experiment: WorkloadExperiment, outcome: Outcome) -> FailedExperiment:

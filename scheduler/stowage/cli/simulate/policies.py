@@ -10,10 +10,11 @@ import msgspec
 
 from stowage.analysis.changed_weights import with_weights
 from stowage.analysis.loaded_cluster import stand_ins_for
-from stowage.analysis.simulation.timeline import PolicyChanges
+from stowage.analysis.simulation.timeline import PolicyChanges, Workload
 from stowage.api.config.changes import restart_errors
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.loading import (
+    DEFAULT_SCHEDULER_NAME,
     ConfigError,
     InvalidConfiguration,
     KubeSchedulerConfiguration,
@@ -132,6 +133,25 @@ def with_profiles_for(
     """The profiles, and a copy of the first one for each other scheduler name."""
     others = set(scheduler_names) - {each["schedulerName"] for each in profiles}
     return [*profiles, *({**profiles[0], "schedulerName": name} for name in sorted(others))]
+
+
+def stand_in_notes(
+    workloads: Iterable[Workload], policies: Sequence[ConfiguredPolicy], seed: int
+) -> Iterator[str]:
+    """A sentence for each workload and policy with pods whose scheduler name no profile has.
+
+    Templates without a scheduler name have the default one, which is meant for any profile.
+    """
+    for workload in workloads:
+        names = set(workload.timeline(seed).scheduler_names) - {DEFAULT_SCHEDULER_NAME}
+        for policy in policies:
+            profiles = [each.scheduler_name for each in policy.configuration.profiles]
+            others = ", ".join(sorted(names.difference(profiles)))
+            if others:
+                yield (
+                    f"{workload.name}: no profile of {policy.name} has the scheduler name {others} "
+                    f"of some pods: the profile {profiles[0]} decides instead"
+                )
 
 
 def read_policies(

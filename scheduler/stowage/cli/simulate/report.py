@@ -63,9 +63,13 @@ def make_answer(
     experiments: int,
     results: Sequence[ExperimentResult],
     unfinished: Sequence[FailedExperiment],
+    notes: Sequence[str] = (),
 ) -> SimulationAnswer:
-    """The answer of the finished experiments."""
-    return SimulationAnswer(experiments, summarise(results), list(results), list(unfinished))
+    """The answer of the finished experiments; `notes` follow those of every simulation."""
+    summaries = summarise(results)
+    return SimulationAnswer(
+        experiments, summaries, list(results), list(unfinished), (*_NOTES, *notes)
+    )
 
 
 def simulation_tables(answer: SimulationAnswer, wide: bool) -> list[RenderableType]:

@@ -204,7 +204,9 @@ def _reason(
     if decision is None:
         return "", "none"
     if decision.outcome == SCHEDULED:
-        return f"it fits on {len(decision.ranked)} nodes; no attempt is known", "evaluated"
+        number = sum(each.rejected_by is None for each in decision.nodes)
+        nodes = f"{number} nodes" if number > 1 else f"node {decision.chosen}"
+        return f"it fits on {nodes}; no attempt is known", "evaluated"
     return decision.message, "evaluated"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import kubernetes.aio.dynamic.exceptions
+import kubernetes.aio.watch
 import kubernetes.client
 import pytest
 from kubernetes.dynamic import DynamicClient
@@ -24,6 +25,7 @@ Json = dict[str, Any]
 # What the package does not type.
 Dynamic: Any = DynamicClient
 AioDynamic: Any = kubernetes.aio.dynamic.DynamicClient
+AioWatch: Any = kubernetes.aio.watch.Watch
 
 DEFINITION: Json = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -231,8 +233,9 @@ async def test_the_asynchronous_dynamic_client_finds_and_changes_objects(
     where = {"name": "aio", "namespace": "default"}
     changed = await maps.patch(body={"data": {"a": "b"}}, content_type=MERGE, **where)
     assert changed.data.a == "b"
-    async for event in maps.watch(namespace="default", name="aio", timeout=5):
-        assert (event["type"], event["object"].data.a) == ("ADDED", "b")
-        break
+    async with AioWatch() as watcher:  # closes the response of the watch
+        async for event in maps.watch(namespace="default", name="aio", timeout=5, watcher=watcher):
+            assert (event["type"], event["object"].data.a) == ("ADDED", "b")
+            break
     with pytest.raises(kubernetes.aio.dynamic.exceptions.ResourceNotFoundError):
         await client.resources.get(api_version="no.example.com/v1", kind="None")
