@@ -202,6 +202,9 @@ class Engine:
     ) -> Interruptible[list[Instruction]]:
         """`schedule` in short steps: one for each member of a pod group, and for each other pod.
 
+        There are more for a pod that asks what none has asked before, that has thousands of terms,
+        or that no node takes, so that PostFilter runs.
+
         All pods are tried on the cluster as it was before the first step. The caller must not call
         `handle` or `schedule` before the last step. If it never takes the last step, nothing has
         been decided, and the engine cannot be used any more.

@@ -4,8 +4,9 @@
     1.  take a pod                            next_pod                            here
     1b. a member of a pod group: its group    schedule_pod_group                  pod_groups
     2.  skip a pod that needs no node         skip_pod_schedule                   scheduling_cycle
+    2b. find out what none has asked before   preparing_steps                     preparation
     3.  scheduling cycle                      scheduling_cycle                    scheduling_cycle
-    3.1 choose a node on a snapshot           schedule_pod                        scheduling
+    3.1 choose a node on a snapshot           scheduling_steps                    scheduling
           filter                              find_nodes_that_fit_pod             scheduling
           filter by extenders                 find_nodes_that_pass_extenders      scheduling
           score                               prioritize_nodes, select_host       scheduling
@@ -50,7 +51,7 @@ def schedule_one(state: EngineState, now: float) -> Interruptible[bool]:
     # 2. Skip it if it needs no node.
     if skip_pod_schedule(state, attempt.info):
         return True
-    # What no pod has asked for before is found out in steps of its own.
+    # 2b. What no pod has asked for before is found out in steps of its own.
     if has_to_prepare(attempt.info):
         yield from preparing_steps(state, attempt.info)
     # 3. Choose a node, assume the pod there, reserve and permit.

@@ -198,7 +198,7 @@ class SteppedPostFilterPlugin(PostFilterPlugin, Protocol):
     def post_filter_in_steps(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Any
     ) -> Interruptible[tuple[Status, str | None]]:
-        """`post_filter` in steps; `snapshot` stays as it is."""
+        """`post_filter` in steps; `snapshot` stays as it is between them."""
         ...
 
 

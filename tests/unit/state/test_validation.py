@@ -373,7 +373,9 @@ BROKEN: dict[str, tuple[Break, str]] = {
         "number of entries by attached volume",
     ),
     "a volume too many": (
-        lambda cache: cache.state.storage.look_ups()["class, free"].update(x={"v": None}),
+        lambda cache: cache.state.storage.look_ups()["class and capacity, free"].update(
+            x={"v": None}
+        ),
         "number of volumes in look-ups",
     ),
 }

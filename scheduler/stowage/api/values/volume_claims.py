@@ -59,6 +59,11 @@ def volume_class(volume: PersistentVolume) -> str:
     return volume.spec.storage_class_name if beta is None else beta
 
 
+def volume_capacity(volume: PersistentVolume) -> str | int | float:
+    """The capacity of a volume, a quantity of bytes."""
+    return volume.spec.capacity.get(STORAGE, 0)
+
+
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
     """Whether a claim is fully bound."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations

@@ -21,6 +21,7 @@ from stowage.api.values.volume_claims import (
     is_bound_to,
     same_attributes_class,
     same_volume_mode,
+    volume_capacity,
 )
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.volumes.topology import VolumeTopology
@@ -62,7 +63,8 @@ def match_claims(
             if numbers.setdefault(volume.metadata.name, len(volumes)) == len(volumes):
                 volumes.append(volume)
         ranked = [numbers[volume.metadata.name] for volume in candidates]
-        reached = [topology.positions(nodes, volume.spec.node_affinity) for volume in candidates]
+        affinities = [volume.spec.node_affinity for volume in candidates]
+        reached = topology.all_positions(nodes, affinities)
         choice = _choose(len(nodes), ranked, reached, [match.choice for match in matches])
         matches.append(Match(claim, choice, volumes))
     return matches
@@ -79,12 +81,10 @@ def fits(volume: PersistentVolume, claim: PersistentVolumeClaim, selector: Selec
 
 def _candidates(claim: PersistentVolumeClaim, storage: Storage) -> list[PersistentVolume]:
     """The volumes that a claim may get, best first: one prebound to it, or by size."""
-    wanted = _request(claim)
     usable = [
         volume
-        for volume in storage.volumes_for(claim)
-        if _capacity(volume) >= wanted
-        and same_volume_mode(volume, claim)
+        for volume in storage.volumes_for(claim, _request(claim))
+        if same_volume_mode(volume, claim)
         and same_attributes_class(volume, claim)
         and volume.metadata.deletion_timestamp is None
     ]
@@ -97,7 +97,7 @@ def _candidates(claim: PersistentVolumeClaim, storage: Storage) -> list[Persiste
         for volume in usable
         if volume.spec.claim_ref is None and fits(volume, claim, selector)
     ]
-    return sorted(free, key=lambda volume: (_capacity(volume), volume.metadata.name))
+    return sorted(free, key=_size_and_name)
 
 
 def _fewest(candidates: Sequence[PersistentVolume], enough: int) -> Iterator[PersistentVolume]:
@@ -146,5 +146,5 @@ def _request(claim: PersistentVolumeClaim) -> int:
     return quantity_nano_value(claim.spec.resources.requests.get(STORAGE, 0))
 
 
-def _capacity(volume: PersistentVolume) -> int:
-    return quantity_nano_value(volume.spec.capacity.get(STORAGE, 0))
+def _size_and_name(volume: PersistentVolume) -> tuple[int, str]:
+    return quantity_nano_value(volume_capacity(volume)), volume.metadata.name

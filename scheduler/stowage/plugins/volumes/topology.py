@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -12,12 +13,16 @@ from stowage.api.objects.node import NodeSelector
 from stowage.api.objects.volume import PersistentVolume, VolumeNodeAffinity
 from stowage.api.values.csi_migration import migrated_affinity, migrated_plugin_of
 from stowage.api.values.node_affinity import NodeTerms, compile_node_selector
+from stowage.api.values.selectors import Operator, Requirement
 from stowage.framework.verdict import BoolArray, Int64Array
 from stowage.state.change_log import ChangeLog
+from stowage.state.interning import ABSENT
 from stowage.state.nodes.node_matching import node_terms_mask
 from stowage.state.snapshot import NodeView
 
 _MAX_SELECTORS = 16_384
+#: From so many affinities on, positions are looked up by the value of a label.
+_MANY = 16
 
 
 class VolumeTopology:
@@ -62,6 +67,63 @@ class VolumeTopology:
         if rows is None:
             rows = self._rows[required] = np.flatnonzero(_mask(nodes, required))
         return rows
+
+    def all_positions(
+        self, nodes: NodeView, affinities: Sequence[VolumeNodeAffinity | None]
+    ) -> list[Int64Array]:
+        """`positions` of each affinity: of many local volumes, each is on the node of one name."""
+        if len(affinities) < _MANY:
+            return [self.positions(nodes, affinity) for affinity in affinities]
+        by_label: dict[str, _PositionsByValue] = {}
+        found = []
+        for affinity in affinities:
+            named = _only_values(affinity)
+            if named is None:
+                found.append(self.positions(nodes, affinity))
+                continue
+            of_label = by_label.get(named.key)
+            if of_label is None:
+                of_label = by_label[named.key] = _PositionsByValue(nodes, named.key)
+            found.append(of_label.of(named.values))
+        return found
+
+
+class _PositionsByValue:
+    """The positions of nodes by the value of a label.
+
+    Args:
+        nodes: The nodes.
+        key: The label.
+    """
+
+    def __init__(self, nodes: NodeView, key: str) -> None:
+        codes = nodes.label_codes(key)
+        self._column = nodes.snapshot.label_column(key)
+        self._order: Int64Array = codes.argsort(kind="stable")
+        ends = np.arange(self._column.num_values + 1)
+        self._starts = np.searchsorted(codes, ends, sorter=self._order)
+
+    def of(self, values: Sequence[str]) -> Int64Array:
+        """``int64[]``: where the label has one of these values, ascending."""
+        codes = [self._column.values.get(value) for value in values]
+        parts = [
+            self._order[self._starts[code] : self._starts[code + 1]]
+            for code in codes
+            if code != ABSENT
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return np.sort(np.concatenate(parts)) if parts else self._order[:0]
+
+
+def _only_values(affinity: VolumeNodeAffinity | None) -> Requirement | None:
+    """The values that a label must have, if that is all an affinity demands."""
+    required = None if affinity is None else affinity.required
+    terms = () if required is None else compiled(required).terms
+    if len(terms) != 1 or len(terms[0].labels) != 1 or terms[0].error:
+        return None
+    requirement = terms[0].labels[0]
+    return requirement if requirement.operator is Operator.IN else None
 
 
 def affinity_mask(nodes: NodeView, affinity: VolumeNodeAffinity | None) -> BoolArray | None:

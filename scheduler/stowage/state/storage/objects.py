@@ -19,7 +19,8 @@ from stowage.api.objects.volume import (
     StorageObject,
     VolumeAttachment,
 )
-from stowage.api.values.volume_claims import claim_class, volume_class
+from stowage.api.values.quantity import quantity_nano_value
+from stowage.api.values.volume_claims import claim_class, volume_capacity, volume_class
 from stowage.state.changes import is_older
 from stowage.state.storage.assume_cache import AssumeCache
 
@@ -49,7 +50,8 @@ class Storage:
         self.attachments: dict[str, VolumeAttachment] = {}
         self._capacities: dict[str, CSIStorageCapacity] = {}
         self._capacities_of_class: dict[str, dict[str, CSIStorageCapacity]] = {}
-        self._free: dict[str, dict[str, PersistentVolume]] = {}
+        # By class and capacity: volumes that are too small for a claim are not looked at.
+        self._free: dict[tuple[str, str | int | float], dict[str, PersistentVolume]] = {}
         self._given: dict[tuple[str, str], dict[str, PersistentVolume]] = {}
         self._claims_of_volume: dict[str, dict[str, None]] = {}
         self._claims_of_class: dict[str, dict[str, None]] = {}
@@ -152,12 +154,27 @@ class Storage:
         """A claim, as assumed if there is an assumption."""
         return self.claims.get(f"{namespace}/{name}")
 
-    def volumes_for(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
-        """The volumes of a claim's class that are unbound, or bound to a claim of its name."""
+    def volumes_for(
+        self, claim: PersistentVolumeClaim, capacity_nano: int
+    ) -> list[PersistentVolume]:
+        """The volumes of a claim's class that are unbound, or bound to a claim of its name.
+
+        Args:
+            claim: The claim.
+            capacity_nano: Their least capacity, in billionths of a byte.
+        """
         meta, class_name = claim.metadata, claim_class(claim)
         given = self._given.get((meta.namespace, meta.name), _NO_VOLUMES).values()
-        mine = [volume for volume in given if volume_class(volume) == class_name]
-        return [*mine, *self._free.get(class_name, _NO_VOLUMES).values()]
+        found = [
+            volume
+            for volume in given
+            if volume_class(volume) == class_name
+            and quantity_nano_value(volume_capacity(volume)) >= capacity_nano
+        ]
+        for (of_class, capacity), volumes in self._free.items():
+            if of_class == class_name and quantity_nano_value(capacity) >= capacity_nano:
+                found += volumes.values()
+        return found
 
     def capacities_of(self, class_name: str) -> Iterable[CSIStorageCapacity]:
         """The CSIStorageCapacity objects of a class."""
@@ -178,7 +195,7 @@ class Storage:
     def look_ups(self) -> dict[str, Any]:
         """The look-ups, for validation."""
         return {
-            "class, free": self._free,
+            "class and capacity, free": self._free,
             "claim": self._given,
             "volume": self._claims_of_volume,
             "class of claim": self._claims_of_class,
@@ -197,7 +214,8 @@ class Storage:
                 continue
             reference = volume.spec.claim_ref
             if reference is None:
-                _index(self._free, volume_class(volume), volume.metadata.name, volume, is_new)
+                size = (volume_class(volume), volume_capacity(volume))
+                _index(self._free, size, volume.metadata.name, volume, is_new)
             else:
                 key = (reference.namespace, reference.name)
                 _index(self._given, key, volume.metadata.name, volume, is_new)

@@ -164,7 +164,7 @@ def _number_steps(storage: Storage) -> Iterator[None]:
         found = sum(map(len, storage.look_ups()[look_up].values()))
         expect(f"number of entries by {look_up}", count_entries(storage), found)
         yield
-    by_volume = [storage.look_ups()[look_up] for look_up in ("class, free", "claim")]
+    by_volume = [storage.look_ups()[look_up] for look_up in ("class and capacity, free", "claim")]
     found = sum(len(entries) for by_key in by_volume for entries in by_key.values())
     expect("number of volumes in look-ups", len(storage.volumes), found)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from stowage.api.objects.volume import (
     PersistentVolume,
@@ -58,8 +59,21 @@ def test_the_volumes_of_a_claim_are_those_given_to_it_and_the_free_ones_of_its_c
         ("free in another class", "", "other"),
     ):
         storage.put(make_volume(name, class_name, given_to=claim))
-    found = storage.volumes_for(make_claim("c"))
+    found = storage.volumes_for(make_claim("c"), capacity_nano=0)
     assert [volume.metadata.name for volume in found] == ["given", "free"]
+
+
+def test_the_volumes_of_a_claim_have_the_capacity_that_is_asked_for() -> None:
+    storage = Storage()
+    for name, capacity, claim in (("a", "1", ""), ("b", "2", ""), ("c", "1", "c"), ("d", 2, "c")):
+        volume = make_volume(name, "waits", given_to=claim)
+        spec = replace(volume.spec, capacity={"storage": capacity})
+        storage.put(replace(volume, spec=spec))
+    found = storage.volumes_for(make_claim("c"), capacity_nano=2 * 10**9)
+    assert [volume.metadata.name for volume in found] == ["d", "b"]
+    storage.drop(PersistentVolume, "b")
+    assert storage.volumes_for(make_claim("e"), capacity_nano=2 * 10**9) == []
+    assert len(storage.volumes_for(make_claim("e"), capacity_nano=0)) == 1
 
 
 def test_claims_are_found_by_their_class_and_by_their_volume() -> None:
