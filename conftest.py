@@ -13,6 +13,10 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["simcluster.tests.support.api_server_fixtures"]
 
+# Output has the width and the colours of a pipe, whatever terminal the tests are run in.
+for _name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
+    os.environ.pop(_name, None)
+
 # Random examples for developers, the same examples each time in CI. No test fails for being slow.
 WITHOUT_DEADLINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("random", WITHOUT_DEADLINE)
