@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 TOOLS := $(VENV)/.tools
+NEEDED_PYTHON := import sys; sys.version_info < (3, 11) and sys.exit("Stowage needs Python 3.11 or \
+	newer, and $(PYTHON) is %d.%d: name another one, as in make PYTHON=python3.13" % sys.version_info[:2])
 VERSION := $(shell cat scheduler/stowage/VERSION)
 IMAGE ?= stowage:$(VERSION)
 PYTHON_IMAGE ?= python:3.13-slim
@@ -22,17 +24,25 @@ install-packages = $(BIN)/uv pip install --python $(BIN)/python $(1) \
 	console chromium test-browser lock dist image clean
 
 help: ## List the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(TOOLS) ## Install Stowage and its development tools into .venv
 
+# .runtime names the folder of the checkout. Where it names another one, since the checkout was moved or
+# copied, or where the Python of .venv is gone, or an installation was interrupted, .venv is made anew.
+ifneq ($(shell { $(BIN)/python -c '' && cat $(RUNTIME); } 2>/dev/null),$(CURDIR))
+.PHONY: $(RUNTIME)
+CLEAR := --clear
+endif
+
 $(RUNTIME): pyproject.toml simcluster/pyproject.toml requirements/run.txt
+	@$(PYTHON) -c '$(NEEDED_PYTHON)'
 	@echo 'Installing Stowage and the simulated cluster into $(VENV), which takes 250 MB'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(CLEAR) $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check --no-compile 'uv>=0.9,<1'
 	$(call install-packages,--require-hashes --requirement requirements/run.txt)
 	$(call install-packages,--no-deps --editable . --editable simcluster)
-	@touch $@
+	@pwd -P > $@
 
 EDITABLE := --editable '.[dev,docs,simulate,tracing]' --editable simcluster --editable 'benchmarks[plot]'
 
@@ -53,8 +63,10 @@ lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# The second one finds uses of what only Linux has; the benchmarks and some tests need it.
 types: install
 	$(BIN)/mypy
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin --package stowage --package simcluster
 
 walls: install
 	$(BIN)/lint-imports

@@ -13,6 +13,15 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["simcluster.tests.support.api_server_fixtures"]
 
+# Output has the width and the colours of a pipe, whatever terminal the tests are run in.
+for _name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
+    os.environ.pop(_name, None)
+
+# Servers that tests start are reached directly, also by libraries that know no loopback addresses.
+_DIRECT = ("127.0.0.1", "::1", "localhost")
+_NO_PROXY = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(filter(None, (_NO_PROXY, *_DIRECT)))
+
 # Random examples for developers, the same examples each time in CI. No test fails for being slow.
 WITHOUT_DEADLINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("random", WITHOUT_DEADLINE)

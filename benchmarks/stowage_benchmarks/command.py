@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -72,9 +73,16 @@ SomeWorkloads: TypeAlias = Annotated[
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 
 
+_WITHOUT_PROC = ("core", "steps")
+"""Benchmarks of this process alone, whose time the standard library knows."""
+
+
 @app.callback()
-def bench() -> None:
+def bench(context: typer.Context) -> None:
     """Measure throughput and cost per pod."""
+    name = context.invoked_subcommand
+    if sys.platform != "linux" and name not in _WITHOUT_PROC:
+        context.fail(f"'{name}' reads CPU time and memory from /proc, which only Linux has.")
 
 
 @app.command(cls=PlainCommand)

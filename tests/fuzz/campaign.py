@@ -182,5 +182,7 @@ def _kind(error: Exception | None) -> str:
 
 
 def resident_bytes() -> int:
-    """The memory of this process that is in RAM."""
+    """The memory of this process that is in RAM; 0 where the system does not say."""
+    if sys.platform != "linux":
+        return 0
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE_BYTES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import sys
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,12 @@ def test_a_wide_matrix_is_copied_column_by_column() -> None:
     assert copy[7, 9] == 0
     copied_amounts(source, rows, columns, [3, 9])[7, 9] = 6
     assert source[7, 9] == 5
+
+
+def test_a_system_without_huge_pages_has_wide_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.delattr(mmap, "MADV_NOHUGEPAGE", raising=False)
+    assert not zero_amounts(1000, 1000).any()
 
 
 def test_too_little_memory_for_a_matrix_is_a_memory_error(monkeypatch: pytest.MonkeyPatch) -> None:

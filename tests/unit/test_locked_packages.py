@@ -88,6 +88,19 @@ def test_the_locked_versions_satisfy_the_declared_ranges(project: str, python: s
     assert _unsatisfied(_declared(project)["run"], _locked(RUN, python)) == []
 
 
+@pytest.mark.parametrize("file", [RUN, TRACING], ids=lambda file: file.stem)
+def test_macos_on_intel_gets_the_last_cryptography_that_has_a_wheel_for_it(file: Path) -> None:
+    intel = default_environment() | {"sys_platform": "darwin", "platform_machine": "x86_64"}
+    found = [
+        requirement.specifier
+        for requirement, _ in _entries(file)
+        if requirement.name == "cryptography"
+        and requirement.marker is not None
+        and requirement.marker.evaluate({key: str(value) for key, value in intel.items()})
+    ]
+    assert [each.contains("48.0.1") for each in found] == [True]
+
+
 @pytest.mark.parametrize("python", PYTHONS)
 def test_the_packages_with_tracing_are_those_without_and_opentelemetry(python: str) -> None:
     run, tracing = _locked(RUN, python), _locked(TRACING, python)

@@ -44,6 +44,7 @@ def test_the_statement_names_each_file_the_commit_and_the_locks(tmp_path: Path) 
     assert definition["internalParameters"]["hasUncommittedChanges"] in (True, False)
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_the_statement_of_a_source_distribution_names_its_version(tmp_path: Path) -> None:
     """It is unpacked in a repository of its user, whose commit says nothing about it."""
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)

@@ -15,6 +15,7 @@ import msgspec
 
 from simcluster.harness.audit import ClusterState, overcommitted_nodes
 from stowage.api.objects.pod import Pod
+from stowage.experiments.usable_cores import usable_cores
 from stowage_benchmarks.chaos.ledger import Disturbance, Ledger
 from stowage_benchmarks.chaos.pods import GATED, HUGE
 from stowage_benchmarks.chaos.replays import Replay
@@ -132,7 +133,7 @@ def this_machine() -> Machine:
         command=shlex.join(["stowage", *sys.argv[1:]]),
         system=platform.platform(),
         processor=_processor(),
-        cores=len(os.sched_getaffinity(0)),
+        cores=usable_cores(),
         python=platform.python_version(),
         load_average=round(os.getloadavg()[0], 2),
         niceness=os.nice(0),

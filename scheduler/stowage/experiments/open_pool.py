@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 from contextlib import AbstractContextManager, nullcontext
 
 from stowage.experiments.extra import import_extra, is_installed
 from stowage.experiments.pool import CallingProcess, GrowingPool, Pool, PoolOptions
+from stowage.experiments.usable_cores import usable_cores
 
 
 def open_pool(options: PoolOptions, num_experiments: int) -> AbstractContextManager[Pool]:
@@ -23,7 +23,7 @@ def open_pool(options: PoolOptions, num_experiments: int) -> AbstractContextMana
     """
     address, workers = options.dask, options.workers
     if address is None and workers is None:
-        workers = len(os.sched_getaffinity(0)) if is_installed("distributed") else 1
+        workers = usable_cores() if is_installed("distributed") else 1
     num_workers = min(workers or 1, num_experiments)
     if address is None and num_workers == 1:
         return nullcontext(CallingProcess())

@@ -24,6 +24,11 @@ def make_room() -> None:
             f"the limit on open files is {hard} (expected at least {NEEDED}: see ulimit -n, or "
             "LimitNOFILE of systemd)"
         )
-    if soft != resource.RLIM_INFINITY:
-        wanted = max(soft, NEEDED) if hard == resource.RLIM_INFINITY else hard
+    if soft == resource.RLIM_INFINITY:
+        return
+    enough = max(soft, NEEDED)
+    try:
+        wanted = enough if hard == resource.RLIM_INFINITY else hard
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except ValueError:  # macOS: the kernel's own limit is lower than the hard one
+        resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))

@@ -12,6 +12,7 @@ _WORDS = {
         "looking for beginning of object key string"
     ),
     "Illegal trailing comma before end of object": "looking for beginning of object key string",
+    "Illegal trailing comma before end of array": "looking for beginning of value",
     "Expecting ':' delimiter": "after object key",
     "Expecting ',' delimiter": "after object key:value pair",
     "Extra data": "after top-level value",
@@ -43,6 +44,8 @@ def json_error(body: bytes) -> str:
         return str(error)
     except json.JSONDecodeError as error:
         where, rest = _WORDS.get(error.msg.removesuffix(": ")), text[error.pos :]
+        if error.msg.startswith("Illegal trailing comma"):
+            rest = rest[1:].lstrip()  # Python 3.13 names the comma, Go what follows
         if where is None or not rest.strip():
             return _END
         if rest[0] in _LITERALS and where == _WORDS["Expecting value"]:

@@ -70,7 +70,8 @@ def cluster(
     except KeyboardInterrupt:
         console.print("stopped")
     except (OSError, ValueError) as error:
-        console.print(f"[red]cannot start the cluster:[/red] {escape(str(error))}")
+        text = f"[red]cannot start the cluster:[/red] {escape(str(error))}"
+        console.print(text, soft_wrap=True)
         raise typer.Exit(1) from error
 
 

@@ -58,7 +58,8 @@ def dump(
 
     console = terminal(stderr=True)
     if file.exists() and not force:
-        console.print(f"[red]not written:[/red] {escape(str(file))} exists; --force overwrites it")
+        text = f"[red]not written:[/red] {escape(str(file))} exists; --force overwrites it"
+        console.print(text, soft_wrap=True)
         raise typer.Exit(1)
     seen: dict[str, Resource] = {}
     for resource in (*BUILT_IN, *POD_GROUP_KINDS):  # of two with the same collection, the first

@@ -39,7 +39,7 @@ def demo(
     ):
         problems = run_demo(Demo(console, processes, Path(directory)), keep)
     for problem in problems[:_MAX_PROBLEMS_SHOWN]:
-        console.print(f"[red]failed:[/red] {escape(problem)}", highlight=False)
+        console.print(f"[red]failed:[/red] {escape(problem)}", highlight=False, soft_wrap=True)
     if problems:
         raise typer.Exit(1)
 

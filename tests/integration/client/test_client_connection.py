@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 import yaml
 from aiohttp import web
+from kubernetes.aio.config import ConfigException
 from structlog.testing import capture_logs
 
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S, wait_until
@@ -20,7 +21,7 @@ from stowage.operator.client.connection import connect
 from stowage.operator.client.direct_writes import Write
 from tests.support.integration.authority import Authority
 
-Handler = Callable[[web.Request], Awaitable[web.Response]]
+Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
 
 
 async def test_certificates_are_checked_for_the_tls_server_name_of_the_kubeconfig(
@@ -109,7 +110,7 @@ async def _answer(kubeconfig: str, middlewares: Sequence[aiohttp.ClientMiddlewar
         await connection.close()
 
 
-async def _hello(_request: web.Request) -> web.Response:
+async def _hello(_request: web.BaseRequest) -> web.Response:
     return web.Response(text="hello")
 
 
@@ -117,9 +118,7 @@ async def _hello(_request: web.Request) -> web.Response:
 async def _hello_server(
     tls: ssl.SSLContext | None = None, answer: Handler = _hello
 ) -> AsyncIterator[str]:
-    app = web.Application()
-    app.router.add_route("*", "/", answer)
-    runner = web.AppRunner(app)
+    runner = web.ServerRunner(web.Server(answer))
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
@@ -150,7 +149,7 @@ def _kubeconfig(
 async def test_idle_connections_can_be_dropped(tmp_path: Path) -> None:
     transports: list[object] = []
 
-    async def answer(request: web.Request) -> web.Response:
+    async def answer(request: web.BaseRequest) -> web.Response:
         transports.append(request.transport)
         return web.Response(text="hello")
 
@@ -187,7 +186,7 @@ async def test_an_unreadable_kubeconfig_leaves_the_earlier_credentials_in_use(
 async def test_new_credentials_are_used_by_writes_without_the_session_too(tmp_path: Path) -> None:
     tokens: list[str] = []
 
-    async def answer(request: web.Request) -> web.Response:
+    async def answer(request: web.BaseRequest) -> web.Response:
         tokens.append(request.headers["Authorization"])
         return web.Response(text="hello")
 
@@ -210,7 +209,7 @@ async def test_new_credentials_are_used_by_writes_without_the_session_too(tmp_pa
 async def test_a_closed_connection_leaves_no_socket_open(tmp_path: Path) -> None:
     transports: list[asyncio.Transport] = []
 
-    async def answer(request: web.Request) -> web.Response:
+    async def answer(request: web.BaseRequest) -> web.Response:
         assert request.transport is not None
         transports.append(request.transport)
         return web.Response(text="hello")
@@ -221,6 +220,78 @@ async def test_a_closed_connection_leaves_no_socket_open(tmp_path: Path) -> None
             await response.text()
         await connection.close()
         await wait_until(transports[0].is_closing)
+
+
+async def test_a_server_elsewhere_is_reached_through_the_proxy_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.raw_path)
+        return web.Response(text="hello")
+
+    kubeconfig = _kubeconfig(tmp_path, {"server": "http://cluster.invalid:8080"})
+    async with _hello_server(answer=answer) as address:
+        monkeypatch.setenv("HTTP_PROXY", f"http://{address}")
+        assert await _answer(kubeconfig) == "hello"
+        connection = await connect(kubeconfig)
+        assert connection.direct_writes is None
+        await connection.close()
+    assert asked == ["http://cluster.invalid:8080"]
+
+
+async def test_tls_goes_through_the_proxy_of_the_environment_to_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = Authority(tmp_path)
+    async with _hello_server(authority.server_context()) as address, _tunnel(address) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy)
+        cluster = {
+            "server": "https://cluster.invalid:6443",
+            "certificate-authority": str(authority.file),
+            "tls-server-name": "127.0.0.1",
+        }
+        assert await _answer(_kubeconfig(tmp_path, cluster)) == "hello"
+
+
+@asynccontextmanager
+async def _tunnel(address: str) -> AsyncIterator[str]:
+    """A proxy whose tunnels all lead to one server."""
+    copying: list[asyncio.Task[None]] = []
+
+    async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        while data := await source.read(2**16):
+            target.write(data)
+        target.close()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"CONNECT cluster.invalid:6443 ")
+        host, _, port = address.partition(":")
+        server_reader, server_writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        copying.append(asyncio.create_task(copy(reader, server_writer)))
+        copying.append(asyncio.create_task(copy(server_reader, writer)))
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        await asyncio.wait_for(asyncio.gather(*copying), WAIT_TIMEOUT_S)
+        server.close()
+
+
+@pytest.mark.parametrize("source", ["proxy-url", "HTTP_PROXY"])
+async def test_a_proxy_of_socks_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    cluster = {"server": "http://cluster.invalid:8080"}
+    if source == "proxy-url":
+        cluster["proxy-url"] = "socks5://127.0.0.1:1080"
+    else:
+        monkeypatch.setenv("HTTP_PROXY", "socks5://127.0.0.1:1080")
+    with pytest.raises(ConfigException, match=r"the proxy is 'socks5://127\.0\.0\.1:1080', exp"):
+        await connect(_kubeconfig(tmp_path, cluster))
 
 
 @pytest.mark.parametrize("setting", ["tls-server-name", "proxy-url", ""])

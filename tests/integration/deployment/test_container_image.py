@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -70,7 +71,7 @@ def _run(command: str, folder: Path) -> None:
         command = command.partition(" && ")[0]
     tools = str(Path(sys.executable).parent)
     for path, replacement in {
-        "/opt/build/bin": tools,
+        "/opt/build/bin": shlex.quote(tools),
         "/opt/stowage": f"{folder}/opt/stowage",
         "/wheels": f"{folder}/wheels",
     }.items():

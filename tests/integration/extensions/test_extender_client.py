@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import RawTestServer, TestServer
 
 from simcluster.ports import reserved_port
 from simcluster.tests.support.api_servers import self_signed_certificate
@@ -166,6 +166,17 @@ async def test_an_unreachable_extender_has_not_acted() -> None:
         with pytest.raises(ExtenderError, match=expected) as failure:
             await _send(url)
     assert not failure.value.may_have_acted
+
+
+async def test_an_extender_elsewhere_is_reached_through_the_proxy_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        return web.Response(text=request.raw_path)
+
+    async with RawTestServer(answer) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", str(proxy.make_url("/")))
+        assert await _send("http://extender.invalid:80/v1") == b"http://extender.invalid/v1/echo"
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from simcluster.tests.support.timeouts import WAIT_TIMEOUT_S
 from tests.support.integration.full_cluster import full_cluster
 
@@ -16,6 +18,7 @@ ROOM = 1
 """Bytes that a file may have."""
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process that runs already")
 async def test_scheduling_goes_on_without_room_for_recording_and_decisions(tmp_path: Path) -> None:
     async with full_cluster(tmp_path / "kubeconfig", num_nodes=4) as full:
         full.fill(4)

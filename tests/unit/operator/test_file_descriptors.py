@@ -41,6 +41,20 @@ def test_the_limit_is_raised_as_far_as_it_may_be(
     assert limits[-1] == after
 
 
+def test_the_need_is_enough_where_the_kernel_allows_less_than_the_hard_limit(
+    limits: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def set_limit(_which: int, both: tuple[int, int]) -> None:
+        if both[0] > 10240:
+            raise ValueError("current limit exceeds maximum limit")
+        limits.append(both)
+
+    monkeypatch.setattr(resource, "setrlimit", set_limit)
+    limits.append((256, 1_048_576))
+    make_room()
+    assert limits[-1] == (NEEDED, 1_048_576)
+
+
 def test_a_hard_limit_below_the_need_is_refused_with_both_numbers(
     limits: list[tuple[int, int]],
 ) -> None:

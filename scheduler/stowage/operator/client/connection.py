@@ -19,6 +19,7 @@ from kubernetes.aio.client.rest import RESTClientObject
 from stowage.operator.client.direct_writes import KEEPALIVE_S, DirectWrites
 from stowage.operator.client.kube_context import misshapen_part
 from stowage.operator.client.outage_log import OutageLog, SilentOutages, plain_message
+from stowage.operator.client.proxies import UnsupportedProxyError, checked, proxy_of
 from stowage.operator.client.timeouts import Timeouts
 from stowage.operator.client.tls import without_strict_x509
 
@@ -82,6 +83,7 @@ class Connection:
         self._configuration = Configuration()
         self._loader: Any = None
         self._connector: Connector | None = None
+        self._proxy: str | None = None
         self._certificates: tuple[bytes, ...] = ()
         self._session: aiohttp.ClientSession | None = None
         self._sessions: list[aiohttp.ClientSession] = []
@@ -100,6 +102,7 @@ class Connection:
         try:
             await self._load()
             self._check_server()
+            self._proxy = self._find_proxy()
             self._certificates = self._read_certificates()
             tls = self._make_tls()
         except kubernetes_config.ConfigException as error:
@@ -165,7 +168,7 @@ class Connection:
             headers=self._headers,
             cookie_jar=aiohttp.DummyCookieJar(),
             middlewares=middlewares,
-            proxy=self._configuration.proxy,
+            proxy=self._proxy,
             read_bufsize=READ_BUFFER_BYTES,
         )
         self._sessions.append(session)
@@ -233,7 +236,7 @@ class Connection:
 
     def _make_direct_writes(self) -> DirectWrites | None:
         configuration = self._configuration
-        if self._connector is None or self._middlewares or configuration.proxy:
+        if self._connector is None or self._middlewares or self._proxy:
             return None
         if configuration.tls_server_name:
             return None
@@ -252,6 +255,18 @@ class Connection:
         if url.scheme not in ("http", "https") or not url.hostname:
             text = f"server is {self.server!r}, expected https://HOST:PORT"
             raise kubernetes_config.ConfigException(text)
+
+    def _find_proxy(self) -> str | None:
+        """The proxy of the kubeconfig or, as for client-go, of the environment.
+
+        Raises:
+            ConfigException: it is of another scheme than http and https.
+        """
+        configured: str | None = self._configuration.proxy
+        try:
+            return checked(configured) if configured else proxy_of(self.server)
+        except UnsupportedProxyError as error:
+            raise kubernetes_config.ConfigException(str(error)) from error
 
     def _explanation(self, problem: str) -> str:
         """What is wrong with the configuration, with the file that it was read from."""

@@ -14,6 +14,7 @@ from stowage.api.config.errors import without_credentials
 from stowage.api.config.loading import Extender
 from stowage.api.config.types import ExtenderTLSConfig
 from stowage.operator.client.gated_client import GatedBody
+from stowage.operator.client.proxies import proxy_of
 from stowage.operator.client.tls import without_strict_x509
 from stowage.operator.extenders.failure_log import FailureLog
 
@@ -49,7 +50,8 @@ class ExtenderClient:
         failure_log: Logs what the failures of this extender led to.
 
     Raises:
-        OSError: a certificate, key or CA cannot be read or used.
+        OSError: a certificate, key or CA cannot be read or used, or the environment names a proxy
+            that is neither of HTTP nor of HTTPS.
     """
 
     def __init__(self, config: Extender, max_answer_bytes: int = MAX_ANSWER_BYTES) -> None:
@@ -61,6 +63,7 @@ class ExtenderClient:
         self._timeout_s = config.http_timeout or DEFAULT_TIMEOUT_S
         self._server_name = (config.tls_config.server_name if config.tls_config else "") or None
         self._tls = tls_context(config)
+        self._proxy = proxy_of(self._url)
         self._opened: aiohttp.ClientSession | None = None
 
     @property
@@ -144,6 +147,7 @@ class ExtenderClient:
                 timeout=aiohttp.ClientTimeout(total=self._timeout_s),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
+                proxy=self._proxy,
             )
         return self._opened
 

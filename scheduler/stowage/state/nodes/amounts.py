@@ -8,6 +8,7 @@ leave out the columns that hold nothing.
 from __future__ import annotations
 
 import mmap
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -41,8 +42,9 @@ def zero_amounts(rows: int, columns: int) -> Int64Array:
         memory = mmap.mmap(-1, rows * columns * _CELL_BYTES, flags=_PRIVATE)
     except OSError as error:
         raise MemoryError(f"{rows} x {columns} amounts: {error}") from error
-    with suppress(OSError):  # a kernel without huge pages
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    if sys.platform == "linux":
+        with suppress(OSError):  # a kernel without huge pages
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(memory, dtype=np.int64).reshape((rows, columns), order="F")
 
 

@@ -69,6 +69,7 @@ def test_the_demo_prints_the_scheduling_rate(demo: subprocess.CompletedProcess[s
     assert re.search(r"\d+ ms", demo.stdout)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 def test_the_demo_ends_its_processes(demo: subprocess.CompletedProcess[str], folder: Path) -> None:
     assert demo.returncode == 0
     left = [

@@ -7,8 +7,7 @@ import socket
 import pytest
 
 from stowage.operator.serving.listening_socket import listening_socket, parse_bind_address
-
-CAN_IPV6 = pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this host has no IPv6")
+from tests.support.ipv6 import needs_ipv6
 
 
 def _reachable(listening: socket.socket) -> list[str]:
@@ -25,14 +24,14 @@ def _connects(address: str, port: int) -> bool:
     return True
 
 
-@CAN_IPV6
+@needs_ipv6
 @pytest.mark.parametrize("address", ["0.0.0.0", "::"])
 def test_an_unspecified_address_is_both_of_ipv4_and_ipv6(address: str) -> None:
     with listening_socket(address, 0) as listening:
         assert _reachable(listening) == ["127.0.0.1", "::1"]
 
 
-@CAN_IPV6
+@needs_ipv6
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_another_address_is_itself_only(address: str) -> None:
     with listening_socket(address, 0) as listening:
@@ -59,7 +58,7 @@ def test_processes_may_share_a_port(has_ipv6: bool, monkeypatch: pytest.MonkeyPa
             listening_socket("0.0.0.0", port)
 
 
-@CAN_IPV6
+@needs_ipv6
 def test_a_port_in_use_by_ipv4_only_is_refused() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as other,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import socket
 from collections.abc import AsyncIterator
 from importlib import metadata
 from typing import Any
@@ -25,6 +24,7 @@ from stowage.operator.serving.health import Checks
 from stowage.operator.serving.server import Content, Server, ServingOptions
 from tests.support.decisions import attempt, recorded
 from tests.support.fake_api import FakeApiClient, FakeTime
+from tests.support.ipv6 import needs_ipv6
 
 STATE = {"nodes": {"n1": {"pods": []}}, "queue": {"active": []}, "bindings": {}}
 ANY_PORT = ServingOptions(bind_address="127.0.0.1", port=0)
@@ -250,7 +250,7 @@ async def test_a_duration_out_of_range_is_refused(served: _Served, seconds: str)
     )
 
 
-@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this host has no IPv6")
+@needs_ipv6
 async def test_an_unspecified_address_serves_ipv4_and_ipv6() -> None:
     served = _Served(replace(ANY_PORT, bind_address="0.0.0.0"))
     await served.server.start()

@@ -82,8 +82,8 @@ def test_a_certificate_and_its_key_belong_together(flag: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "flag", ["--node-file", "--from", "--token-auth-file", "--tls-cert-file", "--write-kubeconfig"]
 )
-def test_the_error_of_a_binary_file_names_it(flag: str, tmp_path: Path) -> None:
-    path = tmp_path / "binary"
+def test_the_error_of_a_binary_file_names_it_whole(flag: str, tmp_path: Path) -> None:
+    path = tmp_path / ("binary" * 20)
     path.write_bytes(b"\x1f\x8b\xff\x00")
     tls = [f"--tls-private-key-file={path}"] if flag == "--tls-cert-file" else []
     code, text = cluster(f"{flag}={path}", "--nodes=0", *tls)
