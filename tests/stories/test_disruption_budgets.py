@@ -62,6 +62,13 @@ def test_no_pod_is_evicted_against_a_respected_budget_until_the_budget_allows_it
     driver.check_replay()
 
 
+def test_a_pod_that_a_respected_budget_lists_as_disrupted_may_be_evicted() -> None:
+    driver = _respecting("disrupted", "protected")
+    driver.handle(db_budget(0, disrupted="disrupted"))
+    driver.show_pending("p")
+    assert names(of_type(EvictPod, driver.schedule_next())) == ["disrupted"]
+
+
 def test_a_deleted_budget_protects_no_pod() -> None:
     driver = _respecting("protected")
     driver.handle(db_budget(0))

@@ -23,7 +23,15 @@ from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.api.objects.pod_groups import COSCHEDULING_GROUPS
 from stowage.engine import Engine
-from stowage.framework import Timings
+from stowage.framework import (
+    ACCEPT_ALL,
+    FilterVerdict,
+    PluginTraits,
+    PreFilterResult,
+    Reads,
+    Timings,
+)
+from stowage.state import PodInfo
 from tests.stories.gang_driver import GangDriver, make_group, make_member
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
 from tests.support.durations import Unobserved
@@ -102,6 +110,31 @@ def test_an_unplaceable_member_beyond_the_minimum_does_not_hold_the_others() -> 
     driver.run(60)
     assert driver.condition() == ("True", "Scheduled", "")
     assert len(driver.take(PatchPodGroupStatus)) == 1
+
+
+def test_pre_filter_runs_once_for_equal_members_in_a_row() -> None:
+    class CountsPreFilter:
+        name = "CountsPreFilter"
+        traits = PluginTraits(filter_reads=Reads.NODE)
+
+        def pre_filter(self, state: object, pod: PodInfo, snapshot: object) -> PreFilterResult:
+            del state, snapshot
+            asked.append(pod.name)
+            return PreFilterResult()
+
+        def filter(self, state: object, pod: object, nodes: object) -> FilterVerdict:
+            del state, pod, nodes
+            return ACCEPT_ALL
+
+    asked: list[str] = []
+    driver = GangDriver(plugins=[CountsPreFilter()])
+    driver.add_nodes("a", "b", cpu="8")
+    driver.show_group(make_group(min_count=5))
+    driver.create_members("p-0", "p-1", "p-2", priority=9)
+    driver.create_members("q-0", "q-1", cpu="2")
+    driver.schedule(1)
+    assert driver.bound() == ["p-0", "p-1", "p-2", "q-0", "q-1"]
+    assert asked == ["p-0", "q-0"]
 
 
 def test_members_are_tried_by_priority_and_then_by_age() -> None:

@@ -65,6 +65,20 @@ def test_the_least_important_victim_is_evicted_and_the_preemptor_is_bound_to_its
     assert (bind.pod.name, bind.node_name) == ("p", "n1")
 
 
+@pytest.mark.parametrize(("is_gone", "version"), [(False, "5"), (True, "")])
+def test_the_event_of_a_victim_names_its_version_unless_it_is_gone(
+    driver: PreemptionDriver, *, is_gone: bool, version: str
+) -> None:
+    driver.add_nodes("n0")
+    driver.show_running("a", "n0", cpu="2", resource_version="5")
+    driver.show_pending("p", resource_version="7")
+    (eviction,) = of_type(EvictPod, driver.schedule_next())
+    if is_gone:
+        driver.remove("a")
+    (event,) = of_type(EmitEvent, driver.finish_eviction(eviction))
+    assert (event.resource_version, event.related_resource_version) == (version, "7")
+
+
 def test_the_preemptor_is_gated_until_the_last_victim_is_being_evicted(
     driver: PreemptionDriver,
 ) -> None:

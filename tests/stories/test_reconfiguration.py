@@ -14,6 +14,7 @@ from stowage.api.events import (
     BindSucceeded,
     ClaimsWritten,
     DeviceObjectSeen,
+    EvictionFinished,
     NodeSeen,
     PendingPodSeen,
     PreBindFinished,
@@ -25,6 +26,7 @@ from stowage.api.instructions import (
     BindPod,
     ConfigurationApplied,
     ConfigurationFailed,
+    EvictPod,
     Instruction,
     PodBound,
     ReleaseClaims,
@@ -165,6 +167,21 @@ def test_pre_enqueue_runs_again_under_a_new_configuration() -> None:
     assert engine.pending_counts()["active"] == 1
     engine.handle([change_to(SPREADING)], 2.0)
     assert engine.pending_counts() == {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 1}
+    engine.validate()
+
+
+def test_a_preemptor_waits_for_its_evictions_under_a_new_configuration() -> None:
+    engine = configurable_engine(SPREADING)
+    victims = [
+        AssignedPodSeen(make_pod(name, cpu="500m", node="n", phase="Running")) for name in "ab"
+    ]
+    engine.handle([NodeSeen(make_node("n", cpu="1")), *victims], 0.0)
+    (first,) = of_type(EvictPod, schedule_one(engine, "p", priority=100))
+    engine.handle([change_to(PACKING)], 1.0)
+    assert engine.pending_counts()["gated"] == 1
+    assert engine.schedule(1.0, 1) == []
+    done = EvictionFinished(first.preemptor.uid, first.victim, was_deleted=True)
+    assert len(of_type(EvictPod, engine.handle([done], 2.0))) == 1
     engine.validate()
 
 

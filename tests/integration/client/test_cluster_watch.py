@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -33,3 +36,16 @@ async def test_the_context_that_is_asked_for_is_watched_and_not_the_current_one(
     assert {each.node.metadata.name for each in seen} == {"n0", "n1"}
     served = [each.is_served for each in events if isinstance(each, PodGroupsServed)]
     assert served == [False, False]
+
+
+async def test_the_end_of_a_watch_closes_its_connections(tmp_path: Path) -> None:
+    async def watch_until_synced(kubeconfig: Path) -> None:
+        async with watch_cluster(str(kubeconfig), None, print, Clock()) as watch:
+            await wait_until(lambda: watch.has_synced)
+
+    unclosed: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, each: unclosed.append(each))
+    async with full_cluster(tmp_path / "kubeconfig", num_nodes=1) as full:
+        await watch_until_synced(full.kubeconfig)
+        gc.collect()
+        assert unclosed == []

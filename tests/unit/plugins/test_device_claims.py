@@ -19,6 +19,7 @@ from stowage.state import ClusterCache, make_pod_info
 from stowage.state.devices.devices import ClaimAllocation
 from tests.support.builders import make_node, make_pod
 from tests.support.device_builders import (
+    DRIVER,
     allocated,
     device,
     make_claim,
@@ -30,7 +31,8 @@ from tests.support.device_builders import (
 )
 from tests.unit.plugins.device_cluster import cluster_of, framework_for, schedule
 
-SMALL = 'device.attributes["gpu.example.com"].model == "small"'
+OWN = f'device.attributes["{DRIVER}"]'
+SMALL = f'{OWN}.model == "small"'
 
 
 def _either(*classes: str) -> dict[str, Any]:
@@ -150,6 +152,25 @@ def test_one_device_does_not_serve_two_different_requests() -> None:
         make_claim("c", request("r0", selectors=[selector]), request("r1")),
     )
     assert getattr(schedule(cache, pod_with_claims("p", "c")), "node_name", "") == ""
+
+
+def test_a_node_fits_only_if_one_value_has_devices_for_each_request_that_must_agree() -> None:
+    def sized(name: str, size: str, model: str) -> dict[str, Any]:
+        return device(name, attributes={"size": {"string": size}, "model": {"string": model}})
+
+    requests = [
+        request(size, selectors=[{"cel": {"expression": f'{OWN}.size == "{size}"'}}])
+        for size in ("large", "small")
+    ]
+    cache = cluster_of(
+        make_node("a"),
+        make_node("b"),
+        make_class(),
+        make_slice("a", [sized("gpu-0", "large", "x"), sized("gpu-1", "small", "y")]),
+        make_slice("b", [sized("gpu-0", "large", "y"), sized("gpu-1", "small", "y")]),
+        make_claim("c", *requests, constraints=[{"matchAttribute": f"{DRIVER}/model"}]),
+    )
+    assert getattr(schedule(cache, pod_with_claims("p", "c")), "node_name", "") == "b"
 
 
 def _given(claim: ResourceClaim) -> ClaimAllocation:
