@@ -6,8 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from stowage.api.events import BindFailed, BindSucceeded, PendingPodGone, PreBindFinished
+from stowage.api.events import (
+    AssignedPodSeen,
+    BindFailed,
+    BindSucceeded,
+    PendingPodGone,
+    PreBindFinished,
+)
 from stowage.api.instructions import (
     BindPod,
     ClearNomination,
@@ -24,7 +31,7 @@ from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework import PluginTraits
 from tests.stories.preemption_driver import HIGHER, LOW, PreemptionDriver, names
-from tests.support.builders import HOSTNAME, affinity_term, label_selector
+from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_pod
 from tests.support.engines import of_type
 
 
@@ -77,6 +84,15 @@ def test_the_event_of_a_victim_names_its_version_unless_it_is_gone(
         driver.remove("a")
     (event,) = of_type(EmitEvent, driver.finish_eviction(eviction))
     assert (event.resource_version, event.related_resource_version) == (version, "7")
+
+
+def test_an_eviction_names_the_generation_of_the_victim(driver: PreemptionDriver) -> None:
+    driver.add_nodes("n0")
+    victim = make_pod("a", node="n0", cpu="2")
+    driver.handle(AssignedPodSeen(replace(victim, metadata=replace(victim.metadata, generation=3))))
+    driver.show_pending("p")
+    (eviction,) = of_type(EvictPod, driver.schedule_next())
+    assert eviction.observed_generation == 3
 
 
 def test_the_preemptor_is_gated_until_the_last_victim_is_being_evicted(

@@ -56,6 +56,8 @@ _STATUS = "expected a Code and a tuple of texts in it"
         ("pre_filter", PreFilterResult(node_names=frozenset([7])), "answered 7, expected str"),  # type: ignore[list-item]
         ("filter", FilterVerdict((Rejection("full", _SHORT),)), "mask of 'full': bool"),
         ("filter", FilterVerdict((Rejection("full", _MASK, _SHORT),)), "unresolvable of 'full': b"),
+        ("reserve", ReservePlan(volumes=("v",)), "answered 'v', expected PersistentVolume$"),  # type: ignore[arg-type]
+        ("reserve", ReservePlan(claims=("c",)), "answered 'c', expected PersistentVolumeClaim$"),  # type: ignore[arg-type]
         ("reserve", ReservePlan(annotations={3: "a"}), "answered 3, expected str"),  # type: ignore[dict-item]
         (
             "reserve",

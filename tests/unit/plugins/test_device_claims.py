@@ -193,6 +193,18 @@ FREE, TAKEN = make_claim("other"), allocated(make_claim("other"), "a", "gpu-0")
 
 
 @pytest.mark.parametrize(
+    ("claim", "want"), [("c", QueueingHint.QUEUE), ("other", QueueingHint.SKIP)]
+)
+def test_a_pod_is_moved_by_its_update_once_its_claims_are_there(
+    claim: str, want: QueueingHint
+) -> None:
+    cache = cluster_of(make_node("a"), make_class(), make_claim(claim))
+    pod = make_pod_info(pod_with_claims("p", "c"), cache.classes)
+    hints = ClaimHints(lambda: cache.snapshot().devices)
+    assert hints.after_pod_change(pod, pod, pod) is want
+
+
+@pytest.mark.parametrize(
     ("old", "new", "want"),
     [
         (TAKEN, FREE, QueueingHint.QUEUE),

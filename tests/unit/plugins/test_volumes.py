@@ -434,6 +434,18 @@ def test_claims_that_wait_for_different_nodes_can_be_provisioned_on_none() -> No
         assert list(refused(BINDING, cluster, pod)) == nodes
 
 
+def test_a_node_must_be_allowed_for_every_volume_that_is_to_be_provisioned() -> None:
+    cluster = MirroredCluster([make_node(name, labels={ZONE: name}) for name in "abc"])
+    cluster.update_storage(
+        make_class("in-a-or-b", topology=(ZONE, ["a", "b"])),
+        make_class("in-b-or-c", topology=(ZONE, ["b", "c"])),
+        make_claim("one", "in-a-or-b"),
+        make_claim("two", "in-b-or-c"),
+    )
+    pod = make_pod("p", volumes=(claim_volume("one"), claim_volume("two")))
+    assert list(refused(BINDING, cluster, pod)) == ["a", "c"]
+
+
 def test_a_node_without_the_old_zone_label_is_judged_by_the_one_that_replaces_it() -> None:
     old = "failure-domain.beta.kubernetes.io/zone"
     nodes = [
