@@ -98,6 +98,7 @@ def test_an_eviction_names_the_generation_of_the_victim(driver: PreemptionDriver
 def test_the_preemptor_is_gated_until_the_last_victim_is_being_evicted(
     driver: PreemptionDriver,
 ) -> None:
+    driver.now = 5.0
     driver.add_nodes("n0")
     for name in ("a", "b"):
         driver.show_running(name, "n0")
@@ -245,8 +246,9 @@ def test_the_deletion_of_the_last_victim_requeues_the_preemptor_after_any_reject
     assert bind.pod.name == "p"
 
 
-def test_a_pod_with_anti_affinity_to_a_nominated_pod_is_retried_when_that_is_deleted(
-    driver: PreemptionDriver,
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_pod_with_anti_affinity_to_a_nominated_pod_is_retried_when_the_nomination_ends(
+    driver: PreemptionDriver, *, is_deleted: bool
 ) -> None:
     driver.add_nodes("n0")
     driver.show_running("v", "n0", cpu="2")
@@ -256,9 +258,12 @@ def test_a_pod_with_anti_affinity_to_a_nominated_pod_is_retried_when_that_is_del
     alone = Affinity(pod_anti_affinity=PodAffinity((web,)))
     driver.show_pending("p", cpu="0", affinity=alone)
     assert of_type(BindPod, [*driver.schedule_next(), *driver.schedule_next()]) == []
-    driver.handle(PendingPodGone("default", "q", "uid-q"))
-    (bind,) = of_type(BindPod, driver.schedule_next(after_s=20))
-    assert bind.pod.name == "p"
+    assert driver.queue_of("p") == "unschedulable"
+    if is_deleted:
+        driver.handle(PendingPodGone("default", "q", "uid-q"))
+    else:
+        driver.show_nomination("q", "")
+    assert driver.queue_of("p") == "backoff"
 
 
 def test_two_preemptors_take_different_nodes(driver: PreemptionDriver) -> None:
