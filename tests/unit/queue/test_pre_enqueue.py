@@ -163,6 +163,7 @@ def test_a_returned_pod_can_be_gated_instead_of_backing_off() -> None:
     assert queue.add_unschedulable(queued, 0.0, is_error=True) is QueueState.UNSCHEDULABLE
     queue.validate()
     assert queue.pending_counts()["gated"] == 1
+    assert queue.incoming_counts["unschedulable", "ScheduleAttemptFailure"] == 1
 
 
 def test_a_gated_pod_is_not_flushed_after_the_longest_wait() -> None:
