@@ -56,5 +56,5 @@ def test_a_node_has_no_devices_of_a_class_whose_selector_fails_for_one_of_them()
     cache.update_device_object(allocated(make_claim("c"), "b", "x"))
     snapshot = cache.snapshot()
     found = snapshot.devices.of_class("gpu")
-    rows = [snapshot.row_of(name) for name in ("a", "b")]
-    assert [(found.total[row], found.used[row]) for row in rows] == [(1, 0), (0, 0)]
+    rows = np.array([snapshot.row_of(name) for name in ("a", "b")], dtype=np.int64)
+    assert (found.total[rows].tolist(), found.used[rows].tolist()) == ([1, 0], [0, 0])
