@@ -91,6 +91,8 @@ def test_a_gang_that_does_not_fit_leaves_nothing_behind_and_tells_why() -> None:
         "0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
     assert sorted(_messages(driver).values()) == [own, FITTED, FITTED]
+    rejected = {plugin: n for (_, plugin), n in driver.engine.unschedulable_counts().items()}
+    assert rejected == {"NodeResourcesFit": 3, "GangScheduling": 3}
     assert driver.take(BindPod) == []
     driver.show(make_pod("small", cpu="2"))
     driver.schedule()
