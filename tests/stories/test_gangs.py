@@ -9,7 +9,7 @@ import pytest
 from stowage.api.config.extenders import Extenders
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.types import Extender
-from stowage.api.events import BindFailed, ExtendersAnswered, NodeSeen, PodGroupSeen
+from stowage.api.events import BindFailed, ExtendersAnswered, NodeSeen
 from stowage.api.instructions import (
     AttemptResult,
     BindPod,
@@ -21,7 +21,6 @@ from stowage.api.instructions import (
 )
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Affinity, PodAffinity
-from stowage.api.objects.pod_groups import COSCHEDULING_GROUPS
 from stowage.engine import Engine
 from stowage.framework import (
     ACCEPT_ALL,
@@ -367,36 +366,6 @@ def test_a_new_leader_finishes_a_gang_of_which_some_members_are_bound() -> None:
     driver.create_members("p-1", "p-2")
     driver.run()
     assert driver.bound() == ["p-0", "p-1", "p-2"]
-
-
-def test_a_group_of_the_coscheduling_plugin_is_a_gang_by_its_label() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="4")
-    driver.handle(PodGroupSeen(make_group(min_count=2), COSCHEDULING_GROUPS))
-    labels = {"scheduling.x-k8s.io/pod-group": "g"}
-    driver.show(make_pod("p-0", cpu="1", labels=labels))
-    driver.run(3)
-    assert driver.bound() == []
-    driver.show(make_pod("p-1", cpu="1", labels=labels))
-    driver.run()
-    assert driver.bound() == ["p-0", "p-1"]
-    assert driver.take(PatchPodGroupStatus) == []
-
-
-def test_members_go_in_when_the_minimum_of_their_coscheduling_group_is_lowered() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="4")
-    driver.handle(PodGroupSeen(make_group(min_count=3), COSCHEDULING_GROUPS))
-    labels = {"scheduling.x-k8s.io/pod-group": "g"}
-    for name in ("p-0", "p-1"):
-        driver.show(make_pod(name, cpu="1", labels=labels))
-    driver.run(3)
-    assert driver.bound() == []
-    driver.handle(PodGroupSeen(make_group(min_count=2), COSCHEDULING_GROUPS))
-    driver.run()
-    assert driver.bound() == ["p-0", "p-1"]
-    counts = driver.engine.state.queue.incoming_counts
-    assert counts["active", "scheduling.k8s.io/PodGroupUpdate"] == 2
 
 
 def _scheduled_one_by_one() -> GangDriver:
