@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from simcluster.tests.support.timeouts import wait_until
 from stowage.api.events import NodeSeen, PodGroupsServed
+from stowage.operator import cluster_watch
+from stowage.operator.client.connection import Connection, connect
 from stowage.operator.clock import Clock
 from stowage.operator.cluster_watch import watch_cluster
 from tests.support.integration.full_cluster import full_cluster
@@ -38,14 +39,19 @@ async def test_the_context_that_is_asked_for_is_watched_and_not_the_current_one(
     assert served == [False, False]
 
 
-async def test_the_end_of_a_watch_closes_its_connections(tmp_path: Path) -> None:
-    async def watch_until_synced(kubeconfig: Path) -> None:
-        async with watch_cluster(str(kubeconfig), None, print, Clock()) as watch:
-            await wait_until(lambda: watch.has_synced)
+async def test_the_end_of_a_watch_closes_its_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Connection] = []
 
-    unclosed: list[dict[str, Any]] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _loop, each: unclosed.append(each))
+    async def connect_and_note(*given: Any, **more: Any) -> Connection:
+        opened.append(await connect(*given, **more))
+        return opened[-1]
+
+    monkeypatch.setattr(cluster_watch, "connect", connect_and_note)
     async with full_cluster(tmp_path / "kubeconfig", num_nodes=1) as full:
-        await watch_until_synced(full.kubeconfig)
-        gc.collect()
-        assert unclosed == []
+        async with watch_cluster(str(full.kubeconfig), None, print, Clock()) as watch:
+            await wait_until(lambda: watch.has_synced)
+            (connection,) = opened
+            assert not connection.session.closed
+        assert connection.session.closed
