@@ -32,6 +32,7 @@ def test_a_waiting_pod_whose_label_changes_may_complete_its_new_group() -> None:
         driver.show(make_pod(name, cpu="1", labels=labels))
     driver.run()
     assert driver.bound() == ["p-0", "p-1"]
+    assert driver.engine.incoming_counts()["active", "UnschedulablePodUpdate"] == 2
     driver.check_replay()
 
 
