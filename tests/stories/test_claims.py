@@ -277,6 +277,22 @@ def test_a_device_that_is_not_ready_in_time_ends_the_wait() -> None:
     assert waits(answer) == [(("gpu.example.com",), "timeout")]
 
 
+def test_a_pod_is_not_bound_if_its_claim_is_gone_before_its_device_is_ready() -> None:
+    driver, _ = waiting()
+    driver.now = 7.0
+    answer = driver.handle(DeviceObjectGone("ResourceClaim", "default", "c"))
+    assert failures(answer) == [f'{FAILED}could not find ResourceClaim "default/c"']
+    assert waits(answer)[0][1] == "failed"
+    assert bound_to(answer) == []
+    driver.check_replay()
+
+
+def test_a_pod_is_not_bound_if_its_claim_is_deallocated_before_its_device_is_ready() -> None:
+    driver, claim = waiting()
+    assert bound_to(driver.show(with_version(claim_writes.deallocated(claim), "6"))) == []
+    assert failures(driver.advance(31.0)) == [f"{FAILED}device binding timeout: claim=c"]
+
+
 def test_a_replay_reads_the_recorded_wall_clock() -> None:
     driver, claim = waiting()
     driver.wall_time_s = 31.0

@@ -149,6 +149,13 @@ def test_a_claim_that_the_watch_has_shown_before_the_answer_is_not_counted_twice
     assert sorted(devices.allocated.whole.values()) == [1, 1]
 
 
+def test_a_pod_is_bound_at_once_if_the_watch_has_shown_its_claim_before_the_answer() -> None:
+    driver = CreatedClaimDriver()
+    driver.show(driver.created)
+    assert bound_to(driver.report()) == ["n0"]
+    assert driver.in_flight == set()
+
+
 def test_the_end_of_a_claim_that_was_shown_without_devices_frees_them() -> None:
     """After a gap of the watch, a list shows neither the allocation nor the claim."""
     driver = CreatedClaimDriver()

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from stowage.api.events import DisruptionBudgetGone, PendingPodGone
 from stowage.api.instructions import EvictPod, PatchPodStatus
+from stowage.framework.authoring import (
+    ActionType,
+    ClusterEvent,
+    CycleState,
+    EventRegistration,
+    EventResource,
+    PodInfo,
+    PreFilterResult,
+    QueueingHint,
+    Snapshot,
+    unschedulable,
+)
 from tests.stories.preemption_driver import LOW, PreemptionDriver, names
 from tests.support.builders import HOSTNAME
 from tests.support.disruption_budgets import DB, RESPECTFUL, db_budget
@@ -62,6 +76,13 @@ def test_no_pod_is_evicted_against_a_respected_budget_until_the_budget_allows_it
     driver.check_replay()
 
 
+def test_a_pod_that_a_respected_budget_lists_as_disrupted_may_be_evicted() -> None:
+    driver = _respecting("disrupted", "protected")
+    driver.handle(db_budget(0, disrupted="disrupted"))
+    driver.show_pending("p")
+    assert names(of_type(EvictPod, driver.schedule_next())) == ["disrupted"]
+
+
 def test_a_deleted_budget_protects_no_pod() -> None:
     driver = _respecting("protected")
     driver.handle(db_budget(0))
@@ -105,3 +126,29 @@ def test_the_disruption_of_a_refused_eviction_is_left_for_another_preemptor() ->
     driver.handle(PendingPodGone("default", "p", "uid-p"))
     driver.show_pending("q", cpu="2", node_selector={HOSTNAME: "n1"})
     assert names(of_type(EvictPod, driver.schedule_next())) == ["b"]
+
+
+class WantsBudget:
+    """Rejects every pod, until the budget ``db`` allows a disruption."""
+
+    name = "WantsBudget"
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        return PreFilterResult(unschedulable("no budget"))
+
+    def events_to_register(self) -> list[EventRegistration]:
+        changed = ClusterEvent(EventResource.POD_DISRUPTION_BUDGET, ActionType.UPDATE)
+        return [EventRegistration(changed, self.after_budget_change)]
+
+    def after_budget_change(self, pod: PodInfo, old: object, new: Any) -> QueueingHint:
+        return QueueingHint.when(new.status.disruptions_allowed > 0)
+
+
+def test_the_hint_of_a_plugin_sees_the_budget_that_changed() -> None:
+    driver = PreemptionDriver(plugins=[WantsBudget()])
+    driver.add_nodes("n0")
+    driver.show_pending("p")
+    driver.schedule_next()
+    for allowed, place in ((0, "unschedulable"), (1, "backoff")):
+        driver.handle(db_budget(allowed, version=str(allowed)))
+        assert driver.queue_of("p") == place

@@ -105,6 +105,10 @@ def test_a_sampled_pod_is_timed_at_every_extension_point() -> None:
     assert observed.points == expected
     assert {("NodeResourcesFit", "Filter"), ("NodeResourcesFit", "Score")} <= observed.plugins
     assert ("InterPodAffinity", "PreScore") in observed.plugins
+    assert {point for _, point in observed.plugins} == {
+        *(point for point in points if point != "PostBind"),
+        *("ScoreExtensionNormalize", "PreBindPreFlight", "Bind"),
+    }
 
 
 def test_plugins_are_timed_after_score_too() -> None:

@@ -13,9 +13,11 @@ from stowage.api.config.types import Extender, ExtenderManagedResource
 from stowage.api.events import (
     AssignedPodSeen,
     BindFailed,
+    Event,
     ExtendersAnswered,
     NodeGone,
     NodeSeen,
+    ObjectInvalid,
     PendingPodGone,
     PendingPodSeen,
 )
@@ -198,12 +200,20 @@ def test_an_extender_with_managed_resources_is_called_only_for_pods_that_request
     assert bound_to(driver.schedule()) == "n"
 
 
-def test_the_answer_for_a_deleted_pod_is_dropped(
-    driver: ExtenderDriver,
+@pytest.mark.parametrize(
+    "event",
+    [
+        PendingPodGone("default", "p", "uid-p"),
+        ObjectInvalid("Pod", "default", "p", "uid-p", "spec", "x", "an object"),
+    ],
+    ids=["deleted", "invalid"],
+)
+def test_the_answer_for_a_pod_that_was_deleted_or_is_invalid_is_dropped(
+    driver: ExtenderDriver, event: Event
 ) -> None:
     driver.create_pods("p")
     question = driver.question()
-    driver.handle(PendingPodGone("default", "p", "uid-p"))
+    driver.handle(event)
     assert driver.answer(question) == []
     assert sum(driver.engine.pending_counts().values()) == 0
 

@@ -13,6 +13,7 @@ from stowage.api.instructions import BindClaims, PatchPodStatus
 from stowage.api.objects.device import DeviceObject
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import PodSchedulingGroup
+from stowage.plugins.placement_fragmentation import PlacementFragmentation
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support.builders import make_pod
 from tests.support.device_builders import make_claim, make_class, make_slice, pod_with_claims
@@ -167,6 +168,33 @@ def test_without_the_plugin_equal_domains_are_left_to_chance() -> None:
         _gang(driver, 1)
         driver.run()
         assert _racks(driver) == {f"r{choice + 1}"}
+
+
+def test_one_best_domain_leaves_nothing_to_chance() -> None:
+    def choose(num_ties: int) -> int:
+        raise AssertionError(f"a tie of {num_ties} was broken")
+
+    driver = _driver(("r1", 1), choose=choose)
+    driver.add_nodes("r2-0", cpu="4", memory="2Gi", labels={"rack": "r2"})
+    _gang(driver, 1, cpu="2")
+    driver.run()
+    assert _racks(driver) == {"r1"}
+
+
+def test_a_plugin_that_cannot_rank_domains_is_an_error_of_the_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_args: object) -> None:
+        raise RuntimeError("the disk is on fire")
+
+    monkeypatch.setattr(PlacementFragmentation, "rank_placements", fail)
+    driver = _driver(("r1", 1), ("r2", 1))
+    _gang(driver, 1)
+    driver.schedule()
+    (failed,) = [each for each in driver.take(PatchPodStatus) if each.reason]
+    text = "running PlacementScore plugins: the disk is on fire"
+    assert (failed.reason, failed.message) == ("SchedulerError", text)
+    assert driver.engine.cache_counts()["assumed_pods"] == 0
 
 
 @pytest.mark.parametrize("gate", ["true", "false"])

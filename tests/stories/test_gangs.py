@@ -9,7 +9,7 @@ import pytest
 from stowage.api.config.extenders import Extenders
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.types import Extender
-from stowage.api.events import BindFailed, ExtendersAnswered, NodeSeen, PodGroupSeen
+from stowage.api.events import BindFailed, ExtendersAnswered, NodeSeen
 from stowage.api.instructions import (
     AttemptResult,
     BindPod,
@@ -21,9 +21,16 @@ from stowage.api.instructions import (
 )
 from stowage.api.objects.node import Taint
 from stowage.api.objects.pod import Affinity, PodAffinity
-from stowage.api.objects.pod_groups import COSCHEDULING_GROUPS
 from stowage.engine import Engine
-from stowage.framework import Timings
+from stowage.framework import (
+    ACCEPT_ALL,
+    FilterVerdict,
+    PluginTraits,
+    PreFilterResult,
+    Reads,
+    Timings,
+)
+from stowage.state import PodInfo
 from tests.stories.gang_driver import GangDriver, make_group, make_member
 from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_node, make_pod
 from tests.support.durations import Unobserved
@@ -83,6 +90,8 @@ def test_a_gang_that_does_not_fit_leaves_nothing_behind_and_tells_why() -> None:
         "0/1 nodes are available: 1 No preemption victims found for incoming pod."
     )
     assert sorted(_messages(driver).values()) == [own, FITTED, FITTED]
+    rejected = {plugin: n for (_, plugin), n in driver.engine.unschedulable_counts().items()}
+    assert rejected == {"NodeResourcesFit": 3, "GangScheduling": 3}
     assert driver.take(BindPod) == []
     driver.show(make_pod("small", cpu="2"))
     driver.schedule()
@@ -102,6 +111,31 @@ def test_an_unplaceable_member_beyond_the_minimum_does_not_hold_the_others() -> 
     driver.run(60)
     assert driver.condition() == ("True", "Scheduled", "")
     assert len(driver.take(PatchPodGroupStatus)) == 1
+
+
+def test_pre_filter_runs_once_for_equal_members_in_a_row() -> None:
+    class CountsPreFilter:
+        name = "CountsPreFilter"
+        traits = PluginTraits(filter_reads=Reads.NODE)
+
+        def pre_filter(self, state: object, pod: PodInfo, snapshot: object) -> PreFilterResult:
+            del state, snapshot
+            asked.append(pod.name)
+            return PreFilterResult()
+
+        def filter(self, state: object, pod: object, nodes: object) -> FilterVerdict:
+            del state, pod, nodes
+            return ACCEPT_ALL
+
+    asked: list[str] = []
+    driver = GangDriver(plugins=[CountsPreFilter()])
+    driver.add_nodes("a", "b", cpu="8")
+    driver.show_group(make_group(min_count=5))
+    driver.create_members("p-0", "p-1", "p-2", priority=9)
+    driver.create_members("q-0", "q-1", cpu="2")
+    driver.schedule(1)
+    assert driver.bound() == ["p-0", "p-1", "p-2", "q-0", "q-1"]
+    assert asked == ["p-0", "q-0"]
 
 
 def test_members_are_tried_by_priority_and_then_by_age() -> None:
@@ -332,36 +366,6 @@ def test_a_new_leader_finishes_a_gang_of_which_some_members_are_bound() -> None:
     driver.create_members("p-1", "p-2")
     driver.run()
     assert driver.bound() == ["p-0", "p-1", "p-2"]
-
-
-def test_a_group_of_the_coscheduling_plugin_is_a_gang_by_its_label() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="4")
-    driver.handle(PodGroupSeen(make_group(min_count=2), COSCHEDULING_GROUPS))
-    labels = {"scheduling.x-k8s.io/pod-group": "g"}
-    driver.show(make_pod("p-0", cpu="1", labels=labels))
-    driver.run(3)
-    assert driver.bound() == []
-    driver.show(make_pod("p-1", cpu="1", labels=labels))
-    driver.run()
-    assert driver.bound() == ["p-0", "p-1"]
-    assert driver.take(PatchPodGroupStatus) == []
-
-
-def test_members_go_in_when_the_minimum_of_their_coscheduling_group_is_lowered() -> None:
-    driver = GangDriver()
-    driver.add_nodes("a", cpu="4")
-    driver.handle(PodGroupSeen(make_group(min_count=3), COSCHEDULING_GROUPS))
-    labels = {"scheduling.x-k8s.io/pod-group": "g"}
-    for name in ("p-0", "p-1"):
-        driver.show(make_pod(name, cpu="1", labels=labels))
-    driver.run(3)
-    assert driver.bound() == []
-    driver.handle(PodGroupSeen(make_group(min_count=2), COSCHEDULING_GROUPS))
-    driver.run()
-    assert driver.bound() == ["p-0", "p-1"]
-    counts = driver.engine.state.queue.incoming_counts
-    assert counts["active", "scheduling.k8s.io/PodGroupUpdate"] == 2
 
 
 def _scheduled_one_by_one() -> GangDriver:

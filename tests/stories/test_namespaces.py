@@ -65,7 +65,16 @@ def test_a_pod_is_bound_when_the_namespace_that_repels_it(engine: Engine, event:
     engine.validate()
 
 
-def test_the_end_of_a_namespace_without_labels_moves_no_pod(engine: Engine) -> None:
-    engine.handle([NamespaceGone("unknown")], 60.0)
+@pytest.mark.parametrize(
+    "event",
+    [
+        NamespaceSeen(make_namespace("green", labels={"team": "yellow"})),
+        NamespaceGone("green"),
+        NamespaceGone("unknown"),
+    ],
+)
+def test_a_namespace_that_no_term_selects_moves_no_pod(engine: Engine, event: Event) -> None:
+    engine.handle([NamespaceSeen(make_namespace("green", labels={"team": "green"}))], 60.0)
+    engine.handle([event], 60.0)
     assert of_type(BindPod, engine.schedule(60.0, 10)) == []
     assert engine.pending_counts()["unschedulable"] == 1

@@ -77,6 +77,14 @@ def test_an_unschedulable_pod_gets_a_condition_and_an_event_with_the_same_messag
     assert engine.pending_counts()["unschedulable"] == 1
 
 
+def test_a_condition_names_the_generation_of_the_pod_that_was_tried(engine: Engine) -> None:
+    pod = make_pod("p", cpu="2")
+    pod = replace(pod, metadata=replace(pod.metadata, generation=3))
+    engine.handle([NodeSeen(make_node("n", cpu="1")), PendingPodSeen(pod)], 0.0)
+    (patch,) = of_type(PatchPodStatus, engine.schedule(0.0, 1))
+    assert patch.observed_generation == 3
+
+
 def test_an_unchanged_condition_is_not_written_again(engine: Engine) -> None:
     engine.handle([NodeSeen(make_node("n", cpu="1")), PendingPodSeen(make_pod("p", cpu="2"))], 0.0)
     engine.schedule(0.0, 1)

@@ -11,6 +11,7 @@ from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.events import (
     BindSucceeded,
+    Event,
     NodeSeen,
     PendingPodGone,
     WaitingPodAllowed,
@@ -18,9 +19,10 @@ from stowage.api.events import (
 )
 from stowage.api.instructions import BindPod, EmitEvent, PatchPodStatus, RunPreBind
 from stowage.api.status import SUCCESS, WAIT, Code, Status, error, unschedulable
-from stowage.framework import Handle
+from stowage.framework import Handle, Timings
 from tests.stories.plugin_driver import PluginDriver, driver_of_pod, driver_with_refused_pod, full
 from tests.support.builders import make_node
+from tests.support.durations import Unobserved
 from tests.support.engines import default_engine
 from tests.support.models.engine_driver import EngineDriver, reference
 from tests.support.plugins.scripted_plugin import ScriptedBinder, ScriptedPlugin
@@ -83,6 +85,26 @@ def test_a_permit_wait_ends_after_fifteen_minutes() -> None:
     assert condition_written(driver)[1].endswith(
         "1 rejected due to timeout after waiting 15m0s at plugin Scripted."
     )
+
+
+@pytest.mark.parametrize(
+    ("event", "result"),
+    [
+        (WaitingPodAllowed("uid-p", "Scripted"), "Success"),
+        (WaitingPodRejected("uid-p", "Scripted", "no"), "Unschedulable"),
+    ],
+)
+def test_the_wait_of_a_pod_at_permit_is_measured_with_its_result(event: Event, result: str) -> None:
+    class PermitWaits(Unobserved):
+        def observe_permit_wait(self, *durations: Any) -> None:
+            observed.append(durations)
+
+    observed: list[tuple[Any, ...]] = []
+    driver = driver_of_pod(waits(60))
+    driver.engine.take_durations(Timings(lambda: 0.0, PermitWaits()))
+    driver.now = 7.0
+    driver.handle(event)
+    assert observed == [(result, 7.0)]
 
 
 def test_other_pods_are_scheduled_while_one_waits_at_permit() -> None:

@@ -6,8 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from stowage.api.events import BindFailed, BindSucceeded, PendingPodGone, PreBindFinished
+from stowage.api.events import (
+    AssignedPodSeen,
+    BindFailed,
+    BindSucceeded,
+    PendingPodGone,
+    PreBindFinished,
+)
 from stowage.api.instructions import (
     BindPod,
     ClearNomination,
@@ -24,7 +31,7 @@ from stowage.api.objects.pod import Affinity, PodAffinity
 from stowage.api.status import SUCCESS, Code, Status
 from stowage.framework import PluginTraits
 from tests.stories.preemption_driver import HIGHER, LOW, PreemptionDriver, names
-from tests.support.builders import HOSTNAME, affinity_term, label_selector
+from tests.support.builders import HOSTNAME, affinity_term, label_selector, make_pod
 from tests.support.engines import of_type
 
 
@@ -65,9 +72,33 @@ def test_the_least_important_victim_is_evicted_and_the_preemptor_is_bound_to_its
     assert (bind.pod.name, bind.node_name) == ("p", "n1")
 
 
+@pytest.mark.parametrize(("is_gone", "version"), [(False, "5"), (True, "")])
+def test_the_event_of_a_victim_names_its_version_unless_it_is_gone(
+    driver: PreemptionDriver, *, is_gone: bool, version: str
+) -> None:
+    driver.add_nodes("n0")
+    driver.show_running("a", "n0", cpu="2", resource_version="5")
+    driver.show_pending("p", resource_version="7")
+    (eviction,) = of_type(EvictPod, driver.schedule_next())
+    if is_gone:
+        driver.remove("a")
+    (event,) = of_type(EmitEvent, driver.finish_eviction(eviction))
+    assert (event.resource_version, event.related_resource_version) == (version, "7")
+
+
+def test_an_eviction_names_the_generation_of_the_victim(driver: PreemptionDriver) -> None:
+    driver.add_nodes("n0")
+    victim = make_pod("a", node="n0", cpu="2")
+    driver.handle(AssignedPodSeen(replace(victim, metadata=replace(victim.metadata, generation=3))))
+    driver.show_pending("p")
+    (eviction,) = of_type(EvictPod, driver.schedule_next())
+    assert eviction.observed_generation == 3
+
+
 def test_the_preemptor_is_gated_until_the_last_victim_is_being_evicted(
     driver: PreemptionDriver,
 ) -> None:
+    driver.now = 5.0
     driver.add_nodes("n0")
     for name in ("a", "b"):
         driver.show_running(name, "n0")
@@ -215,8 +246,9 @@ def test_the_deletion_of_the_last_victim_requeues_the_preemptor_after_any_reject
     assert bind.pod.name == "p"
 
 
-def test_a_pod_with_anti_affinity_to_a_nominated_pod_is_retried_when_that_is_deleted(
-    driver: PreemptionDriver,
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_pod_with_anti_affinity_to_a_nominated_pod_is_retried_when_the_nomination_ends(
+    driver: PreemptionDriver, *, is_deleted: bool
 ) -> None:
     driver.add_nodes("n0")
     driver.show_running("v", "n0", cpu="2")
@@ -226,9 +258,12 @@ def test_a_pod_with_anti_affinity_to_a_nominated_pod_is_retried_when_that_is_del
     alone = Affinity(pod_anti_affinity=PodAffinity((web,)))
     driver.show_pending("p", cpu="0", affinity=alone)
     assert of_type(BindPod, [*driver.schedule_next(), *driver.schedule_next()]) == []
-    driver.handle(PendingPodGone("default", "q", "uid-q"))
-    (bind,) = of_type(BindPod, driver.schedule_next(after_s=20))
-    assert bind.pod.name == "p"
+    assert driver.queue_of("p") == "unschedulable"
+    if is_deleted:
+        driver.handle(PendingPodGone("default", "q", "uid-q"))
+    else:
+        driver.show_nomination("q", "")
+    assert driver.queue_of("p") == "backoff"
 
 
 def test_two_preemptors_take_different_nodes(driver: PreemptionDriver) -> None:

@@ -76,6 +76,17 @@ def test_nodes_without_all_topology_keys_are_no_domains_in_a_dry_run() -> None:
     assert _evicted(driver) == ["low"]
 
 
+def test_nobody_is_evicted_where_too_few_domains_make_the_lowest_count_zero() -> None:
+    driver = PreemptionDriver()
+    driver.add_nodes("a", cpu="3", labels={ZONE: "z"})
+    web = {"app": "web"}
+    driver.show_running("stays", "a", priority=HIGHER, labels=web)
+    driver.show_running("low", "a", labels=web)
+    spread = TopologySpreadConstraint(1, ZONE, "DoNotSchedule", label_selector(web), min_domains=2)
+    driver.show_pending("p", labels=web, topology_spread_constraints=(spread,))
+    assert _evicted(driver) == []
+
+
 def test_a_victim_that_uses_the_disk_of_the_preemptor_makes_room_by_its_end() -> None:
     disk = Volume("data", gce_persistent_disk=GCEPersistentDiskVolumeSource("disk"))
     driver = PreemptionDriver()

@@ -85,6 +85,44 @@ def test_extenders_may_name_other_victims_on_the_node(driver: PreemptionDriver) 
     assert names(of_type(EvictPod, driver.schedule_next())) == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("on_n0", "on_n1", "num_violations", "chosen"),
+    [
+        ((5,), (7,), 0, "n0"),
+        ((5,), (1,), 1, "n0"),
+        ((7, 1), (5, 5), 0, "n1"),
+        ((5, 1), (5, 5), 0, "n0"),
+        ((5,), (5, 1), 0, "n0"),
+        ((5,), (5,), 0, "n1"),
+    ],
+    ids=[
+        "a less important one",
+        "none that a budget protects",
+        "the most important one decides",
+        "the less important ones together",
+        "fewer",
+        "the one that started later",
+    ],
+)
+def test_of_the_victims_that_extenders_leave_those_of_the_lowest_cost_are_evicted(
+    on_n0: tuple[int, ...], on_n1: tuple[int, ...], num_violations: int, chosen: str
+) -> None:
+    driver = PreemptionDriver(extenders=Extenders((REVIEWER,)))
+    driver.add_nodes("n0", "n1")
+    left = {}
+    for node, priorities, violations in (("n0", on_n0, 0), ("n1", on_n1, num_violations)):
+        for number, priority in enumerate(priorities):
+            cpu = f"{2000 // len(priorities)}m"
+            driver.show_running(f"{node}-{number}", node, cpu=cpu, priority=priority)
+        pods = [PodReference("", "", f"uid-{node}-{each}") for each in range(len(priorities))]
+        left[node] = VictimsOnNode(tuple(pods), violations)
+    driver.show_pending("p")
+    question = _asked(driver)
+    driver.handle(VictimsReviewed(question.pod.uid, question.number, left))
+    evicted = names(of_type(EvictPod, driver.schedule_next()))
+    assert {name.partition("-")[0] for name in evicted} == {chosen}
+
+
 def test_a_victim_that_is_not_on_the_node_is_an_error(driver: PreemptionDriver) -> None:
     driver.show_pending("p")
     question = _asked(driver)

@@ -19,6 +19,7 @@ from stowage.api.instructions import (
 )
 from stowage.api.status import SUCCESS, Code, unschedulable
 from stowage.framework import PreFilterResult
+from stowage.plugins.volumes.binding import VolumeBinding, VolumeBindingArgs
 from tests.stories.plugin_driver import PluginDriver
 from tests.support.models.engine_driver import reference
 from tests.support.plugins.scripted_plugin import ScriptedBinder, ScriptedPlugin
@@ -55,6 +56,21 @@ def test_a_plugin_that_raises_fails_only_that_pod(point: str) -> None:
     assert "Scripted" in patches[0].message
     assert driver.queue_of("bad") == "backoff"
     assert driver.engine.cache_counts()["assumed_pods"] == 1
+
+
+@pytest.mark.parametrize(("point", "stage"), [("pre_filter", "predicate"), ("reserve", "assume")])
+def test_errors_of_the_plugin_that_binds_volumes_are_counted_by_stage(
+    point: str, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: Any) -> Any:
+        raise FAILURE
+
+    monkeypatch.setattr(VolumeBinding, point, fail)
+    driver = driver_with(VolumeBinding(VolumeBindingArgs()))
+    driver.create_pods("p")
+    driver.schedule()
+    assert driver.engine.volume_error_counts() == {stage: 1}
+    assert driver.engine.plugin_failure_counts() == {"VolumeBinding": 1}
 
 
 def test_an_error_of_post_filter_is_added_to_the_diagnosis() -> None:

@@ -8,14 +8,19 @@ from typing import Any
 
 import pytest
 
+from stowage.api.config.extenders import Extenders
+from stowage.api.config.types import Extender
 from stowage.api.events import (
     AssignedPodSeen,
     BindFailed,
     BindSucceeded,
     ClaimsWritten,
     DeviceObjectSeen,
+    EvictionFinished,
+    ExtendersAnswered,
     NodeSeen,
     PendingPodSeen,
+    PodGroupSeen,
     PreBindFinished,
     WaitingPodAllowed,
 )
@@ -25,6 +30,8 @@ from stowage.api.instructions import (
     BindPod,
     ConfigurationApplied,
     ConfigurationFailed,
+    ConsultExtenders,
+    EvictPod,
     Instruction,
     PodBound,
     ReleaseClaims,
@@ -35,6 +42,7 @@ from stowage.api.status import Code
 from stowage.engine import Engine, Journal, replay
 from stowage.framework.authoring import SUCCESS, WAIT, CycleState, PodInfo, Status
 from tests.stories.claim_driver import written
+from tests.stories.gang_driver import make_group, make_member
 from tests.support.builders import make_node, make_pod
 from tests.support.device_builders import make_claim, make_class, make_slice, pod_with_claims
 from tests.support.engines import (
@@ -168,6 +176,21 @@ def test_pre_enqueue_runs_again_under_a_new_configuration() -> None:
     engine.validate()
 
 
+def test_a_preemptor_waits_for_its_evictions_under_a_new_configuration() -> None:
+    engine = configurable_engine(SPREADING)
+    victims = [
+        AssignedPodSeen(make_pod(name, cpu="500m", node="n", phase="Running")) for name in "ab"
+    ]
+    engine.handle([NodeSeen(make_node("n", cpu="1")), *victims], 0.0)
+    (first,) = of_type(EvictPod, schedule_one(engine, "p", priority=100))
+    engine.handle([change_to(PACKING)], 1.0)
+    assert engine.pending_counts()["gated"] == 1
+    assert engine.schedule(1.0, 1) == []
+    done = EvictionFinished(first.preemptor.uid, first.victim, was_deleted=True)
+    assert len(of_type(EvictPod, engine.handle([done], 2.0))) == 1
+    engine.validate()
+
+
 def test_backoffs_follow_the_new_configuration() -> None:
     engine = configurable_engine(SPREADING)
     engine.handle(two_nodes(), 0.0)
@@ -228,6 +251,30 @@ def test_pods_of_a_removed_profile_leave_the_queue_and_are_reported() -> None:
     assert [bind.pod.name for bind in of_type(BindPod, engine.schedule(1.0, 5))] == ["ours"]
     assert sum(engine.pending_counts().values()) == 0
     engine.validate()
+
+
+def test_an_attempt_that_waits_for_extenders_ends_with_its_profile() -> None:
+    picky = Extender(url_prefix="http://picky", filter_verb="filter")
+    batch = fit_profile(scheduler_name="batch")
+    engine = configurable_engine(SPREADING, batch, extenders=Extenders((picky,), 16))
+    engine.handle(two_nodes(), 0.0)
+    schedule_one(engine, "ours")
+    (asked,) = of_type(ConsultExtenders, schedule_one(engine, "job", scheduler_name="batch"))
+    answer = engine.handle([change_to(SPREADING)], 1.0)
+    assert of_type(ConfigurationApplied, answer)[0].dropped == {"batch": 1}
+    engine.handle([ExtendersAnswered(asked.pod.uid, asked.number, asked.node_names)], 2.0)
+    assert engine.schedule(2.0, 1) == []
+    engine.validate()
+
+
+def test_members_of_a_removed_profile_do_not_count_in_their_group() -> None:
+    engine = configurable_engine(SPREADING, fit_profile(scheduler_name="batch"))
+    members = [make_member("ours"), make_member("theirs", scheduler_name="batch")]
+    engine.handle([PodGroupSeen(make_group(min_count=3)), *map(PendingPodSeen, members)], 0.0)
+    group = engine.state.cache.pod_groups.members("default/g")
+    assert group.num_all == 2
+    engine.handle([change_to(SPREADING)], 1.0)
+    assert list(group.unscheduled) == ["uid-ours"]
 
 
 def test_a_binding_pod_of_a_removed_profile_is_bound_or_dropped() -> None:

@@ -107,6 +107,7 @@ def configurable_engine(
     journal: Journal | None = None,
     choose: Callable[[int], int] = lambda _num_ties: 0,
     wall_clock: Callable[[], float] = lambda: 0.0,
+    extenders: Extenders = NO_EXTENDERS,
 ) -> Engine:
     """An engine with these profiles that accepts later configurations.
 
@@ -132,6 +133,7 @@ def configurable_engine(
         choose,
         queue_settings=settings.queue_settings,
         journal=journal,
+        extenders=extenders,
         wall_clock=wall_clock,
     )
     engine.follow_configuration(configuration_hash(start), configure)

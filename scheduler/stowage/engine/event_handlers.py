@@ -104,7 +104,7 @@ def pending_pod_seen(
             yield from release_complete_gang(state, info, UNSCHEDULED_POD_ADD, now)
         return (UNSCHEDULED_POD_ADD,)
     else:
-        _update_waiting(state, info, now)
+        yield from _update_waiting(state, info, now)
         consultation = state.consultations.get(info.uid)
         if consultation is not None:
             consultation.info = info
@@ -303,7 +303,7 @@ def _move_on_updates(
     return updates
 
 
-def _update_waiting(state: EngineState, info: PodInfo, now: float) -> None:
+def _update_waiting(state: EngineState, info: PodInfo, now: float) -> Interruptible[None]:
     old = state.queue.latest(info.uid)
     state.cache.see_pending_member(info)
     state.queue.update(info, now)
@@ -312,6 +312,9 @@ def _update_waiting(state: EngineState, info: PodInfo, now: float) -> None:
     if info.group and info.nominated_node_name:
         # The nomination was on its way when PreEnqueue began to hold the group.
         clear_nominations_if_held(state, info.group_key, now)
+    if info.group and old is not None and old.group_key != info.group_key:
+        # A label names its group.
+        yield from release_complete_gang(state, info, UNSCHEDULED_POD_UPDATE, now)
 
 
 def _pod_info(state: EngineState, pod: Pod) -> PodInfo | None:

@@ -31,6 +31,12 @@ from stowage.state import NodeView, PodInfo, Snapshot
 NO_TRAITS = PluginTraits()
 
 
+def _check(state: CycleState, pod: PodInfo) -> None:
+    """Fail if the framework hands over anything else: the answers depend on neither."""
+    assert isinstance(state, CycleState)
+    assert isinstance(pod, PodInfo)
+
+
 @dataclass
 class Refuses:
     """Rejects the named nodes for one reason; records the number of filtered nodes."""
@@ -43,6 +49,7 @@ class Refuses:
     asked: list[int] = field(default_factory=list)
 
     def filter(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> FilterVerdict:
+        _check(state, pod)
         self.asked.append(len(nodes))
         mask = np.array([name in self.nodes for name in nodes.names], dtype=np.bool_)
         return FilterVerdict((Rejection(self.reason, mask, self.unresolvable),))
@@ -72,6 +79,7 @@ class Rates:
     asked: list[int] = field(default_factory=list)
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        _check(state, pod)
         self.asked.append(len(nodes))
         return np.array([self.scores.get(name, 0) for name in nodes.names], dtype=np.int64)
 
@@ -86,6 +94,7 @@ class FixedPreFilter:
     traits: PluginTraits = NO_TRAITS
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
+        _check(state, pod)
         self.asked += 1
         return self.result
 
@@ -102,6 +111,9 @@ class FixedPostFilter:
     def post_filter(
         self, state: CycleState, pod: PodInfo, snapshot: Snapshot, diagnosis: Diagnosis
     ) -> tuple[Status, str | None]:
+        _check(state, pod)
+        assert isinstance(snapshot, Snapshot)
+        assert isinstance(diagnosis, Diagnosis)
         return self.status, self.node_name
 
 

@@ -144,7 +144,8 @@ def test_another_pod_than_the_recorded_one_is_named_without_its_whole_attempt(
     entries = recorded_calls()
     first, *others = entries[2].instructions
     assert isinstance(first, AttemptResult)
-    changed = replace(first, pod=replace(first.pod, name="another", uid="uid-another"))
+    another = replace(first.pod, name="another", uid="uid-another")
+    changed = replace(first, pod=another, attempts=first.attempts + 1)
     entries[2] = replace(entries[2], instructions=(changed, *others))
     err = run(write(tmp_path / "r", entries))[2]
     difference = (

@@ -39,6 +39,8 @@ def _ask(member: str, answer: Any) -> Any:
 _MASK = np.zeros(2, dtype=np.bool_)
 _SHORT = np.zeros(1, dtype=np.bool_)
 _STATUS = "expected a Code and a tuple of texts in it"
+#: A value of another type than every member answers.
+_ODD: Any = 3
 
 
 @pytest.mark.parametrize(
@@ -47,15 +49,35 @@ _STATUS = "expected a Code and a tuple of texts in it"
         ("pre_enqueue", 3, "answered 3, expected Status"),
         ("pre_enqueue", Status(Code.UNSCHEDULABLE, ("full", 3)), _STATUS),  # type: ignore[arg-type]
         ("pre_enqueue", Status(Code.UNSCHEDULABLE, ["full"]), _STATUS),  # type: ignore[arg-type]
+        ("pre_enqueue", Status(Code.UNSCHEDULABLE, ("full",), _ODD), _STATUS),
+        ("pre_enqueue", "x" * 99, f"answered '{'x' * 79}[.]{{3}}, expected Status"),
         ("pre_filter", 3, "answered 3, expected PreFilterResult"),
+        ("pre_filter", PreFilterResult(_ODD), "answered 3, expected Status"),
         (
             "pre_filter",
             PreFilterResult(node_names=["n0"]),  # type: ignore[arg-type]
             r"answered \['n0'\], expected frozenset or set",
         ),
         ("pre_filter", PreFilterResult(node_names=frozenset([7])), "answered 7, expected str"),  # type: ignore[list-item]
+        ("filter", 3, "answered 3, expected FilterVerdict"),
+        ("filter", FilterVerdict(_ODD), "answered 3, expected tuple"),
+        ("filter", FilterVerdict((_ODD,)), "answered 3, expected Rejection"),
+        ("filter", FilterVerdict((Rejection(_ODD, _MASK),)), "answered 3, expected str"),
+        ("filter", FilterVerdict((Rejection("full", _ODD),)), r"mask of 'full': 3, expected bool"),
         ("filter", FilterVerdict((Rejection("full", _SHORT),)), "mask of 'full': bool"),
         ("filter", FilterVerdict((Rejection("full", _MASK, _SHORT),)), "unresolvable of 'full': b"),
+        ("post_filter", 3, "answered 3, expected two values"),
+        ("post_filter", (3, "n0"), "answered 3, expected Status"),
+        ("post_filter", (SUCCESS, 3), "answered 3, expected str or NoneType"),
+        ("pre_score", 3, "answered 3, expected Status"),
+        ("score", 3, r"scores: 3, expected int64\(2,\)"),
+        ("score", np.zeros(2), r"scores: float64\(2,\), expected int64\(2,\)"),
+        ("normalize_score", 3, r"scores: 3, expected int64\(2,\)"),
+        ("pre_bind_pre_flight", 3, "answered 3, expected Status"),
+        ("reserve", 3, "answered 3, expected Status"),
+        ("reserve", ReservePlan(annotations=_ODD), "answered 3, expected dict"),
+        ("reserve", ReservePlan(volumes=("v",)), "answered 'v', expected PersistentVolume$"),  # type: ignore[arg-type]
+        ("reserve", ReservePlan(claims=("c",)), "answered 'c', expected PersistentVolumeClaim$"),  # type: ignore[arg-type]
         ("reserve", ReservePlan(annotations={3: "a"}), "answered 3, expected str"),  # type: ignore[dict-item]
         (
             "reserve",
@@ -68,6 +90,7 @@ _STATUS = "expected a Code and a tuple of texts in it"
         ("permit", (SUCCESS, True), "answered True, expected seconds, 0 or more"),
         ("permit", (SUCCESS, "1"), "answered '1', expected seconds, 0 or more"),
         ("permit", (SUCCESS, -1.0), "answered -1.0, expected seconds, 0 or more"),
+        ("bind", 3, "answered 3, expected BindPod"),
         ("bind", BindPod(POD.reference, "n1"), "expected default/p on n0"),
         ("bind", BindPod(OTHER.reference, "n0"), "expected default/p on n0"),
     ],

@@ -125,6 +125,29 @@ def test_for_a_second_pod_of_the_class_only_changed_nodes_are_evaluated(pod: Pod
     assert len(result.rows) == 58
 
 
+@pytest.mark.parametrize("reads_only_demand", [True, False])
+def test_pods_with_other_labels_share_answers_that_depend_only_on_the_demand(
+    *, reads_only_demand: bool
+) -> None:
+    cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
+    traits = PluginTraits(filter_reads=Reads.NODE, reads_only_node_demand=reads_only_demand)
+    plugin = Refuses("A", {"n1"}, traits=traits)
+    framework = framework_of(plugin)
+    for app in ("a", "b"):
+        pod = cluster.info(make_pod("p", labels={"app": app}))
+        assert len(framework.run_filter(CycleState(), pod, cluster.snapshot()).rows) == 59
+    assert len(plugin.asked) == (1 if reads_only_demand else 2)
+
+
+def test_two_plugins_that_reject_nodes_for_one_reason_count_together(
+    cluster: MirroredCluster, pod: PodInfo
+) -> None:
+    framework = framework_of(Refuses("A", {"n0"}, "full"), Refuses("B", {"n1", "n2"}, "full"))
+    result = framework.run_filter(CycleState(), pod, cluster.snapshot())
+    diagnosis = diagnose_filter(PreFilterOutcome(), result, cluster.snapshot().num_nodes)
+    assert diagnosis.reason_counts == {"full": 3}
+
+
 def test_a_what_if_snapshot_neither_reads_nor_fills_the_cache(
     cluster: MirroredCluster, pod: PodInfo
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stowage.api.status import Code
+from stowage.api.status import Code, error
 from stowage.framework import FilterVerdict, Rejection
 from stowage.framework.node_verdicts import NodeVerdicts, PluginVerdict
 from stowage.framework.verdict import FilterErrors
@@ -92,3 +92,4 @@ def test_of_the_plugins_that_fail_the_one_of_the_first_node_is_named(turned: boo
     failing = [_failing("P", 2, 3), _failing("Q", 1)]
     verdicts = NodeVerdicts(view, failing[::-1] if turned else failing, False)
     assert verdicts.first_error() == ("Q", "Q fails on n1")
+    assert verdicts.status(1) == error("Q fails on n1", plugin="Q")

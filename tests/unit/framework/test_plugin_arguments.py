@@ -118,6 +118,7 @@ def test_a_plugin_that_was_not_loaded_is_refused_with_its_error() -> None:
     (mistake,) = raised.value.errors
     assert mistake.path == "profiles[0].plugins.multiPoint.enabled[0].name"
     assert mistake.expectation == "a plugin that works, but its package is broken"
+    assert mistake.value == "Gone"
 
 
 def test_a_plugin_that_was_not_loaded_does_not_affect_profiles_without_it() -> None:

@@ -165,6 +165,28 @@ def test_for_a_second_pod_of_the_class_only_changed_nodes_are_scored() -> None:
     assert node.asked == [rows, rows], "a plugin that reads all nodes scores all again"
 
 
+class PrefersHome:
+    """Scores the node that a label of the pod names."""
+
+    name = "PrefersHome"
+    traits = PluginTraits(score_reads=Reads.NODE)
+
+    def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
+        return np.array([9 * (name == pod.labels["home"]) for name in nodes.names], dtype=np.int64)
+
+
+def test_each_class_has_kept_scores_of_its_own() -> None:
+    cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
+    framework, snapshot = framework_of(PrefersHome()), cluster.snapshot()
+    rows = np.flatnonzero(snapshot.exists)
+    homes = ["n3", "n5"]
+    pods = [cluster.info(make_pod("p", labels={"home": home})) for home in homes]
+    for _ in range(2):
+        scored = [framework.run_score(CycleState(), pod, snapshot, rows) for pod in pods]
+        best = [int(result.rows[int(result.total.argmax())]) for result in scored]
+        assert [snapshot.node_names[row] for row in best] == homes
+
+
 def test_a_score_that_depends_on_all_nodes_changes_on_nodes_that_did_not_change() -> None:
     cluster = MirroredCluster([make_node(f"n{index}") for index in range(60)])
     names = [f"n{index}" for index in range(60)]

@@ -19,6 +19,7 @@ from stowage.state import ClusterCache, make_pod_info
 from stowage.state.devices.devices import ClaimAllocation
 from tests.support.builders import make_node, make_pod
 from tests.support.device_builders import (
+    DRIVER,
     allocated,
     device,
     make_claim,
@@ -30,7 +31,8 @@ from tests.support.device_builders import (
 )
 from tests.unit.plugins.device_cluster import cluster_of, framework_for, schedule
 
-SMALL = 'device.attributes["gpu.example.com"].model == "small"'
+OWN = f'device.attributes["{DRIVER}"]'
+SMALL = f'{OWN}.model == "small"'
 
 
 def _either(*classes: str) -> dict[str, Any]:
@@ -152,6 +154,25 @@ def test_one_device_does_not_serve_two_different_requests() -> None:
     assert getattr(schedule(cache, pod_with_claims("p", "c")), "node_name", "") == ""
 
 
+def test_a_node_fits_only_if_one_value_has_devices_for_each_request_that_must_agree() -> None:
+    def sized(name: str, size: str, model: str) -> dict[str, Any]:
+        return device(name, attributes={"size": {"string": size}, "model": {"string": model}})
+
+    requests = [
+        request(size, selectors=[{"cel": {"expression": f'{OWN}.size == "{size}"'}}])
+        for size in ("large", "small")
+    ]
+    cache = cluster_of(
+        make_node("a"),
+        make_node("b"),
+        make_class(),
+        make_slice("a", [sized("gpu-0", "large", "x"), sized("gpu-1", "small", "y")]),
+        make_slice("b", [sized("gpu-0", "large", "y"), sized("gpu-1", "small", "y")]),
+        make_claim("c", *requests, constraints=[{"matchAttribute": f"{DRIVER}/model"}]),
+    )
+    assert getattr(schedule(cache, pod_with_claims("p", "c")), "node_name", "") == "b"
+
+
 def _given(claim: ResourceClaim) -> ClaimAllocation:
     assert claim.status.allocation is not None
     return ClaimAllocation(claim.metadata.uid, "default/c", claim.status.allocation)
@@ -169,6 +190,18 @@ def test_companions_hold_what_is_in_flight_with_the_same_devices() -> None:
 
 
 FREE, TAKEN = make_claim("other"), allocated(make_claim("other"), "a", "gpu-0")
+
+
+@pytest.mark.parametrize(
+    ("claim", "want"), [("c", QueueingHint.QUEUE), ("other", QueueingHint.SKIP)]
+)
+def test_a_pod_is_moved_by_its_update_once_its_claims_are_there(
+    claim: str, want: QueueingHint
+) -> None:
+    cache = cluster_of(make_node("a"), make_class(), make_claim(claim))
+    pod = make_pod_info(pod_with_claims("p", "c"), cache.classes)
+    hints = ClaimHints(lambda: cache.snapshot().devices)
+    assert hints.after_pod_change(pod, pod, pod) is want
 
 
 @pytest.mark.parametrize(

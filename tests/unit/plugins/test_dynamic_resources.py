@@ -11,7 +11,6 @@ from stowage.api.objects.device import (
     AllocatedDeviceStatus,
     ResourceClaim,
     ResourceClaimConsumerReference,
-    ResourceSlice,
 )
 from stowage.api.objects.meta import Condition, OwnerReference
 from stowage.api.objects.node import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -219,12 +218,26 @@ def test_a_search_that_takes_too_long_ends_the_attempt() -> None:
     )
     distinct = [{"distinctAttribute": MODEL}]  # so that nothing is left out
     several = make_claim("d", *(request(f"r{index}") for index in range(5)), constraints=distinct)
-    cache = cluster_of(make_node("a"), make_class(), make_slice("a", devices), several, claim)
-    times = iter(range(10_000))
-    state = CycleState(start_limit=TimeLimits(lambda: float(next(times))).start)
-    failed = schedule(cache, pod_with_claims("p", "d", "c"), state, filter_timeout=Duration(10))
-    assert isinstance(failed, Failed)
-    assert failed.status.message.endswith("node a: timed out trying to allocate devices")
+    nodes = [each for name in "ab" for each in (make_node(name), make_slice(name, devices))]
+    cache = cluster_of(*nodes, make_class(), several, claim)
+    times, started = iter(range(10_000)), list[float]()
+    limits = TimeLimits(lambda: float(next(times)))
+
+    def start_limit(limit_s: float) -> Callable[[], bool]:
+        started.append(limit_s)
+        return limits.start(limit_s)
+
+    framework, snapshot = framework_for(cache, filter_timeout=Duration(10)), cache.snapshot()
+    pod = make_pod_info(pod_with_claims("p", "d", "c"), cache.classes)
+    for only, named in ((None, "a"), (frozenset("b"), "b")):
+        state, ties = CycleState(start_limit=start_limit), TieBreaker(lambda _: 0)
+        failed = schedule_pod(
+            SchedulingRequest(framework, snapshot, pod, state, ties, node_names=only)
+        )
+        assert isinstance(failed, Failed)
+        text = f"node {named}: timed out trying to allocate devices"
+        assert failed.status.message.endswith(text)
+    assert started == [10, 10]
 
 
 @pytest.mark.parametrize(("names", "fits"), [(["gpu-0"], False), (["gpu-0", "gpu-1"], True)])
@@ -263,12 +276,21 @@ def test_the_clock_is_read_once_in_64_steps_of_a_search() -> None:
     assert num_reads == 1
 
 
-def test_a_node_is_searched_once_for_all_pods_of_a_template_while_no_device_changes() -> None:
+@pytest.mark.parametrize("constraint", ["matchAttribute", "distinctAttribute"])
+def test_two_searches_are_enough_for_two_pods_of_a_template_while_no_device_changes(
+    constraint: str,
+) -> None:
+    """Match constraints are checked on all nodes at once; each pod gets its devices by a search.
+
+    With other constraints a search on each node finds the devices for all pods.
+    """
     claims = [
-        make_claim(name, request("r", count=2), constraints=[{"matchAttribute": MODEL}])
+        make_claim(name, request("r", count=2), constraints=[{constraint: MODEL}])
         for name in ("c", "d")
     ]
-    nodes = [each for name in "ab" for each in (make_node(name), slice_of_two(name))]
+    models = ("m", "m" if constraint == "matchAttribute" else "n")
+    devices = [device(f"gpu-{model}-{at}", model=model) for at, model in enumerate(models)]
+    nodes = [each for name in "ab" for each in (make_node(name), make_slice(name, devices))]
     cache = cluster_of(*nodes, make_class(), *claims)
     framework, started = framework_for(cache, filter_timeout=Duration(10)), list[float]()
 
@@ -283,11 +305,6 @@ def test_a_node_is_searched_once_for_all_pods_of_a_template_while_no_device_chan
         assert isinstance(outcome, Scheduled)
         framework.run_reserve(state, pod, outcome.node_name)
     assert started == [10, 10]
-
-
-def slice_of_two(node_name: str) -> ResourceSlice:
-    """Two devices of one model."""
-    return make_slice(node_name, [device(name, model="m") for name in ("gpu-0", "gpu-1")])
 
 
 def on_node(claim: ResourceClaim, node_name: str) -> ResourceClaim:

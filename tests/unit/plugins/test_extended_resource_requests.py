@@ -20,6 +20,7 @@ def described(spec: PodSpec) -> tuple[list[str], list[str]]:
         for each in found.spec.devices.requests
         if each.exactly is not None
     ]
+    assert {each.resource_name for each in found.mappings} == {GPU}
     return requests, [f"{each.container_name} {each.request_name}" for each in found.mappings]
 
 

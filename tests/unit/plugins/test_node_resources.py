@@ -220,6 +220,17 @@ def test_balanced_allocation_compares_the_node_with_and_without_the_pod(
     assert balanced_allocation_score(cases, np.array([allocatable])).tolist() == [want]
 
 
+@pytest.mark.parametrize("used", [[750, 250], [900, 300, 0], [900, 300, 0, 100]])
+def test_balanced_allocation_leaves_out_a_resource_that_the_node_lacks(used: list[int]) -> None:
+    cases, allocatable = np.array([[used], [[0] * len(used)]]), np.full((1, len(used)), 1000)
+    want = balanced_allocation_score(cases, allocatable).tolist()
+    for place in range(len(used) + 1):
+        lacking = np.insert(allocatable, place, 0, axis=1)
+        for requested in (0, 500):
+            more = np.insert(cases, place, requested, axis=2)
+            assert balanced_allocation_score(more, lacking).tolist() == want
+
+
 def test_balanced_allocation_skips_a_pod_without_requests() -> None:
     cluster = MirroredCluster([make_node("n0")])
     plugin = BalancedAllocation(NodeResourcesBalancedAllocationArgs())

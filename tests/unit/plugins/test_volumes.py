@@ -434,6 +434,40 @@ def test_claims_that_wait_for_different_nodes_can_be_provisioned_on_none() -> No
         assert list(refused(BINDING, cluster, pod)) == nodes
 
 
+@pytest.mark.parametrize(
+    ("where", "unreachable"),
+    [(None, ["migrated-b"]), ((ZONE, ["a"]), ["migrated-b", "old-b"])],
+    ids=["the zone label of the volume", "the node affinity of the volume"],
+)
+def test_only_migrated_nodes_reach_an_in_tree_volume_by_the_label_of_its_driver(
+    where: tuple[str, list[str]] | None, unreachable: list[str]
+) -> None:
+    key = "topology.ebs.csi.aws.com/zone"
+    migrated = [make_node(f"migrated-{zone}", labels={key: zone}) for zone in "ab"]
+    old = [make_node(f"old-{zone}", labels={ZONE: zone}) for zone in "ab"]
+    cluster = MirroredCluster([*migrated, *old])
+    source = AWSElasticBlockStoreVolumeSource("vol-1")
+    labels = {ZONE: "a"}
+    cluster.update_storage(
+        make_claim("data", volume="d"),
+        make_volume("d", driver="", labels=labels, where=where, aws_elastic_block_store=source),
+        *(make_csi_node(f"migrated-{zone}", migrated=["kubernetes.io/aws-ebs"]) for zone in "ab"),
+    )
+    assert sorted(refused(BINDING, cluster, make_pod("p", volumes=(DATA,)))) == unreachable
+
+
+def test_a_node_must_be_allowed_for_every_volume_that_is_to_be_provisioned() -> None:
+    cluster = MirroredCluster([make_node(name, labels={ZONE: name}) for name in "abc"])
+    cluster.update_storage(
+        make_class("in-a-or-b", topology=(ZONE, ["a", "b"])),
+        make_class("in-b-or-c", topology=(ZONE, ["b", "c"])),
+        make_claim("one", "in-a-or-b"),
+        make_claim("two", "in-b-or-c"),
+    )
+    pod = make_pod("p", volumes=(claim_volume("one"), claim_volume("two")))
+    assert list(refused(BINDING, cluster, pod)) == ["a", "c"]
+
+
 def test_a_node_without_the_old_zone_label_is_judged_by_the_one_that_replaces_it() -> None:
     old = "failure-domain.beta.kubernetes.io/zone"
     nodes = [

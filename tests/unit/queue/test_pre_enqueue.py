@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
+from stowage.api.cluster_events import ActionType, ClusterEvent, EventResource
 from stowage.api.status import Status, error, unresolvable
 from stowage.queue import QueueRules, QueueState, SchedulingQueue
 from stowage.queue.event_registrations import PluginKey
@@ -68,6 +69,15 @@ def test_pre_enqueue_runs_again_only_on_events_of_the_gating_plugin() -> None:
     assert queue.move_on_event(CLAIM_ADD, None, None, 2.0) == 1
     queue.validate()
     assert pop_names(queue) == ["p"]
+
+
+def test_a_wildcard_event_moves_no_gated_pod() -> None:
+    gate = Gate()
+    queue = make_queue(pre_enqueue=gate)
+    queue.add(pending("p", gates=["hold"]), 0.0)
+    wildcard = ClusterEvent(EventResource.WILDCARD, ActionType.ALL)
+    assert queue.move_on_event(wildcard, None, None, 1.0) == 0
+    assert gate.asked == ["p"]
 
 
 def test_a_plugin_that_knows_whom_it_would_admit_is_asked_once_for_all_that_it_holds() -> None:
@@ -153,6 +163,7 @@ def test_a_returned_pod_can_be_gated_instead_of_backing_off() -> None:
     assert queue.add_unschedulable(queued, 0.0, is_error=True) is QueueState.UNSCHEDULABLE
     queue.validate()
     assert queue.pending_counts()["gated"] == 1
+    assert queue.incoming_counts["unschedulable", "ScheduleAttemptFailure"] == 1
 
 
 def test_a_gated_pod_is_not_flushed_after_the_longest_wait() -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -312,17 +311,6 @@ def _with_node() -> tuple[ClusterCache, int]:
     return cache, row
 
 
-def test_a_class_counts_its_devices_and_an_unknown_one_has_none() -> None:
-    cache, row = _with_node()
-    cache.update_device_object(make_class("gpu", 'device.driver == "gpu.example.com"'))
-    cache.update_device_object(make_slice("n", ["gpu-0", "gpu-1", "gpu-2"]))
-    cache.update_device_object(allocated(make_claim("c"), "n", "gpu-1"))
-    known, unknown = (cache.snapshot().devices.of_class(name) for name in ("gpu", "gone"))
-    assert (known.total[row], known.used[row]) == (3, 1)
-    assert (unknown.total[row], unknown.used[row]) == (0, 0)
-    assert len(unknown.total) == len(unknown.used) == cache.snapshot().num_rows
-
-
 def test_pools_are_tried_by_name_and_those_with_binding_conditions_last() -> None:
     bound = device("x", bindingConditions=["ready"], bindingFailureConditions=["failed"])
     slices = [
@@ -407,22 +395,6 @@ def test_a_device_of_another_driver_is_another_device() -> None:
         reserved = ClaimAllocation(f"uid-{name}", f"default/{name}", allocation)
         cache.snapshot().devices.begin(reserved, "uid-p")
     cache.validate()
-
-
-def test_a_class_counts_shared_devices_on_each_node_that_may_use_them() -> None:
-    cache = ClusterCache()
-    for name in ("a", "b"):
-        cache.update_node(make_node(name))
-    cache.update_device_object(make_class("gpu"))
-    assert cache.snapshot().devices.of_class("gpu").total.dtype == np.int64
-    devices = [device("x", nodeName="a"), device("y", allNodes=True), device("z", allNodes=True)]
-    cache.update_device_object(make_slice("", devices, name="s", perDeviceNodeSelection=True))
-    cache.update_device_object(allocated(make_claim("c"), "", "y"))
-    snapshot = cache.snapshot()
-    found = snapshot.devices.of_class("gpu")
-    rows = [snapshot.row_of(name) for name in ("a", "b")]
-    assert [found.total[row] for row in rows] == [3, 2]
-    assert [found.used[row] for row in rows] == [1, 1]
 
 
 def test_without_binding_conditions_only_devices_that_have_them_are_left_out() -> None:

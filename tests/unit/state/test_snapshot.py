@@ -121,6 +121,24 @@ def test_a_snapshot_is_read_only(cache: ClusterCache) -> None:
             array[0] = 1
 
 
+def test_all_nodes_have_a_label_although_rows_without_a_node_have_none(cache: ClusterCache) -> None:
+    cache.remove_node("n3")
+    snapshot = cache.snapshot()
+    assert snapshot.num_rows > snapshot.num_nodes
+    assert snapshot.all_have_label(ZONE)
+    cache.update_node(make_node("n4"))
+    assert not cache.snapshot().all_have_label(ZONE)
+
+
+def test_only_pods_that_are_there_have_a_lower_priority(cache: ClusterCache) -> None:
+    assert not cache.snapshot().has_pods_below(0)
+    low = make_pod_info(make_pod("low", node="n3", priority=-5), cache.classes)
+    cache.update_pod(low)
+    assert [cache.snapshot().has_pods_below(each) for each in (-5, 0)] == [False, True]
+    cache.remove_pod(low.uid)
+    assert not cache.snapshot().has_pods_below(0)
+
+
 def test_a_what_if_snapshot_has_other_pods_on_one_node(cache: ClusterCache) -> None:
     snapshot = cache.snapshot()
     extra = make_pod_info(make_pod("extra", cpu="2", labels={"app": "b"}), cache.classes)

@@ -42,7 +42,12 @@ def has_binding_conditions(claim: ResourceClaim) -> bool:
 
 
 def condition_state(claim: ResourceClaim) -> ConditionState:
-    """The state of the first device that is not ready (``isClaimReadyForBinding``)."""
+    """The state of the first device that is not ready (``isClaimReadyForBinding``).
+
+    A claim without an allocation waits for one.
+    """
+    if claim.status.allocation is None:
+        return _WAITING
     by_device = {(each.driver, each.pool, each.device): each for each in claim.status.devices}
     for result in _results(claim):
         if result.binding_conditions:

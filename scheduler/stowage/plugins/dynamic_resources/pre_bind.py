@@ -16,7 +16,7 @@ from stowage.api.instructions import (
     ExtendedClaimToBind,
 )
 from stowage.api.objects.device import ResourceClaim
-from stowage.api.status import SUCCESS, WAIT, Status, error
+from stowage.api.status import SUCCESS, WAIT, error
 from stowage.api.values.claim_writes import is_reserved_for
 from stowage.framework import CycleState, PreBindProgress
 from stowage.plugins.dynamic_resources.conditions import (
@@ -80,32 +80,30 @@ def progress(
     state: CycleState, pod: PodInfo, node_name: str, snapshot: Snapshot, wait: Wait
 ) -> PreBindProgress:
     """Whether the watch shows the created claim, and all devices are ready."""
-    found = state.read(PodDevices)
+    found, devices = state.read(PodDevices), snapshot.devices
     awaited: set[tuple[EventResource, str]] = set()
-    if found.special is not None and not snapshot.devices.shows(found.special):
+    if found.special is not None and not devices.shows(found.special):
         # In an earlier version it has no allocation, so its devices would seem to be free.
         awaited.add((_CLAIM, found.special.metadata.namespaced_name))
-    limits: list[float] = []
-    timeout_s = wait.timeout_s
-    if timeout_s is None:
+    if wait.timeout_s is None:
         return PreBindProgress(WAIT, frozenset(awaited)) if awaited else PreBindProgress(SUCCESS)
-    claims = [each for each in _all(found, snapshot.devices) if has_binding_conditions(each)]
-    if claims and not found.has_announced_wait:
+    claims = list(_all(found, devices))
+    if not found.has_announced_wait and any(map(has_binding_conditions, claims)):
         found.has_announced_wait = True
         found.waits_since = state.timer()
         state.instruct(_pending_event(pod, node_name))
-    for claim in claims:
-        failure = _failure(claim, timeout_s, wait.now)
+    limits: list[float] = []
+    for claim in claims if found.has_announced_wait else ():
+        failure = _failure(claim, found, devices, wait.timeout_s, wait.now)
         if failure is not None:
-            has_failed = condition_state(claim).readiness is Readiness.FAILED
-            note_end(state, pod, snapshot.devices, FAILED if has_failed else TIMEOUT)
-            return PreBindProgress(failure)
+            note_end(state, pod, devices, failure[0])
+            return PreBindProgress(error(failure[1]))
         if condition_state(claim).readiness is not Readiness.READY:
             awaited.add((_CLAIM, claim.metadata.namespaced_name))
-            left = seconds_left(claim, timeout_s, wait.now)
+            left = seconds_left(claim, wait.timeout_s, wait.now)
             limits += [] if left is None else [left]
     if not awaited:
-        note_end(state, pod, snapshot.devices, SUCCEEDED)
+        note_end(state, pod, devices, SUCCEEDED)
         return PreBindProgress(SUCCESS)
     return PreBindProgress(WAIT, frozenset(awaited), min(limits, default=None))
 
@@ -137,15 +135,19 @@ def timeout_text(found: PodDevices, snapshot: Snapshot) -> str:
     return "the claim for extended resources was created, but the watch did not show it in time"
 
 
-def _failure(claim: ResourceClaim, timeout_s: float, now: float) -> Status | None:
+def _failure(
+    claim: ResourceClaim, found: PodDevices, devices: Devices, timeout_s: float, now: float
+) -> tuple[str, str] | None:
+    """How the wait ends, and the error, if the devices of a claim will not become ready."""
+    if claim is not found.special and _known(claim, devices) is None:
+        return FAILED, f'could not find ResourceClaim "{claim.metadata.namespaced_name}"'
     state, name = condition_state(claim), claim.metadata.name
     if state.readiness is Readiness.FAILED:
         why = f'reason={state.reason}, message="{state.message}"'
-        return error(f"device binding failed: claim={name}, {why}")
-    if state.readiness is Readiness.WAITING:
-        left = seconds_left(claim, timeout_s, now)
-        if left is not None and left < 0:
-            return error(f"device binding timeout: claim={name}")
+        return FAILED, f"device binding failed: claim={name}, {why}"
+    left = None if state.readiness is Readiness.READY else seconds_left(claim, timeout_s, now)
+    if left is not None and left < 0:
+        return TIMEOUT, f"device binding timeout: claim={name}"
     return None
 
 
@@ -156,8 +158,12 @@ def _all(found: PodDevices, devices: Devices) -> Iterator[ResourceClaim]:
 
 
 def _now(claim: ResourceClaim, devices: Devices) -> ResourceClaim:
-    now = devices.claims.get(claim.metadata.namespaced_name)
-    return now if now is not None and now.metadata.uid == claim.metadata.uid else claim
+    return _known(claim, devices) or claim
+
+
+def _known(claim: ResourceClaim, devices: Devices) -> ResourceClaim | None:
+    known = devices.claims.get(claim.metadata.namespaced_name)
+    return known if known is not None and known.metadata.uid == claim.metadata.uid else None
 
 
 def _pending_event(pod: PodInfo, node_name: str) -> EmitEvent:

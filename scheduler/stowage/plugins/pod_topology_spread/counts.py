@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from stowage.api.values.selectors import NOTHING
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.pod_topology_spread.constraints import SpreadConstraint
 from stowage.state.pods.pod_index import PodCounts
 from stowage.state.pods.pod_info import PodInfo
-from stowage.state.snapshot import NodeView, Snapshot
+from stowage.state.snapshot import Snapshot
+from stowage.state.what_if.row_changes import RowChanges
 
 
 def matching_pods(constraint: SpreadConstraint, pod: PodInfo, snapshot: Snapshot) -> PodCounts:
@@ -24,12 +23,10 @@ def matching_pods(constraint: SpreadConstraint, pod: PodInfo, snapshot: Snapshot
     return snapshot.pods.count_matching(selector, namespaces, skip_terminating=True)
 
 
-def change_of(constraint: SpreadConstraint, pod: PodInfo, nodes: NodeView) -> Int64Array:
+def change_of(constraint: SpreadConstraint, pod: PodInfo, changes: RowChanges) -> Int64Array:
     """``int64[nodes]``: the change in matching pods on each node of a row-local view.
 
     As in ``updateWithPod`` of v1.36, terminating pods count and an empty selector matches.
     """
-    if nodes.changes is None:
-        return np.zeros(len(nodes), dtype=np.int64)
     namespaces = frozenset((pod.namespace,))
-    return nodes.changes.count_matching(constraint.selector, namespaces, skip_terminating=False)
+    return changes.count_matching(constraint.selector, namespaces, skip_terminating=False)

@@ -13,6 +13,7 @@ from stowage.plugins.pod_topology_spread.counts import change_of, matching_pods
 from stowage.plugins.pod_topology_spread.eligibility import EligibleDomains, EligibleNodes
 from stowage.state.pods.pod_info import PodInfo
 from stowage.state.snapshot import NodeView, Snapshot
+from stowage.state.what_if.row_changes import RowChanges
 
 CONSTRAINTS = "node(s) didn't match pod topology spread constraints"
 MISSING_LABEL = CONSTRAINTS + " (missing required label)"
@@ -56,7 +57,7 @@ def spread_verdict(
     the pod itself - the lowest count`` must not exceed maxSkew (``Filter`` of v1.36).
     """
     if nodes.changes is not None:
-        return _verdict_alone(state, eligible, pod, nodes)
+        return _verdict_alone(state, eligible, pod, nodes, nodes.changes)
     snapshot = nodes.snapshot
     all_domains = eligible.of(pod, state.constraints, snapshot, all_keys=True)
     unlabelled: BoolArray | None = None
@@ -82,7 +83,11 @@ def spread_verdict(
 
 
 def _verdict_alone(
-    state: FilterState, eligible: EligibleNodes, pod: PodInfo, nodes: NodeView
+    state: FilterState,
+    eligible: EligibleNodes,
+    pod: PodInfo,
+    nodes: NodeView,
+    changes: RowChanges,
 ) -> FilterVerdict:
     """`spread_verdict` for a row-local view."""
     if state.counted is None or state.counted[0] is not nodes.snapshot:
@@ -93,7 +98,8 @@ def _verdict_alone(
         codes = nodes.label_codes(constraint.topology_key)
         decided = unlabelled | skewed
         unlabelled |= (codes < 0) & ~decided
-        skewed |= _too_full_alone(constraint, counted, pod, nodes) & ~decided
+        change = change_of(constraint, pod, changes)
+        skewed |= _too_full_alone(constraint, counted, change, nodes) & ~decided
     return _verdict(unlabelled, skewed)
 
 
@@ -130,7 +136,7 @@ def _full_domains(
 
 
 def _too_full_alone(
-    constraint: SpreadConstraint, counted: Counted, pod: PodInfo, nodes: NodeView
+    constraint: SpreadConstraint, counted: Counted, change: Int64Array, nodes: NodeView
 ) -> BoolArray:
     """``bool[nodes]``: where one more pod exceeds maxSkew, each node with its own changes only.
 
@@ -141,7 +147,7 @@ def _too_full_alone(
     codes = nodes.label_codes(constraint.topology_key)
     is_eligible = domains.contain(nodes)
     own = counted.counts.take(codes, mode="wrap")
-    own += np.where(is_eligible, change_of(constraint, pod, nodes), 0)
+    own += np.where(is_eligible, change, 0)
     if len(domains.present) < constraint.min_domains:
         lowest: Int64Array = np.zeros(len(nodes), dtype=np.int64)
     else:

@@ -45,11 +45,7 @@ class _Occupied:
 
     def note(self, code: int) -> None:
         """Take note of a domain to which pods are added."""
-        if self._length > len(self._buffer):
-            return
-        if code >= len(self._known):
-            self._length = len(self._buffer) + 1  # A new domain: the counts were extended.
-        elif not self._known[code]:
+        if self._length <= len(self._buffer) and not self._known[code]:
             self._known[code] = 1
             if self._length < len(self._buffer):
                 self._buffer[self._length] = code
@@ -64,7 +60,9 @@ class _DomainCounts:
     def __init__(self, column: LabelColumn, per_node: Int64Array) -> None:
         self.column = column
         self.per_node = per_node
-        self.counts = extended(_summed(column, per_node), column.num_values + 1)
+        # Code -1 (no label) falls into the first bin, which is cut off; doubles are exact to 2**53.
+        sums = np.bincount(column.codes + 1, weights=per_node)
+        self.counts = extended(sums[1:].astype(np.int64), column.num_values + 1)
         self._cells = self.counts.data
         self._occupied: _Occupied | None = None
 
@@ -229,9 +227,3 @@ class PodCounts:
             for domain in self._domains.values():
                 self._tracking.drop(domain)
         self._domains.clear()
-
-
-def _summed(column: LabelColumn, per_node: Int64Array) -> Int64Array:
-    # Code -1 (no label) falls into the first bin, which is cut off; doubles are exact to 2**53.
-    sums = np.bincount(column.codes + 1, weights=per_node, minlength=column.num_values + 1)
-    return sums[1:].astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -18,7 +19,7 @@ from stowage.engine.scheduling import (
     Unschedulable,
     schedule_pod,
 )
-from stowage.framework import CycleState, Framework, PluginTraits, build_profile
+from stowage.framework import CycleState, Framework, PluginTraits, Reads, build_profile
 from stowage.plugins import in_tree_registry
 from stowage.queue.nominator import Nominator
 from tests.support.builders import (
@@ -181,6 +182,18 @@ def test_an_out_of_tree_plugin_can_declare_that_it_rejects_per_class() -> None:
     num_asked = len(own.asked)
     assert nodes.schedule(_large("b")) is first
     assert len(own.asked) == num_asked
+
+
+@pytest.mark.parametrize("reads_only_demand", [True, False])
+def test_a_post_filter_is_asked_about_other_labels_unless_it_reads_only_the_demand(
+    *, reads_only_demand: bool
+) -> None:
+    traits = replace(PER_CLASS, reads_only_node_demand=True, filter_reads=Reads.NODE)
+    nodes, own = FullNodes(), Refuses("Own", {"n0", "n1", "n2"}, traits=traits)
+    of_room = replace(PER_CLASS, reads_only_node_demand=reads_only_demand)
+    nodes.framework = framework_of(own, FixedPostFilter("Room", unschedulable("no"), None, of_room))
+    first = nodes.schedule(_large("a", labels={"app": "a"}))
+    assert (nodes.schedule(_large("b", labels={"app": "b"})) is first) is reads_only_demand
 
 
 def test_a_result_with_preemption_is_not_reused() -> None:

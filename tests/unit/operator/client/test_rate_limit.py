@@ -44,11 +44,16 @@ async def test_concurrent_requests_share_the_rate() -> None:
     assert waits == [0.1, 0.2, 0.3]
 
 
-async def test_a_limit_has_the_rate_and_the_burst_that_were_asked_for() -> None:
+@pytest.mark.parametrize(
+    ("qps", "times"), [(5.0, [0.0, 0.0, 0.2, 0.4]), (0.5, [0.0, 0.0, 2.0, 4.0])]
+)
+async def test_a_limit_has_the_rate_and_the_burst_that_were_asked_for(
+    qps: float, times: list[float]
+) -> None:
     time = FakeTime()
-    bucket = token_bucket(5.0, 2, time.clock)
+    bucket = token_bucket(qps, 2, time.clock)
     assert bucket is not None
-    assert await _times(bucket, time, 4) == [0.0, 0.0, 0.2, 0.4]
+    assert await _times(bucket, time, 4) == times
 
 
 @pytest.mark.parametrize("qps", [0.0, -1.0])

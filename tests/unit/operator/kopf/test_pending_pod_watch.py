@@ -229,6 +229,37 @@ async def test_kopf_reads_a_list_without_its_pods(monkeypatch: pytest.MonkeyPatc
     assert len(inbox) == 1
 
 
+@pytest.mark.parametrize(
+    ("has_failing_requests", "since_s", "is_restarted"),
+    [
+        (False, None, False),
+        (False, -1.0, False),
+        (False, 1.0, True),
+        (True, None, True),
+        (True, -1.0, True),
+    ],
+)
+def test_kopf_lists_again_if_its_requests_fail_or_it_has_heard_nothing_since_then(
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    has_failing_requests: bool,
+    since_s: float | None,
+    is_restarted: bool,
+) -> None:
+    restarts: list[str] = []
+    runner = SimpleNamespace(
+        has_failing_requests=has_failing_requests, restart=lambda: restarts.append("restart")
+    )
+    monkeypatch.setattr(pending_pod_watch, "KopfRunner", lambda *_given: runner)
+    connection, time = cast("Connection", SimpleNamespace(timeouts=Timeouts())), FakeTime()
+    pods = PendingPods(Inbox(), ["stowage"], monotonic=time.monotonic)
+    watch = pending_pod_watch.PendingPodWatch(
+        connection, pods, ["stowage"], lambda: None, time.clock
+    )
+    watch.reconnect(None if since_s is None else time.now + since_s)
+    assert bool(restarts) is is_restarted
+
+
 class _ListBody:
     def __init__(self, text: bytes) -> None:
         self._text = text

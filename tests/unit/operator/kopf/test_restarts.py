@@ -16,7 +16,7 @@ from yarl import URL
 from stowage.operator.client.connection import Connection
 from stowage.operator.client.outage_log import OutageLog
 from stowage.operator.client.timeouts import Timeouts
-from stowage.operator.kopf.runner import KopfRunner, WatchSpec
+from stowage.operator.kopf.runner import STABLE_AFTER_S, KopfRunner, WatchSpec
 from stowage.operator.kopf.settings import pod_watching_settings
 from tests.support.fake_api import FakeTime, no_jitter
 from tests.unit.operator.tasks import let_tasks_run
@@ -108,6 +108,20 @@ async def test_a_kopf_that_ends_is_started_again_after_longer_and_longer_pauses(
     assert it.time.slept == [0.5, 1.0, 2.0]
     ended = {"event": "kopf ended, starting it again", "log_level": "warning"}
     assert logs == [ended | {"errors": ["RuntimeError('the resource is not served')"]}] * 3
+
+
+async def test_after_a_minute_without_a_failure_pauses_begin_with_the_shortest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    it, loop = _Kopfs(monkeypatch), asyncio.get_running_loop()
+
+    def end_later() -> None:
+        later = loop.time() + STABLE_AFTER_S + 1.0
+        monkeypatch.setattr(loop, "time", lambda: later)
+        it.end()
+
+    await it.run(it.end, it.end, end_later)
+    assert it.time.slept == [0.5, 1.0, 0.5]
 
 
 async def test_in_an_outage_the_log_of_outages_says_why_kopf_ends(

@@ -45,6 +45,7 @@ async def test_a_question_that_is_refused_for_another_reason_does_not_make_the_a
         await doubt_stale_lists(age, client, "/api/v1/nodes")
     assert age.question() == 9
     (asked,) = client.requests
+    assert asked.path == "/api/v1/nodes"
     assert asked.params == {
         "limit": "1",
         "resourceVersion": "9",

@@ -182,6 +182,7 @@ async def test_discovery_is_asked_again_after_a_fault(fault: Any) -> None:
         ("discovery failed", CORE),
         ("discovery failed", COSCHEDULING),
     }
+    assert all(line["error"] for line in logs)
     assert run.server.paths().count(CORE) >= 2
     assert set(run.time.slept) == {FIRST_RETRY_S}
 

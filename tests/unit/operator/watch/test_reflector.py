@@ -169,6 +169,7 @@ async def test_each_pause_is_a_line_for_debugging(lists: list[Any], watches: lis
         ("debug", 0.2),
         ("debug", 0.4),
     ]
+    assert all("503" in line.get("error", "503") for line in pauses)
 
 
 async def test_retry_after_is_respected() -> None:

@@ -38,6 +38,15 @@ def test_a_node_fills_its_row(columns: NodeColumns) -> None:
     assert columns.feature_sets.values[columns.feature_set[row]] == frozenset(["F"])
 
 
+def test_sets_of_taints_and_features_that_no_node_has_any_more_are_forgotten(
+    columns: NodeColumns,
+) -> None:
+    for number in range(50):
+        taint, feature = Taint(f"t{number}", "", "NoSchedule"), f"F{number}"
+        columns.set_node(make_node("n", taints=[taint], declared_features=[feature]))
+    assert len(list(columns.taint_sets)) == len(list(columns.feature_sets)) == 2  # and empty sets
+
+
 def test_a_resource_gets_a_column_with_its_first_node(columns: NodeColumns) -> None:
     plain = columns.set_node(make_node("plain"))
     assert columns.resources.index_of(GPU) is None

@@ -103,10 +103,23 @@ def test_validation_finds_a_member_that_is_not_on_a_node() -> None:
         cache.validate()
 
 
-def test_validation_finds_a_member_in_two_places() -> None:
+@pytest.mark.parametrize("is_assumed", [True, False])
+def test_validation_finds_a_member_in_two_places(*, is_assumed: bool) -> None:
     cache = ClusterCache()
     pod = _member(cache, "p", node="n")
-    cache.update_pod(pod)
+    if is_assumed:
+        cache.assume_pod(pod, "n")
+    else:
+        cache.update_pod(pod)
     cache.pod_groups.members(KEY).unscheduled[pod.uid] = None
     with pytest.raises(InvariantViolation, match="each pod in one place"):
+        cache.validate()
+
+
+def test_validation_finds_a_group_that_is_kept_without_members() -> None:
+    cache = ClusterCache()
+    pod = _member(cache, "p")
+    cache.see_pending_member(pod)
+    del cache.pod_groups.members(KEY).unscheduled[pod.uid]
+    with pytest.raises(InvariantViolation, match="expected some member"):
         cache.validate()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from stowage.api.decoding.errors import InvalidObject
 from stowage.api.objects.meta import Condition
@@ -19,6 +19,7 @@ from stowage.api.objects.pod import (
     NodeAffinity,
     Pod,
     PodAffinity,
+    PodSchedulingGroup,
     PodStatus,
     ResourceRequirements,
     TopologySpreadConstraint,
@@ -74,6 +75,7 @@ def test_containers_without_requests_count_with_the_defaults(classes: PodClasses
         {"resource_version": "9", "created": "2026-02-02T00:00:00Z", "terminating": True},
         {"phase": "Running", "started": "2026-02-02T00:00:00Z"},
         {"nominated_node": "n1"},
+        {"scheduling_group": PodSchedulingGroup("g")},
         {"volumes": (Volume("kube-api-access-x7k2p"),)},
         {"volumes": (Volume("v", PersistentVolumeClaimVolumeSource("c")),)},
     ],
@@ -157,9 +159,7 @@ def test_a_running_pod_shares_the_class_unless_it_is_being_resized(classes: PodC
 
     def running(cpu: str, *conditions: Condition) -> Pod:
         status = ContainerStatus("c0", {"cpu": cpu}, ResourceRequirements({"cpu": cpu}))
-        return msgspec.structs.replace(
-            pod, status=PodStatus("Running", conditions, container_statuses=(status,))
-        )
+        return replace(pod, status=PodStatus("Running", conditions, container_statuses=(status,)))
 
     ready = Condition("Ready", "True")
     assert class_of(running("1", ready), classes) is class_of(pod, classes)
@@ -189,16 +189,27 @@ def test_a_class_without_pods_is_removed_and_its_id_is_not_reused(classes: PodCl
     assert class_of(make_pod(cpu="1"), classes).id != first
 
 
+def test_without_their_gate_resources_of_the_pod_as_a_whole_make_no_difference() -> None:
+    large, larger = (ResourceRequirements({"cpu": cpu}) for cpu in ("4", "8"))
+    pod = make_pod(cpu="1", resources=large)
+    resized = replace(pod, status=PodStatus(resources=larger, allocated_resources={"cpu": "8"}))
+    for pod_level, amounts in ((True, [4000, 8000]), (False, [1000, 1000])):
+        classes = PodClasses(pod_level=pod_level)
+        found = [class_of(each, classes) for each in (pod, resized)]
+        assert [each.requests["cpu"] for each in found] == amounts
+        assert len(classes) == len(set(amounts))
+
+
 def test_host_ports_are_those_of_containers_and_sidecars(classes: PodClasses) -> None:
     def container(port: int, restart_policy: str = "") -> Container:
         return Container(ports=(ContainerPort(port),), restart_policy=restart_policy)
 
     pod = make_pod(
         host_ports=[80, ContainerPort(53, "10.0.0.1", "UDP"), ContainerPort()],
-        init_containers=(container(1), container(2, "Always")),
+        init_containers=(container(2), container(1, "Always")),
     )
     assert class_of(pod, classes).host_ports == (
-        ("0.0.0.0", "TCP", 2),
+        ("0.0.0.0", "TCP", 1),
         ("0.0.0.0", "TCP", 80),
         ("10.0.0.1", "UDP", 53),
     )
@@ -243,9 +254,7 @@ def test_a_container_status_as_its_spec_requests_leaves_the_class_as_it_is(
     init = Container(name="init", resources=ResourceRequirements({"cpu": "2"}))
     pod = make_pod(cpu="1", init_containers=(init,))
     status = ContainerStatus("init", {"cpu": "2"}, ResourceRequirements({"cpu": "2"}))
-    running = msgspec.structs.replace(
-        pod, status=PodStatus("Running", init_container_statuses=(status,))
-    )
+    running = replace(pod, status=PodStatus("Running", init_container_statuses=(status,)))
     assert class_of(running, classes) is class_of(pod, classes)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from stowage.api.objects.pod import Affinity, PodAffinity
+from stowage.api.values.selectors import selector_from_labels
 from stowage.state import PodInfo, TermKind
 from stowage.state.arrays import BoolArray
 from stowage.state.pods.pod_class import HostPort
@@ -71,6 +72,19 @@ def test_a_number_of_each_pod_is_summed_over_the_removed_pods_of_the_rows_that_h
     removed = _what_if(snapshot, "a1", "a2", "b1").removed_pods
     assert removed.sum_by_pod(positions, "all", _number, rows).tolist() == [1, 3, 1]
     assert removed.sum_by_pod(positions, "of b", _number, rows[1:]).tolist() == [1, 0, 1]
+
+
+def test_removed_pods_are_counted_in_the_namespaces_that_are_asked_for() -> None:
+    cluster = MirroredCluster([make_node("a"), make_node("b")])
+    for name, node, namespace in (("a1", "a", "x"), ("a2", "a", "y"), ("b1", "b", "x")):
+        cluster.bind(make_pod(name, namespace=namespace, labels={"app": "db"}), node)
+    changes = _what_if(cluster.snapshot(), "a1", "a2", "b1").view(np.array([0, 1])).changes
+    assert changes is not None
+    selector = selector_from_labels({"app": "db"})
+    for namespaces, expected in (({"x"}, [-1, -1]), ({"y"}, [-1, 0]), (set(), [0, 0])):
+        counts = changes.count_matching(selector, frozenset(namespaces), skip_terminating=False)
+        assert counts.tolist() == expected
+    assert changes.count_matching(selector, None, skip_terminating=True).tolist() == [-2, -1]
 
 
 def test_the_terms_of_removed_pods_are_counted_once_for_each_time_they_have_them() -> None:
