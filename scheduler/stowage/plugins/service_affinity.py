@@ -78,7 +78,7 @@ class ServiceAffinity:
         for key, value in self._wanted_labels(pod, nodes.snapshot).items():
             code = nodes.snapshot.label_column(key).values.get(value)
             rejected |= nodes.label_codes(key) != code if code != ABSENT else True
-        return FilterVerdict((Rejection(REASON, rejected),))
+        return FilterVerdict((Rejection(REASON, rejected),)) if rejected.any() else ACCEPT_ALL
 
     def score(self, state: CycleState, pod: PodInfo, nodes: NodeView) -> Int64Array:
         """``int64[len(nodes)]``: pods on the node that the pod's first service selects.
