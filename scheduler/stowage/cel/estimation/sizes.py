@@ -1,7 +1,7 @@
 """Sizes of values that an expression can have, as ranges.
 
-Sizes are those of ``size()``: characters, bytes, elements; 1 for scalars. They are bounded by 64
-bits, and bounded they stay: sums and products do not overflow.
+Sizes are those of ``size()``: characters, bytes, elements; 1 for scalars. Sums and products that do
+not fit into 64 bits are cut to `MOST`.
 """
 
 from __future__ import annotations
