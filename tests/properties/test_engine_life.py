@@ -166,8 +166,9 @@ class EngineLife(RuleBasedStateMachine):
         """Deliver late answers; end PreBind work and waits at Permit."""
         self.cluster.release_late_answers()
         for uid in list(self.cluster.pre_binds)[:1]:
-            del self.cluster.pre_binds[uid]
-            self._handle(PreBindFinished(uid, code, ("no volume",) if code else (), PLUGIN))
+            run = self.cluster.pre_binds.pop(uid)
+            reasons = ("no volume",) if code else ()
+            self._handle(PreBindFinished(uid, run.number, code, reasons, PLUGIN))
         for waiting in self.engine.waiting_pods()[:1]:
             uid = waiting.pod.uid
             allowed, rejected = (
@@ -254,8 +255,8 @@ class EngineLife(RuleBasedStateMachine):
             self.driver.now += 21.0
             cluster.release_late_answers()
             for uid in list(cluster.pre_binds):
-                del cluster.pre_binds[uid]
-                self._handle(PreBindFinished(uid, Code.SUCCESS))
+                run = cluster.pre_binds.pop(uid)
+                self._handle(PreBindFinished(uid, run.number, Code.SUCCESS))
             self.deliver(0.0, "pending assigned")
             self.schedule(0.0, 20)
             self.engine.validate()

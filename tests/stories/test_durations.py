@@ -132,7 +132,7 @@ def _waiting_for_its_volume(observed: _RecordedDurations) -> Engine:
     engine.handle([StorageSeen(make_class()), StorageSeen(make_claim("c", version="1"))], 0.0)
     engine.handle([PendingPodSeen(make_pod("p", volumes=(claim_volume("c"),)))], 0.0)
     assert of_type(BindVolumes, engine.schedule(0.0, 1))
-    engine.handle([VolumesWritten("uid-p", {}, {"default/c": "2"})], 1.0)
+    engine.handle([VolumesWritten("uid-p", 1, {}, {"default/c": "2"})], 1.0)
     return engine
 
 

@@ -128,12 +128,12 @@ def test_permission_for_a_pod_deleted_while_it_waits_is_ignored() -> None:
 async def test_pre_bind_runs_before_the_binding() -> None:
     driver, plugin = pre_binding_driver()
     assert driver.take(BindPod) == []
-    assert driver.take(RunPreBind) == [RunPreBind(POD, "n", SCHEDULER, (plugin.name,))]
+    assert driver.take(RunPreBind) == [RunPreBind(POD, "n", SCHEDULER, (plugin.name,), 1)]
     work = driver.engine.pre_bind("uid-p", plugin.name)
     assert work is not None
     assert await work == SUCCESS
     assert plugin.log[-1] == "pre_bind p by Scripted"
-    driver.handle(PreBindFinished("uid-p", Code.SUCCESS))
+    driver.handle(PreBindFinished("uid-p", 1, Code.SUCCESS))
     assert driver.take(BindPod) == [BindPod(POD, "n")]
     assert driver.engine.pre_bind("uid-p", plugin.name) is None
 
@@ -144,7 +144,7 @@ async def test_a_failed_pre_bind_unreserves_and_forgets_the_pod() -> None:
     assert work is not None
     status = await work
     assert (status.code, status.plugin) == (Code.UNSCHEDULABLE, plugin.name)
-    answer = driver.handle(PreBindFinished("uid-p", status.code, status.reasons, status.plugin))
+    answer = driver.handle(PreBindFinished("uid-p", 1, status.code, status.reasons, status.plugin))
     (patch,) = of_type(PatchPodStatus, answer)
     assert patch.message == "no shelf left"
     assert plugin.log[-2:] == ["pre_bind p by Scripted", "unreserve p by Scripted"]
@@ -158,7 +158,7 @@ def test_deleting_a_pod_stops_its_pre_bind_work() -> None:
     assert of_type(EmitEvent, answer) == []
     assert driver.engine.pre_bind("uid-p", plugin.name) is None
     assert plugin.log[-1] == "unreserve p by Scripted"
-    assert driver.handle(PreBindFinished("uid-p", Code.SUCCESS)) == []
+    assert driver.handle(PreBindFinished("uid-p", 1, Code.SUCCESS)) == []
 
 
 def test_an_unknown_pod_has_no_pre_bind_work() -> None:

@@ -137,7 +137,7 @@ def test_a_pod_that_pre_bind_fails_gives_its_room_to_a_pod_of_another_profile() 
     driver.create_pods("q", cpu="1", scheduler_name="b")
     driver.schedule()
     assert driver.queue_of("q") == "unschedulable"
-    driver.handle(PreBindFinished("uid-p", Code.ERROR, ("the disk failed",), "Fails"))
+    driver.handle(PreBindFinished("uid-p", 1, Code.ERROR, ("the disk failed",), "Fails"))
     driver.now = 20.0
     driver.schedule(1)
     assert driver.take(BindPod) == [BindPod(reference("q"), "n")]

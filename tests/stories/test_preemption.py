@@ -484,7 +484,7 @@ def test_a_victim_without_a_binding_is_requeued_instead_of_evicted(name: str) ->
     }
     assert set(written) == {"Preempted", "FailedScheduling"}
     if of_type(RunPreBind, first):
-        assert driver.handle(PreBindFinished(victim.metadata.uid, Code.SUCCESS)) == []
+        assert driver.handle(PreBindFinished(victim.metadata.uid, 1, Code.SUCCESS)) == []
     binds = [bind for _ in range(2) for bind in of_type(BindPod, driver.schedule_next(after_s=20))]
     assert [(bind.pod.name, bind.node_name) for bind in binds] == [("p", "n0")]
     assert (

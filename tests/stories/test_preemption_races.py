@@ -145,6 +145,25 @@ def test_a_preemptor_stays_gated_until_its_victims_are_evicted(change: str, driv
     assert driver.bound() == [("p", "n")]
 
 
+def test_the_outcome_of_an_ended_pre_bind_does_not_count_for_the_next_attempt() -> None:
+    answers = {"pre_bind_pre_flight": SUCCESS}
+    driver = Races(plugins=[ScriptedPlugin("Holds", answers, only="victim")])
+    driver.add_nodes("big", cpu="2")
+    driver.show_pending("victim", cpu="1", priority=LOW)
+    driver.schedule_next()
+    (ended,) = driver.take(RunPreBind)
+    driver.add_nodes("small", cpu="1")
+    driver.show_pending("p", cpu="1500m", priority=HIGH)
+    driver.schedule_next()
+    assert driver.bound() == [("p", "big")]
+    driver.schedule_next(after_s=20.0)
+    (run,) = driver.take(RunPreBind)
+    assert (ended.node_name, run.node_name) == ("big", "small")
+    assert driver.handle(PreBindFinished("uid-victim", ended.number, Code.SUCCESS)) == []
+    answer = driver.handle(PreBindFinished("uid-victim", run.number, Code.SUCCESS))
+    assert [bind.node_name for bind in of_type(BindPod, answer)] == ["small"]
+
+
 @pytest.mark.parametrize("phase", ["permit", "pre_bind"])
 def test_a_victim_that_is_not_bound_yet_goes_to_a_node_that_the_preemptor_does_not_fit(
     phase: str,
@@ -161,7 +180,7 @@ def test_a_victim_that_is_not_bound_yet_goes_to_a_node_that_the_preemptor_does_n
     driver.show_pending("p", cpu="1500m", priority=HIGH)
     assert of_type(EvictPod, driver.schedule_next()) == []
     if phase == "pre_bind":
-        driver.handle(PreBindFinished("uid-victim", Code.ERROR, ("stopped",), "Holds"))
+        driver.handle(PreBindFinished("uid-victim", 1, Code.ERROR, ("stopped",), "Holds"))
     assert driver.bound() == [("p", "big")]
     driver.take(RunPreBind)
     driver.schedule_next(after_s=20.0)

@@ -143,7 +143,7 @@ def test_a_pod_that_pre_bind_rejects_is_retried_after_a_backoff(
     driver.schedule()
     assert len(driver.take(RunPreBind)) == 1
     driver.take(PatchPodStatus)
-    driver.handle(PreBindFinished("uid-p", code, ("no volume",), "Scripted"))
+    driver.handle(PreBindFinished("uid-p", 1, code, ("no volume",), "Scripted"))
     (patch,) = driver.take(PatchPodStatus)
     assert (patch.reason, patch.message) == (reason, "no volume")
     assert driver.engine.plugin_failure_counts() == dict.fromkeys(failed, 1)

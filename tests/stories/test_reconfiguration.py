@@ -129,7 +129,7 @@ def test_a_binding_pod_keeps_the_configuration_of_its_attempt() -> None:
     work = engine.pre_bind("uid-p", "WaitsAndWorks")
     assert work is not None
     assert asyncio.run(work).is_success
-    bound = engine.handle([PreBindFinished("uid-p", Code.SUCCESS)], 3.0)
+    bound = engine.handle([PreBindFinished("uid-p", 1, Code.SUCCESS)], 3.0)
     assert node_chosen(bound) == "big"
     assert of_type(PodBound, engine.handle([BindSucceeded("uid-p", "big")], 4.0))
     engine.validate()

@@ -70,8 +70,8 @@ class RestartDriver(ClusterDriver):
         self.now += 11.0
         self.deliver()
         for uid in list(self.cluster.pre_binds):
-            del self.cluster.pre_binds[uid]
-            self.handle(PreBindFinished(uid, Code.SUCCESS))
+            run = self.cluster.pre_binds.pop(uid)
+            self.handle(PreBindFinished(uid, run.number, Code.SUCCESS))
         for waiting in self.engine.waiting_pods():
             self.handle(WaitingPodAllowed(waiting.pod.uid, ReservationTracker.name))
         self.schedule()

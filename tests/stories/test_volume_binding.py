@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import pytest
@@ -21,6 +21,7 @@ from stowage.api.instructions import (
     BindVolumes,
     EmitEvent,
     Instruction,
+    PatchPodStatus,
     SetSelectedNode,
     StopPreBind,
 )
@@ -42,8 +43,13 @@ class VolumeDriver(EngineDriver):
 
     def __init__(self, *objects: StorageObject) -> None:
         super().__init__(partial(default_engine, profile=PROFILE))
+        self.numbers: dict[str, int] = {}
         self.add_nodes("n0", "n1")
         self.show(make_class(), *objects)
+
+    def carry_out(self, instructions: Iterable[Instruction]) -> None:
+        for each in of_type(BindVolumes, instructions):
+            self.numbers[each.pod.uid] = each.number
 
     def show(self, *objects: StorageObject) -> list[Instruction]:
         """Show storage objects to the engine."""
@@ -58,7 +64,8 @@ class VolumeDriver(EngineDriver):
         """Report written claims and volumes; keywords are resource versions by name."""
         volumes = {key: each for key, each in versions.items() if key.startswith("d")}
         claims = {f"default/{key}": each for key, each in versions.items() if key not in volumes}
-        return self.handle(VolumesWritten(f"uid-{name}", volumes, claims, error))
+        uid = f"uid-{name}"
+        return self.handle(VolumesWritten(uid, self.numbers.get(uid, 0), volumes, claims, error))
 
     @property
     def assumed(self) -> dict[str, str]:
@@ -293,3 +300,16 @@ def test_a_claim_that_a_failed_binding_gives_back_lets_its_other_pod_go_to_anoth
     driver.write("p", error="conflict")
     (writes,) = of_type(BindVolumes, driver.schedule(1))
     assert (writes.pod.name, writes.node_name) == ("q", "n1")
+
+
+def test_writes_of_an_ended_attempt_do_not_count_for_the_next() -> None:
+    driver = VolumeDriver(make_claim("c"))
+    driver.schedule_pod("p", "c")
+    ended = driver.numbers["uid-p"]
+    driver.handle(PendingPodGone("default", "p", "uid-p"))
+    (write,) = of_type(BindVolumes, driver.schedule_pod("p", "c"))
+    assert driver.handle(VolumesWritten("uid-p", ended, error="conflict")) == []
+    (patch,) = of_type(
+        PatchPodStatus, driver.handle(VolumesWritten("uid-p", write.number, error="conflict"))
+    )
+    assert patch.message == 'running PreBind plugin "VolumeBinding": conflict'

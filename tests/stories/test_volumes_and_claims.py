@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from stowage.api.events import (
     ClaimsWritten,
     DeviceObjectSeen,
+    PendingPodGone,
     PendingPodSeen,
     StorageSeen,
     VolumesWritten,
 )
-from stowage.api.instructions import BindClaims, BindPod, BindVolumes
+from stowage.api.instructions import BindClaims, BindPod, BindVolumes, Instruction, ReleaseClaims
 from tests.stories.claim_driver import written
 from tests.support import device_builders, volume_builders
 from tests.support.builders import HOSTNAME
 from tests.support.device_builders import make_slice, pod_with_claims
-from tests.support.engines import of_type
+from tests.support.engines import DEFAULT_PROFILE, default_engine, of_type
 from tests.support.models.engine_driver import EngineDriver
 from tests.support.volume_builders import claim_volume, make_volume
 
 
-def test_the_devices_are_written_after_the_volumes_and_before_the_binding() -> None:
-    driver = EngineDriver()
+def _schedule(driver: EngineDriver) -> list[Instruction]:
+    """Schedule a pod with a claim for devices and a claim for a volume, both on the one node."""
     driver.add_nodes("n0")
     devices = (
         device_builders.make_class(),
@@ -35,10 +38,15 @@ def test_the_devices_are_written_after_the_volumes_and_before_the_binding() -> N
     )
     driver.handle(*(StorageSeen(each) for each in storage))
     driver.handle(PendingPodSeen(pod_with_claims("p", "c", volumes=(claim_volume("data"),))))
-    answer = driver.schedule()
+    return driver.schedule()
+
+
+def test_the_devices_are_written_after_the_volumes_and_before_the_binding() -> None:
+    driver = EngineDriver()
+    answer = _schedule(driver)
     assert len(of_type(BindVolumes, answer)) == 1
     assert of_type(BindClaims, answer) == []
-    driver.handle(VolumesWritten("uid-p", {"d": "2"}, {}, ""))
+    driver.handle(VolumesWritten("uid-p", 1, {"d": "2"}, {}, ""))
     given = make_volume("d", where=(HOSTNAME, ["n0"]), version="3", given_to="data")
     bound = volume_builders.make_claim("data", volume="d", version="4")
     answer = driver.handle(StorageSeen(given), StorageSeen(bound))
@@ -48,3 +56,17 @@ def test_the_devices_are_written_after_the_volumes_and_before_the_binding() -> N
     answer = driver.handle(ClaimsWritten("uid-p", writes.number, claims))
     assert [each.node_name for each in of_type(BindPod, answer)] == ["n0"]
     driver.check_replay()
+
+
+def test_devices_are_given_back_if_the_pod_is_deleted_during_a_later_write_of_volumes() -> None:
+    """The profile writes claims before volumes; the claims are written when the pod is deleted."""
+    order = {"preBind": {"enabled": [{"name": "DynamicResources"}, {"name": "VolumeBinding"}]}}
+    driver = EngineDriver(partial(default_engine, profile={**DEFAULT_PROFILE, "plugins": order}))
+    answer = _schedule(driver)
+    assert of_type(BindVolumes, answer) == []
+    (writes,) = of_type(BindClaims, answer)
+    answer = driver.handle(ClaimsWritten("uid-p", writes.number, tuple(written(writes))))
+    assert len(of_type(BindVolumes, answer)) == 1
+    driver.handle(PendingPodGone("default", "p", "uid-p"))
+    assert list(driver.engine.state.bindings.abandoned_writes) == []
+    assert [each.pod.name for each in driver.take(ReleaseClaims)] == ["p"]

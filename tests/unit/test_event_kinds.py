@@ -96,8 +96,8 @@ SHOWN: tuple[tuple[Event, Event], ...] = (
 WITHOUT_OBJECT: tuple[Event, ...] = (
     PodGroupsServed(CORE_GROUPS, is_served=False),
     ObjectInvalid("Pod", "d", "a", "u", "spec", "1", "2"),
-    PreBindFinished("u", Code.SUCCESS),
-    VolumesWritten("u"),
+    PreBindFinished("u", 1, Code.SUCCESS),
+    VolumesWritten("u", 1),
     ClaimsWritten("u"),
     ClaimDeletionFinished(ClaimReference("d", "c", "u", "1")),
     BindSucceeded("u", "n"),

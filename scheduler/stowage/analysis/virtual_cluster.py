@@ -273,7 +273,7 @@ class VirtualCluster:
             case BindClaims() | ReleaseClaims() | DeallocateClaim() | DeleteClaim():
                 return self._change_claims(instruction)
             case RunPreBind():
-                return [PreBindFinished(instruction.pod.uid, Code.SUCCESS)]
+                return [PreBindFinished(instruction.pod.uid, instruction.number, Code.SUCCESS)]
             case PatchPodStatus():
                 self._patch_status(instruction)
             case ConsultExtenders():
@@ -355,7 +355,7 @@ class VirtualCluster:
         for obj in written:
             self.objects.add(obj)
         # Shown first: what a write is to have done is examined when it is reported.
-        return [*map(StorageSeen, written), VolumesWritten(instruction.pod.uid)]
+        return [*map(StorageSeen, written), VolumesWritten(instruction.pod.uid, instruction.number)]
 
 
 def pod_made_again(pod: Pod) -> Pod:

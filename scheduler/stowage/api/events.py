@@ -206,9 +206,10 @@ class ObjectInvalid(msgspec.Struct, frozen=True, tag=True):
 
 
 class PreBindFinished(msgspec.Struct, frozen=True, tag=True):
-    """The operator ran the PreBind plugins of a pod."""
+    """The operator executed a ``RunPreBind``; `number` is that of the instruction."""
 
     uid: str
+    number: int
     code: Code
     reasons: tuple[str, ...] = ()
     plugin: str = ""
@@ -219,12 +220,14 @@ class VolumesWritten(msgspec.Struct, frozen=True, tag=True):
 
     Attributes:
         uid: The UID of the pod.
+        number: The number of the instruction.
         volumes: Name -> resource version of the written volumes.
         claims: ``namespace/name`` -> resource version of the written claims.
         error: Why not all were written; empty if they were.
     """
 
     uid: str
+    number: int
     volumes: dict[str, str] = msgspec.field(default_factory=dict)
     claims: dict[str, str] = msgspec.field(default_factory=dict)
     error: str = ""

@@ -340,7 +340,7 @@ class Dispatcher:
         self._inbox.put(outcome)
 
     async def _answer_unwritten(self, instruction: BindVolumes, fault: Exception) -> None:
-        self._inbox.put(VolumesWritten(instruction.pod.uid, error=repr(fault)))
+        self._inbox.put(VolumesWritten(instruction.pod.uid, instruction.number, error=repr(fault)))
 
     def _release_claims(self, instruction: Release) -> None:
         self._writers.claim_releaser.announce(instruction)

@@ -123,7 +123,9 @@ class ModelStorage:
             annotations = {**claim.metadata.annotations, SELECTED_NODE: instruction.node_name}
             meta = replace(claim.metadata, annotations=annotations)
             claims[f"default/{select.name}"] = self.store(replace(claim, metadata=meta))
-        self.answers.append(VolumesWritten(instruction.pod.uid, volumes, claims, error))
+        self.answers.append(
+            VolumesWritten(instruction.pod.uid, instruction.number, volumes, claims, error)
+        )
 
     def _refuses(self, obj: PersistentVolume | PersistentVolumeClaim | None, version: str) -> bool:
         if self.refusals:

@@ -288,7 +288,7 @@ PRE_BIND = 'running PreBind plugin "Staged": '
 def test_a_staged_pre_bind_that_raises_fails_with_the_name_of_its_plugin(
     pod: PodInfo,
 ) -> None:
-    staged, outcome = _staged(pod), VolumesWritten("uid-p", error="no right")
+    staged, outcome = _staged(pod), VolumesWritten("uid-p", 1, error="no right")
     with pytest.raises(PluginFailed) as writes:
         staged.writes()
     with pytest.raises(PluginFailed) as written:

@@ -160,9 +160,9 @@ async def test_claims_are_written_only_after_those_of_the_attempt_before_are_rel
             BindFailed("uid-p", "n", REFUSED),
         ),
         (
-            BindVolumes(POD, "n", claims=(SELECT,)),
+            BindVolumes(POD, "n", claims=(SELECT,), number=7),
             {"event": "volumes not bound", "pod": "default/p"},
-            VolumesWritten("uid-p", error="no right"),
+            VolumesWritten("uid-p", 7, error="no right"),
         ),
         (
             BindClaims(POD, "n", (ClaimToBind(CLAIM, ALLOCATION),), number=7),
@@ -219,13 +219,13 @@ async def test_deleting_a_pod_cancels_its_pre_bind_plugins(shell: _Shell) -> Non
 async def test_the_volumes_of_a_pod_that_is_stopped_before_a_worker_is_free_are_not_written(
     shell: _Shell,
 ) -> None:
-    write = BindVolumes(POD, "n", claims=(SELECT,))
+    write = BindVolumes(POD, "n", claims=(SELECT,), number=7)
     shell.client.script("PATCH", *[b'{"metadata":{"resourceVersion":"8"}}'] * 2)
     shell.dispatcher.dispatch([write, StopPreBind(POD), write])
     assert shell.dispatcher.num_unfinished_bindings == 1
     await shell.dispatcher.close(5.0)
     assert len(shell.client.sent("PATCH")) == 1
-    assert shell.inbox.drain(10) == [VolumesWritten("uid-p", claims={"default/data": "8"})]
+    assert shell.inbox.drain(10) == [VolumesWritten("uid-p", 7, claims={"default/data": "8"})]
 
 
 @pytest.mark.parametrize(

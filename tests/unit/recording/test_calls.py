@@ -65,7 +65,7 @@ def test_calls_are_equal_after_they_were_recorded() -> None:
         StorageSeen(PersistentVolume(ObjectMeta(name="v"))),
         StorageSeen(StorageClass(ObjectMeta(name="c"), provisioner="x")),
         StorageSeen(CSIStorageCapacity(ObjectMeta(name="c"), capacity=2**62)),
-        PreBindFinished("uid-p", Code.UNSCHEDULABLE, ("no",)),
+        PreBindFinished("uid-p", 2, Code.UNSCHEDULABLE, ("no",)),
         ExtendersAnswered("uid-p", 3, ("n",), {"m": "why"}, {}, {"n": 2**40}),
         VictimsReviewed("uid-p", 4, {"n": VictimsOnNode((POD,), 1)}),
         ConfigurationChanged("hash", {"profiles": [{"schedulerName": "a"}]}),

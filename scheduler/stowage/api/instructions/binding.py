@@ -8,12 +8,13 @@ from stowage.api.instructions.references import PodReference
 
 
 class RunPreBind(msgspec.Struct, frozen=True, tag=True):
-    """Run PreBind plugins of a profile, then report ``PreBindFinished``."""
+    """Run PreBind plugins of a profile, then report ``PreBindFinished`` with the `number`."""
 
     pod: PodReference
     node_name: str
     scheduler_name: str
     plugins: tuple[str, ...]
+    number: int = 0
 
 
 class StopPreBind(msgspec.Struct, frozen=True, tag=True):

@@ -45,10 +45,12 @@ class SetSelectedNode(msgspec.Struct, frozen=True):
 class BindVolumes(msgspec.Struct, frozen=True, tag=True):
     """Write the volumes and claims of a pod, then report ``VolumesWritten``.
 
-    If a write fails, the writes before it stay: they are valid for any node of the pod.
+    If a write fails, the writes before it stay: they are valid for any node of the pod. `number` is
+    repeated in the report.
     """
 
     pod: PodReference
     node_name: str
     volumes: tuple[BindVolumeToClaim, ...] = ()
     claims: tuple[SetSelectedNode, ...] = ()
+    number: int = 0

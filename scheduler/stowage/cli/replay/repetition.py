@@ -105,7 +105,7 @@ class Repetition:
             if isinstance(each, BindClaims) and each.pod == result.pod:
                 events.append(ClaimsWritten(each.pod.uid, each.number, error=_TAKEN_BACK))
             elif isinstance(each, BindVolumes) and each.pod == result.pod:
-                events.append(VolumesWritten(each.pod.uid, error=_TAKEN_BACK))
+                events.append(VolumesWritten(each.pod.uid, each.number, error=_TAKEN_BACK))
         events += [
             PendingPodGone(result.pod.namespace, result.pod.name, result.pod.uid),
             BindFailed(result.pod.uid, result.node_name, _TAKEN_BACK),

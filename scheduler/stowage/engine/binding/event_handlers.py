@@ -30,10 +30,9 @@ from stowage.engine.binding.state_machine import BindingEvent, advance_binding, 
 from stowage.engine.state.engine_state import EngineState
 from stowage.framework import WaitingPod
 
-#: The outcomes of instructions that a binding cycle emits.
-Finished: TypeAlias = PreBindFinished | VolumesWritten | BindSucceeded | BindFailed
+_Finished: TypeAlias = PreBindFinished | VolumesWritten | BindSucceeded | BindFailed
 
-_FINISHED: Mapping[type[Finished], BindingEvent] = {
+_FINISHED: Mapping[type[_Finished], BindingEvent] = {
     PreBindFinished: BindingEvent.PRE_BIND_FINISHED,
     VolumesWritten: BindingEvent.WRITTEN,
     BindSucceeded: BindingEvent.BIND_SUCCEEDED,
@@ -57,8 +56,21 @@ def pods_activated(state: EngineState, event: PodsActivated, now: float) -> None
     state.queue.activate(event.uids, now)
 
 
-def instruction_finished(state: EngineState, event: Finished, now: float) -> None:
-    """The shell has carried out an instruction of a binding cycle."""
+def pre_bind_finished(
+    state: EngineState, event: PreBindFinished | VolumesWritten, now: float
+) -> None:
+    """The shell has carried out a PreBind instruction.
+
+    An outcome that was on its way when its cycle ended is ignored: the pod may be in the same phase
+    of a later cycle, on another node.
+    """
+    cycle = state.bindings.get(event.uid)
+    if cycle is not None and cycle.pre_bind_number == event.number:
+        advance_binding(state, event.uid, _FINISHED[type(event)], now, event)
+
+
+def bind_finished(state: EngineState, event: BindSucceeded | BindFailed, now: float) -> None:
+    """The shell has tried to bind a pod; its cycle has waited for that."""
     advance_binding(state, event.uid, _FINISHED[type(event)], now, event)
 
 

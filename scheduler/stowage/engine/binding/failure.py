@@ -83,7 +83,7 @@ def unreserve(state: EngineState, cycle: BindingCycle) -> None:
 
 
 def _may_write_claims(cycle: BindingCycle) -> bool:
-    return cycle.phase is BindingPhase.WRITING and bool(cycle.claims_number)
+    return cycle.phase is BindingPhase.WRITING and cycle.pre_bind_number == cycle.claims_number
 
 
 def emit_instructions(state: EngineState, cycle_state: CycleState) -> None:

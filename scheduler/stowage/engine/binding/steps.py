@@ -29,6 +29,8 @@ _SUCCESS = Code.SUCCESS
 #: Runs plugins and emits instructions; anything but Success ends the binding cycle.
 Step: TypeAlias = Callable[[EngineState, BindingCycle], Status]
 
+_PreBind: TypeAlias = RunPreBind | BindVolumes | BindClaims
+
 
 def run_step(state: EngineState, cycle: BindingCycle, step: Step, now: float) -> bool:
     """Run a step; if it fails the binding cycle ends, and the answer is False."""
@@ -120,7 +122,8 @@ def run_next_pre_bind(state: EngineState, cycle: BindingCycle) -> Status:
     run = tuple(takewhile(lambda name: _staged_pre_bind(cycle, name) is None, cycle.pre_binds))
     cycle.pre_binds = cycle.pre_binds[len(run) :]
     scheduler_name = cycle.framework.scheduler_name
-    state.outbox.emit(RunPreBind(cycle.reference, cycle.node_name, scheduler_name, run))
+    work = RunPreBind(cycle.reference, cycle.node_name, scheduler_name, run)
+    state.outbox.emit(_numbered(state, cycle, work))
     return SUCCESS
 
 
@@ -159,14 +162,12 @@ def run_post_bind(state: EngineState, cycle: BindingCycle) -> None:
     tell_plugins(state, cycle, lambda: run(cycle.cycle_state, cycle.info, cycle.node_name))
 
 
-def _numbered(
-    state: EngineState, cycle: BindingCycle, writes: BindVolumes | BindClaims
-) -> BindVolumes | BindClaims:
-    """The writes; those of claims get a number, by which the report is recognised."""
-    if isinstance(writes, BindVolumes):
-        return writes
-    cycle.claims_number = state.bindings.next_number()
-    return replace(writes, number=cycle.claims_number)
+def _numbered(state: EngineState, cycle: BindingCycle, instruction: _PreBind) -> _PreBind:
+    """The instruction with a number, by which its outcome is told from that of an earlier cycle."""
+    cycle.pre_bind_number = state.bindings.next_number()
+    if isinstance(instruction, BindClaims):
+        cycle.claims_number = cycle.pre_bind_number
+    return replace(instruction, number=cycle.pre_bind_number)
 
 
 def _staged_pre_bind(cycle: BindingCycle, plugin: str) -> StagedPreBind | None:

@@ -71,6 +71,7 @@ class BindingCycle(msgspec.Struct):
         reserve_plans: What the engine assumed for the pod, by plugin.
         written: Names of the volumes and claims that the shell has written.
         staged_pre_bind: The PreBind of volumes or claims in progress; None if none is.
+        pre_bind_number: The number of the last PreBind instruction; 0 if there is none.
         claims_number: The number of the instruction that writes claims; 0 if there is none.
         has_created_claim: Whether a claim was created for it that has its devices.
         durations: Times PreBind and Bind; None before, and in a cycle that is not sampled.
@@ -93,6 +94,7 @@ class BindingCycle(msgspec.Struct):
     reserve_plans: Mapping[str, ReservePlan] = {}
     written: frozenset[str] = frozenset()
     staged_pre_bind: StagedPreBind | None = None
+    pre_bind_number: int = 0
     claims_number: int = 0
     has_created_claim: bool = False
     durations: BindingDurations | None = None
@@ -155,7 +157,7 @@ class Bindings:
         return self._cycles.keys()
 
     def next_number(self) -> int:
-        """A number for an instruction that writes claims."""
+        """A number for a PreBind instruction."""
         return next(self._numbers)
 
     def get(self, uid: str) -> BindingCycle | None:

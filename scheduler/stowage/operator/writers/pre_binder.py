@@ -44,15 +44,15 @@ class PreBinder:
         Returns:
             The event for the engine; None if the pod is gone or the run was stopped.
         """
-        uid = instruction.pod.uid
+        uid, number = instruction.pod.uid, instruction.number
         async with self._runs.begin(uid) as stopped:
             for plugin in () if stopped.is_set() else instruction.plugins:
                 status = await self._run_plugin(instruction.pod, plugin, stopped)
                 if status is None or stopped.is_set():
                     return None
                 if not status.is_success:
-                    return PreBindFinished(uid, status.code, status.reasons, status.plugin)
-            return None if stopped.is_set() else PreBindFinished(uid, Code.SUCCESS)
+                    return PreBindFinished(uid, number, status.code, status.reasons, status.plugin)
+            return None if stopped.is_set() else PreBindFinished(uid, number, Code.SUCCESS)
 
     def stop(self, pod: PodReference) -> None:
         """Cancel the plugin that runs for this pod, if any; no further one runs."""

@@ -100,7 +100,9 @@ class VolumeWriter:
                     claims[f"{claim.namespace}/{claim.name}"] = await self._settle(write, stopped)
             except _WriteFailedError as failed:
                 failure = str(failed)
-        return None if stopped.is_set() else VolumesWritten(uid, volumes, claims, failure)
+        if stopped.is_set():
+            return None
+        return VolumesWritten(uid, instruction.number, volumes, claims, failure)
 
     def stop(self, pod: PodReference) -> None:
         """Make no further write for this pod."""

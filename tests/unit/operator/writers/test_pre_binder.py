@@ -21,7 +21,7 @@ Work = Callable[[], Awaitable[Status]]
 
 
 def _instruction(*plugins: str) -> RunPreBind:
-    return RunPreBind(POD, "n", "default-scheduler", plugins)
+    return RunPreBind(POD, "n", "default-scheduler", plugins, number=7)
 
 
 def _binder(limit_s: float = WAIT_TIMEOUT_S, **work: Work) -> PreBinder:
@@ -65,13 +65,13 @@ class Blocking:
 
 async def test_all_plugins_run_and_success_is_reported() -> None:
     binder = _binder(A=_succeed, B=_succeed)
-    assert await binder.run(_instruction("A", "B")) == PreBindFinished(POD.uid, Code.SUCCESS)
+    assert await binder.run(_instruction("A", "B")) == PreBindFinished(POD.uid, 7, Code.SUCCESS)
 
 
 async def test_the_first_rejection_ends_the_run() -> None:
     never = Blocking()
     outcome = await _binder(A=_succeed, B=_reject, C=never).run(_instruction("A", "B", "C"))
-    assert outcome == PreBindFinished(POD.uid, Code.UNSCHEDULABLE, ("no volume",), "B")
+    assert outcome == PreBindFinished(POD.uid, 7, Code.UNSCHEDULABLE, ("no volume",), "B")
     assert not never.began.is_set()
 
 
@@ -84,9 +84,9 @@ async def test_a_plugin_that_exceeds_the_timeout_is_cancelled_and_named(
     assert blocking.was_cancelled
     if answer is None:
         text = 'running PreBind plugin "A": not done after 0 s'
-        assert outcome == PreBindFinished(POD.uid, Code.ERROR, (text,), "A")
+        assert outcome == PreBindFinished(POD.uid, 7, Code.ERROR, (text,), "A")
     else:
-        assert outcome == PreBindFinished(POD.uid, Code.SUCCESS)
+        assert outcome == PreBindFinished(POD.uid, 7, Code.SUCCESS)
 
 
 async def test_no_plugin_runs_for_a_pod_that_is_already_gone() -> None:
@@ -113,7 +113,7 @@ async def test_the_next_attempt_of_a_stopped_pod_runs() -> None:
     binder.stop(POD)
     await running
     binder.stop(POD)
-    assert await binder.run(_instruction("B")) == PreBindFinished(POD.uid, Code.SUCCESS)
+    assert await binder.run(_instruction("B")) == PreBindFinished(POD.uid, 7, Code.SUCCESS)
 
 
 class EndsSlowly(Blocking):
@@ -156,7 +156,7 @@ async def test_the_next_attempt_of_a_pod_begins_when_its_stopped_plugin_has_ende
     _, runs = await _stopped_and_tried_again(slow, begin)
     assert not began.is_set()
     slow.may_end.set()
-    assert await asyncio.gather(*runs) == [None, PreBindFinished(POD.uid, Code.SUCCESS)]
+    assert await asyncio.gather(*runs) == [None, PreBindFinished(POD.uid, 7, Code.SUCCESS)]
 
 
 @pytest.mark.parametrize("ends_first", [True, False])
@@ -229,4 +229,4 @@ async def test_a_plugin_that_ignores_cancellation_is_abandoned_and_named() -> No
     line = {"plugin": "A", "pod": POD.key, "log_level": "warning"}
     assert logs == [line | {"event": "PreBind plugin does not end; left behind"}]
     text = 'running PreBind plugin "A": not done after 0 s'
-    assert outcome == PreBindFinished(POD.uid, Code.ERROR, (text,), "A")
+    assert outcome == PreBindFinished(POD.uid, 7, Code.ERROR, (text,), "A")

@@ -27,22 +27,30 @@ def _object(version: str, uid: str = "c1", **rest: Any) -> dict[str, Any]:
     return {"metadata": {**metadata, **rest.pop("metadata", {})}, **rest}
 
 
+def _instruction(
+    node_name: str,
+    volumes: tuple[BindVolumeToClaim, ...] = (),
+    claims: tuple[SetSelectedNode, ...] = (),
+) -> BindVolumes:
+    return BindVolumes(POD, node_name, volumes, claims, number=7)
+
+
 def _writer(client: FakeApiClient, may_write: bool = True) -> VolumeWriter:
     return VolumeWriter(client, lambda: may_write, FakeTime().clock)
 
 
 async def _select(client: FakeApiClient, may_write: bool = True) -> VolumesWritten | None:
-    return await _writer(client, may_write).write(BindVolumes(POD, "n1", claims=(SELECT,)))
+    return await _writer(client, may_write).write(_instruction("n1", claims=(SELECT,)))
 
 
 def _failed(error: str) -> VolumesWritten:
-    return VolumesWritten("u1", error=error)
+    return VolumesWritten("u1", 7, error=error)
 
 
 async def test_volumes_are_written_before_claims_with_their_versions_as_preconditions() -> None:
     client = FakeApiClient(patch=[_object("5", "v1"), _object("8")])
-    written = await _writer(client).write(BindVolumes(POD, "n1", (GIVE,), (SELECT,)))
-    assert written == VolumesWritten("u1", {"disk": "5"}, {"default/data": "8"})
+    written = await _writer(client).write(_instruction("n1", (GIVE,), (SELECT,)))
+    assert written == VolumesWritten("u1", 7, {"disk": "5"}, {"default/data": "8"})
     give, select = client.requests
     assert give.path == "/api/v1/persistentvolumes/disk"
     assert give.body["metadata"] == {
@@ -66,7 +74,7 @@ async def test_volumes_are_written_before_claims_with_their_versions_as_precondi
 
 async def test_an_instruction_without_writes_succeeds_at_once() -> None:
     client = FakeApiClient()
-    assert await _writer(client).write(BindVolumes(POD, "n1")) == VolumesWritten("u1")
+    assert await _writer(client).write(_instruction("n1")) == VolumesWritten("u1", 7)
     assert client.requests == []
 
 
@@ -79,20 +87,20 @@ async def test_a_refusal_is_not_retried(status: int) -> None:
 
 async def test_a_429_is_retried() -> None:
     client = FakeApiClient(patch=[ApiError(429), _object("8")])
-    assert await _select(client) == VolumesWritten("u1", claims={"default/data": "8"})
+    assert await _select(client) == VolumesWritten("u1", 7, claims={"default/data": "8"})
 
 
 @pytest.mark.parametrize("lost", [TimeoutError(), ApiError(504)], ids=repr)
 async def test_a_lost_answer_is_a_success_if_the_object_has_the_change(lost: Exception) -> None:
     found = _object("9", metadata={"annotations": SELECTED})
     client = FakeApiClient(patch=[lost], get=[TimeoutError(), ApiError(503), found])
-    assert await _select(client) == VolumesWritten("u1", claims={"default/data": "9"})
+    assert await _select(client) == VolumesWritten("u1", 7, claims={"default/data": "9"})
     assert [request.method for request in client.requests] == ["PATCH", "GET", "GET", "GET"]
 
 
 async def test_a_lost_answer_is_written_again_if_the_object_is_unchanged() -> None:
     client = FakeApiClient(patch=[TimeoutError(), _object("8")], get=[_object("7")])
-    assert await _select(client) == VolumesWritten("u1", claims={"default/data": "8"})
+    assert await _select(client) == VolumesWritten("u1", 7, claims={"default/data": "8"})
 
 
 async def test_an_object_that_another_client_changed_is_not_overwritten() -> None:
@@ -106,7 +114,7 @@ async def test_a_conflict_with_an_own_earlier_write_is_a_success() -> None:
     first = _object("7")
     then = _object("8", metadata={"annotations": SELECTED})
     client = FakeApiClient(patch=[TimeoutError(), CONFLICT], get=[first, then])
-    assert await _select(client) == VolumesWritten("u1", claims={"default/data": "8"})
+    assert await _select(client) == VolumesWritten("u1", 7, claims={"default/data": "8"})
 
 
 async def test_a_deleted_object_fails_the_write() -> None:
@@ -132,7 +140,7 @@ async def test_writes_of_a_stopped_pod_end_without_an_outcome() -> None:
     time = FakeTime()
     writer = VolumeWriter(client, lambda: True, time.clock)
     time.on_sleep = lambda: writer.stop(POD)
-    assert await writer.write(BindVolumes(POD, "n1", claims=(SELECT,))) is None
+    assert await writer.write(_instruction("n1", claims=(SELECT,))) is None
     assert len(client.requests) == 1
 
 
@@ -146,11 +154,11 @@ async def test_stopped_writes_are_not_resumed_when_the_pod_is_tried_again() -> N
         tried_again.set()
 
     time.on_sleep = stop
-    first = asyncio.create_task(writer.write(BindVolumes(POD, "n1", claims=(SELECT,))))
+    first = asyncio.create_task(writer.write(_instruction("n1", claims=(SELECT,))))
     await tried_again.wait()
-    second = await writer.write(BindVolumes(POD, "n2", claims=(SELECT,)))
+    second = await writer.write(_instruction("n2", claims=(SELECT,)))
     assert await first is None
-    assert second == VolumesWritten("u1", claims={"default/data": "8"})
+    assert second == VolumesWritten("u1", 7, claims={"default/data": "8"})
     nodes = [each.body["metadata"]["annotations"] for each in client.sent("PATCH")]
     assert nodes == [SELECTED, {"volume.kubernetes.io/selected-node": "n2"}]
 
@@ -160,7 +168,7 @@ async def test_a_stopped_write_is_not_read_back_until_the_api_server_answers() -
     time = FakeTime()
     writer = VolumeWriter(client, lambda: True, time.clock)
     time.on_sleep = lambda: writer.stop(POD)
-    assert await writer.write(BindVolumes(POD, "n1", claims=(SELECT,))) is None
+    assert await writer.write(_instruction("n1", claims=(SELECT,))) is None
     assert len(client.sent("GET")) == 1
 
 
@@ -171,12 +179,12 @@ def _volume(version: str, uid: str = "v1", claim_uid: str = "") -> dict[str, Any
 
 
 async def _give(client: FakeApiClient) -> VolumesWritten | None:
-    return await _writer(client).write(BindVolumes(POD, "n1", (GIVE,)))
+    return await _writer(client).write(_instruction("n1", (GIVE,)))
 
 
 async def test_a_lost_answer_is_a_success_if_the_volume_has_the_claim() -> None:
     client = FakeApiClient(patch=[TimeoutError()], get=[_volume("9", claim_uid="c1")])
-    assert await _give(client) == VolumesWritten("u1", {"disk": "9"})
+    assert await _give(client) == VolumesWritten("u1", 7, {"disk": "9"})
     assert len(client.sent("PATCH")) == 1
 
 
