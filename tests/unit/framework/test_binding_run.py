@@ -275,6 +275,8 @@ class _Staged:
         return self._progress
 
     def pre_bind_timed_out(self, *_given: object) -> str:
+        if self._progress is None:
+            raise ValueError("no text")
         return "too late"
 
 
@@ -302,8 +304,9 @@ def test_a_staged_pre_bind_that_raises_fails_with_the_name_of_its_plugin(
         failed.value.status,
         staged.progress(snapshot).status,
         staged.timed_out(snapshot),
+        _staged(pod, PreBindProgress(SUCCESS)).timed_out(snapshot),
     ]
-    texts = ("no writes", "not written", "no right", "no progress", "too late")
+    texts = ("no writes", "not written", "no right", "no progress", "no text", "too late")
     assert [each.message for each in found] == [PRE_BIND + text for text in texts]
     assert {(each.code, each.plugin) for each in found} == {(Code.ERROR, "Staged")}
 

@@ -230,7 +230,10 @@ class StagedPreBind:
 
     def timed_out(self, snapshot: Snapshot) -> Status:
         """The error after the timeout, in kube-scheduler's words."""
-        text = self._plugin.pre_bind_timed_out(self._state, self._pod, snapshot)
+        try:
+            text = self._plugin.pre_bind_timed_out(self._state, self._pod, snapshot)
+        except Exception as problem:
+            return failed(self._doing, self._plugin.name, problem).status
         return failed(self._doing, self._plugin.name, error(text)).status
 
 
