@@ -185,11 +185,16 @@ def _registry(handle: Handle) -> Registry:
 
 
 def _profile(name: str, weight: int) -> Json:
+    """A profile; with an even weight it writes claims for devices before volumes."""
     enabled = [{"name": "NodeResourcesFit", "weight": weight}, {"name": SlowPermit.name}]
+    plugins: Json = {"multiPoint": {"enabled": enabled}}
+    if weight % 2 == 0:
+        writers = ("DynamicResources", "VolumeBinding")
+        plugins["preBind"] = {"enabled": [{"name": each} for each in writers]}
     timeout = {"bindTimeoutSeconds": VOLUME_TIMEOUT_S}
     return {
         "schedulerName": name,
-        "plugins": {"multiPoint": {"enabled": enabled}},
+        "plugins": plugins,
         "pluginConfig": [{"name": "VolumeBinding", "args": timeout}],
     }
 

@@ -21,8 +21,9 @@ from tests.simulation.device_objects import (
     owner_uid,
 )
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.objects import draw_pod
+from tests.simulation.objects import FAST, LOCAL, draw_pod, make_claim
 from tests.simulation.server import (
+    CLAIMS,
     DEVICE_CLAIMS,
     DEVICE_CLASSES,
     NODES,
@@ -35,6 +36,8 @@ from tests.simulation.server import (
 
 WITHOUT_DRIVER_S = 8.0
 TROUBLE = (0.0, 0.2, 0.6)
+WITH_VOLUME = 0.5
+"""How many pods with devices have a volume if some have."""
 
 
 class DeviceUsers:
@@ -45,6 +48,7 @@ class DeviceUsers:
         server: Stores the objects.
         controller: The claim controller, which gets slow.
         rng: Draws the details of each action.
+        have_volumes: Whether pods with claims for devices may have a claim for a volume.
 
     Attributes:
         actions: The actions, with weights.
@@ -56,11 +60,14 @@ class DeviceUsers:
         server: ModelServer,
         controller: DeviceClaimController,
         rng: random.Random,
+        *,
+        have_volumes: bool,
     ) -> None:
         self._loop = loop
         self._server = server
         self._controller = controller
         self._rng = rng
+        self._have_volumes = have_volumes
         self._num_pods = 0
         self._num_claims = 0
         self._generations: dict[str, int] = {}
@@ -107,9 +114,9 @@ class DeviceUsers:
         elif found["spec"]["pool"]["generation"] <= given["spec"]["pool"]["generation"]:
             self._server.replace(SLICES, {**found, "spec": given["spec"]})
 
-    def _draw_pod(self, entries: list[Json]) -> Json:
+    def _draw_pod(self, entries: list[Json], volume_claim: str = "") -> Json:
         self._num_pods += 1
-        pod = draw_pod(self._rng, f"device-pod-{self._num_pods}")
+        pod = draw_pod(self._rng, f"device-pod-{self._num_pods}", volume_claim)
         pod["metadata"]["namespace"] = "default"
         pod["spec"]["resourceClaims"] = entries
         requests = pod["spec"]["containers"][0]["resources"]["requests"]
@@ -118,16 +125,22 @@ class DeviceUsers:
 
     def _create_pod_with_devices(self) -> None:
         """Create a pod with one or two claims, made from templates or by the user."""
-        entries, claims = [], []
+        entries: list[Json] = []
+        claims: list[tuple[str, Json]] = []
         for name in ("first", "second")[: self._rng.choice((1, 1, 1, 2))]:
             kind = self._rng.choice(KINDS)
             if self._rng.random() < 0.7:
                 entries.append({"name": name, "resourceClaimTemplateName": kind})
                 continue
             self._num_claims += 1
-            claims.append(make_device_claim(f"claim-of-user-{self._num_claims}", kind))
-            entries.append({"name": name, "resourceClaimName": claims[-1]["metadata"]["name"]})
-        made = [(PODS, self._draw_pod(entries)), *((DEVICE_CLAIMS, each) for each in claims)]
+            claim = make_device_claim(f"claim-of-user-{self._num_claims}", kind)
+            claims.append((DEVICE_CLAIMS, claim))
+            entries.append({"name": name, "resourceClaimName": claim["metadata"]["name"]})
+        volume_claim = ""
+        if self._have_volumes and self._rng.random() < WITH_VOLUME:
+            volume_claim = f"claim-device-pod-{self._num_pods + 1}"
+            claims.append((CLAIMS, make_claim(volume_claim, self._rng.choice((LOCAL, FAST)))))
+        made = [(PODS, self._draw_pod(entries, volume_claim)), *claims]
         self._rng.shuffle(made)
         for path, obj in made:
             if self._rng.random() < 0.7:

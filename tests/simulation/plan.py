@@ -53,6 +53,7 @@ class Emphasis:
         often: Names of actions that are ten times as likely as usual.
         extenders: Kinds of extenders that are always configured, and not ignorable.
         has_devices: Whether nodes have devices, and users create pods with claims for them.
+        have_volumes: Whether half of the pods with devices have a volume, too.
         has_gangs: Whether users create pod groups, and there are no extenders.
     """
 
@@ -60,6 +61,7 @@ class Emphasis:
     often: frozenset[str] = frozenset()
     extenders: tuple[str, ...] = ()
     has_devices: bool = False
+    have_volumes: bool = False
     has_gangs: bool = False
 
 
@@ -108,7 +110,9 @@ class Plan:
         attachments = AttachDetachController(loop, server, rng, network.fault_rates)
         self.users = Users(loop, server, volumes, rng, extenders)
         self._claims = DeviceClaimController(loop, server, rng, network.fault_rates)
-        self._device_users = DeviceUsers(loop, server, self._claims, rng)
+        self._device_users = DeviceUsers(
+            loop, server, self._claims, rng, have_volumes=emphasis.have_volumes
+        )
         self._gang_users = GangUsers(loop, server, rng, has_devices=emphasis.has_devices)
         self._fault_injector = FaultInjector(
             FaultTargets(loop, server, network, volumes, attachments, self.replicas),

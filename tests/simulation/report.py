@@ -19,6 +19,7 @@ with files is another one than without: `--files-every` changes the lives, not o
 EMPHASES = {
     "plain": Emphasis(),
     "devices": Emphasis(has_devices=True),
+    "devices-and-volumes": Emphasis(has_devices=True, have_volumes=True),
     "gangs": Emphasis(has_gangs=True),
     "gangs-with-devices": Emphasis(has_devices=True, has_gangs=True),
 }
