@@ -16,18 +16,16 @@ from typing import NamedTuple
 import structlog
 
 from simcluster.kinds.resources import (
-    CSI_NODES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
     RESOURCE_CLAIMS,
 )
 from simcluster.kubelet.claim_waits import ClaimWaits
-from simcluster.kubelet.csi_nodes import csi_node_for
 from simcluster.kubelet.device_claims import DeviceClaims
-from simcluster.kubelet.device_slices import DevicePublisher
-from simcluster.kubelet.node_heartbeat import is_alive, reported_conditions
+from simcluster.kubelet.node_heartbeat import is_alive
 from simcluster.kubelet.node_load import NodeLoad, Refusal
+from simcluster.kubelet.node_reporter import NodeReporter
 from simcluster.kubelet.node_state import NODE_STATE, STOPPED, NodeBehaviour, node_behaviour
 from simcluster.kubelet.nodes import internal_ip
 from simcluster.kubelet.pod_status import (
@@ -36,6 +34,7 @@ from simcluster.kubelet.pod_status import (
     failed_status,
     refused_status,
     running_status,
+    stopped_status,
     succeeded_status,
 )
 from simcluster.store.deletion import DeleteOptions
@@ -102,7 +101,7 @@ class Kubelet(Worker):
         self._waiting: dict[str, dict[str, tuple[str, str]]] = {}
         self._claims = ClaimWaits(registry.store)
         self._devices = DeviceClaims(registry)
-        self._publisher = DevicePublisher(registry)
+        self._reporter = NodeReporter(registry)
         self._stopping: set[str] = set()
         self._work: deque[Callable[[], None]] = deque()
         self._timers: set[Timer] = set()
@@ -203,8 +202,7 @@ class Kubelet(Worker):
         if not is_alive(stored.obj, behaviour, before):
             self._dead.add(name)
             return
-        self._report(stored, behaviour, before)
-        self._register_drivers(stored)
+        self._reporter.report(stored, behaviour, before)
         if name in self._dead:
             self._dead.discard(name)
             self._catch_up(name)
@@ -233,32 +231,6 @@ class Kubelet(Worker):
         obj["metadata"].setdefault("annotations", {})[NODE_STATE] = STOPPED
         self._registry.replace(NODES, stored, obj)
 
-    def _report(
-        self, stored: Stored, behaviour: NodeBehaviour, before: NodeBehaviour | None
-    ) -> None:
-        """Report the node's conditions if they are missing or its annotations changed."""
-        now = self._registry.clock.now()
-        conditions = reported_conditions(stored.obj, behaviour, before, now)
-        if conditions is not None:
-            self._registry.change_status(
-                NODES, "", stored.name, lambda node: {**node["status"], "conditions": conditions}
-            )
-
-    def _register_drivers(self, stored: Stored) -> None:
-        """Keep CSINode and ResourceSlices of a node equal to the drivers in its annotations."""
-        try:
-            self._publisher.publish(stored)
-        except ValueError as error:
-            log.warning("annotation of a node", node=stored.name, problem=str(error))
-        wanted = csi_node_for(stored)
-        if wanted is None:
-            return
-        known = self._store.get(CSI_NODES.stored_in, "", stored.name)
-        if known is None:
-            self._registry.create(CSI_NODES, "", wanted)
-        elif known.spec != wanted["spec"]:
-            self._registry.replace(CSI_NODES, known, {**editable(known), "spec": wanted["spec"]})
-
     def _catch_up(self, node_name: str) -> None:
         """Run the pods of a node whose kubelet runs again, and stop terminating ones."""
         for admitted in [found for found in self._pods.values() if found.node == node_name]:
@@ -276,7 +248,7 @@ class Kubelet(Worker):
         self._behaviours.pop(stored.name, None)
         self._dead.discard(stored.name)
         self._waiting.pop(stored.name, None)
-        self._publisher.forget(stored.name)
+        self._reporter.forget(stored.name)
         for uid in load.pod_uids if load is not None else ():
             self._pods.pop(uid, None)
 
@@ -457,6 +429,9 @@ class Kubelet(Worker):
             return
         if current.spec.get("nodeName") in self._dead:
             return
+        if current.finalizers:  # the pod stays, and others can have its room
+            now = self._registry.clock.now()
+            self._change(current, lambda pod: stopped_status(pod, now))
         options = DeleteOptions(grace_period_s=0, uid=uid)
         self._registry.delete(PODS, stored.namespace, stored.name, options)
 
