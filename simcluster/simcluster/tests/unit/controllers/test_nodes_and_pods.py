@@ -163,6 +163,30 @@ def test_a_pod_bound_to_a_missing_node_is_deleted_after_a_while() -> None:
     assert cluster.names(PODS) == []
 
 
+def test_terminating_pods_of_a_node_out_of_service_are_removed_while_it_is_not_ready() -> None:
+    cluster = ManualCluster(binds=False)
+    for name in ("p", "q"):
+        running(cluster, name, "node-0", terminationGracePeriodSeconds=30)
+    cluster.change(NODES, "node-0", set_node_state("stopped"))
+    cluster.pass_time(51)
+    cluster.delete(PODS, "p")
+    assert cluster.names(PODS) == ["p", "q"]
+    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoSchedule"}
+    cluster.change(NODES, "node-0", lambda node: node["spec"]["taints"].append(taint))
+    assert cluster.names(PODS) == ["q"]
+    cluster.delete(PODS, "q")
+    assert cluster.names(PODS) == []
+
+
+def test_a_taint_alone_does_not_put_a_ready_node_out_of_service() -> None:
+    cluster = ManualCluster(binds=False)
+    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoSchedule"}
+    cluster.change(NODES, "node-0", lambda node: node["spec"].update(taints=[taint]))
+    running(cluster, "p", "node-0", terminationGracePeriodSeconds=30)
+    cluster.delete(PODS, "p")
+    assert cluster.names(PODS) == ["p"]
+
+
 def test_annotations_make_a_node_stop_and_its_pods_fail() -> None:
     cluster = ManualCluster(num_nodes=0, binds=False)
     annotations = {"stowage/stop-after-seconds": "60", "stowage/pod-start-seconds": "5"}
