@@ -37,6 +37,7 @@ from simcluster.kubelet.pod_status import (
     stopped_status,
     succeeded_status,
 )
+from simcluster.kubelet.volume_reach import VolumeReach
 from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import Registry, editable
 from simcluster.store.store import Change, Stored
@@ -100,6 +101,7 @@ class Kubelet(Worker):
         self._pods: dict[str, _Admitted] = {}
         self._waiting: dict[str, dict[str, tuple[str, str]]] = {}
         self._claims = ClaimWaits(registry.store)
+        self._reach = VolumeReach(registry)
         self._devices = DeviceClaims(registry)
         self._reporter = NodeReporter(registry)
         self._stopping: set[str] = set()
@@ -210,6 +212,7 @@ class Kubelet(Worker):
             pod = self._pod(namespace, pod_name)
             if pod is not None:
                 self._see_pod(pod)
+        self._begin_again(self._reach.take(name))
 
     def _behave(self, stored: Stored, before: NodeBehaviour | None) -> NodeBehaviour:
         """Read the node's annotations, and plan when its kubelet stops."""
@@ -349,7 +352,7 @@ class Kubelet(Worker):
         """Start a pod once its claims are ready and its start time is over."""
         if self._claims.must_wait(stored):
             return
-        if self._devices.must_wait(stored):
+        if self._reach.must_wait(stored) or self._devices.must_wait(stored):
             self._show_creating(stored)
             return
         refusal = self._devices.prepare(stored)
@@ -442,6 +445,7 @@ class Kubelet(Worker):
         self._stopping.discard(uid)
         self._waiting.get(stored.spec.get("nodeName", ""), {}).pop(uid, None)
         self._claims.forget(stored)
+        self._reach.forget(stored)
         self._devices.forget(stored)
 
     def _release(self, uid: str) -> None:
