@@ -24,6 +24,8 @@ from stowage.api.values.tolerations import NO_EXECUTE, tolerates
 
 Pool = tuple[str, str]
 """Driver and name of a pool."""
+Device = tuple[str, str, str]
+"""Driver, pool and name of a device."""
 
 _SOURCE = "device-taint-eviction"
 
@@ -39,10 +41,12 @@ class DeviceTaintEvictionController(Reconciler):
         """Follow claims, slices, and pods that get a node."""
         self._claims: KeyedIndex[Pool] = KeyedIndex(_pools_of_claim)
         self._slices: KeyedIndex[Pool] = KeyedIndex(_pool_of_slice)
+        self._tainted: KeyedIndex[Device] = KeyedIndex(_tainted_devices)
         for claim in self.store.collection(RESOURCE_CLAIMS.stored_in):
             self._claims.add(claim)
         for found in self.store.collection(RESOURCE_SLICES.stored_in):
             self._slices.add(found)
+            self._tainted.add(found)
         self.subscribe(RESOURCE_CLAIMS, self._on_claim)
         self.subscribe(RESOURCE_SLICES, self._on_slice)
         self.shared.pods_by_node.on_change(self._on_pod)
@@ -54,8 +58,9 @@ class DeviceTaintEvictionController(Reconciler):
 
     def _on_slice(self, change: Change) -> None:
         self._slices.see(change)
+        self._tainted.see(change)
         states = (change.previous, change.current)
-        if any(found is not None and NO_EXECUTE.encode() in found.content for found in states):
+        if any(found is not None and _tainted_devices(found) for found in states):
             for pool in _pool_of_slice(change.current):
                 for claim in self._claims.of(pool):
                     self.enqueue(Key(claim.namespace, claim.name))
@@ -105,16 +110,18 @@ class DeviceTaintEvictionController(Reconciler):
 
     def _taints(self, result: Json) -> list[Taint]:
         """The NoExecute taints of an allocated device, by the newest slices of its pool."""
-        slices = self._slices.of((result["driver"], result["pool"]))
-        newest = max((_generation(found) for found in slices), default=0)
+        driver, pool, name = result["driver"], result["pool"], result["device"]
+        tainted = self._tainted.of((driver, pool, name))
+        if not tainted:
+            return []
+        newest = max(_generation(found) for found in self._slices.of((driver, pool)))
         return [
-            convert_object(Taint, taint)
-            for found in slices
+            taint
+            for found in tainted
             if _generation(found) == newest
-            for device in found.spec.get("devices") or ()
-            if device["name"] == result["device"]
-            for taint in device.get("taints") or ()
-            if taint["effect"] == NO_EXECUTE
+            for device in found.spec["devices"]
+            if device["name"] == name
+            for taint in _taints_of(device)
         ]
 
     def _evict(self, pod: Stored) -> None:
@@ -151,6 +158,20 @@ def _pools_of_claim(claim: Stored) -> list[Pool]:
 
 def _pool_of_slice(found: Stored) -> list[Pool]:
     return [(found.spec["driver"], found.spec["pool"]["name"])]
+
+
+def _tainted_devices(found: Stored) -> list[Device]:
+    if NO_EXECUTE.encode() not in found.content:
+        return []
+    driver, pool = found.spec["driver"], found.spec["pool"]["name"]
+    devices = found.spec.get("devices") or ()
+    return [(driver, pool, device["name"]) for device in devices if _taints_of(device)]
+
+
+def _taints_of(device: Json) -> list[Taint]:
+    """The NoExecute taints of a device."""
+    taints = (convert_object(Taint, taint) for taint in device.get("taints") or ())
+    return [taint for taint in taints if taint.effect == NO_EXECUTE]
 
 
 def _generation(found: Stored) -> int:
