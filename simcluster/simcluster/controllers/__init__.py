@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from simcluster.controllers.devices.claim_release import DeviceClaimReleaseController
 from simcluster.controllers.devices.pod_claims import PodDeviceClaimController
+from simcluster.controllers.devices.taint_eviction import DeviceTaintEvictionController
 from simcluster.controllers.lifecycle.disruption import DisruptionController
 from simcluster.controllers.lifecycle.garbage_collector import GarbageCollector
 from simcluster.controllers.lifecycle.namespace import NamespaceController
@@ -63,6 +64,7 @@ CONTROLLERS: tuple[type[Reconciler], ...] = (
     EphemeralVolumeController,
     PodDeviceClaimController,
     DeviceClaimReleaseController,
+    DeviceTaintEvictionController,
     RoleAggregationController,
     QuotaController,
 )

@@ -16,18 +16,16 @@ from typing import NamedTuple
 import structlog
 
 from simcluster.kinds.resources import (
-    CSI_NODES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
     RESOURCE_CLAIMS,
 )
 from simcluster.kubelet.claim_waits import ClaimWaits
-from simcluster.kubelet.csi_nodes import csi_node_for
 from simcluster.kubelet.device_claims import DeviceClaims
-from simcluster.kubelet.device_slices import DevicePublisher
-from simcluster.kubelet.node_heartbeat import is_alive, reported_conditions
+from simcluster.kubelet.node_heartbeat import is_alive
 from simcluster.kubelet.node_load import NodeLoad, Refusal
+from simcluster.kubelet.node_reporter import NodeReporter
 from simcluster.kubelet.node_state import NODE_STATE, STOPPED, NodeBehaviour, node_behaviour
 from simcluster.kubelet.nodes import internal_ip
 from simcluster.kubelet.pod_status import (
@@ -36,8 +34,10 @@ from simcluster.kubelet.pod_status import (
     failed_status,
     refused_status,
     running_status,
+    stopped_status,
     succeeded_status,
 )
+from simcluster.kubelet.volume_reach import VolumeReach
 from simcluster.store.deletion import DeleteOptions
 from simcluster.store.registry import Registry, editable
 from simcluster.store.store import Change, Stored
@@ -101,8 +101,9 @@ class Kubelet(Worker):
         self._pods: dict[str, _Admitted] = {}
         self._waiting: dict[str, dict[str, tuple[str, str]]] = {}
         self._claims = ClaimWaits(registry.store)
+        self._reach = VolumeReach(registry)
         self._devices = DeviceClaims(registry)
-        self._publisher = DevicePublisher(registry)
+        self._reporter = NodeReporter(registry)
         self._stopping: set[str] = set()
         self._work: deque[Callable[[], None]] = deque()
         self._timers: set[Timer] = set()
@@ -203,8 +204,7 @@ class Kubelet(Worker):
         if not is_alive(stored.obj, behaviour, before):
             self._dead.add(name)
             return
-        self._report(stored, behaviour, before)
-        self._register_drivers(stored)
+        self._reporter.report(stored, behaviour, before)
         if name in self._dead:
             self._dead.discard(name)
             self._catch_up(name)
@@ -212,6 +212,7 @@ class Kubelet(Worker):
             pod = self._pod(namespace, pod_name)
             if pod is not None:
                 self._see_pod(pod)
+        self._begin_again(self._reach.take(name))
 
     def _behave(self, stored: Stored, before: NodeBehaviour | None) -> NodeBehaviour:
         """Read the node's annotations, and plan when its kubelet stops."""
@@ -233,32 +234,6 @@ class Kubelet(Worker):
         obj["metadata"].setdefault("annotations", {})[NODE_STATE] = STOPPED
         self._registry.replace(NODES, stored, obj)
 
-    def _report(
-        self, stored: Stored, behaviour: NodeBehaviour, before: NodeBehaviour | None
-    ) -> None:
-        """Report the node's conditions if they are missing or its annotations changed."""
-        now = self._registry.clock.now()
-        conditions = reported_conditions(stored.obj, behaviour, before, now)
-        if conditions is not None:
-            self._registry.change_status(
-                NODES, "", stored.name, lambda node: {**node["status"], "conditions": conditions}
-            )
-
-    def _register_drivers(self, stored: Stored) -> None:
-        """Keep CSINode and ResourceSlices of a node equal to the drivers in its annotations."""
-        try:
-            self._publisher.publish(stored)
-        except ValueError as error:
-            log.warning("annotation of a node", node=stored.name, problem=str(error))
-        wanted = csi_node_for(stored)
-        if wanted is None:
-            return
-        known = self._store.get(CSI_NODES.stored_in, "", stored.name)
-        if known is None:
-            self._registry.create(CSI_NODES, "", wanted)
-        elif known.spec != wanted["spec"]:
-            self._registry.replace(CSI_NODES, known, {**editable(known), "spec": wanted["spec"]})
-
     def _catch_up(self, node_name: str) -> None:
         """Run the pods of a node whose kubelet runs again, and stop terminating ones."""
         for admitted in [found for found in self._pods.values() if found.node == node_name]:
@@ -276,7 +251,7 @@ class Kubelet(Worker):
         self._behaviours.pop(stored.name, None)
         self._dead.discard(stored.name)
         self._waiting.pop(stored.name, None)
-        self._publisher.forget(stored.name)
+        self._reporter.forget(stored.name)
         for uid in load.pod_uids if load is not None else ():
             self._pods.pop(uid, None)
 
@@ -377,7 +352,7 @@ class Kubelet(Worker):
         """Start a pod once its claims are ready and its start time is over."""
         if self._claims.must_wait(stored):
             return
-        if self._devices.must_wait(stored):
+        if self._reach.must_wait(stored) or self._devices.must_wait(stored):
             self._show_creating(stored)
             return
         refusal = self._devices.prepare(stored)
@@ -457,6 +432,9 @@ class Kubelet(Worker):
             return
         if current.spec.get("nodeName") in self._dead:
             return
+        if current.finalizers:  # the pod stays, and others can have its room
+            now = self._registry.clock.now()
+            self._change(current, lambda pod: stopped_status(pod, now))
         options = DeleteOptions(grace_period_s=0, uid=uid)
         self._registry.delete(PODS, stored.namespace, stored.name, options)
 
@@ -467,6 +445,7 @@ class Kubelet(Worker):
         self._stopping.discard(uid)
         self._waiting.get(stored.spec.get("nodeName", ""), {}).pop(uid, None)
         self._claims.forget(stored)
+        self._reach.forget(stored)
         self._devices.forget(stored)
 
     def _release(self, uid: str) -> None:

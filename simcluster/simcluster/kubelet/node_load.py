@@ -83,11 +83,14 @@ class NodeLoad:
                 self._used[name] -= amount
 
     def _counted_requests(self, pod: Pod) -> dict[str, int]:
-        """A pod's requests without extended resources that the node does not have."""
+        """A pod's requests without extended resources that a claim holds or the node lacks."""
+        claimed = pod.status.extended_resource_claim_status
+        of_claim = {found.resource_name for found in claimed.request_mappings} if claimed else ()
         return {
             name: amount
             for name, amount in pod_requests(pod).items()
             if is_accounted(name)
+            and name not in of_claim
             and (name in self._allocatable or not is_extended_resource_name(name))
         }
 

@@ -1,5 +1,6 @@
 """The pod statuses that a kubelet writes."""
 
+import signal
 from collections.abc import Iterable
 
 from simcluster.kubelet.node_load import Refusal
@@ -48,10 +49,15 @@ def succeeded_status(pod: Json, now: str) -> Json:
     return _status(pod, now, "Succeeded", state, _conditions(pod, now, false, "PodCompleted"))
 
 
-def failed_status(pod: Json, now: str) -> Json:
+def failed_status(pod: Json, now: str, exit_code: int = 1) -> Json:
     """A container has ended with an error and is not restarted."""
-    state = _terminated(pod, 1, "Error", now)
+    state = _terminated(pod, exit_code, "Error", now)
     return _status(pod, now, "Failed", state, _conditions(pod, now, _READINESS, "PodFailed"))
+
+
+def stopped_status(pod: Json, now: str) -> Json:
+    """The containers of a deleted pod were ended by SIGTERM."""
+    return failed_status(pod, now, 128 + signal.SIGTERM)
 
 
 def crashing_status(pod: Json, now: str) -> Json:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from simcluster.kubelet.node_load import NodeLoad
 from stowage.api import Node, Pod
 from stowage.api.decoding.decode import convert_object
@@ -18,7 +20,9 @@ def load_of(**allocatable: str) -> NodeLoad:
 def pod(uid: str, requests: dict[str, str] | None = None, **spec: Any) -> Pod:
     container: dict[str, Any] = {"name": "c", "resources": {"requests": requests or {}}}
     container["ports"] = spec.pop("ports", [])
-    body = {"metadata": {"uid": uid, "name": uid}, "spec": {"containers": [container], **spec}}
+    status = spec.pop("status", {})
+    spec["containers"] = [container]
+    body = {"metadata": {"uid": uid, "name": uid}, "spec": spec, "status": status}
     return convert_object(Pod, body)
 
 
@@ -61,6 +65,22 @@ def test_an_extended_resource_that_the_node_does_not_have_is_ignored() -> None:
     assert load_of(cpu="1").admit(pod("a", {"example.com/fpga": "1"})) is None
     known = load_of(**{"example.com/fpga": "1"})
     assert known.admit(pod("a", {"example.com/fpga": "2"})) is not None
+
+
+@pytest.mark.parametrize(
+    ("resource", "allocatable"),
+    [("example.com/fpga", "0"), ("deviceclass.resource.kubernetes.io/fpga", None)],
+)
+def test_an_extended_resource_that_a_claim_holds_is_not_counted(
+    resource: str, allocatable: str | None
+) -> None:
+    """The node's devices are counted by their ResourceSlices, also if a device plugin is gone."""
+    load = load_of(**{} if allocatable is None else {resource: allocatable})
+    mapping = {"containerName": "c", "resourceName": resource, "requestName": "r"}
+    claimed = {"resourceClaimName": "a-1", "requestMappings": [mapping]}
+    status = {"extendedResourceClaimStatus": claimed}
+    assert load.admit(pod("a", {resource: "1"}, status=status)) is None
+    assert load.admit(pod("b", {resource: "1"})) is not None
 
 
 def test_node_selectors_taints_and_ports_are_checked() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from simcluster.controllers import ControllerOptions
 from simcluster.kinds.resources import CSI_NODES, NODES, PODS
+from simcluster.kubelet.nodes import make_node
 from simcluster.store.registry import DIRECT, editable
 from simcluster.tests.support.manual_cluster import ManualCluster, template
 
@@ -162,6 +163,30 @@ def test_a_pod_bound_to_a_missing_node_is_deleted_after_a_while() -> None:
     assert cluster.names(PODS) == []
 
 
+def test_terminating_pods_of_a_node_out_of_service_are_removed_while_it_is_not_ready() -> None:
+    cluster = ManualCluster(binds=False)
+    for name in ("p", "q"):
+        running(cluster, name, "node-0", terminationGracePeriodSeconds=30)
+    cluster.change(NODES, "node-0", set_node_state("stopped"))
+    cluster.pass_time(51)
+    cluster.delete(PODS, "p")
+    assert cluster.names(PODS) == ["p", "q"]
+    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoSchedule"}
+    cluster.change(NODES, "node-0", lambda node: node["spec"]["taints"].append(taint))
+    assert cluster.names(PODS) == ["q"]
+    cluster.delete(PODS, "q")
+    assert cluster.names(PODS) == []
+
+
+def test_a_taint_alone_does_not_put_a_ready_node_out_of_service() -> None:
+    cluster = ManualCluster(binds=False)
+    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoSchedule"}
+    cluster.change(NODES, "node-0", lambda node: node["spec"].update(taints=[taint]))
+    running(cluster, "p", "node-0", terminationGracePeriodSeconds=30)
+    cluster.delete(PODS, "p")
+    assert cluster.names(PODS) == ["p"]
+
+
 def test_annotations_make_a_node_stop_and_its_pods_fail() -> None:
     cluster = ManualCluster(num_nodes=0, binds=False)
     annotations = {"stowage/stop-after-seconds": "60", "stowage/pod-start-seconds": "5"}
@@ -227,5 +252,72 @@ def test_a_resized_pod_frees_what_it_requested_last() -> None:
     running(cluster, "p", "node-0", containers=requesting("3"))
     resize(cluster, "p", "7")
     cluster.delete(PODS, "p")
+    running(cluster, "q", "node-0", containers=requesting("8"))
+    assert cluster.get(PODS, "q")["status"]["phase"] == "Running"
+
+
+def write_status(cluster: ManualCluster, **amounts: Json) -> Json:
+    """Change fields of a node's status as a client does; returns what the kubelet makes of it."""
+    cluster.registry.change_status(
+        NODES,
+        "",
+        "node-0",
+        lambda node: {
+            **node["status"],
+            **{name: {**node["status"][name], **found} for name, found in amounts.items()},
+        },
+    )
+    cluster.settle()
+    return dict(cluster.get(NODES, "node-0")["status"])
+
+
+def test_a_kubelet_gives_out_the_extended_resources_that_a_client_adds_to_the_capacity() -> None:
+    cluster = ManualCluster(binds=False)
+    status = write_status(cluster, capacity={"example.com/dongle": "4"})
+    assert status["allocatable"]["example.com/dongle"] == "4"
+    status = write_status(cluster, capacity={"example.com/dongle": "2"})
+    assert status["allocatable"]["example.com/dongle"] == "2"
+    assert status["allocatable"]["cpu"] == "8"
+
+
+def test_an_extended_resource_without_capacity_is_not_allocatable_any_more() -> None:
+    cluster = ManualCluster(binds=False)
+    status = write_status(cluster, capacity={"example.com/dongle": "4"})
+    assert "example.com/dongle" in status["allocatable"]
+    cluster.registry.change_status(
+        NODES,
+        "",
+        "node-0",
+        lambda node: {**node["status"], "capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
+    )
+    cluster.settle()
+    assert "example.com/dongle" not in cluster.get(NODES, "node-0")["status"]["allocatable"]
+
+
+def test_a_node_that_gives_out_less_than_its_capacity_keeps_it_so() -> None:
+    cluster = ManualCluster(num_nodes=0, binds=False)
+    node = make_node("n", {"cpu": "8", "pods": "110", "example.com/gpu": "4"})
+    node["status"]["allocatable"] |= {"example.com/gpu": "3"}
+    cluster.registry.create(NODES, "", node)
+    cluster.settle()
+    cluster.change(NODES, "n", set_node_state("not-ready"))
+    assert cluster.get(NODES, "n")["status"]["allocatable"]["example.com/gpu"] == "3"
+
+
+def test_a_deleted_pod_with_a_finalizer_has_failed_and_leaves_its_room() -> None:
+    """A node has 8 CPUs."""
+    cluster = ManualCluster(binds=False)
+    cluster.create(
+        PODS,
+        {
+            **template(containers=requesting("8")),
+            "metadata": {"name": "p", "finalizers": ["example.com/hold"]},
+        },
+    )
+    cluster.bind("p", "node-0")
+    cluster.delete(PODS, "p")
+    held = cluster.get(PODS, "p")["status"]
+    assert held["phase"] == "Failed"
+    assert held["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 143
     running(cluster, "q", "node-0", containers=requesting("8"))
     assert cluster.get(PODS, "q")["status"]["phase"] == "Running"

@@ -7,6 +7,7 @@ import pytest
 from simcluster.kinds.resources import (
     CSI_STORAGE_CAPACITIES,
     EVENTS,
+    NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     PODS,
@@ -294,6 +295,23 @@ def test_a_pod_does_not_run_before_its_claim_is_bound() -> None:
     cluster.bind("p", "node-0")
     assert cluster.get(PODS, "p")["status"]["phase"] == "Pending"
     cluster.pass_time(6)
+    assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
+
+
+def test_a_pod_waits_while_the_labels_of_its_node_keep_its_volume_away() -> None:
+    """The volume is on another node, until this one has its label."""
+    term = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["near"]}]}
+    affinity = {"required": {"nodeSelectorTerms": [term]}}
+    cluster = static(volume("away", nodeAffinity=affinity))
+    cluster.create(PERSISTENT_VOLUME_CLAIMS, claim())
+    cluster.create(PODS, mounting())
+    cluster.settle()
+    cluster.bind("p", "node-0")
+    status = cluster.get(PODS, "p")["status"]
+    assert status["phase"] == "Pending"
+    assert status["containerStatuses"][0]["state"]["waiting"]["reason"] == "ContainerCreating"
+    assert reasons(cluster, "p") == ["FailedMount"]
+    cluster.change(NODES, "node-0", lambda node: node["metadata"]["labels"].update(disk="near"))
     assert cluster.get(PODS, "p")["status"]["phase"] == "Running"
 
 
