@@ -2,12 +2,12 @@
 
 The answers of a template are arrays over all rows. The next pod of the template updates them: it
 searches again only on nodes whose devices changed since. Where many nodes are asked, plain requests
-are decided for all at once, and nodes with the same pools are searched once.
+are decided for all at once. Nodes with the same devices are searched once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -26,7 +26,6 @@ from stowage.plugins.dynamic_resources.allocator import (
 from stowage.plugins.dynamic_resources.counters import Counters
 from stowage.plugins.dynamic_resources.plain_requests import has_enough_devices
 from stowage.plugins.dynamic_resources.templates import Template
-from stowage.state.devices.pool import Pool
 from stowage.state.snapshot import Snapshot
 
 FITS, DOES_NOT_FIT, HAS_INVALID_POOL, FAILED = range(4)
@@ -45,6 +44,7 @@ class Answers(msgspec.Struct, eq=False):
         codes: ``int8[rows]``: `FITS`, `DOES_NOT_FIT`, `HAS_INVALID_POOL` or `FAILED`.
         scores: ``int64[rows]``: what the chosen alternatives are worth; None without alternatives.
         errors: The error of rows that failed.
+        first: ``int64[rows]``: the row whose solution is that of a row, too.
         available: The free counters of pools; shared by all searches of an attempt.
         devices_seen: The position in the log of changed devices.
         nodes_seen: The position in the log of changed nodes.
@@ -53,6 +53,7 @@ class Answers(msgspec.Struct, eq=False):
     codes: NDArray[np.int8]
     scores: Int64Array | None
     errors: dict[int, str]
+    first: Int64Array
     available: Counters
     devices_seen: int = 0
     nodes_seen: int = 0
@@ -80,21 +81,16 @@ class Attempt(msgspec.Struct, frozen=True, eq=False):
             AllocationError: A claim cannot be allocated at all, or a selector fails.
             OutOfTime: The time limit has passed.
         """
-        try:
-            return self.search_pools(self.snapshot.devices.slices.pools_of(row), row, available)
-        except SelectorError as error:
-            raise AllocationError(_not_gathered(error)) from error
-
-    def search_pools(
-        self, pools: tuple[Pool, ...], row: int, available: Counters
-    ) -> Solution | None:
-        """`search` with the pools of the node."""
-        node = self.snapshot.node(row)
+        node, devices = self.snapshot.node(row), self.snapshot.devices
         labels = {} if node is None else node.metadata.labels
-        search = NodeSearch(
-            self.snapshot.devices, self.template.claims, self.names, available, self.start_clock()
-        )
-        return search.run(pools, self.snapshot.node_names[row], labels)
+        try:
+            pools = devices.slices.pools_of(row)
+            search = NodeSearch(
+                devices, self.template.claims, self.names, available, self.start_clock()
+            )
+            return search.run(pools, self.snapshot.node_names[row], labels)
+        except SelectorError as error:
+            raise AllocationError(f"gather pool information: {error}") from error
 
 
 #: (key of a template, row) -> the answers that they belong to, and the devices.
@@ -125,7 +121,7 @@ class AnswerCache:
         else:
             answers = known
             answers.available.clear()
-            _search_on(attempt, answers, rows.tolist(), self._solutions)
+            _search_on(attempt, answers, rows, self._solutions)
         answers.devices_seen = slices.changes.generation
         answers.nodes_seen = snapshot.node_changes.generation
         if answers.errors:
@@ -150,7 +146,8 @@ class AnswerCache:
             or answers.nodes_seen != snapshot.node_changes.generation
         ):
             return attempt.search(row, {})
-        known, solution = self._solutions.get((attempt.template.key, row), (None, None))
+        key = attempt.template.key, int(answers.first[row])
+        known, solution = self._solutions.get(key, (None, None))
         return solution if known is answers else attempt.search(row, answers.available)
 
 
@@ -170,6 +167,7 @@ def _compute(attempt: Attempt, solutions: Solutions) -> Answers:
         np.full(num_rows, DOES_NOT_FIT, dtype=np.int8),
         np.zeros(num_rows, dtype=np.int64) if attempt.template.has_lists else None,
         {},
+        np.arange(num_rows),
         {},
     )
     plain = has_enough_devices(attempt.template, attempt.snapshot.devices, num_rows)
@@ -177,66 +175,61 @@ def _compute(attempt: Attempt, solutions: Solutions) -> Answers:
     if plain is not None:
         answers.codes[plain.has_enough] = FITS
         is_open = is_open & plain.is_open
-    _search_on(attempt, answers, np.flatnonzero(is_open).tolist(), solutions)
+    _search_on(attempt, answers, np.flatnonzero(is_open), solutions)
     return answers
 
 
-def _search_on(
-    attempt: Attempt, answers: Answers, rows: Iterable[int], solutions: Solutions
-) -> None:
-    """Search on some rows; nodes with the same pools are searched once."""
-    found: dict[tuple[int, ...], Solution | int] = {}
-    template = attempt.template
-    slices, is_late = attempt.snapshot.devices.slices, False
+def _search_on(attempt: Attempt, answers: Answers, rows: Int64Array, solutions: Solutions) -> None:
+    """Search on some rows; nodes with the same devices are searched once."""
+    slices, key, is_late = attempt.snapshot.devices.slices, attempt.template.key, False
     keeps = not slices.has_ambiguous_counters
-    for row in rows:
+    for part in slices.alike(rows) if keeps else rows[:, np.newaxis]:
         if is_late:
-            _fail(attempt, answers, row)
+            _fail(attempt, answers, part)
             continue
+        row = int(part[0])
+        answers.first[part] = row
+        solutions.pop((key, row), None)
         try:
-            pools = slices.pools_of(row)
-            key = tuple(map(id, pools))
-            alike = keeps and not any(each.is_per_device for pool in pools for each in pool.slices)
-            decided = found.get(key) if alike else None
-            if decided is None:
-                decided = found[key] = _decide(attempt, answers, row, pools)
-            if isinstance(decided, int):
-                answers.codes[row] = decided
-                solutions.pop((template.key, row), None)
-                continue
-            answers.codes[row] = FITS
-            if answers.scores is not None:
-                answers.scores[row] = _score(template, decided.chosen)
-            if keeps:
-                solutions[template.key, row] = answers, decided
-        except (AllocationError, SelectorError) as error:
-            answers.codes[row] = FAILED
-            is_gathering = isinstance(error, SelectorError)
-            answers.errors[row] = _not_gathered(error) if is_gathering else str(error)
+            decided = _decide(attempt, answers, row)
+        except AllocationError as error:
+            answers.codes[part] = FAILED
+            answers.errors.update(dict.fromkeys(part.tolist(), str(error)))
+            continue
         except OutOfTime:
             is_late = True
-            _fail(attempt, answers, row)
+            _fail(attempt, answers, part)
+            continue
+        if isinstance(decided, int):
+            answers.codes[part] = decided
+            continue
+        answers.codes[part] = FITS
+        if answers.scores is not None:
+            answers.scores[part] = _score(attempt.template, decided.chosen)
+        if keeps:
+            solutions[key, row] = answers, decided
 
 
-def _not_gathered(error: Exception) -> str:
-    return f"gather pool information: {error}"
+def _decide(attempt: Attempt, answers: Answers, row: int) -> Solution | int:
+    """The devices on the node of a row, or the code that says why there are none.
 
-
-def _decide(
-    attempt: Attempt, answers: Answers, row: int, pools: tuple[Pool, ...]
-) -> Solution | int:
-    """The devices on the node of a row, or the code that says why there are none."""
-    solution = attempt.search_pools(pools, row, answers.available)
+    Raises:
+        AllocationError: A claim cannot be allocated at all, or a selector fails.
+        OutOfTime: The time limit has passed.
+    """
+    solution = attempt.search(row, answers.available)
     if solution is not None:
         return solution
+    pools = attempt.snapshot.devices.slices.pools_of(row)
     return HAS_INVALID_POOL if any(pool.is_invalid for pool in pools) else DOES_NOT_FIT
 
 
-def _fail(attempt: Attempt, answers: Answers, row: int) -> None:
+def _fail(attempt: Attempt, answers: Answers, rows: Int64Array) -> None:
     """A search has used up its time: the attempt ends, so the other nodes are not searched."""
-    answers.codes[row] = FAILED
-    name = attempt.snapshot.node_names[row]
-    answers.errors[row] = f"node {name}: timed out trying to allocate devices"
+    answers.codes[rows] = FAILED
+    for row in rows.tolist():
+        name = attempt.snapshot.node_names[row]
+        answers.errors[row] = f"node {name}: timed out trying to allocate devices"
 
 
 def _score(template: Template, chosen: Sequence[Sequence[int]]) -> int:
