@@ -16,6 +16,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from stowage.api.decoding.errors import SelectorError
+from stowage.api.interruptible import Interruptible, finish
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.dynamic_resources.allocator import (
     AllocationError,
@@ -35,6 +36,8 @@ _MAX_TEMPLATES = 256
 _MAX_SOLUTIONS = 16_384
 #: Searching on 1/4 of the nodes costs as much as deciding all of them at once.
 _TOO_MANY = 4
+SEARCHES_PER_STEP = 50
+"""Searches in one step; most take 50 to 300 microseconds."""
 
 
 class Answers(msgspec.Struct, eq=False):
@@ -104,24 +107,38 @@ class AnswerCache:
         self._answers: LRUCache[tuple[bytes, ...], Answers] = LRUCache(_MAX_TEMPLATES)
         self._solutions: Solutions = LRUCache(_MAX_SOLUTIONS)
         self._devices: object = None
+        # What `preparing_steps` has found with errors, for the attempt that follows: answers with
+        # errors are not kept, for the time limit may not pass again.
+        self._failed: tuple[tuple[tuple[bytes, ...], tuple[str, ...]], Answers] | None = None
 
     def find(self, attempt: Attempt) -> Answers:
         """The answers for an attempt, brought up to date."""
-        snapshot = attempt.snapshot
-        slices, key = snapshot.devices.slices, attempt.template.key
-        if self._devices is not snapshot.devices:
-            self._answers.clear()
-            self._devices = snapshot.devices
-        known = self._answers.get(key)
-        if known is None or len(known.codes) != snapshot.num_rows:
-            known = None
+        failed, self._failed = self._failed, None
+        if failed is not None and failed[0] == (attempt.template.key, attempt.names):
+            answers = failed[1]
+            if self._is_current(answers, attempt.snapshot):
+                return answers
+        return finish(self._finding_steps(attempt))
+
+    def preparing_steps(self, attempt: Attempt) -> Interruptible[None]:
+        """What the next call of `find` does for this attempt, in steps, unless it is short."""
+        known = self._known(attempt)
+        rows = None if known is None else _changed_rows(known, attempt.snapshot)
+        if rows is None or len(rows) > SEARCHES_PER_STEP:
+            answers = yield from self._finding_steps(attempt)
+            if answers.errors:
+                self._failed = (attempt.template.key, attempt.names), answers
+
+    def _finding_steps(self, attempt: Attempt) -> Interruptible[Answers]:
+        snapshot, key = attempt.snapshot, attempt.template.key
+        slices, known = snapshot.devices.slices, self._known(attempt)
         rows = None if known is None else _changed_rows(known, snapshot)
         if known is None or rows is None or slices.has_ambiguous_counters:
-            answers = _compute(attempt, self._solutions)
+            answers = yield from _compute(attempt, self._solutions)
         else:
             answers = known
             answers.available.clear()
-            _search_on(attempt, answers, rows, self._solutions)
+            yield from _search_on(attempt, answers, rows, self._solutions)
         answers.devices_seen = slices.changes.generation
         answers.nodes_seen = snapshot.node_changes.generation
         if answers.errors:
@@ -129,6 +146,23 @@ class AnswerCache:
         else:
             self._answers[key] = answers
         return answers
+
+    def _is_current(self, answers: Answers, snapshot: Snapshot) -> bool:
+        """Whether nothing has changed since the answers were found."""
+        return (
+            self._devices is snapshot.devices
+            and answers.devices_seen == snapshot.devices.slices.changes.generation
+            and answers.nodes_seen == snapshot.node_changes.generation
+        )
+
+    def _known(self, attempt: Attempt) -> Answers | None:
+        """The answers about the rows that there are now, which may be out of date."""
+        if self._devices is not attempt.snapshot.devices:
+            self._answers.clear()
+            self._devices = attempt.snapshot.devices
+        known = self._answers.get(attempt.template.key)
+        has_all = known is not None and len(known.codes) == attempt.snapshot.num_rows
+        return known if has_all else None
 
     def solve(self, attempt: Attempt, answers: Answers, row: int) -> Solution | None:
         """The devices on the node of a row: those that `find` found there, if nothing has changed.
@@ -139,12 +173,7 @@ class AnswerCache:
             AllocationError: A claim cannot be allocated at all, or a selector fails.
             OutOfTime: The time limit has passed.
         """
-        snapshot = attempt.snapshot
-        if (
-            self._devices is not snapshot.devices
-            or answers.devices_seen != snapshot.devices.slices.changes.generation
-            or answers.nodes_seen != snapshot.node_changes.generation
-        ):
+        if not self._is_current(answers, attempt.snapshot):
             return attempt.search(row, {})
         key = attempt.template.key, int(answers.first[row])
         known, solution = self._solutions.get(key, (None, None))
@@ -161,7 +190,7 @@ def _changed_rows(known: Answers, snapshot: Snapshot) -> Int64Array | None:
     return None if len(rows) * _TOO_MANY > snapshot.num_rows else rows
 
 
-def _compute(attempt: Attempt, solutions: Solutions) -> Answers:
+def _compute(attempt: Attempt, solutions: Solutions) -> Interruptible[Answers]:
     num_rows = attempt.snapshot.num_rows
     answers = Answers(
         np.full(num_rows, DOES_NOT_FIT, dtype=np.int8),
@@ -175,15 +204,19 @@ def _compute(attempt: Attempt, solutions: Solutions) -> Answers:
     if plain is not None:
         answers.codes[plain.has_enough] = FITS
         is_open = is_open & plain.is_open
-    _search_on(attempt, answers, np.flatnonzero(is_open), solutions)
+    yield from _search_on(attempt, answers, np.flatnonzero(is_open), solutions)
     return answers
 
 
-def _search_on(attempt: Attempt, answers: Answers, rows: Int64Array, solutions: Solutions) -> None:
-    """Search on some rows; nodes with the same devices are searched once."""
+def _search_on(
+    attempt: Attempt, answers: Answers, rows: Int64Array, solutions: Solutions
+) -> Interruptible[None]:
+    """Search on some rows in steps; nodes with the same devices are searched once."""
     slices, key, is_late = attempt.snapshot.devices.slices, attempt.template.key, False
     keeps = not slices.has_ambiguous_counters
-    for part in slices.alike(rows) if keeps else rows[:, np.newaxis]:
+    for number, part in enumerate(slices.alike(rows) if keeps else rows[:, np.newaxis], 1):
+        if number % SEARCHES_PER_STEP == 0:
+            yield
         if is_late:
             _fail(attempt, answers, part)
             continue
