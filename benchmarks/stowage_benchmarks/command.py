@@ -23,6 +23,7 @@ from stowage_benchmarks.workloads import (
     FAILING_PREEMPTION,
     GANG_SIZES,
     MANY_TERMS,
+    NETWORK_DEVICES,
     PREEMPTION,
     REQUEUE_STORM,
     WORKLOADS,
@@ -33,6 +34,7 @@ _CORE_WORKLOADS = (
     PREEMPTION,
     FAILING_PREEMPTION,
     CLAIMS,
+    NETWORK_DEVICES,
     *GANG_SIZES,
     MANY_TERMS,
     REQUEUE_STORM,
@@ -99,10 +101,11 @@ def core(
 
     The CPU time covers a pod from its first event to its confirmed binding. Workload preemption
     fills the nodes first, so that each pod preempts others; in failing-preemption that helps none.
-    Workload claims gives each node eight devices and each pod a claim for one of them. Workloads
-    gangs and large-gangs bind gangs of 8 and of 1,000 pods on empty nodes. Workload many-terms
-    binds a few pods with 8,000 affinity terms each. Workload requeue-storm measures the cost of
-    changing all nodes while 10,000 pods wait.
+    Workload claims gives each node eight devices and each pod a claim for one of them; in
+    network-devices, all nodes of a zone can use a device. Workloads gangs and large-gangs bind
+    gangs of 8 and of 1,000 pods on empty nodes. Workload many-terms binds a few pods with 8,000
+    affinity terms each. Workload requeue-storm measures the cost of changing all nodes while 10,000
+    pods wait.
     Exits 1 if a pod found no node, or if a storm moved a pod that it does not help or left one that
     it helps.
     """

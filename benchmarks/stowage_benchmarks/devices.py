@@ -1,8 +1,10 @@
-"""Objects for pods with devices: a class, slices with eight devices a node, a claim per pod."""
+"""Objects for pods with devices: a class, slices with eight devices each, a claim per pod."""
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias
+
+from simcluster.kubelet.nodes import NUM_BENCH_ZONES, ZONE
 
 Json: TypeAlias = dict[str, Any]
 
@@ -53,6 +55,16 @@ def resource_slice(node_name: str) -> Json:
             "devices": devices,
         },
     }
+
+
+def network_slice(number: int) -> Json:
+    """Devices that all nodes of a zone can use."""
+    pool, zone = f"rack-{number:05d}", f"zone{number % NUM_BENCH_ZONES}"
+    made = resource_slice(pool)
+    requirement = {"key": ZONE, "operator": "In", "values": [zone]}
+    del made["spec"]["nodeName"]
+    made["spec"]["nodeSelector"] = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
+    return made
 
 
 def claim_template(namespace: str) -> Json:

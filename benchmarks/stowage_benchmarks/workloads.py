@@ -22,6 +22,8 @@ SERVICES = "services"
 """Pods of applications that have a Service each, so that the default constraints spread them."""
 CLAIMS = "claims"
 """Basic pods, each with a claim for one device, on nodes with eight devices."""
+#: A workload of `stowage bench core`: claims for devices that all nodes of a zone can use.
+NETWORK_DEVICES = "network-devices"
 #: Workloads of `stowage bench core` with pods in gangs -> pods of a gang.
 GANG_SIZES = {"gangs": 8, "large-gangs": 1_000}
 #: Numbers of nodes that `stowage bench core` uses by default.

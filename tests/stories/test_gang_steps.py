@@ -11,7 +11,10 @@ from stowage.api.config.feature_gates import parse_feature_gates
 from stowage.api.config.types import Extender
 from stowage.api.events import ExtendersAnswered, NodeSeen, PendingPodSeen
 from stowage.api.instructions import AttemptResult, BindPod, ConsultExtenders
-from stowage.api.interruptible import finish
+from stowage.api.interruptible import Interruptible, finish
+from stowage.engine.pod_groups import placements
+from stowage.engine.pod_groups.outcome import GroupOutcome
+from stowage.engine.pod_groups.placing import free_members
 from tests.stories.gang_driver import GangDriver, make_group
 from tests.support.builders import make_node, make_pod
 from tests.support.engines import of_type
@@ -50,6 +53,24 @@ def test_steps_decide_what_one_call_decides(make: Callable[[], GangDriver]) -> N
     assert in_steps.engine.dump() == at_once.engine.dump()
     in_steps.engine.validate()
     in_steps.check_replay()
+
+
+def test_what_is_known_of_domains_that_lose_is_dropped_member_by_member(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To free thousands of members at once would be a long step."""
+    dropped: list[int] = []
+
+    def recorded(outcome: GroupOutcome) -> Interruptible[None]:
+        for _ in free_members(outcome):
+            dropped.append(len(outcome.members))
+            yield
+
+    monkeypatch.setattr(placements, "free_members", recorded)
+    driver = _gang(cpu=NUM_MEMBERS * 2, topology="zone")
+    instructions = finish(driver.engine.scheduling_steps(0.0, 1))
+    assert len(of_type(BindPod, instructions)) == NUM_MEMBERS
+    assert dropped == [*reversed(range(NUM_MEMBERS))]
 
 
 def test_a_group_that_evicts_as_a_whole_tries_in_steps() -> None:

@@ -11,6 +11,7 @@ from stowage.api.events import DeviceObjectSeen, NodeSeen, PendingPodSeen
 from stowage.api.instructions import BindPod, ReportProblem
 from stowage.api.interruptible import finish
 from stowage.engine import Engine
+from stowage.framework import StartLimit
 from stowage.plugins.dynamic_resources.plugin import DynamicResources
 from stowage.state.devices import published_columns
 from stowage.state.devices.selection import EVALUATIONS_PER_STEP
@@ -96,7 +97,9 @@ def test_the_columns_of_attributes_that_have_to_match_are_made_in_steps(
     in_steps.validate()
 
 
-def _failing(plugin: DynamicResources, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
+def _failing(
+    plugin: DynamicResources, pod: PodInfo, snapshot: Snapshot, start_limit: StartLimit
+) -> Iterator[None]:
     yield
     raise ValueError(pod.name)
 

@@ -7,6 +7,7 @@ the events of the claim too: when it arrives, when its writes are answered, when
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -36,25 +37,40 @@ from stowage_benchmarks.core.run import (
     core_result,
     node_events,
 )
-from stowage_benchmarks.devices import device_class, resource_claim, resource_slice, with_device
-from stowage_benchmarks.workloads import CLAIMS, NAMESPACE, pending_pod
+from stowage_benchmarks.devices import (
+    CLAIMS_PER_NODE,
+    device_class,
+    network_slice,
+    resource_claim,
+    resource_slice,
+    with_device,
+)
+from stowage_benchmarks.workloads import CLAIMS, NAMESPACE, NETWORK_DEVICES, Json, pending_pod
 
 _NOW = "2026-01-01T00:00:00Z"
+_NODES_A_SLICE = 5
 
 
 def measure_claims(num_nodes: int, num_pods: int) -> CoreResult:
     """Schedule `num_pods` pods with a claim on `num_nodes` nodes with eight devices each."""
+    names = (bench_node(index)["metadata"]["name"] for index in range(num_nodes))
+    return _measure(CLAIMS, map(resource_slice, names), num_nodes, num_pods)
+
+
+def measure_network_devices(num_nodes: int, num_pods: int) -> CoreResult:
+    """`measure_claims` with slices that all nodes of a zone can use, one for five nodes."""
+    num_slices = max(num_nodes // _NODES_A_SLICE, -(-(WARM_UP_PODS + num_pods) // CLAIMS_PER_NODE))
+    return _measure(NETWORK_DEVICES, map(network_slice, range(num_slices)), num_nodes, num_pods)
+
+
+def _measure(workload: str, slices: Iterable[Json], num_nodes: int, num_pods: int) -> CoreResult:
     engine = bench_engine()
     engine.handle(node_events(num_nodes), 0.0)
     engine.handle([DeviceObjectSeen(convert_object(DeviceClass, device_class()))], 0.0)
-    names = (bench_node(index)["metadata"]["name"] for index in range(num_nodes))
-    engine.handle(
-        (DeviceObjectSeen(convert_object(ResourceSlice, resource_slice(name))) for name in names),
-        0.0,
-    )
+    engine.handle((DeviceObjectSeen(convert_object(ResourceSlice, it)) for it in slices), 0.0)
     with frozen_heap():
         samples = [_one_pod(engine, index) for index in range(WARM_UP_PODS + num_pods)]
-    return core_result(CLAIMS, num_nodes, samples[WARM_UP_PODS:])
+    return core_result(workload, num_nodes, samples[WARM_UP_PODS:])
 
 
 def _one_pod(engine: Engine, index: int) -> tuple[float, float, bool]:

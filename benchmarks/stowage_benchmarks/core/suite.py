@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from rich.console import Console
 
-from stowage_benchmarks.core.claims import measure_claims
+from stowage_benchmarks.core.claims import measure_claims, measure_network_devices
 from stowage_benchmarks.core.failing_preemption import measure_failing_preemption
 from stowage_benchmarks.core.gangs import measure_gangs
 from stowage_benchmarks.core.many_terms import measure_many_terms
@@ -20,6 +20,7 @@ from stowage_benchmarks.workloads import (
     FAILING_PREEMPTION,
     GANG_SIZES,
     MANY_TERMS,
+    NETWORK_DEVICES,
     PREEMPTION,
     REQUEUE_STORM,
 )
@@ -28,6 +29,7 @@ _SPECIAL: Mapping[str, Callable[[int, int], CoreResult]] = {
     PREEMPTION: measure_preemption,
     FAILING_PREEMPTION: measure_failing_preemption,
     CLAIMS: measure_claims,
+    NETWORK_DEVICES: measure_network_devices,
     **{name: measure_gangs(name) for name in GANG_SIZES},
 }
 """Workload -> its measurement, by numbers of nodes and of pods; `measure_core` has the others."""

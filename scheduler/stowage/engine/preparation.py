@@ -23,7 +23,7 @@ def _let_plugins_prepare(state: EngineState, info: PodInfo) -> Interruptible[Non
     """Let plugins prepare the cycle of a pod; a failure is reported, and the cycle goes on."""
     framework = state.frameworks[info.scheduler_name]
     try:
-        yield from framework.prepare(info, state.cache.snapshot())
+        yield from framework.prepare(info, state.cache.snapshot(), state.limits.start)
     except MemoryError:
         raise
     except Exception as fault:

@@ -30,7 +30,7 @@ adapts such plugins).
 
 from stowage.framework.authoring.adapted_plugin import AdaptedPlugin, plugin_factory
 from stowage.framework.authoring.scalar import NodeInfo
-from stowage.framework.cycle_state import CycleState, PreparedCycle
+from stowage.framework.cycle_state import CycleState, PreparedCycle, StartLimit
 from stowage.framework.diagnosis import (
     Diagnosis,
     diagnose_filter,
@@ -120,6 +120,7 @@ __all__ = [
     "ReviewedVictims",
     "ScoreResult",
     "SnapshotReader",
+    "StartLimit",
     "TiePolicy",
     "Timings",
     "TraceCycle",

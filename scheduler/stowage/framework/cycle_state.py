@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -11,6 +11,9 @@ from stowage.api.instructions import Instruction
 from stowage.framework.timings import Timings
 
 T = TypeVar("T")
+
+#: Starts a time limit in seconds, and returns whether it has passed when asked.
+StartLimit: TypeAlias = Callable[[float], Callable[[], bool]]
 
 
 class PreparedCycle(msgspec.Struct, frozen=True):
@@ -70,7 +73,7 @@ class CycleState:
         timings: Timings | None = None,
         timer: Callable[[], float] = lambda: 0.0,
         wall_clock: Callable[[], float] = lambda: 0.0,
-        start_limit: Callable[[float], Callable[[], bool]] = lambda _limit_s: _never,
+        start_limit: StartLimit = lambda _limit_s: _never,
     ) -> None:
         self.timings = timings
         self.timer = timer

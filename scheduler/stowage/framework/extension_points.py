@@ -18,7 +18,7 @@ from stowage.api.instructions import BindClaims, BindPod, BindVolumes
 from stowage.api.interruptible import Interruptible
 from stowage.api.objects.volume import PersistentVolume, PersistentVolumeClaim
 from stowage.api.status import SUCCESS, Status
-from stowage.framework.cycle_state import CycleState
+from stowage.framework.cycle_state import CycleState, StartLimit
 from stowage.framework.plugin_traits import PluginTraits
 from stowage.framework.verdict import FilterVerdict, Int64Array
 from stowage.state.devices.devices import ClaimAllocation
@@ -130,10 +130,13 @@ class PreparingPlugin(Plugin, Protocol):
     Not an extension point of v1.36; plugins of other packages are not asked.
     """
 
-    def prepare_in_steps(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
+    def prepare_in_steps(
+        self, pod: PodInfo, snapshot: Snapshot, start_limit: StartLimit
+    ) -> Iterator[None]:
         """Find out in steps what the cycle of the pod will ask for, and keep it.
 
         The cycle follows, and takes as long as it must without it. `snapshot` stays as it is.
+        `start_limit` is that of the cycle's state.
         """
         ...
 

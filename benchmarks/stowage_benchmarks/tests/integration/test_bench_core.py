@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from typer.testing import CliRunner
 
 from stowage.cli.main import app
+from stowage_benchmarks.core.claims import measure_claims, measure_network_devices
 from stowage_benchmarks.core.many_terms import measure_many_terms
 from stowage_benchmarks.core.preemption import measure_preemption
 from stowage_benchmarks.core.requeue_storm import measure_storms
-from stowage_benchmarks.core.run import measure_core, measure_memory
+from stowage_benchmarks.core.run import CoreResult, measure_core, measure_memory
 from stowage_benchmarks.workloads import WORKLOADS
 
 
@@ -26,6 +29,13 @@ def test_every_pod_of_the_preemption_workload_is_bound() -> None:
     result = measure_preemption(num_nodes=100, num_pods=20)
     assert (result.workload, result.nodes, result.pods) == ("preemption", 100, 20)
     assert result.unscheduled == 0
+    assert 0 < result.cycle_median_us <= result.pod_median_us <= result.pod_p99_us
+
+
+@pytest.mark.parametrize("measure", [measure_claims, measure_network_devices])
+def test_every_pod_with_a_claim_is_bound(measure: Callable[[int, int], CoreResult]) -> None:
+    result = measure(100, 20)
+    assert (result.nodes, result.pods, result.unscheduled) == (100, 20, 0)
     assert 0 < result.cycle_median_us <= result.pod_median_us <= result.pod_p99_us
 
 

@@ -103,6 +103,9 @@ def _best(
             return GroupOutcome(GroupResult.ERROR, failure.status.message, [])
         chosen = best[state.ties(len(best)) if len(best) > 1 else 0]
     outcome = feasible[chosen][1]
+    for _, other in feasible:
+        if other is not outcome:
+            yield from free_members(other)
     yield from place_again(state, outcome)
     return outcome
 

@@ -10,7 +10,7 @@ from stowage.api.config.feature_gates import FeatureGates
 from stowage.api.instructions import BindPod, BindVolumes
 from stowage.api.interruptible import Interruptible
 from stowage.api.status import SUCCESS, Code, Status
-from stowage.framework.cycle_state import CycleState, PreparedCycle
+from stowage.framework.cycle_state import CycleState, PreparedCycle, StartLimit
 from stowage.framework.diagnosis import Diagnosis
 from stowage.framework.extension_points import (
     EventRegistration,
@@ -143,10 +143,10 @@ class Framework:
         """Whether the pod may enter the queue; a rejection names its plugin."""
         return self.gating.run(pod)
 
-    def prepare(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
+    def prepare(self, pod: PodInfo, snapshot: Snapshot, start_limit: StartLimit) -> Iterator[None]:
         """Let plugins do in steps what may take long in the cycle of a pod that follows."""
         for plugin in self._plugins.preparing:
-            yield from plugin.prepare_in_steps(pod, snapshot)
+            yield from plugin.prepare_in_steps(pod, snapshot, start_limit)
 
     def run_pre_filter(
         self,

@@ -2,12 +2,12 @@
 
 The answers of a template are arrays over all rows. The next pod of the template updates them: it
 searches again only on nodes whose devices changed since. Where many nodes are asked, plain requests
-are decided for all at once, and nodes with the same pools are searched once.
+are decided for all at once. Nodes with the same devices are searched once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -16,6 +16,7 @@ from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from stowage.api.decoding.errors import SelectorError
+from stowage.api.interruptible import Interruptible, finish
 from stowage.framework.verdict import Int64Array
 from stowage.plugins.dynamic_resources.allocator import (
     AllocationError,
@@ -26,7 +27,6 @@ from stowage.plugins.dynamic_resources.allocator import (
 from stowage.plugins.dynamic_resources.counters import Counters
 from stowage.plugins.dynamic_resources.plain_requests import has_enough_devices
 from stowage.plugins.dynamic_resources.templates import Template
-from stowage.state.devices.pool import Pool
 from stowage.state.snapshot import Snapshot
 
 FITS, DOES_NOT_FIT, HAS_INVALID_POOL, FAILED = range(4)
@@ -36,6 +36,8 @@ _MAX_TEMPLATES = 256
 _MAX_SOLUTIONS = 16_384
 #: Searching on 1/4 of the nodes costs as much as deciding all of them at once.
 _TOO_MANY = 4
+SEARCHES_PER_STEP = 50
+"""Searches in one step; most take 50 to 300 microseconds."""
 
 
 class Answers(msgspec.Struct, eq=False):
@@ -45,6 +47,7 @@ class Answers(msgspec.Struct, eq=False):
         codes: ``int8[rows]``: `FITS`, `DOES_NOT_FIT`, `HAS_INVALID_POOL` or `FAILED`.
         scores: ``int64[rows]``: what the chosen alternatives are worth; None without alternatives.
         errors: The error of rows that failed.
+        first: ``int64[rows]``: the row whose solution is that of a row, too.
         available: The free counters of pools; shared by all searches of an attempt.
         devices_seen: The position in the log of changed devices.
         nodes_seen: The position in the log of changed nodes.
@@ -53,6 +56,7 @@ class Answers(msgspec.Struct, eq=False):
     codes: NDArray[np.int8]
     scores: Int64Array | None
     errors: dict[int, str]
+    first: Int64Array
     available: Counters
     devices_seen: int = 0
     nodes_seen: int = 0
@@ -80,21 +84,16 @@ class Attempt(msgspec.Struct, frozen=True, eq=False):
             AllocationError: A claim cannot be allocated at all, or a selector fails.
             OutOfTime: The time limit has passed.
         """
-        try:
-            return self.search_pools(self.snapshot.devices.slices.pools_of(row), row, available)
-        except SelectorError as error:
-            raise AllocationError(_not_gathered(error)) from error
-
-    def search_pools(
-        self, pools: tuple[Pool, ...], row: int, available: Counters
-    ) -> Solution | None:
-        """`search` with the pools of the node."""
-        node = self.snapshot.node(row)
+        node, devices = self.snapshot.node(row), self.snapshot.devices
         labels = {} if node is None else node.metadata.labels
-        search = NodeSearch(
-            self.snapshot.devices, self.template.claims, self.names, available, self.start_clock()
-        )
-        return search.run(pools, self.snapshot.node_names[row], labels)
+        try:
+            pools = devices.slices.pools_of(row)
+            search = NodeSearch(
+                devices, self.template.claims, self.names, available, self.start_clock()
+            )
+            return search.run(pools, self.snapshot.node_names[row], labels)
+        except SelectorError as error:
+            raise AllocationError(f"gather pool information: {error}") from error
 
 
 #: (key of a template, row) -> the answers that they belong to, and the devices.
@@ -108,24 +107,38 @@ class AnswerCache:
         self._answers: LRUCache[tuple[bytes, ...], Answers] = LRUCache(_MAX_TEMPLATES)
         self._solutions: Solutions = LRUCache(_MAX_SOLUTIONS)
         self._devices: object = None
+        # What `preparing_steps` has found with errors, for the attempt that follows: answers with
+        # errors are not kept, for the time limit may not pass again.
+        self._failed: tuple[tuple[tuple[bytes, ...], tuple[str, ...]], Answers] | None = None
 
     def find(self, attempt: Attempt) -> Answers:
         """The answers for an attempt, brought up to date."""
-        snapshot = attempt.snapshot
-        slices, key = snapshot.devices.slices, attempt.template.key
-        if self._devices is not snapshot.devices:
-            self._answers.clear()
-            self._devices = snapshot.devices
-        known = self._answers.get(key)
-        if known is None or len(known.codes) != snapshot.num_rows:
-            known = None
+        failed, self._failed = self._failed, None
+        if failed is not None and failed[0] == (attempt.template.key, attempt.names):
+            answers = failed[1]
+            if self._is_current(answers, attempt.snapshot):
+                return answers
+        return finish(self._finding_steps(attempt))
+
+    def preparing_steps(self, attempt: Attempt) -> Interruptible[None]:
+        """What the next call of `find` does for this attempt, in steps, unless it is short."""
+        known = self._known(attempt)
+        rows = None if known is None else _changed_rows(known, attempt.snapshot)
+        if rows is None or len(rows) > SEARCHES_PER_STEP:
+            answers = yield from self._finding_steps(attempt)
+            if answers.errors:
+                self._failed = (attempt.template.key, attempt.names), answers
+
+    def _finding_steps(self, attempt: Attempt) -> Interruptible[Answers]:
+        snapshot, key = attempt.snapshot, attempt.template.key
+        slices, known = snapshot.devices.slices, self._known(attempt)
         rows = None if known is None else _changed_rows(known, snapshot)
         if known is None or rows is None or slices.has_ambiguous_counters:
-            answers = _compute(attempt, self._solutions)
+            answers = yield from _compute(attempt, self._solutions)
         else:
             answers = known
             answers.available.clear()
-            _search_on(attempt, answers, rows.tolist(), self._solutions)
+            yield from _search_on(attempt, answers, rows, self._solutions)
         answers.devices_seen = slices.changes.generation
         answers.nodes_seen = snapshot.node_changes.generation
         if answers.errors:
@@ -133,6 +146,23 @@ class AnswerCache:
         else:
             self._answers[key] = answers
         return answers
+
+    def _is_current(self, answers: Answers, snapshot: Snapshot) -> bool:
+        """Whether nothing has changed since the answers were found."""
+        return (
+            self._devices is snapshot.devices
+            and answers.devices_seen == snapshot.devices.slices.changes.generation
+            and answers.nodes_seen == snapshot.node_changes.generation
+        )
+
+    def _known(self, attempt: Attempt) -> Answers | None:
+        """The answers about the rows that there are now, which may be out of date."""
+        if self._devices is not attempt.snapshot.devices:
+            self._answers.clear()
+            self._devices = attempt.snapshot.devices
+        known = self._answers.get(attempt.template.key)
+        has_all = known is not None and len(known.codes) == attempt.snapshot.num_rows
+        return known if has_all else None
 
     def solve(self, attempt: Attempt, answers: Answers, row: int) -> Solution | None:
         """The devices on the node of a row: those that `find` found there, if nothing has changed.
@@ -143,14 +173,10 @@ class AnswerCache:
             AllocationError: A claim cannot be allocated at all, or a selector fails.
             OutOfTime: The time limit has passed.
         """
-        snapshot = attempt.snapshot
-        if (
-            self._devices is not snapshot.devices
-            or answers.devices_seen != snapshot.devices.slices.changes.generation
-            or answers.nodes_seen != snapshot.node_changes.generation
-        ):
+        if not self._is_current(answers, attempt.snapshot):
             return attempt.search(row, {})
-        known, solution = self._solutions.get((attempt.template.key, row), (None, None))
+        key = attempt.template.key, int(answers.first[row])
+        known, solution = self._solutions.get(key, (None, None))
         return solution if known is answers else attempt.search(row, answers.available)
 
 
@@ -164,12 +190,13 @@ def _changed_rows(known: Answers, snapshot: Snapshot) -> Int64Array | None:
     return None if len(rows) * _TOO_MANY > snapshot.num_rows else rows
 
 
-def _compute(attempt: Attempt, solutions: Solutions) -> Answers:
+def _compute(attempt: Attempt, solutions: Solutions) -> Interruptible[Answers]:
     num_rows = attempt.snapshot.num_rows
     answers = Answers(
         np.full(num_rows, DOES_NOT_FIT, dtype=np.int8),
         np.zeros(num_rows, dtype=np.int64) if attempt.template.has_lists else None,
         {},
+        np.arange(num_rows),
         {},
     )
     plain = has_enough_devices(attempt.template, attempt.snapshot.devices, num_rows)
@@ -177,66 +204,65 @@ def _compute(attempt: Attempt, solutions: Solutions) -> Answers:
     if plain is not None:
         answers.codes[plain.has_enough] = FITS
         is_open = is_open & plain.is_open
-    _search_on(attempt, answers, np.flatnonzero(is_open).tolist(), solutions)
+    yield from _search_on(attempt, answers, np.flatnonzero(is_open), solutions)
     return answers
 
 
 def _search_on(
-    attempt: Attempt, answers: Answers, rows: Iterable[int], solutions: Solutions
-) -> None:
-    """Search on some rows; nodes with the same pools are searched once."""
-    found: dict[tuple[int, ...], Solution | int] = {}
-    template = attempt.template
-    slices, is_late = attempt.snapshot.devices.slices, False
+    attempt: Attempt, answers: Answers, rows: Int64Array, solutions: Solutions
+) -> Interruptible[None]:
+    """Search on some rows in steps; nodes with the same devices are searched once."""
+    slices, key, is_late = attempt.snapshot.devices.slices, attempt.template.key, False
     keeps = not slices.has_ambiguous_counters
-    for row in rows:
+    for number, part in enumerate(slices.alike(rows) if keeps else rows[:, np.newaxis], 1):
+        if number % SEARCHES_PER_STEP == 0:
+            yield
         if is_late:
-            _fail(attempt, answers, row)
+            _fail(attempt, answers, part)
             continue
+        row = int(part[0])
+        answers.first[part] = row
+        solutions.pop((key, row), None)
         try:
-            pools = slices.pools_of(row)
-            key = tuple(map(id, pools))
-            alike = keeps and not any(each.is_per_device for pool in pools for each in pool.slices)
-            decided = found.get(key) if alike else None
-            if decided is None:
-                decided = found[key] = _decide(attempt, answers, row, pools)
-            if isinstance(decided, int):
-                answers.codes[row] = decided
-                solutions.pop((template.key, row), None)
-                continue
-            answers.codes[row] = FITS
-            if answers.scores is not None:
-                answers.scores[row] = _score(template, decided.chosen)
-            if keeps:
-                solutions[template.key, row] = answers, decided
-        except (AllocationError, SelectorError) as error:
-            answers.codes[row] = FAILED
-            is_gathering = isinstance(error, SelectorError)
-            answers.errors[row] = _not_gathered(error) if is_gathering else str(error)
+            decided = _decide(attempt, answers, row)
+        except AllocationError as error:
+            answers.codes[part] = FAILED
+            answers.errors.update(dict.fromkeys(part.tolist(), str(error)))
+            continue
         except OutOfTime:
             is_late = True
-            _fail(attempt, answers, row)
+            _fail(attempt, answers, part)
+            continue
+        if isinstance(decided, int):
+            answers.codes[part] = decided
+            continue
+        answers.codes[part] = FITS
+        if answers.scores is not None:
+            answers.scores[part] = _score(attempt.template, decided.chosen)
+        if keeps:
+            solutions[key, row] = answers, decided
 
 
-def _not_gathered(error: Exception) -> str:
-    return f"gather pool information: {error}"
+def _decide(attempt: Attempt, answers: Answers, row: int) -> Solution | int:
+    """The devices on the node of a row, or the code that says why there are none.
 
-
-def _decide(
-    attempt: Attempt, answers: Answers, row: int, pools: tuple[Pool, ...]
-) -> Solution | int:
-    """The devices on the node of a row, or the code that says why there are none."""
-    solution = attempt.search_pools(pools, row, answers.available)
+    Raises:
+        AllocationError: A claim cannot be allocated at all, or a selector fails.
+        OutOfTime: The time limit has passed.
+    """
+    solution = attempt.search(row, answers.available)
     if solution is not None:
         return solution
+    pools = attempt.snapshot.devices.slices.pools_of(row)
     return HAS_INVALID_POOL if any(pool.is_invalid for pool in pools) else DOES_NOT_FIT
 
 
-def _fail(attempt: Attempt, answers: Answers, row: int) -> None:
+def _fail(attempt: Attempt, answers: Answers, rows: Int64Array) -> None:
     """A search has used up its time: the attempt ends, so the other nodes are not searched."""
-    answers.codes[row] = FAILED
-    name = attempt.snapshot.node_names[row]
-    answers.errors[row] = f"node {name}: timed out trying to allocate devices"
+    answers.codes[rows] = FAILED
+    for row in rows.tolist():
+        name = attempt.snapshot.node_names[row]
+        answers.errors[row] = f"node {name}: timed out trying to allocate devices"
 
 
 def _score(template: Template, chosen: Sequence[Sequence[int]]) -> int:

@@ -30,6 +30,7 @@ from stowage.framework import (
     Reads,
     Rejection,
     ReservePlan,
+    StartLimit,
     default_normalize_score,
 )
 from stowage.framework.verdict import BoolArray, FilterErrors, Int64Array
@@ -112,14 +113,26 @@ class DynamicResources:
             return unresolvable(str(problem))
         return SUCCESS
 
-    def prepare_in_steps(self, pod: PodInfo, snapshot: Snapshot) -> Iterator[None]:
-        """Find out about devices what the claims of no earlier pod have asked for."""
+    def prepare_in_steps(
+        self, pod: PodInfo, snapshot: Snapshot, start_limit: StartLimit
+    ) -> Iterator[None]:
+        """Find out what no earlier pod asked for: about devices, and where they can be allocated.
+
+        What fails here fails again in the cycle, which reports it.
+        """
+        devices = snapshot.devices
         if not pod.spec.resource_claims:
             return
-        devices = snapshot.devices
         with suppress(ClaimProblem):
-            specs = [each.spec for each in pod_claims(pod, devices) if not each.status.allocation]
-            yield from preparation_steps(self._templates.of(specs), devices)
+            claims = [each for each in pod_claims(pod, devices) if not each.status.allocation]
+            template = self._templates.of([each.spec for each in claims])
+            yield from preparation_steps(template, devices)
+            for claim in claims:
+                check_requests(claim, devices, self._features)
+            if claims and not devices.serves(pod.requests):
+                names = tuple(each.metadata.namespaced_name for each in claims)
+                attempt = Attempt(snapshot, template, names, self._clock(start_limit))
+                yield from self._answers.preparing_steps(attempt)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> PreFilterResult:
         """Skip a pod without claims; reject one whose claims are missing or in flight."""
@@ -369,9 +382,13 @@ class DynamicResources:
         names = [claim.metadata.namespaced_name for claim in found.unallocated]
         if variant.extended is not None:
             names.append(f"{pod.namespace}/{SPECIAL_CLAIM}")
+        clock = self._clock(state.start_limit)
+        return Attempt(snapshot, variant.template, tuple(names), clock)
+
+    def _clock(self, start_limit: StartLimit) -> Callable[[], Callable[[], bool]]:
+        """Starts the time limit for a node."""
         limit_s = self._filter_timeout_s
-        start = partial(state.start_limit, limit_s) if limit_s else _start_no_limit
-        return Attempt(snapshot, variant.template, tuple(names), start)
+        return partial(start_limit, limit_s) if limit_s else _start_no_limit
 
     def _allocations(
         self,

@@ -4,8 +4,9 @@ Purpose. The plugin DynamicResources allocates devices for claims; it reads from
 a node can use, which of them are free, and what the selectors of classes and requests select.
 
 Structure. `Devices` holds everything. `DeviceSlices` gives the devices of a slice consecutive rows
-of `DeviceColumns` and knows the pools of each node. `AllocatedDevices` counts allocated devices and
-consumed capacity by event: those of claims, and those that pods in flight have reserved.
+of `DeviceColumns` and knows the pools of each node; of the slices that are not for one node,
+`SharedSlices` knows which nodes can use the same ones. `AllocatedDevices` counts allocated devices
+and consumed capacity by event: those of claims, and those that pods in flight have reserved.
 `Selectors` evaluates CEL expressions once per signature (driver, attributes, capacity).
 
 Invariants.

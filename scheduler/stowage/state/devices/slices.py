@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
 
 from stowage.api.objects.device import ResourceSlice
-from stowage.state.arrays import BoolArray
+from stowage.state.arrays import BoolArray, Int64Array
 from stowage.state.change_log import ChangeLog
 from stowage.state.changes import is_older
 from stowage.state.devices.device_columns import DeviceColumns
@@ -22,7 +22,7 @@ from stowage.state.devices.device_info import (
 )
 from stowage.state.devices.features import ALL_FEATURES, DeviceFeatures
 from stowage.state.devices.pool import Pool, in_order, make_pool
-from stowage.state.devices.slice_rows import rows_using
+from stowage.state.devices.shared_slices import SharedSlices
 from stowage.state.nodes.node_columns import NodeColumns
 
 _FEW_SLICES = 8
@@ -47,6 +47,23 @@ class PoolSlices(msgspec.Struct, eq=False):
     num_with_counters: int = 0
 
 
+class _SharedView(msgspec.Struct, frozen=True, eq=False):
+    """What nodes of a group see that have no slices of their own.
+
+    Attributes:
+        pools: The pools, in the order in which they are tried.
+        slices: The shared slices that are relevant, by pool.
+        is_per_device: Whether a device may be for some of the nodes only.
+    """
+
+    pools: tuple[Pool, ...] = ()
+    slices: Mapping[PoolId, list[SliceInfo]] = msgspec.field(default_factory=dict)
+    is_per_device: bool = False
+
+
+_NOTHING_SHARED = _SharedView()
+
+
 class DeviceSlices:
     """All slices.
 
@@ -69,7 +86,11 @@ class DeviceSlices:
         self._by_name: dict[str, SliceInfo] = {}
         self._pools: dict[PoolId, PoolSlices] = {}
         self._local: dict[str, dict[str, SliceInfo]] = {}
-        self._shared: dict[str, SliceInfo] = {}
+        self._shared = SharedSlices(nodes)
+        # What the nodes of a group see, for the groups that were asked for.
+        self._views: dict[int, _SharedView] = {}
+        self._groups: Int64Array | None = None
+        self._rows_with_slices: Int64Array | None = None
         self._drivers_with_counters: dict[str, Counter[str]] = {}
         # Pools with counters that are incomplete or invalid, as nodes see them that only get
         # their counters. Every node gets the counters of every pool.
@@ -146,25 +167,44 @@ class DeviceSlices:
         Raises:
             SelectorError: A node selector of a slice is invalid.
         """
-        name, node = self._nodes.names[row], self._nodes.nodes[row]
-        labels = {} if node is None else node.metadata.labels
+        view, local = self._view(row), self._local.get(self._nodes.names[row])
+        if local is None:
+            return view.pools
         by_pool: dict[PoolId, list[SliceInfo]] = {}
-        for each in self._local.get(name, {}).values():
+        for each in local.values():
             by_pool.setdefault(each.pool, []).append(each)
-        for each in self._shared.values():
-            if each.is_relevant(name, labels):
-                by_pool.setdefault(each.pool, []).append(each)
-        pools = [
-            self._pool(key, [*slices, *self._counters_elsewhere(key, name)])
-            for key, slices in by_pool.items()
-        ]
-        pools += [pool for key, pool in self._odd.items() if key not in by_pool]
-        return in_order(pool for pool in pools if pool is not None)
+        pools = [pool for pool in view.pools if pool.id not in by_pool]
+        for key, slices in by_pool.items():
+            relevant = [*slices, *view.slices.get(key, ())]
+            pools += self._seen_by(self._nodes.names[row], key, relevant)
+        return in_order(pools)
+
+    def alike(self, rows: Int64Array) -> Sequence[Int64Array]:
+        """These rows in parts, by the first row: the nodes of a part have the same devices.
+
+        A node with slices of its own has a part for itself.
+        """
+        if not self._shared or self._shared.has_invalid_selectors:
+            return [*rows[:, np.newaxis]]
+        if self._rows_with_slices is None:
+            holders = [self._nodes.row_of(name) for name in self._local]
+            self._rows_with_slices = np.array(holders, dtype=np.int64)
+        is_alone = ~self._nodes.exists[rows] | np.isin(rows, self._rows_with_slices)
+        others = rows[~is_alone]
+        groups = self._shared.groups()[others]
+        order = np.argsort(groups, kind="stable")
+        parts = [*rows[is_alone][:, np.newaxis]]
+        for part in np.split(others[order], np.flatnonzero(np.diff(groups[order])) + 1):
+            if len(part):
+                is_one = not self._view(int(part[0])).is_per_device
+                parts += [part] if is_one else [*part[:, np.newaxis]]
+        return sorted(parts, key=lambda part: int(part[0]))
 
     def shared(self) -> Iterator[tuple[SliceInfo, BoolArray]]:
         """The slices that are not for one node, with ``bool[rows]`` of nodes that can use them."""
-        for each in self._shared.values():
-            yield each, rows_using(each, self._nodes)
+        for slices, rows in self._shared.with_rows():
+            for each in slices:
+                yield each, rows
 
     def are_simple(self) -> BoolArray:
         """``bool[rows]``: nodes whose pools are all their own, complete and valid."""
@@ -175,8 +215,8 @@ class DeviceSlices:
             self._see(key)
         self._unseen.clear()
         simple[[row for rows in self._odd_rows.values() for row in rows]] = False
-        for _, rows in self.shared():
-            simple &= ~rows
+        if self._shared:
+            simple &= ~self._shared.users()
         return simple
 
     def noted_pools(self) -> set[PoolId]:
@@ -256,6 +296,41 @@ class DeviceSlices:
         if before is not None or key in self._odd:
             self.changes.forget()
 
+    def _view(self, row: int) -> _SharedView:
+        """What the node of a row sees without its own slices.
+
+        Raises:
+            SelectorError: A node selector of a slice is invalid.
+        """
+        if not self._shared and not self._odd:
+            return _NOTHING_SHARED
+        if self._nodes.nodes[row] is None or self._shared.has_invalid_selectors:
+            return self._make_view(row)
+        groups = self._shared.groups()
+        if groups is not self._groups:
+            self._views.clear()
+            self._groups = groups
+        group = int(groups[row])
+        view = self._views.get(group)
+        if view is None:
+            view = self._views[group] = self._make_view(row)
+        return view
+
+    def _make_view(self, row: int) -> _SharedView:
+        by_pool: dict[PoolId, list[SliceInfo]] = {}
+        relevant = self._shared.relevant(*self.node_of(row))
+        for each in relevant:
+            by_pool.setdefault(each.pool, []).append(each)
+        pools = [pool for key, pool in self._odd.items() if key not in by_pool]
+        for key, slices in by_pool.items():
+            pools += self._seen_by("", key, slices)
+        return _SharedView(in_order(pools), by_pool, any(each.is_per_device for each in relevant))
+
+    def _seen_by(self, node_name: str, key: PoolId, relevant: list[SliceInfo]) -> list[Pool]:
+        """The pool of these slices and of the counters that a node needs; none if obsolete."""
+        pool = self._pool(key, [*relevant, *self._counters_elsewhere(key, node_name)])
+        return [] if pool is None else [pool]
+
     def _pool(self, key: PoolId, relevant: list[SliceInfo]) -> Pool | None:
         pool = self._pools[key]
         current = _current(relevant)
@@ -269,7 +344,8 @@ class DeviceSlices:
             info.holds_row = self._nodes.hold(info.node_name)
             self._local.setdefault(info.node_name, {})[info.name] = info
         else:
-            self._shared[info.name] = info
+            self._shared.add(info)
+        self._forget_views()
         self.columns.add(info)
         self._by_name[info.name] = info
         pool = self._pools.setdefault(info.pool, PoolSlices())
@@ -305,11 +381,16 @@ class DeviceSlices:
             if not self._local[info.node_name]:
                 del self._local[info.node_name]
         else:
-            del self._shared[info.name]
+            self._shared.remove(info)
+        self._forget_views()
         self.columns.remove(info.devices)
         self._count_counters(info, -1)
         self._watch_counters(info.pool)
         self._changed(info.pool)
+
+    def _forget_views(self) -> None:
+        self._views.clear()
+        self._rows_with_slices = None
 
     def _release(self, info: SliceInfo) -> None:
         if info.holds_row >= 0:
