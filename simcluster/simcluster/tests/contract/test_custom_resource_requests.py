@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simcluster.tests.contract.requests import apply
+from simcluster.tests.contract.requests import apply, causes
 from simcluster.tests.contract.test_custom_resources import define, definition, version
 from simcluster.tests.support.api_client import MERGE, ApiClient
 
@@ -415,3 +415,66 @@ async def test_a_list_of_metadata_is_no_answer_to_a_get(gadgets: ApiClient) -> N
     await gadgets.create(GADGETS, gadget())
     reply = await gadgets.get(f"{GADGETS}/a", METADATA_LIST)
     assert (reply.status, reply.body["message"]) == (500, "content is not a list")
+
+
+@pytest.mark.parametrize("revision", [None, "", "0"])
+async def test_every_update_must_name_the_revision_it_changes(
+    gadgets: ApiClient, revision: str | None
+) -> None:
+    await gadgets.create(GADGETS, gadget())
+    body = gadget()
+    if revision is not None:
+        body["metadata"]["resourceVersion"] = revision
+    replies = [
+        await gadgets.put(f"{GADGETS}/a", body),
+        await gadgets.put(f"{GADGETS}/a/status", body),
+        await gadgets.patch(f"{GADGETS}/a", {"metadata": {"resourceVersion": revision}}, MERGE),
+    ]
+    for reply in replies:
+        assert (reply.status, reply.body["message"]) == (
+            422,
+            (
+                'gadgets.tools.example.com "a" is invalid: metadata.resourceVersion: Invalid '
+                "value: 0: must be specified for an update"
+            ),
+        )
+
+
+async def test_rules_are_not_checked_for_an_object_without_a_name(gadgets: ApiClient) -> None:
+    body = gadget()
+    del body["metadata"]["name"]
+    assert causes(await gadgets.post(GADGETS, body)) == [
+        (
+            "FieldValueRequired",
+            "metadata.name",
+            "Required value: name or generateName is required",
+        ),
+        ("FieldValueInvalid", "<nil>", NOT_CHECKED),
+    ]
+
+
+async def test_whole_numbers_are_written_without_a_point(http: ApiClient) -> None:
+    spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    await define(
+        http, definition("Float", "tools.example.com", version("v1", storage=True, schema=schema))
+    )
+    text = (
+        '{"apiVersion":"tools.example.com/v1","kind":"Float","metadata":{"name":"a"},"spec":'
+        '{"a":1.0,"b":[2e3,0.5],"c":99999999999999999999,"d":18446744073709551615,"e":1e21}}'
+    )
+    path = GADGETS.replace("gadgets", "floats")
+    expected = (
+        '"spec":{"a":1,"b":[2000,0.5],"c":100000000000000000000,"d":18446744073709552000,"e":1e21}'
+    )
+    created = await http.post(path, text.encode())
+    assert expected in created.text.replace("1e+21", "1e21")
+    await http.delete(path)
+    await http.delete(f"{DEFINITIONS}/floats.tools.example.com")
+
+
+async def test_unknown_fields_of_a_patch_are_listed_in_order(gadgets: ApiClient) -> None:
+    await gadgets.create(GADGETS, gadget())
+    patch = {"spec": {"zz": 1}, "bogus": 2}
+    reply = await gadgets.patch(f"{GADGETS}/a?fieldValidation=Warn", patch, MERGE)
+    assert reply.warnings == ['unknown field "bogus"', 'unknown field "spec.zz"']

@@ -447,3 +447,22 @@ async def test_malformed_yaml_is_refused_with_its_error(api: ApiClient) -> None:
             "node content"
         ),
     )
+
+
+async def test_an_owner_reference_is_owned_as_a_whole(api: ApiClient) -> None:
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u"}
+    body = {**config_map(), "metadata": {"name": "a", "ownerReferences": [owner]}}
+    applied = await apply(api, f"{sent.CONFIG_MAPS}/a", body)
+    [entry] = applied.body["metadata"]["managedFields"]
+    assert entry["fieldsV1"]["f:metadata"]["f:ownerReferences"] == {'k:{"uid":"u"}': {}}
+
+
+async def test_an_empty_configuration_has_no_kind(api: ApiClient) -> None:
+    path = f"{sent.CONFIG_MAPS}/a?fieldManager=m"
+    reply = await api.patch(path, b"", "application/apply-patch+yaml")
+    assert (reply.status, reply.body["message"]) == (400, "invalid object type: /, Kind=")
+
+
+async def test_the_revision_of_a_configuration_that_creates_is_ignored(api: ApiClient) -> None:
+    body = {**config_map(), "metadata": {"name": "a", "resourceVersion": "5"}}
+    assert (await apply(api, f"{sent.CONFIG_MAPS}/a", body)).status == 201
