@@ -20,7 +20,8 @@ from simcluster.apiserver.bodies import (
 from simcluster.apiserver.event_conversion import to_core, to_events_v1
 from simcluster.apiserver.json_text import JsonError, load_json
 from simcluster.apiserver.yaml_text import duplicate_keys, load_first_yaml
-from simcluster.kinds.resources import EVENTS_V1, Resource
+from simcluster.kinds.resources import EVENTS_V1, SCALES, Resource
+from simcluster.kinds.subresources.scale import part_of_scale, scale_of, set_scale
 from simcluster.kinds.warnings import warnings_on_create, warnings_on_update
 from simcluster.patch.apply import Writer, apply
 from simcluster.patch.apply.field_sets import MissingKeyError
@@ -294,6 +295,25 @@ def apply_object(
     stored = registry.create(resource, address[0], stored_shape, options)
     told = duplicates + warnings_on_create(resource, stored.obj)
     return Patched(stored, told, is_created=True)
+
+
+def apply_scale(
+    registry: Registry, resource: Resource, current: Stored, request: PatchRequest
+) -> Stored:
+    """Apply a ``Scale`` to a workload, or to a custom resource with a scale subresource.
+
+    Raises:
+        ApiError: 400; 409, other managers own the replicas; 422 or 500.
+    """
+    scale = _configuration(SCALES, request)
+    scale["metadata"].setdefault("name", current.name)
+    registry.check_address(resource, current.namespace, current.name, scale)
+    part, struct = part_of_scale(resource, scale), apply_type_of(resource)
+    applied = apply(current.whole, part, struct, request.writer(), force=request.force)
+    if not part:
+        scale = scale_of(resource, current)
+    options = request.options._replace(recorder=lambda _new, _old, _owners: applied.managed_fields)
+    return set_scale(registry, resource, current, scale, options)
 
 
 def _duplicate_keys(request: PatchRequest, config: Json) -> tuple[str, ...]:
