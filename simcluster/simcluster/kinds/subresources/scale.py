@@ -91,7 +91,8 @@ def _replicas_path(resource: Resource) -> list[str]:
 def part_of_scale(resource: Resource, scale: Json) -> Json:
     """The part of a workload that a ``Scale`` sets; empty if it names no replicas."""
     replicas = (scale.get("spec") or {}).get("replicas")
-    part = replicas
-    for key in reversed(_replicas_path(resource)):
+    *parents, last = _replicas_path(resource)
+    part: Json = {last: replicas}
+    for key in reversed(parents):
         part = {key: part}
     return {} if replicas is None else part

@@ -526,3 +526,13 @@ async def test_a_scale_of_another_object_is_a_conflict(api: ApiClient) -> None:
     reply = await api.put(f"{sent.DEPLOYMENTS}/w/scale", body)
     assert reply.status == 409
     assert "Precondition failed: UID in precondition: other" in reply.body["message"]
+
+
+async def test_a_scale_of_replicas_that_nobody_owns_has_no_owner(api: ApiClient) -> None:
+    path = f"{sent.DEPLOYMENTS}/w"
+    await apply(api, path, deployment())
+    await api.patch(f"{path}/scale?fieldManager=scaler", {"spec": {"replicas": 4}}, MERGE)
+    found = (await api.get(path)).body
+    assert found["spec"]["replicas"] == 4
+    assert [entry["manager"] for entry in found["metadata"]["managedFields"]] == ["m"]
+    assert (await apply(api, path, deployment(replicas=2))).status == 200
