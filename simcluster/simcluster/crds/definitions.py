@@ -5,13 +5,15 @@ from typing import Any
 
 from simcluster.apiserver.errors import (
     FieldError,
+    forbidden_field,
     invalid_value,
     required,
     unsupported_value,
 )
 from simcluster.crds import definition_parts as parts
 from simcluster.crds.definition_rules import rule_errors, rule_text_errors
-from simcluster.crds.structure import structure_errors
+from simcluster.crds.selectable_paths import selectable_errors
+from simcluster.crds.structure import root_errors, structure_errors
 from simcluster.crds.version import CustomVersion
 from simcluster.kinds.resources import Resource
 
@@ -32,7 +34,7 @@ def set_definition_defaults(definition: Json) -> None:
         if not names.get("listKind"):
             names["listKind"] = f"{kind}List"
     spec.setdefault("conversion", {"strategy": "None"})
-    stored = [found.get("name") or "" for found in _versions(spec) if found.get("storage")]
+    stored = _storage_versions(spec)
     status = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}
     definition.setdefault("status", {**status, "storedVersions": stored})
 
@@ -72,9 +74,19 @@ def validate_definition(definition: Json, old: Json | None = None) -> list[Field
         # The internal version, which is validated, has the schema of all versions in one place.
         place, name = "spec.validation.openAPIV3Schema", versions[0].get("name")
         errors += _root_errors(schemas[0], place, is_unchanged=name in unchanged)
-    errors += parts.part_errors(_versions(spec))
+    errors += parts.part_errors(versions)
+    errors += selectable_errors(versions)
     errors += parts.conversion_errors(spec)
-    return errors + list(parts.last_errors(definition))
+    stored = _storage_versions(spec)
+    if old is None:
+        errors += parts.approval_errors(definition["metadata"], group)
+    else:
+        stored = (definition.get("status") or {}).get("storedVersions") or []
+    return errors + list(parts.last_errors(definition, stored))
+
+
+def _storage_versions(spec: Json) -> list[str]:
+    return [found.get("name") or "" for found in _versions(spec) if found.get("storage")]
 
 
 def _schema_of(version: Json) -> Json | None:
@@ -99,7 +111,7 @@ def _unchanged_versions(versions: list[Json], old: Json | None) -> set[str]:
 
 
 def _root_errors(schema: Json, field: str, *, is_unchanged: bool) -> list[FieldError]:
-    found = list(_schema_errors(schema, field, is_root=True))
+    found = [*_schema_errors(schema, field, is_root=True), *root_errors(schema, field)]
     return found or list(rule_errors(schema, field, is_unchanged=is_unchanged))
 
 
@@ -137,6 +149,9 @@ def _schema_errors(schema: Json, field: str, *, is_root: bool = False) -> Iterat
     items = schema.get("items")
     if isinstance(items, dict):
         yield from _schema_errors(items, f"{field}.items")
+    elif isinstance(items, list):
+        why = "items must be a schema object and not an array"
+        yield forbidden_field(f"{field}.items", why)
     elif schema.get("type") == "array":
         yield required(f"{field}.items", "must be specified")
     others = schema.get("additionalProperties")
