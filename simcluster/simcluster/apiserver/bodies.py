@@ -359,7 +359,8 @@ def check_custom_type(obj: Json, resource: Resource) -> None:
     if found:
         metadata = obj.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else ""
-        raise errors.invalid(resource.group, kind, name or "", found)
+        group = version.rpartition("/")[0] if isinstance(version, str) else resource.group
+        raise errors.invalid(group, kind, name or "", found)
 
 
 def _other_kind(kind: str, version: str, expected: str, api_version: str) -> errors.ApiError:

@@ -93,15 +93,16 @@ def deprecation(resource: Resource) -> tuple[str, ...]:
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
 
 
-def check_verb(method: str, target: Target) -> None:
+def check_verb(method: str, target: Target, content_type: str = "") -> None:
     """Refuse verbs that a resource does not offer, such as the deletion of all namespaces.
 
     Raises:
-        ApiError: 405; 400, an update or a patch of a collection of custom resources.
+        ApiError: 405; 400, an update or a patch of a collection of custom resources; 415, a patch
+            of an unknown kind of one.
     """
     verb = _VERBS.get(method)
     if target.resource.custom is not None:
-        _check_custom_verb(verb, target)
+        _check_custom_verb(verb, target, content_type)
         return
     if not target.name and method == "DELETE":
         verb = "deletecollection"
@@ -114,10 +115,12 @@ def check_verb(method: str, target: Target) -> None:
         raise errors.method_not_allowed()
 
 
-def _check_custom_verb(verb: str | None, target: Target) -> None:
+def _check_custom_verb(verb: str | None, target: Target, content_type: str) -> None:
     if verb is None or (target.subresource and verb not in {"get", "patch", "update"}):
         raise errors.method_not_supported(target.resource, verb or "")
     if not target.name and verb in {"patch", "update"}:
+        if verb == "patch":
+            check_content_type(target.resource, content_type)
         raise errors.bad_request("name must be provided")
 
 
@@ -141,7 +144,7 @@ class Endpoints:
         """
         if isinstance(target, Review):
             return self._handle_review(request, target)
-        check_verb(request.method, target)
+        check_verb(request.method, target, request.content_type)
         if target.subresource not in CONNECTIONS:
             negotiate(request.accept)
         if target.subresource and target.subresource not in WHOLE_OBJECT_SUBRESOURCES:

@@ -98,8 +98,8 @@ def deprecation_errors(version: Json, field: str) -> Iterator[FieldError]:
     if warning is not None and not version.get("deprecated"):
         why = "can only be set for deprecated versions"
         yield invalid_value(f"{field}.deprecationWarning", warning, why)
-    elif (why := _warning_error(warning)) is not None:
-        yield invalid_value(f"{field}.deprecationWarning", warning, why)
+    elif (wrong := _warning_error(warning)) is not None:
+        yield invalid_value(f"{field}.deprecationWarning", warning, wrong)
 
 
 def _warning_error(warning: str | None) -> str | None:

@@ -15,6 +15,10 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GADGETS = "/apis/tools.example.com/v1/namespaces/default/gadgets"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+UNKNOWN_FORMAT = (
+    "the body of the request was in an unknown format - accepted media types include: "
+    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+)
 NOT_CHECKED = (
     "Invalid value: null: some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
@@ -118,7 +122,7 @@ async def test_the_items_of_an_empty_list_of_metadata_are_null(gadgets: ApiClien
             ' is not supported on resources of kind "gadgets.tools.example.com"',
         ),
         ("PUT", GADGETS, 400, "name must be provided"),
-        ("PATCH", GADGETS, 400, "name must be provided"),
+        ("PATCH", GADGETS, 415, UNKNOWN_FORMAT),
     ],
 )
 async def test_unsupported_verbs_are_refused_by_name(
@@ -218,7 +222,7 @@ async def test_a_body_must_name_its_kind(gadgets: ApiClient) -> None:
         (
             {"apiVersion": "v7"},
             (
-                'Gadget.tools.example.com "a" is invalid: apiVersion: Invalid value: "v7": must be '
+                'Gadget "a" is invalid: apiVersion: Invalid value: "v7": must be '
                 "tools.example.com/v1"
             ),
         ),
@@ -478,3 +482,8 @@ async def test_unknown_fields_of_a_patch_are_listed_in_order(gadgets: ApiClient)
     patch = {"spec": {"zz": 1}, "bogus": 2}
     reply = await gadgets.patch(f"{GADGETS}/a?fieldValidation=Warn", patch, MERGE)
     assert reply.warnings == ['unknown field "bogus"', 'unknown field "spec.zz"']
+
+
+async def test_a_patch_of_a_collection_lacks_a_name(gadgets: ApiClient) -> None:
+    reply = await gadgets.patch(GADGETS, gadget(), MERGE)
+    assert (reply.status, reply.body["message"]) == (400, "name must be provided")
